@@ -135,9 +135,7 @@ def find_reductions(cwnd_segments: npt.ArrayLike) -> list[int]:
     return found
 
 
-def find_start_up_end(
-    cwnd_segments: npt.ArrayLike, ssthresh_segments: npt.ArrayLike
-) -> int | None:
+def find_start_up_end(cwnd_segments: npt.ArrayLike, ssthresh_segments: npt.ArrayLike) -> int | None:
     """Return the index of the first sample after start-up, or None if start-up never ends.
 
     Parameters
@@ -254,12 +252,12 @@ def read_trace(path: Path) -> pd.DataFrame:
 
 def _numbers(path: Path, raw: pd.DataFrame) -> pd.DataFrame:
     counters = ["retransmissions_in_flight", "retransmissions"]
-    # `ss` prints "lost:1 rcv_space" where no retransmission has been sent yet, and the study's
-    # script then cuts out the wrong fields: neither is a count of retransmissions.
+    # Before the first retransmission `ss` may print another counter in its place, such as
+    # "sacked:1 rcv_space"; the study's script then cuts out that counter and the next word.
     raw.loc[raw["retransmissions"] == "rcv_space", counters] = None
     raw["port"] = raw.pop("source").str.rpartition(":")[2]
     try:
-        trace = raw.apply(pd.to_numeric).astype(float)
+        trace: pd.DataFrame = raw.apply(pd.to_numeric).astype(float)
         trace["port"] = trace["port"].astype(int)
     except (ValueError, TypeError) as error:
         raise TraceFormatError(path, str(error)) from error

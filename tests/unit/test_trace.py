@@ -1,0 +1,232 @@
+"""Reading `ss` traces and summarising window series, on sawtooths with known answers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from replication.trace import (
+    SeriesError,
+    TraceFormatError,
+    TraceMissingError,
+    derive_trace_rows,
+    find_reductions,
+    find_start_up_end,
+    read_trace,
+    split_data_flows,
+    summarise_window,
+    time_weighted_mean,
+)
+
+REPOSITORY = Path(__file__).parents[2]
+COMMITTED = REPOSITORY / "data" / "published" / "kapadia.csv"
+UNSET = float("nan")
+
+
+def sawtooth(teeth: int) -> tuple[list[float], list[float], list[float]]:
+    """Slow start 10, 20, 40, then teeth of 20, 22 ... 38 segments, one sample a second."""
+    cwnd = [10.0, 20.0, 40.0] + [20.0 + 2 * step for _ in range(teeth) for step in range(10)]
+    ssthresh = [UNSET] * 3 + [20.0] * (len(cwnd) - 3)
+    return [float(second) for second in range(len(cwnd))], cwnd, ssthresh
+
+
+def trace_line(time: float, port: int, figures: str) -> str:
+    return f"{1.6e9 + time:.6f},10.10.1.100:{port},{figures}"
+
+
+def write_trio(folder: Path) -> None:
+    """Two identical sawtooth flows and a control connection of three samples."""
+    lines = []
+    for time, cwnd, ssthresh in zip(*sawtooth(4), strict=True):
+        known = "" if np.isnan(ssthresh) else f"{ssthresh:.0f}"
+        counts = "," if not known else f"0,{7 if time > 20 else 3}"
+        lines += [trace_line(time, port, f"{counts},{cwnd:.0f},{known}") for port in (502, 501)]
+    lines += [trace_line(time, 500, ",,10,") for time in (0, 42, 43)]
+    (folder / "made-up.sender-ss.csv").write_text("\n".join(lines) + "\n")
+
+
+def write_pair(folder: Path) -> None:
+    """BBR without threshold or retransmission; Reno with the script's misplaced token."""
+    lines = []
+    for time, cwnd, ssthresh in zip(*sawtooth(2), strict=True):
+        known = "" if np.isnan(ssthresh) else f"{ssthresh:.0f}"
+        counts = "1,rcv_space" if time == 3 else "0,5" if time > 3 else ","
+        lines.append(trace_line(time, 902, f"480.0,{10 * cwnd:.1f},{counts},{cwnd:.0f},{known}"))
+        lines.append(trace_line(time, 901, "478.5,250,,,12,"))
+    (folder / "reno-vs-bbr.sender-ss.csv").write_text("\n".join(lines) + "\n")
+
+
+def synthetic_expectation() -> dict[tuple[str, str, str], str]:
+    trio = {
+        "cwnd_mean": f"{(4 * 290 - 38) / 39:.2f}",  # the last sample holds for no time
+        "cwnd_peak": "40",
+        "cwnd_minimum": "20",
+        "window_reductions": "4",
+        "retransmissions": "7",
+    }
+    reno = {
+        **trio,
+        "cwnd_mean": f"{(2 * 290 - 38) / 19:.2f}",
+        "window_reductions": "2",
+        "retransmissions": "5",
+        "rtt_mean": f"{(2 * 290 - 38) / 19 / 100:.4f}",
+    }
+    bbr = {
+        "cwnd_mean": "12.00",
+        "cwnd_peak": "12",
+        "cwnd_minimum": "12",
+        "window_reductions": "0",
+        "retransmissions": "0",
+        "rtt_mean": "0.2500",
+    }
+    flows = {
+        ("trace:made-up", "flow1"): trio,
+        ("trace:made-up", "flow2"): trio,
+        ("trace:reno-vs-bbr", "bbr"): bbr,
+        ("trace:reno-vs-bbr", "reno"): reno,
+    }
+    return {
+        (*flow, column): text for flow, figures in flows.items() for column, text in figures.items()
+    }
+
+
+def trace_folder() -> Path:
+    default = REPOSITORY.parent / "shared" / "traces" / "kapadia"
+    return Path(os.environ.get("REPLICATION_TRACES", default))
+
+
+# The study's traces are not committed: their case exists only where they are.
+CASES = ["synthetic"] + (["kapadia"] if trace_folder().is_dir() else [])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_derived_rows(case: str, tmp_path: Path):
+    if case == "synthetic":
+        write_trio(tmp_path)
+        write_pair(tmp_path)
+        rows = derive_trace_rows(tmp_path)
+        keys = rows[["table", "row", "column"]].itertuples(index=False, name=None)
+        derived = dict(zip(keys, rows["printed"].str.removeprefix("derived:"), strict=True))
+        assert derived == synthetic_expectation()
+        return
+    committed = pd.read_csv(COMMITTED, dtype={"row": str, "unit": str, "printed": str})
+    committed = committed[committed["table"].str.startswith("trace:")].reset_index(drop=True)
+    pd.testing.assert_frame_equal(
+        derive_trace_rows(trace_folder()), committed, check_dtype=False, check_exact=True
+    )
+
+
+@pytest.mark.parametrize("teeth", [1, 2, 7])
+def test_sawtooth_summary(teeth: int):
+    time, cwnd, ssthresh = sawtooth(teeth)
+    summary = summarise_window(time, cwnd, ssthresh)
+    assert summary.start_up_end_s == 3.0
+    assert summary.peak_segments == 40.0
+    assert summary.minimum_segments == 20.0
+    assert summary.reductions == teeth
+    assert summary.mean_segments == pytest.approx((290 * teeth - 38) / (10 * teeth - 1))
+
+
+def test_a_gradual_fall_is_one_reduction():
+    # Proportional rate reduction: 5 % a sample, far below 20 % between neighbours.
+    cwnd = [100 * 0.95**step for step in range(14)] + [49, 50, 51]
+    assert find_reductions(cwnd) == [5]
+
+
+@pytest.mark.parametrize(
+    ("cwnd", "expected"),
+    [
+        ([10, 8], [1]),  # exactly 20 % and 2 segments
+        ([35, 28], [1]),  # 0.2 x 35 is not exact in binary
+        ([100, 81], []),
+        ([4, 3, 4, 3], []),  # Vegas: one segment at a time
+        ([20, 10, 5], [1]),  # no growth in between: one reduction
+        ([20, 10, 11.9, 5], [1]),
+        ([20, 10, 12, 5], [1, 3]),
+        ([20, 0, 0, 1, 20, 10], [1, 5]),
+        ([7], []),
+    ],
+)
+def test_reductions(cwnd: list[float], expected: list[int]):
+    assert find_reductions(cwnd) == expected
+
+
+@pytest.mark.parametrize(
+    ("cwnd", "ssthresh", "expected"),
+    [
+        ([10, 20, 30], [UNSET, 20, 20], 1),  # threshold reached
+        ([10, 20, 30], [1e6, 1e6, 1e6], None),  # a simulator's "infinite" threshold
+        ([10, 20, 5], [UNSET] * 3, 2),  # BBR: first reduction
+        ([10, 20, 5, 6, 7], [64, 64, 7, 7, 7], 2),  # time-out in slow start
+    ],
+)
+def test_start_up_end(cwnd: list[float], ssthresh: list[float], expected: int | None):
+    assert find_start_up_end(cwnd, ssthresh) == expected
+
+
+def test_without_an_end_of_start_up_the_whole_series_counts():
+    summary = summarise_window([0, 1, 2], [1, 2, 4], [UNSET] * 3)
+    assert summary.start_up_end_s is None
+    assert (summary.mean_segments, summary.minimum_segments) == (1.5, 1.0)
+
+
+def test_mean_is_weighted_by_time():
+    assert time_weighted_mean([0, 9, 10], [1, 11, 500]) == pytest.approx(2.0)
+    assert time_weighted_mean([0, 4, 9, 10], [1, UNSET, 11, 500]) == pytest.approx(2.0)
+    assert time_weighted_mean([3], [7]) == 7.0
+    with pytest.raises(SeriesError):
+        time_weighted_mean([0, 1], [UNSET, UNSET])
+
+
+@pytest.mark.parametrize(
+    ("time", "cwnd", "ssthresh"),
+    [
+        ([], [], []),
+        ([0, 1], [1], [1, 1]),
+        ([1, 0], [1, 1], [1, 1]),
+        ([0, 1], [1, UNSET], [1, 1]),
+        ([0, float("inf")], [1, 1], [1, 1]),
+    ],
+)
+def test_bad_series_are_refused(time: list[float], cwnd: list[float], ssthresh: list[float]):
+    with pytest.raises(SeriesError):
+        summarise_window(time, cwnd, ssthresh)
+
+
+def test_control_connection_is_left_out(tmp_path: Path):
+    write_trio(tmp_path)
+    trace = read_trace(tmp_path / "made-up.sender-ss.csv")
+    assert set(trace["port"]) == {500, 501, 502}
+    assert list(split_data_flows(trace)) == [501, 502]
+
+
+def test_pair_trace_is_read_in_si_units(tmp_path: Path):
+    write_pair(tmp_path)
+    flow = split_data_flows(read_trace(tmp_path / "reno-vs-bbr.sender-ss.csv"))[902]
+    assert flow["delivery_rate_bps"].unique().tolist() == [480_000.0]
+    assert flow["rtt_s"].iloc[0] == pytest.approx(0.1)
+    # The misplaced token: another counter is not "retransmissions in flight".
+    assert flow.loc[3, ["retransmissions", "retransmissions_in_flight"]].isna().all()
+    assert flow.loc[4, "retransmissions"] == 5
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "1,2,3\n", "1.0,a:1,,,ten,\n", "1.0,a:1,,,,\n", "1.0,a:x,,,10,\n", "1\n1,2,3,4,5,6,7\n"],
+)
+def test_bad_files_are_refused(content: str, tmp_path: Path):
+    path = tmp_path / "bad.sender-ss.csv"
+    path.write_text(content)
+    with pytest.raises(TraceFormatError, match="bad"):
+        read_trace(path)
+
+
+def test_missing_traces_and_wrong_labels_are_refused(tmp_path: Path):
+    with pytest.raises(TraceMissingError):
+        derive_trace_rows(tmp_path)
+    write_trio(tmp_path)
+    with pytest.raises(TraceFormatError, match="2 data flows for 3 labels"):
+        derive_trace_rows(tmp_path, {"made-up": ("one", "two", "three")})
