@@ -1,0 +1,194 @@
+"""Statistics that verdicts rest on: intervals, fairness, rank correlation, printed precision.
+
+Intervals over replicates are Student's t intervals of the mean at 95 % and exist only where
+there are at least three replicates. With fewer, both ends are NaN: a spread of one or two runs
+would say more than is known.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+CONFIDENCE = 0.95
+MINIMUM_REPLICATES = 3
+
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
+_EXPONENT = re.compile(r"[eE][-+]?\d+")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over replicates and its 95 % interval.
+
+    Attributes
+    ----------
+    mean
+        Arithmetic mean; NaN where there is no value.
+    low, high
+        Ends of the interval; NaN where `n` is below three.
+    n
+        Number of replicates.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there were replicates enough for an interval."""
+        return not (math.isnan(self.low) or math.isnan(self.high))
+
+
+def estimate(
+    values: npt.ArrayLike, lowest: float = -math.inf, highest: float = math.inf
+) -> Estimate:
+    """Estimate a mean and its 95 % t interval.
+
+    Parameters
+    ----------
+    values
+        One number per replicate; NaN are left out. Infinite values (a ratio to zero) have no t
+        interval: the interval is then their range.
+    lowest, highest
+        Range that the statistic cannot leave (a share lies in 0 to 1); the interval is cut to it.
+    """
+    sample = np.asarray(values, dtype=float)
+    sample = sample[~np.isnan(sample)]
+    n = int(sample.size)
+    if n == 0:
+        return Estimate(math.nan, math.nan, math.nan, 0)
+    least, most = float(sample.min()), float(sample.max())
+    # Equal values would otherwise differ from their mean in the last bit.
+    mean = least if least == most else float(sample.mean())
+    if n < MINIMUM_REPLICATES:
+        return Estimate(mean, math.nan, math.nan, n)
+    if least == most or not np.isfinite(sample).all():
+        return Estimate(mean, least, most, n)
+    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1))
+    half_width = quantile * float(sample.std(ddof=1)) / math.sqrt(n)
+    return Estimate(mean, max(mean - half_width, lowest), min(mean + half_width, highest), n)
+
+
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Return Wilson's 95 % score interval of a proportion (Wilson 1927).
+
+    Raises
+    ------
+    ValueError
+        There are no trials, or more successes than trials.
+    """
+    if trials < 1 or not 0 <= successes <= trials:
+        raise ValueError(f"need 0 <= successes <= trials, trials >= 1; got {successes}, {trials}")
+    z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+    share, weight = successes / trials, z * z / trials
+    centre = (share + weight / 2) / (1 + weight)
+    half_width = z / (1 + weight) * math.sqrt(share * (1 - share) / trials + weight / trials / 4)
+    # The ends are 0 and 1 exactly where nothing or everything succeeded.
+    low = 0.0 if successes == 0 else centre - half_width
+    high = 1.0 if successes == trials else centre + half_width
+    return low, high
+
+
+def jain_index(values: npt.ArrayLike) -> float:
+    """Return Jain's fairness index, (sum x)^2 / (n sum x^2) (Jain, Chiu and Hawe 1984).
+
+    It is 1 where all values are equal and 1/n where one takes everything; NaN where no value is
+    known or all are zero. NaN are left out.
+    """
+    sample = np.asarray(values, dtype=float)
+    sample = sample[~np.isnan(sample)]
+    largest = float(np.abs(sample).max()) if sample.size else 0.0
+    if largest == 0.0:
+        return math.nan
+    scaled = sample / largest  # no overflow, and the index does not depend on the unit
+    return float(scaled.sum() ** 2 / (scaled.size * (scaled**2).sum()))
+
+
+def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    """Return Spearman's rank correlation; 0 where either side is constant (no trend)."""
+    left, right = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if left.size < 2 or np.ptp(left) == 0 or np.ptp(right) == 0:
+        return 0.0
+    return float(stats.spearmanr(left, right).statistic)
+
+
+def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    """Return Kendall's tau-b; 0 where either side is constant (no order)."""
+    left, right = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if left.size < 2 or np.ptp(left) == 0 or np.ptp(right) == 0:
+        return 0.0
+    return float(stats.kendalltau(left, right).statistic)
+
+
+def half_ulp(printed: str, value: float) -> float:
+    """Return half a unit of the last printed digit, in the unit of `value`.
+
+    Parameters
+    ----------
+    printed
+        The figure as printed, such as ``122.144``, ``~121 kbps`` or ``derived:14.65``. Its first
+        number counts; text without digits ("three") is exact.
+    value
+        The same figure in SI units; value/number gives the scale between the two.
+    """
+    found = _NUMBER.search(printed)
+    if found is None:
+        return 0.0
+    exponent = _EXPONENT.match(printed, found.end())
+    number = Decimal(found.group().replace(",", "") + (exponent.group() if exponent else ""))
+    places = number.as_tuple().exponent
+    assert isinstance(places, int)  # digits only: never NaN or infinite
+    ulp = Decimal(1).scaleb(places)
+    if number == 0 or value == 0:
+        return float(ulp / 2)
+    return float(ulp / 2 * abs(Decimal(repr(float(value))) / number))
+
+
+def significant_digits(printed: str) -> int:
+    """Return how many significant digits the first number of `printed` has (0: no number)."""
+    found = _NUMBER.search(printed)
+    if found is None:
+        return 0
+    digits = found.group().replace(",", "")
+    significant = digits.replace(".", "").lstrip("0")
+    # Trailing zeros of a whole number may only be place holders.
+    return len(significant) if "." in digits else len(significant.rstrip("0"))
+
+
+def relative_deviation(reproduced: float, published: float) -> float:
+    """Return (reproduced - published) / abs(published); NaN where the published value is zero."""
+    if published == 0:
+        return math.nan
+    return (reproduced - published) / abs(published)
+
+
+def simplest_fraction(low: float, high: float) -> Fraction:
+    """Return the fraction with the smallest denominator in [low, high] (Stern-Brocot).
+
+    Raises
+    ------
+    ValueError
+        The bounds are negative or `low` is above `high`.
+    """
+    if not 0 <= low <= high:
+        raise ValueError(f"need 0 <= low <= high; got {low}, {high}")
+    return _simplest(Fraction(low), Fraction(high))
+
+
+def _simplest(low: Fraction, high: Fraction) -> Fraction:
+    whole = math.ceil(low)
+    if whole <= high:
+        return Fraction(whole)
+    floor = math.floor(low)
+    rest = _simplest(1 / (high - floor), 1 / (low - floor))
+    return floor + 1 / rest
