@@ -96,15 +96,6 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_if_changed(path: Path, text: str) -> bool:
-    """Write `text` atomically unless the file says so already; return whether it was written."""
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        if path.read_text(encoding="utf-8") == text:
-            return False
-    write_text(path, text)
-    return True
-
-
 def sha256_of(*paths: Path) -> str:
     """Return the SHA-256 over names and contents of `paths`, in the order of their names."""
     digest = hashlib.sha256()

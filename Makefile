@@ -1,0 +1,98 @@
+# Set-up and entry points. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+CORES ?= all
+# What TIER=, STUDIES=, ENGINES= and RUNTIME= lay over configs/config.yaml.
+SETTINGS := $(if $(TIER),tier=$(TIER)) $(if $(STUDIES),studies=$(STUDIES)) \
+            $(if $(ENGINES),engines=$(ENGINES)) $(if $(RUNTIME),runtime=$(RUNTIME))
+CONFIG := $(if $(strip $(SETTINGS)),--config $(strip $(SETTINGS)))
+SELECT := $(if $(TIER),--tier $(TIER)) $(if $(STUDIES),--studies $(STUDIES)) \
+          $(if $(ENGINES),--engines $(ENGINES))
+RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
+SNAKEMAKE := $(RUN) snakemake --cores $(CORES) --quiet rules progress --rerun-incomplete
+
+.PHONY: help report plan engines render test lint format schemas lock clean distclean setup
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
+	  awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@echo
+	@echo "  settings: TIER=quick|paper|deep CORES=n STUDIES=a,b ENGINES=ns3"
+	@echo "  example:  make report TIER=quick STUDIES=saxena,nishitha CORES=2"
+
+report: setup compiler ## Run everything that is not up to date and write reports/html/index.html
+	@$(SNAKEMAKE) $(CONFIG)
+	@echo "report: $(CURDIR)/reports/html/index.html"
+
+plan: setup ## Say what would run, how many scenarios, and the expected cost
+	@$(RUN) replicate plan $(SELECT)
+
+engines: setup compiler ## Fetch and compile the simulators
+	@$(SNAKEMAKE) $(CONFIG) engines
+
+render: setup ## Render the report again from existing results; nothing is simulated
+	@$(RUN) replicate render
+
+test: setup-dev engines lint ## Run every test and check
+	@$(RUN) tests/run
+
+lint: setup-dev ## Check format, style, types and the workflow
+	@$(RUN) tests/lint
+
+format: setup-dev ## Format Python, Snakemake and C++ sources
+	@$(RUN) ruff format workflow tests
+	@$(RUN) ruff check --fix workflow tests
+	@$(RUN) snakefmt --quiet Snakefile workflow/rules
+	@$(RUN) clang-format -i $$(find workflow/engines -name '*.cpp' -o -name '*.hpp')
+
+schemas: setup ## Write the JSON schemas from the typed models
+	@$(RUN) replicate schemas
+
+lock: setup-dev ## Pin the newest allowed Python packages by hash
+	@$(RUN) pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --extra dev -o requirements-dev.lock pyproject.toml
+	@cp requirements-dev.lock requirements.lock
+	@$(RUN) pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  -o requirements.lock pyproject.toml
+
+clean: ## Remove results and reports (the environment stays)
+	rm -rf data/reproduced reports/html reports/notebooks .snakemake
+
+distclean: clean ## Remove the environment too
+	rm -rf $(VENV)
+
+# The environment is made anew whenever its lock changes.
+setup: $(VENV)/.runtime-ready
+setup-dev: $(VENV)/.dev-ready
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: apt-get install python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "Python's venv is missing: apt-get install python3-venv" >&2; exit 1; }
+	@echo "setup: making the environment $(VENV)" >&2
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime-ready: requirements.lock pyproject.toml | $(VENV)/bin/python
+	@echo "setup: installing the locked packages" >&2
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@echo "$(CURDIR)/workflow" > "$$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/replication.pth"
+	@printf '#!%s\nfrom replication.cli import main\nmain()\n' "$(CURDIR)/$(VENV)/bin/python" > $(VENV)/bin/replicate
+	@chmod +x $(VENV)/bin/replicate
+	@touch $@
+
+$(VENV)/.dev-ready: requirements-dev.lock $(VENV)/.runtime-ready
+	@echo "setup: installing the locked development packages" >&2
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+.PHONY: compiler
+compiler:
+	@command -v g++ >/dev/null || \
+	  { echo "A C++ compiler is missing: apt-get install g++" >&2; exit 1; }

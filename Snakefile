@@ -1,0 +1,58 @@
+"""Rebuild the experiments of published TCP studies and set them beside the published numbers.
+
+    configs, published numbers -> design -> simulate -> evaluate -> notebooks -> report
+
+Run by `make report`, or `snakemake --cores all` inside the environment. Settings are in
+configs/config.yaml; `--config tier=quick studies=saxena` lays others over them.
+"""
+
+import sys
+from pathlib import Path
+
+from replication.engine import ENGINES
+from replication.pipeline import load_or_exit
+
+
+configfile: "configs/config.yaml"
+
+
+REPO = Path(workflow.basedir)
+PIPE = load_or_exit(REPO, config)
+PATHS = PIPE.paths
+SELECTION = f"--tier {PIPE.config.tier} --engines {','.join(PIPE.config.engines)}"
+
+
+wildcard_constraints:
+    study="|".join(PIPE.studies),
+    batch="[a-z0-9]+-(heavy|light)-[0-9a-f]+",
+    kind="[a-z_]+",
+
+
+include: "workflow/rules/engines.smk"
+include: "workflow/rules/design.smk"
+include: "workflow/rules/simulate.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/notebooks.smk"
+include: "workflow/rules/report.smk"
+
+
+localrules:
+    all,
+    engines,
+
+
+rule all:
+    default_target: True
+    input:
+        rules.render_report.output.index,
+
+
+rule engines:
+    input:
+        [PIPE.program(engine) for engine in PIPE.config.engines],
+
+
+onstart:
+    PIPE.write_goal()
+    for line in PIPE.summary():
+        print(line, file=sys.stderr)

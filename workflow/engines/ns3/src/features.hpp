@@ -1,0 +1,23 @@
+/// What this engine supports; everything else is refused by name, never approximated.
+#pragma once
+
+#include "scenario.hpp"
+
+#include <string>
+
+namespace replicate
+{
+
+/// Version of the simulator, as `--version` and run.json state it.
+inline constexpr const char* kSimulatorVersion = "3.44";
+
+/// ns-3 type of a congestion control; Tahoe and Reno use NewReno's window growth in sockets of ours.
+std::string CongestionTypeId(const std::string& congestion_control);
+
+/// Refuse what a TCP flow asks for and this engine has not; `path` ends in a dot.
+void CheckFeatures(const FlowSpec& flow, const std::string& path);
+
+/// The JSON of `--supports`.
+std::string SupportsJson();
+
+} // namespace replicate

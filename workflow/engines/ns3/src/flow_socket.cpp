@@ -1,0 +1,256 @@
+#include "flow_socket.hpp"
+
+#include "features.hpp"
+
+#include <ns3/boolean.h>
+#include <ns3/data-rate.h>
+#include <ns3/double.h>
+#include <ns3/object-factory.h>
+#include <ns3/packet.h>
+#include <ns3/simulator.h>
+#include <ns3/tcp-bbr.h>
+#include <ns3/tcp-congestion-ops.h>
+#include <ns3/tcp-cubic.h>
+#include <ns3/tcp-header.h>
+#include <ns3/tcp-prr-recovery.h>
+#include <ns3/tcp-recovery-ops.h>
+#include <ns3/tcp-rx-buffer.h>
+#include <ns3/tcp-tx-buffer.h>
+#include <ns3/uinteger.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace replicate
+{
+namespace
+{
+
+/// Largest window that TCP can advertise: 16 bits shifted by 14 (RFC 7323).
+constexpr std::uint32_t kLargestWindow = 65535U << 14;
+/// Retries without end in practice: a starved flow keeps trying instead of dying.
+constexpr std::uint32_t kRetries = 1'000'000'000;
+/// ns-3's congestion controls say "infinite" by this or a larger number.
+constexpr std::uint32_t kInfiniteSsthresh = 0x7fffffff;
+/// Segments that the source keeps ready beyond what the window needs.
+constexpr std::uint32_t kReadySegments = 64;
+/// Bound on it, so that a huge window does not overflow the buffer's 31 bits.
+constexpr std::uint32_t kMostReady = 1U << 28;
+
+ns3::Ptr<ns3::TcpCongestionOps> MakeCongestionControl(const FlowSpec& spec)
+{
+    ns3::ObjectFactory factory(CongestionTypeId(spec.congestion_control));
+    if (spec.congestion_control == "cubic") {
+        factory.Set("FastConvergence", ns3::BooleanValue(spec.cubic_fast_convergence));
+        factory.Set("TcpFriendliness", ns3::BooleanValue(spec.cubic_tcp_friendliness));
+        factory.Set("HyStart", ns3::BooleanValue(true));
+        factory.Set("Beta", ns3::DoubleValue(0.7));
+        factory.Set("C", ns3::DoubleValue(0.4));
+    } else if (spec.congestion_control == "vegas") {
+        factory.Set("Alpha", ns3::UintegerValue(spec.vegas_alpha_packets));
+        factory.Set("Beta", ns3::UintegerValue(spec.vegas_beta_packets));
+        factory.Set("Gamma", ns3::UintegerValue(spec.vegas_gamma_packets));
+    }
+    return factory.Create<ns3::TcpCongestionOps>();
+}
+
+ns3::Ptr<ns3::TcpRecoveryOps> MakeRecovery(const FlowSpec& spec)
+{
+    if (spec.prr)
+        return ns3::CreateObject<ns3::TcpPrrRecovery>();
+    return ns3::CreateObject<ns3::TcpClassicRecovery>();
+}
+
+} // namespace
+
+NS_OBJECT_ENSURE_REGISTERED(RecordingRtt);
+
+ns3::TypeId RecordingRtt::GetTypeId()
+{
+    static const ns3::TypeId type = ns3::TypeId("replicate::RecordingRtt")
+                                        .SetParent<ns3::RttMeanDeviation>()
+                                        .AddConstructor<RecordingRtt>();
+    return type;
+}
+
+void RecordingRtt::Record(Metrics* metrics, std::uint32_t flow)
+{
+    m_metrics = metrics;
+    m_flow = flow;
+}
+
+void RecordingRtt::Measurement(ns3::Time sample)
+{
+    if (m_metrics)
+        m_metrics->RttSample(m_flow, sample.GetNanoSeconds());
+    ns3::RttMeanDeviation::Measurement(sample);
+}
+
+NS_OBJECT_ENSURE_REGISTERED(FlowSocket);
+
+ns3::TypeId FlowSocket::GetTypeId()
+{
+    static const ns3::TypeId type = ns3::TypeId("replicate::FlowSocket")
+                                        .SetParent<ns3::TcpSocketBase>()
+                                        .AddConstructor<FlowSocket>();
+    return type;
+}
+
+void FlowSocket::Configure(const FlowSpec& spec)
+{
+    SetSegSize(spec.segment_bytes);
+    SetInitialCwnd(spec.initial_window_segments);
+    SetInitialSSThresh(
+        spec.initial_ssthresh_bytes.value_or(std::numeric_limits<std::uint32_t>::max()));
+    SetSndBufSize(std::numeric_limits<std::int32_t>::max());
+    m_window_cap = spec.maximum_window_bytes.value_or(0);
+    // Without scaling the advertised window is exact to the byte; with it, only to a multiple of
+    // 2^shift, so the receiver then has room to spare and the sender applies the cap.
+    SetRcvBufSize(m_window_cap != 0 && m_window_cap <= 65535 ? m_window_cap : kLargestWindow);
+    SetDelAckMaxCount(spec.delayed_ack_segments);
+    SetDelAckTimeout(ns3::NanoSeconds(spec.delayed_ack_timeout_ns));
+    SetConnTimeout(ns3::NanoSeconds(spec.initial_rto_ns));
+    SetSynRetries(30);
+    SetDataRetries(kRetries);
+    SetTcpNoDelay(true); // Nagle off
+    SetMinRto(ns3::NanoSeconds(spec.minimum_rto_ns));
+    SetClockGranularity(ns3::NanoSeconds(spec.clock_granularity_ns));
+    SetRetxThresh(3);
+    m_limitedTx = spec.limited_transmit;
+    m_winScalingEnabled = true;
+    m_timestampEnabled = spec.timestamps;
+    SetAttribute("Sack", ns3::BooleanValue(spec.sack));
+    SetUseEcn(ns3::TcpSocketState::Off);
+    SetPacingStatus(false); // BBR turns it on for itself
+    m_tcb->m_maxPacingRate = ns3::DataRate(1'000'000'000'000);
+    m_rto = ns3::NanoSeconds(spec.initial_rto_ns);
+    SetCongestionControlAlgorithm(MakeCongestionControl(spec));
+    SetRecoveryAlgorithm(MakeRecovery(spec));
+    auto rtt = ns3::CreateObject<RecordingRtt>();
+    rtt->SetAttribute("InitialEstimation", ns3::TimeValue(ns3::NanoSeconds(spec.initial_rto_ns)));
+    rtt->SetAttribute("Alpha", ns3::DoubleValue(0.125)); // RFC 6298
+    rtt->SetAttribute("Beta", ns3::DoubleValue(0.25));
+    rtt->Reset();
+    SetRtt(rtt);
+}
+
+void FlowSocket::BecomeSender(Metrics* metrics, Trace* trace, std::uint32_t flow)
+{
+    m_metrics = metrics;
+    m_trace = trace->IsOpen() ? trace : nullptr;
+    m_flow = flow;
+    ns3::DynamicCast<RecordingRtt>(m_rtt)->Record(metrics, flow);
+    if (auto bbr = ns3::DynamicCast<ns3::TcpBbr>(m_congestionControl))
+        bbr->SetStream(1'000'000 + flow);
+    m_txTrace.ConnectWithoutContext(ns3::MakeCallback(&FlowSocket::SegmentSent, this));
+    SetSendCallback(ns3::MakeCallback(&FlowSocket::Refill, this));
+    Refill(this, 0);
+}
+
+/// Data is put into the buffer directly and in large pieces: Send() would cost an event each time.
+/// Packets of zeros take no memory and are split for free.
+void FlowSocket::Refill(ns3::Ptr<ns3::Socket>, std::uint32_t)
+{
+    const std::uint32_t unsent = m_txBuffer->Size() - UnAckDataCount();
+    const std::uint32_t segments =
+        std::min(Window(), kMostReady) / m_tcb->m_segmentSize + kReadySegments;
+    if (unsent < segments * m_tcb->m_segmentSize)
+        m_txBuffer->Add(ns3::Create<ns3::Packet>(segments * m_tcb->m_segmentSize));
+}
+
+void FlowSocket::Stop()
+{
+    m_stopped = true;
+    CancelAllTimers();
+}
+
+std::uint64_t FlowSocket::TakeReceived()
+{
+    const auto packet = m_tcb->m_rxBuffer->Extract(std::numeric_limits<std::uint32_t>::max());
+    return packet ? packet->GetSize() : 0;
+}
+
+std::optional<std::uint32_t> FlowSocket::Ssthresh() const
+{
+    const std::uint32_t ssthresh = m_tcb->m_ssThresh;
+    return ssthresh < kInfiniteSsthresh ? std::optional(ssthresh) : std::nullopt;
+}
+
+ns3::Ptr<ns3::TcpSocketBase> FlowSocket::Fork()
+{
+    return ns3::CopyObject<FlowSocket>(this);
+}
+
+void FlowSocket::DoForwardUp(ns3::Ptr<ns3::Packet> packet, const ns3::Address& from,
+                             const ns3::Address& to)
+{
+    if (!m_stopped)
+        ns3::TcpSocketBase::DoForwardUp(packet, from, to);
+}
+
+void FlowSocket::ReceivedAck(ns3::Ptr<ns3::Packet> packet, const ns3::TcpHeader& header)
+{
+    if (m_window_cap != 0)
+        m_rWnd = std::min(m_rWnd.Get(), m_window_cap);
+    m_rWnd -= m_rWnd % m_tcb->m_segmentSize; // only whole segments are ever sent
+    if (m_trace)
+        TraceEvent("ack", header.GetAckNumber());
+    ns3::TcpSocketBase::ReceivedAck(packet, header);
+}
+
+void FlowSocket::ReTxTimeout()
+{
+    if (m_metrics && m_state == ESTABLISHED && UnAckDataCount() > 0) {
+        ++m_metrics->Flow(m_flow).timeouts;
+        if (m_trace)
+            TraceEvent("timeout", m_txBuffer->HeadSequence());
+    }
+    ns3::TcpSocketBase::ReTxTimeout();
+}
+
+/// With SACK, ns-3 always lets the first two duplicates send new data, as RFC 6675 permits; where
+/// the scenario has limited transmit off, count those sacked bytes as still in flight.
+std::uint32_t FlowSocket::AvailableWindow() const
+{
+    if (!m_sackEnabled || m_limitedTx || m_tcb->m_congState != ns3::TcpSocketState::CA_DISORDER)
+        return ns3::TcpSocketBase::AvailableWindow();
+    const std::uint32_t in_flight = BytesInFlight() + m_txBuffer->GetSacked();
+    return in_flight > Window() ? 0 : Window() - in_flight;
+}
+
+bool FlowSocket::IsDuplicate(ns3::SequenceNumber32 ack, ns3::SequenceNumber32 head,
+                             bool has_data) const
+{
+    return ack == head && ack < m_tcb->m_highTxMark && !has_data;
+}
+
+bool FlowSocket::IsFastRetransmitDue() const
+{
+    return m_tcb->m_congState != ns3::TcpSocketState::CA_LOSS &&
+           m_dupAckCount + 1 == m_retxThresh &&
+           (!m_recoverActive || m_highRxAckMark >= m_recover);
+}
+
+void FlowSocket::SegmentSent(ns3::Ptr<const ns3::Packet> packet, const ns3::TcpHeader& header,
+                             ns3::Ptr<const ns3::TcpSocketBase>)
+{
+    if (packet->GetSize() == 0)
+        return;
+    m_metrics->Sent(m_flow, packet);
+    const bool again = header.GetSequenceNumber() < m_tcb->m_highTxMark;
+    if (again) {
+        ++m_metrics->Flow(m_flow).retransmissions;
+        ++m_metrics->Flow(m_flow).interval.retransmissions;
+    }
+    if (m_trace)
+        TraceEvent(again ? "retransmit" : "send", header.GetSequenceNumber());
+}
+
+/// Sequence numbers are reported as bytes from the start of the data (the SYN takes number 0).
+void FlowSocket::TraceEvent(const char* event, ns3::SequenceNumber32 sequence) const
+{
+    m_trace->Add(ns3::Simulator::Now().GetNanoSeconds(), m_flow, event, sequence.GetValue() - 1,
+                 Cwnd(), Ssthresh());
+}
+
+} // namespace replicate

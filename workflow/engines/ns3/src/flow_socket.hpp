@@ -1,0 +1,77 @@
+/// TCP socket that is a bulk source and counts itself; the base of Tahoe and Reno.
+#pragma once
+
+#include "metrics.hpp"
+#include "scenario.hpp"
+#include "trace.hpp"
+
+#include <ns3/rtt-estimator.h>
+#include <ns3/tcp-socket-base.h>
+
+#include <optional>
+
+namespace replicate
+{
+
+/// RFC 6298 estimator that also records every sample it is given.
+class RecordingRtt : public ns3::RttMeanDeviation
+{
+public:
+    static ns3::TypeId GetTypeId();
+    void Record(Metrics* metrics, std::uint32_t flow);
+    void Measurement(ns3::Time sample) override;
+
+private:
+    Metrics* m_metrics = nullptr;
+    std::uint32_t m_flow = 0;
+};
+
+class FlowSocket : public ns3::TcpSocketBase
+{
+public:
+    static ns3::TypeId GetTypeId();
+
+    /// Set every default of ns-3 from the scenario; both ends of a flow are configured alike.
+    void Configure(const FlowSpec& spec);
+
+    /// Make this end the sender: an endless supply of data, counted under this flow.
+    void BecomeSender(Metrics* metrics, Trace* trace, std::uint32_t flow);
+
+    /// Fall silent: no new data, no retransmissions, arriving acknowledgements are ignored.
+    void Stop();
+
+    /// Take what has arrived in order, as a receiving application does; returns the bytes.
+    std::uint64_t TakeReceived();
+
+    std::uint32_t Cwnd() const { return m_tcb->m_cWnd; }
+    /// Slow start threshold; none while it is infinite.
+    std::optional<std::uint32_t> Ssthresh() const;
+    bool Connected() const { return m_connected; }
+
+protected:
+    ns3::Ptr<ns3::TcpSocketBase> Fork() override;
+    void DoForwardUp(ns3::Ptr<ns3::Packet> packet, const ns3::Address& from,
+                     const ns3::Address& to) override;
+    void ReceivedAck(ns3::Ptr<ns3::Packet> packet, const ns3::TcpHeader& header) override;
+    void ReTxTimeout() override;
+    std::uint32_t AvailableWindow() const override;
+
+    /// Duplicate acknowledgement (RFC 5681, section 2) of a flow without SACK.
+    bool IsDuplicate(ns3::SequenceNumber32 ack, ns3::SequenceNumber32 head, bool has_data) const;
+    /// A third duplicate came and no loss event before it covers this one.
+    bool IsFastRetransmitDue() const;
+
+private:
+    void SegmentSent(ns3::Ptr<const ns3::Packet> packet, const ns3::TcpHeader& header,
+                     ns3::Ptr<const ns3::TcpSocketBase> socket);
+    void Refill(ns3::Ptr<ns3::Socket> socket, std::uint32_t available);
+    void TraceEvent(const char* event, ns3::SequenceNumber32 sequence) const;
+
+    Metrics* m_metrics = nullptr;
+    Trace* m_trace = nullptr;
+    std::uint32_t m_flow = 0;
+    std::uint32_t m_window_cap = 0; ///< 0: none
+    bool m_stopped = false;
+};
+
+} // namespace replicate

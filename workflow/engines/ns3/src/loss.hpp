@@ -1,0 +1,14 @@
+/// Losses on a link, at its receiving end: the packet has used the link's capacity.
+#pragma once
+
+#include "scenario.hpp"
+
+#include <ns3/error-model.h>
+
+namespace replicate
+{
+
+/// Loss model of one link direction; `stream` is a random stream of its own.
+ns3::Ptr<ns3::ErrorModel> MakeLoss(const LossSpec& spec, std::int64_t stream);
+
+} // namespace replicate

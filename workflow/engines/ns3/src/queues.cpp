@@ -1,0 +1,129 @@
+#include "queues.hpp"
+
+#include <ns3/boolean.h>
+#include <ns3/codel-queue-disc.h>
+#include <ns3/data-rate.h>
+#include <ns3/double.h>
+#include <ns3/fifo-queue-disc.h>
+#include <ns3/fq-codel-queue-disc.h>
+#include <ns3/nstime.h>
+#include <ns3/pie-queue-disc.h>
+#include <ns3/red-queue-disc.h>
+#include <ns3/uinteger.h>
+
+namespace replicate
+{
+namespace
+{
+
+using ns3::BooleanValue;
+using ns3::DoubleValue;
+using ns3::QueueSize;
+using ns3::QueueSizeUnit;
+using ns3::QueueSizeValue;
+using ns3::TimeValue;
+using ns3::UintegerValue;
+
+QueueSizeValue Packets(std::uint32_t packets)
+{
+    return QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, packets));
+}
+
+TimeValue Nanoseconds(std::int64_t ns)
+{
+    return TimeValue(ns3::NanoSeconds(ns));
+}
+
+/// Floyd and Jacobson 1993; with `gentle`, Floyd 2000. The adaptive variants stay off.
+ns3::Ptr<ns3::QueueDisc> MakeRed(const QueueSpec& spec, const LinkSpec& link, std::int64_t stream)
+{
+    auto red = ns3::CreateObjectWithAttributes<ns3::RedQueueDisc>(
+        "MaxSize", Packets(*spec.limit_packets), "MinTh",
+        DoubleValue(spec.minimum_threshold_packets), "MaxTh",
+        DoubleValue(spec.maximum_threshold_packets), "QW", DoubleValue(spec.queue_weight),
+        "LInterm", DoubleValue(1 / spec.maximum_probability), "MeanPktSize",
+        UintegerValue(spec.mean_packet_bytes), "Gentle", BooleanValue(spec.gentle), "Wait",
+        BooleanValue(spec.wait), "LinkBandwidth", ns3::DataRateValue(ns3::DataRate(link.rate_bps)),
+        "LinkDelay", Nanoseconds(link.delay_ns));
+    red->SetAttribute("ARED", BooleanValue(false));
+    red->SetAttribute("AdaptMaxP", BooleanValue(false));
+    red->SetAttribute("FengAdaptive", BooleanValue(false));
+    red->SetAttribute("NLRED", BooleanValue(false));
+    red->SetAttribute("Ns1Compat", BooleanValue(false));
+    red->SetAttribute("UseEcn", BooleanValue(false));
+    red->SetAttribute("UseHardDrop", BooleanValue(true));
+    red->AssignStreams(stream);
+    return red;
+}
+
+/// RFC 8289.
+ns3::Ptr<ns3::QueueDisc> MakeCoDel(const QueueSpec& spec)
+{
+    return ns3::CreateObjectWithAttributes<ns3::CoDelQueueDisc>(
+        "MaxSize", Packets(*spec.limit_packets), "Target", Nanoseconds(spec.target_ns), "Interval",
+        Nanoseconds(spec.interval_ns), "MinBytes", UintegerValue(1500), "UseEcn",
+        BooleanValue(false), "UseL4s", BooleanValue(false));
+}
+
+/// RFC 8290. Target and interval are strings in ns-3's attributes.
+ns3::Ptr<ns3::QueueDisc> MakeFqCoDel(const QueueSpec& spec)
+{
+    auto disc = ns3::CreateObjectWithAttributes<ns3::FqCoDelQueueDisc>(
+        "MaxSize", Packets(*spec.limit_packets), "Flows", UintegerValue(spec.buckets), "Target",
+        ns3::StringValue(std::to_string(spec.target_ns) + "ns"), "Interval",
+        ns3::StringValue(std::to_string(spec.interval_ns) + "ns"), "UseEcn", BooleanValue(false),
+        "DropBatchSize", UintegerValue(64), "Perturbation", UintegerValue(0));
+    disc->SetQuantum(spec.quantum_bytes);
+    return disc;
+}
+
+/// RFC 8033, with the RFC's own constants for what the scenario does not name.
+ns3::Ptr<ns3::QueueDisc> MakePie(const QueueSpec& spec, std::int64_t stream)
+{
+    auto pie = ns3::CreateObjectWithAttributes<ns3::PieQueueDisc>(
+        "MaxSize", Packets(*spec.limit_packets), "QueueDelayReference",
+        Nanoseconds(spec.target_ns), "Tupdate", Nanoseconds(spec.update_interval_ns),
+        "MeanPktSize", UintegerValue(spec.mean_packet_bytes), "A", DoubleValue(0.125), "B",
+        DoubleValue(1.25), "MaxBurstAllowance", Nanoseconds(150'000'000));
+    pie->SetAttribute("UseDequeueRateEstimator", BooleanValue(false));
+    pie->SetAttribute("UseCapDropAdjustment", BooleanValue(true));
+    pie->SetAttribute("UseDerandomization", BooleanValue(false));
+    pie->SetAttribute("UseEcn", BooleanValue(false));
+    pie->AssignStreams(stream);
+    return pie;
+}
+
+} // namespace
+
+ns3::Ptr<ns3::Queue<ns3::Packet>> MakeDeviceQueue(const QueueSpec& spec)
+{
+    QueueSize limit(QueueSizeUnit::PACKETS, spec.device_queue_packets);
+    if (spec.kind == QueueKind::DropTail)
+        limit = spec.limit_packets ? QueueSize(QueueSizeUnit::PACKETS, *spec.limit_packets)
+                                   : QueueSize(QueueSizeUnit::BYTES, *spec.limit_bytes);
+    return ns3::CreateObjectWithAttributes<ns3::DropTailQueue<ns3::Packet>>("MaxSize",
+                                                                            QueueSizeValue(limit));
+}
+
+ns3::Ptr<ns3::QueueDisc> MakeQueueDisc(const QueueSpec& spec, const LinkSpec& link,
+                                       std::int64_t stream)
+{
+    switch (spec.kind) {
+    case QueueKind::DropTail:
+        return nullptr;
+    case QueueKind::Pfifo:
+        return ns3::CreateObjectWithAttributes<ns3::FifoQueueDisc>("MaxSize",
+                                                                   Packets(*spec.limit_packets));
+    case QueueKind::Red:
+        return MakeRed(spec, link, stream);
+    case QueueKind::CoDel:
+        return MakeCoDel(spec);
+    case QueueKind::FqCoDel:
+        return MakeFqCoDel(spec);
+    case QueueKind::Pie:
+        return MakePie(spec, stream);
+    }
+    return nullptr;
+}
+
+} // namespace replicate

@@ -1,0 +1,105 @@
+/// One run as the scenario file states it: SI units, ids resolved to indices, all checks passed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace replicate
+{
+
+enum class QueueKind { DropTail, Pfifo, Red, CoDel, FqCoDel, Pie };
+
+/// Egress queue of one link direction; fields that a kind does not have stay at zero.
+struct QueueSpec {
+    QueueKind kind = QueueKind::DropTail;
+    std::optional<std::uint32_t> limit_packets;
+    std::optional<std::uint32_t> limit_bytes;
+    std::uint32_t device_queue_packets = 1;
+    double minimum_threshold_packets = 0;
+    double maximum_threshold_packets = 0;
+    double queue_weight = 0;
+    double maximum_probability = 0;
+    std::uint32_t mean_packet_bytes = 0;
+    bool gentle = true;
+    bool wait = true;
+    std::int64_t target_ns = 0;
+    std::int64_t interval_ns = 0;
+    std::int64_t update_interval_ns = 0;
+    std::uint32_t buckets = 0;
+    std::uint32_t quantum_bytes = 0;
+};
+
+/// Losses on one link direction: random with a probability, or listed packets of one flow.
+struct LossSpec {
+    bool random = true;
+    double probability = 0;
+    std::uint32_t flow = 0;
+    std::vector<std::uint64_t> data_packets; ///< sorted; 1 is the first to cross
+};
+
+/// Duplex link; index 0 of the pairs is the direction a to b, index 1 is b to a.
+struct LinkSpec {
+    std::string id;
+    std::uint32_t ends[2] = {0, 0};
+    std::uint64_t rate_bps = 0;
+    std::int64_t delay_ns = 0;
+    QueueSpec queue[2];
+    std::optional<LossSpec> loss[2];
+};
+
+/// A TCP bulk transfer or a CBR stream.
+struct FlowSpec {
+    std::string id;
+    bool tcp = true;
+    std::uint32_t source = 0;
+    std::uint32_t destination = 0;
+    std::int64_t start_ns = 0;
+    std::int64_t stop_ns = 0; ///< already the earlier of stop_s and duration_s
+    // CBR
+    double rate_bps = 0;
+    std::uint32_t packet_bytes = 0;
+    // TCP
+    std::string congestion_control;
+    bool prr = false;
+    bool sack = false;
+    bool timestamps = false;
+    std::uint32_t segment_bytes = 0;
+    std::uint32_t initial_window_segments = 0;
+    std::optional<std::uint32_t> initial_ssthresh_bytes;
+    std::optional<std::uint32_t> maximum_window_bytes;
+    std::uint32_t delayed_ack_segments = 0;
+    std::int64_t delayed_ack_timeout_ns = 0;
+    std::int64_t minimum_rto_ns = 0;
+    std::int64_t initial_rto_ns = 0;
+    std::int64_t clock_granularity_ns = 0;
+    bool limited_transmit = false;
+    std::uint32_t vegas_alpha_packets = 0;
+    std::uint32_t vegas_beta_packets = 0;
+    std::uint32_t vegas_gamma_packets = 0;
+    bool cubic_tcp_friendliness = true;
+    bool cubic_fast_convergence = true;
+};
+
+/// A queue that is sampled into `series`.
+struct MonitorSpec {
+    std::uint32_t link = 0;
+    int direction = 0;
+};
+
+struct Scenario {
+    std::string sha256; ///< of the canonical JSON
+    std::int64_t duration_ns = 0;
+    std::int64_t sampling_interval_ns = 0;
+    std::uint32_t seed = 1;
+    std::vector<std::string> nodes;
+    std::vector<LinkSpec> links;
+    std::vector<FlowSpec> flows;
+    std::vector<MonitorSpec> monitors;
+};
+
+/// Read and check a scenario file; throws InputError.
+Scenario ReadScenario(const std::string& path);
+
+} // namespace replicate

@@ -1,0 +1,182 @@
+#include "topology.hpp"
+
+#include "loss.hpp"
+#include "queues.hpp"
+#include "routing.hpp"
+
+#include <ns3/internet-stack-helper.h>
+#include <ns3/ipv4-interface-address.h>
+#include <ns3/ipv4-l3-protocol.h>
+#include <ns3/ipv4-routing-helper.h>
+#include <ns3/net-device-queue-interface.h>
+#include <ns3/point-to-point-channel.h>
+#include <ns3/traffic-control-layer.h>
+#include <ns3/uinteger.h>
+
+#include <map>
+
+namespace replicate
+{
+namespace
+{
+
+/// Random streams of one link direction: loss first, then the queue discipline's.
+constexpr std::int64_t kStreamsPerDirection = 4;
+
+class StaticRoutingHelper : public ns3::Ipv4RoutingHelper
+{
+public:
+    StaticRoutingHelper* Copy() const override { return new StaticRoutingHelper(*this); }
+    ns3::Ptr<ns3::Ipv4RoutingProtocol> Create(ns3::Ptr<ns3::Node>) const override
+    {
+        return ns3::CreateObject<StaticRouting>();
+    }
+};
+
+ns3::Ptr<StaticRouting> RoutingOf(ns3::Ptr<ns3::Node> node)
+{
+    return ns3::DynamicCast<StaticRouting>(node->GetObject<ns3::Ipv4>()->GetRoutingProtocol());
+}
+
+} // namespace
+
+std::uint32_t Egress::Waiting() const
+{
+    return queue->GetNPackets() + (disc ? disc->GetNPackets() : 0);
+}
+
+Topology::Topology(const Scenario& scenario, Metrics& metrics)
+    : m_egress(2 * scenario.links.size())
+{
+    m_nodes.Create(static_cast<std::uint32_t>(scenario.nodes.size()));
+    for (std::uint32_t i = 0; i < scenario.links.size(); ++i)
+        MakeLink(scenario, i);
+    ns3::InternetStackHelper internet;
+    internet.SetIpv6StackInstall(false);
+    internet.SetRoutingHelper(StaticRoutingHelper());
+    internet.Install(m_nodes);
+    MakeAddresses();
+    for (std::uint32_t i = 0; i < scenario.links.size(); ++i) {
+        MakeQueues(scenario, i);
+        MakeHooks(scenario, metrics, i);
+    }
+    MakeRoutes(scenario);
+}
+
+void Topology::MakeLink(const Scenario& scenario, std::uint32_t link)
+{
+    const auto& spec = scenario.links[link];
+    auto channel = ns3::CreateObject<ns3::PointToPointChannel>();
+    channel->SetAttribute("Delay", ns3::TimeValue(ns3::NanoSeconds(spec.delay_ns)));
+    for (int i = 0; i < 2; ++i) {
+        auto& egress = m_egress[2 * link + i];
+        egress.queue = MakeDeviceQueue(spec.queue[i]);
+        egress.device = ns3::CreateObject<ns3::PointToPointNetDevice>();
+        egress.device->SetAddress(ns3::Mac48Address::Allocate());
+        egress.device->SetMtu(65535); // segments are never fragmented
+        egress.device->SetDataRate(ns3::DataRate(spec.rate_bps));
+        egress.device->SetQueue(egress.queue);
+        m_nodes.Get(spec.ends[i])->AddDevice(egress.device);
+        egress.device->Attach(channel);
+    }
+}
+
+/// All interfaces of a node share its one address (unnumbered links). Adding addresses by hand
+/// also keeps ns-3's helper from installing its default queue discipline.
+void Topology::MakeAddresses()
+{
+    for (std::uint32_t i = 0; i < m_nodes.GetN(); ++i) {
+        auto ipv4 = m_nodes.Get(i)->GetObject<ns3::Ipv4L3Protocol>();
+        ipv4->SetAttribute("DefaultTtl", ns3::UintegerValue(255));
+        RoutingOf(m_nodes.Get(i))->SetSelf(NodeAddress(i));
+    }
+    for (std::uint32_t i = 0; i < m_egress.size(); ++i) {
+        const auto node = m_egress[i].device->GetNode();
+        auto ipv4 = node->GetObject<ns3::Ipv4>();
+        const auto interface = ipv4->AddInterface(m_egress[i].device);
+        ipv4->AddAddress(interface, ns3::Ipv4InterfaceAddress(NodeAddress(node->GetId()),
+                                                              ns3::Ipv4Mask::GetOnes()));
+        ipv4->SetUp(interface);
+    }
+}
+
+/// A discipline needs to know when the device's queue is full; a bare DropTail queue must not say
+/// so, since then the layer above would drop in its place, unseen.
+void Topology::MakeQueues(const Scenario& scenario, std::uint32_t link)
+{
+    const auto& spec = scenario.links[link];
+    for (int i = 0; i < 2; ++i) {
+        auto& egress = m_egress[2 * link + i];
+        const std::int64_t stream = kStreamsPerDirection * (2 * std::int64_t{link} + i);
+        egress.disc = MakeQueueDisc(spec.queue[i], spec, stream + 1);
+        if (spec.loss[i])
+            m_egress[2 * link + 1 - i].device->SetReceiveErrorModel(
+                MakeLoss(*spec.loss[i], stream));
+        if (!egress.disc)
+            continue;
+        auto flow_control = ns3::CreateObject<ns3::NetDeviceQueueInterface>();
+        egress.device->AggregateObject(flow_control);
+        flow_control->GetTxQueue(0)->ConnectQueueTraces(egress.queue);
+        auto layer = egress.device->GetNode()->GetObject<ns3::TrafficControlLayer>();
+        layer->SetRootQueueDiscOnDevice(egress.device, egress.disc);
+    }
+}
+
+void Topology::MakeHooks(const Scenario& scenario, Metrics& metrics, std::uint32_t link)
+{
+    for (int i = 0; i < 2; ++i) {
+        auto& egress = m_egress[2 * link + i];
+        auto& receiver = m_egress[2 * link + 1 - i].device;
+        auto* counters = &metrics.Link(link, i);
+        egress.device->TraceConnectWithoutContext(
+            "PhyTxBegin", ns3::MakeBoundCallback(&Metrics::TransmissionBegan, &metrics, counters));
+        receiver->TraceConnectWithoutContext(
+            "PhyRxEnd", ns3::MakeBoundCallback(&Metrics::Arrived, &metrics));
+        receiver->TraceConnectWithoutContext(
+            "PhyRxDrop", ns3::MakeBoundCallback(&Metrics::LostOnLink, &metrics, counters));
+        egress.queue->TraceConnectWithoutContext(
+            "Drop", ns3::MakeBoundCallback(&Metrics::DroppedByDevice, &metrics, counters));
+        if (egress.disc)
+            egress.disc->TraceConnectWithoutContext(
+                "Drop", ns3::MakeBoundCallback(&Metrics::DroppedByDisc, &metrics, counters));
+        for (const auto& monitor : scenario.monitors)
+            if (monitor.link == link && monitor.direction == i)
+                egress.device->TraceConnectWithoutContext(
+                    "PhyTxEnd", ns3::MakeBoundCallback(&Metrics::TransmissionEnded, counters));
+    }
+}
+
+void Topology::MakeRoutes(const Scenario& scenario)
+{
+    std::map<std::uint32_t, std::vector<int>> towards;
+    const auto install = [&](const FlowSpec& flow, std::uint32_t from, std::uint32_t to) {
+        auto [next, fresh] = towards.try_emplace(to);
+        if (fresh)
+            next->second = NextLinks(scenario, to);
+        auto node = from;
+        for (const auto link : Path(scenario, next->second, flow, from, to)) {
+            const int side = scenario.links[link].ends[0] == node ? 0 : 1;
+            RoutingOf(m_nodes.Get(node))
+                ->AddRoute(NodeAddress(to), m_egress[2 * link + side].device);
+            node = scenario.links[link].ends[1 - side];
+        }
+    };
+    for (const auto& flow : scenario.flows) {
+        install(flow, flow.source, flow.destination);
+        install(flow, flow.destination, flow.source);
+    }
+}
+
+void Topology::Drain(Metrics& metrics)
+{
+    metrics.BeginDrain();
+    for (auto& egress : m_egress) {
+        if (egress.disc)
+            while (auto item = egress.disc->Dequeue())
+                metrics.Drained(item->GetPacket());
+        while (auto packet = egress.queue->Dequeue())
+            metrics.Drained(packet);
+    }
+}
+
+} // namespace replicate

@@ -1,0 +1,267 @@
+"""The command line: `replicate --help`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from replication.errors import InputError, RunError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Rebuild the experiments of published TCP studies and compare the numbers.",
+)
+
+Root = Annotated[Path, typer.Option(help="The project's folder.", envvar="REPLICATION_ROOT")]
+Tier = Annotated[str | None, typer.Option(help="quick, paper or deep.")]
+Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
+Engines = Annotated[str | None, typer.Option(help="Comma-separated engines.")]
+Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
+HERE = Path()
+DATA = Path("data/reproduced")
+
+
+def _overrides(tier: str | None, studies: str | None, engines: str | None) -> dict[str, Any]:
+    given = {"tier": tier, "studies": studies, "engines": engines}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+@app.command()
+def validate(root: Root = HERE) -> None:
+    """Check configuration, tiers, studies, published numbers and mappings; change nothing.
+
+    Example: replicate validate
+    """
+    from replication.config import load_config, load_study, load_tier, study_ids
+    from replication.design import design_study
+    from replication.evaluate import check_study
+
+    load_config(root / "configs" / "config.yaml")
+    for path in sorted((root / "configs" / "tiers").glob("*.yaml")):
+        load_tier(root, path.stem)
+    for name in study_ids(root):
+        study = load_study(root, name)
+        runs = design_study(study, load_tier(root, "paper"), ["ns3"])
+        check_study(study, root / "data" / "published" / f"{name}.csv")
+        print(f"{name}: {len(study.experiments)} experiments, {len(runs)} runs in tier paper, "
+              f"{len(study.claims)} claims, {len(study.tables)} tables: valid")
+
+
+@app.command()
+def plan(
+    tier: Tier = None, studies: Studies = None, engines: Engines = None, root: Root = HERE
+) -> None:
+    """Say what would run, how many scenarios, and the expected cost; change nothing.
+
+    Example: replicate plan --tier quick --studies saxena,nishitha
+    """
+    from replication.pipeline import Pipeline
+
+    for line in Pipeline.load(root, _overrides(tier, studies, engines)).summary():
+        print(line)
+
+
+@app.command()
+def metrics() -> None:
+    """List the metrics that cells and claims can use, with units and definitions."""
+    from replication.metric import METRICS
+
+    for name, metric in METRICS.items():
+        print(f"{name} [{metric.unit}]: {metric.description}")
+
+
+@app.command()
+def schemas(root: Root = HERE) -> None:
+    """Write the JSON schemas in configs/schemas from the typed models."""
+    from replication.schema import write_schemas
+
+    for path in write_schemas(root / "configs" / "schemas"):
+        print(path)
+
+
+@app.command()
+def design(
+    study: str, tier: Tier = None, engines: Engines = None, root: Root = HERE, data: Data = DATA
+) -> None:
+    """Write the design, scenarios and batches of one study.
+
+    Example: replicate design saxena --tier quick
+    """
+    from replication.design import write_design
+    from replication.pipeline import Pipeline
+
+    pipeline = Pipeline.load(root, _overrides(tier, study, engines))
+    write_design(pipeline.plan, study, data / "design")
+
+
+@app.command()
+def simulate(
+    batch: Annotated[Path, typer.Option(help="Batch file of the design.")],
+    program: Annotated[Path, typer.Option(help="The engine's program.")],
+    store: Annotated[Path, typer.Option(help="Folder of finished runs.")],
+    flows: Annotated[Path, typer.Option(help="Parquet file to write.")],
+    series: Annotated[Path, typer.Option(help="Parquet file to write.")],
+    usage: Annotated[Path, typer.Option(help="JSON file to write.")],
+    memory_limit_bytes: Annotated[int, typer.Option()] = 4 * 2**30,
+    time_limit_s: Annotated[float, typer.Option()] = 1800.0,
+    goal: Annotated[Path | None, typer.Option(help="What the whole run has to do.")] = None,
+) -> None:
+    """Run the scenarios of a batch that are not yet in the store, and gather their tables."""
+    from replication.engine import ENGINES
+    from replication.files import write_text
+    from replication.progress import Progress
+    from replication.runtime import Limits
+    from replication.simulate import (
+        FLOW_COLUMNS,
+        SERIES_COLUMNS,
+        Job,
+        gather,
+        read_batch,
+        run_job,
+        write_parquet,
+    )
+    from replication.store import Store
+
+    engine, scenarios = read_batch(batch)
+    version = f"{ENGINES[engine].version}+{store.name.removeprefix(engine + '-').split('-')[0]}"
+    limits = Limits(memory_limit_bytes, time_limit_s)
+    job = Job(engine, version, program.resolve(), scenarios, Store(store.resolve()), limits)
+    progress = Progress.load(goal) if goal else None
+    started = time.time()
+    usages = run_job(job, progress.tick if progress else lambda: None)
+    write_parquet(gather(job, "flows.csv", FLOW_COLUMNS), flows)
+    write_parquet(gather(job, "series.csv", SERIES_COLUMNS), series)
+    document = {"started": started, "finished": time.time(), "runs": usages}
+    write_text(usage, json.dumps(document) + "\n")
+    if progress:
+        progress.tick(force=True)
+
+
+@app.command("fetch-wheel")
+def fetch_wheel(
+    lock: Annotated[Path, typer.Option(help="File that pins the wheel by hash.")],
+    output: Annotated[Path, typer.Option(help="Folder to unpack to.")],
+) -> None:
+    """Fetch the pinned ns-3 wheel and unpack its headers and libraries."""
+    from replication.wheel import fetch_wheel as fetch
+
+    fetch(lock, output)
+
+
+@app.command()
+def collect(
+    output: Annotated[Path, typer.Option(help="Parquet file to write.")],
+    keys: Annotated[str, typer.Option(help="Comma-separated columns to sort by.")],
+    parts: Annotated[list[Path], typer.Argument(help="Parquet files of batches.")],
+) -> None:
+    """Put the tables of batches together."""
+    from replication.simulate import collect as collect_parts
+
+    collect_parts(parts, output, keys.split(","))
+
+
+@app.command()
+def evaluate(study: str, root: Root = HERE, data: Data = DATA) -> None:
+    """Judge one study's results: cells, claims, audit.
+
+    Example: replicate evaluate nishitha
+    """
+    from replication.config import load_study
+    from replication.evaluate import evaluate_study
+    from replication.results import Results
+
+    published = root / "data" / "published" / f"{study}.csv"
+    results = Results.load(data, study)
+    evaluate_study(load_study(root, study), published, results, data / "evaluation" / study)
+
+
+@app.command()
+def merge(studies: list[str], data: Data = DATA) -> None:
+    """Put the studies' cells, claims and audits together."""
+    from replication.evaluate import merge as merge_evaluations
+
+    merge_evaluations([data / "evaluation" / study for study in studies], data)
+
+
+@app.command()
+def provenance(
+    output: Annotated[Path, typer.Option()],
+    tier: Tier = None,
+    studies: Studies = None,
+    engines: Engines = None,
+    root: Root = HERE,
+) -> None:
+    """Write what ran: hashes, versions, platform, wall and CPU time of each stage."""
+    from replication.pipeline import Pipeline
+    from replication.provenance import write_provenance
+
+    write_provenance(Pipeline.load(root, _overrides(tier, studies, engines)), output)
+
+
+@app.command()
+def notebook(
+    name: Annotated[Path, typer.Argument(help="The notebook.")],
+    output: Annotated[Path, typer.Option()],
+    study: Annotated[str, typer.Option()],
+    root: Root = HERE,
+    data: Data = DATA,
+) -> None:
+    """Execute a notebook on the results of a study."""
+    from replication.notebook import execute
+
+    parameters = {"study": study, "data": str(data.resolve()), "root": str(root.resolve())}
+    execute(name, output, parameters)
+
+
+@app.command()
+def render(
+    root: Root = HERE,
+    data: Data = DATA,
+    notebooks: Annotated[Path, typer.Option(help="Executed notebooks.")] = Path("reports/notebooks"),
+    output: Annotated[Path, typer.Option()] = Path("reports/html"),
+) -> None:
+    """Render the HTML report from existing results; nothing is simulated."""
+    from replication.report import render as render_report
+
+    render_report(root, data, notebooks, output)
+
+
+@app.command()
+def run(
+    scenario: Annotated[str, typer.Argument(help="A scenario's id, from the report or a design.")],
+    output: Annotated[Path, typer.Option(help="Folder for flows.csv and series.csv.")] = Path("run"),
+    engine: Annotated[str, typer.Option()] = "ns3",
+    root: Root = HERE,
+    data: Data = DATA,
+) -> None:
+    """Run one scenario again and write its tables.
+
+    Example: replicate run 0123456789abcdef --output /tmp/look
+    """
+    from replication.rerun import rerun
+
+    print(rerun(root, data, scenario, engine, output))
+
+
+def main() -> None:
+    """Run the command line; bad input is one line and exit code 2, a failed run exit code 1."""
+    try:
+        app()
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except RunError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

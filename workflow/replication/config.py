@@ -1,0 +1,125 @@
+"""The run's configuration: which tier, studies, engines and runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from replication.errors import InputError, describe
+from replication.files import read_model, read_yaml
+from replication.model import Document, Identifier, PositiveSeconds
+from replication.study import EngineName, Study, unique
+
+
+class Replicates(Document):
+    """How many replicates a run gets whose expected cost lies below `cost_below_s`."""
+
+    cost_below_s: PositiveSeconds | None = None
+    count: Annotated[int, Field(ge=1, le=1000)]
+
+
+class Tier(Document):
+    """How much is run: see configs/README.md."""
+
+    id: Identifier
+    title: str
+    replicates: Annotated[list[Replicates], Field(min_length=1)]
+    levels: Literal["all", "quick"]
+    duration_limit_s: PositiveSeconds | None = None
+    batch_cost_s: PositiveSeconds
+
+    @model_validator(mode="after")
+    def _last_is_open(self) -> Tier:
+        if [r.cost_below_s is None for r in self.replicates] != [False] * (
+            len(self.replicates) - 1
+        ) + [True]:
+            raise ValueError("replicates: every step but the last needs cost_below_s")
+        return self
+
+    def replicates_for(self, cost_s: float) -> int:
+        """Return the number of replicates of a run that costs `cost_s` seconds of CPU."""
+        for step in self.replicates:
+            if step.cost_below_s is None or cost_s < step.cost_below_s:
+                return step.count
+        raise AssertionError("the last step is open")
+
+
+class Config(Document):
+    """configs/config.yaml, with what the command line sets laid over it."""
+
+    tier: Identifier = "paper"
+    engines: Annotated[list[EngineName], Field(min_length=1)] = ["ns3"]
+    studies: Annotated[list[Identifier], Field(min_length=1)] | Literal["all"] = "all"
+    runtime: Literal["native", "docker", "podman", "apptainer", "charliecloud"] = "native"
+    memory_limit_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
+    time_limit_s: PositiveSeconds = 1800.0
+
+    @model_validator(mode="after")
+    def _available(self) -> Config:
+        unique(self.engines, "engine")
+        if self.studies != "all":
+            unique(self.studies, "study")
+        for engine in self.engines:
+            if engine != "ns3":
+                raise ValueError(f"engines: {engine} is not built yet; use ns3")
+        if self.runtime != "native":
+            raise ValueError(f"runtime: {self.runtime} is not built yet; use native")
+        return self
+
+
+def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
+    """Read `path` and lay `overrides` over it (comma-separated texts become lists).
+
+    Raises
+    ------
+    InputError
+        An unknown key or a wrong value, by name.
+    """
+    document = read_yaml(path) or {}
+    if not isinstance(document, dict):
+        raise InputError(f"{path}: must be a mapping of configuration keys")
+    for key, value in (overrides or {}).items():
+        if key in ("studies", "engines") and isinstance(value, str) and value != "all":
+            value = [part.strip() for part in value.split(",") if part.strip()]
+        document[key] = value
+    try:
+        return Config.model_validate(document)
+    except ValidationError as error:
+        raise InputError(f"{path}: {describe(error)}") from None
+
+
+def load_tier(root: Path, name: str) -> Tier:
+    """Read configs/tiers/<name>.yaml."""
+    folder = root / "configs" / "tiers"
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
+        raise InputError(f"tier: {name!r} is unknown; there are {known}")
+    return read_model(path, Tier)
+
+
+def study_ids(root: Path) -> list[str]:
+    """Return the ids of all studies in configs/studies, sorted."""
+    return sorted(path.stem for path in (root / "configs" / "studies").glob("*.yaml"))
+
+
+def load_study(root: Path, name: str) -> Study:
+    """Read configs/studies/<name>.yaml; its id must be its file's name."""
+    if name not in study_ids(root):
+        raise InputError(f"studies: {name!r} is unknown; there are {', '.join(study_ids(root))}")
+    path = root / "configs" / "studies" / f"{name}.yaml"
+    study = read_model(path, Study)
+    if study.id != name:
+        raise InputError(f"{path}: id is {study.id!r} but the file is named {name!r}")
+    return study
+
+
+def chosen_studies(root: Path, config: Config) -> list[str]:
+    """Return the ids of the studies that `config` asks for, in the order of their names."""
+    if config.studies == "all":
+        return study_ids(root)
+    for name in config.studies:
+        load_study(root, name)
+    return sorted(config.studies)

@@ -1,0 +1,242 @@
+"""The design: which points, replicates and scenarios a study needs, and how they are batched."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replication.config import Config, Tier, chosen_studies, load_study, load_tier
+from replication.engine import ENGINES
+from replication.errors import InputError
+from replication.files import write_text
+from replication.scenario import Scenario, canonical_json
+from replication.study import Experiment, Factor, Level, Study, parameters_of, plain_values
+from replication.template import TemplateError, instantiate, replicate_seed
+
+DESIGN_COLUMNS = (
+    "study,experiment,point,levels,replicate,engine,scenario,supported,reason,batch,cost_s"
+).split(",")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row of the design: a point, a replicate and an engine, and the scenario they need."""
+
+    study: str
+    experiment: str
+    levels: dict[str, str]
+    replicate: int
+    engine: str
+    scenario: Scenario
+    scenario_id: str
+    refusal: str
+    cost_s: float
+
+    @property
+    def point(self) -> str:
+        """Return the point as text, for people and for file names."""
+        return ",".join(f"{factor}={key}" for factor, key in self.levels.items())
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Scenarios that one job runs, one process each."""
+
+    id: str
+    study: str
+    engine: str
+    scenarios: dict[str, Scenario]
+    cost_s: float
+
+
+def chosen_levels(factor: Factor, tier: Tier) -> list[Level]:
+    """Return the levels of `factor` that `tier` runs.
+
+    A quick tier takes the levels flagged `quick`, or without flags the first, middle and last.
+    """
+    levels = factor.levels
+    if tier.levels == "all":
+        return list(levels)
+    flagged = [level for level in levels if level.quick]
+    if flagged or len(levels) <= 3:
+        return flagged or list(levels)
+    return [levels[0], levels[len(levels) // 2], levels[-1]]
+
+
+def points(experiment: Experiment, tier: Tier) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Yield level keys by factor, and the parameters they set, for each point."""
+    axes = [
+        [(factor.id, level) for level in chosen_levels(factor, tier)]
+        for factor in experiment.factors
+    ]
+    for combination in itertools.product(*axes):
+        overrides: dict[str, Any] = {}
+        for _, level in combination:
+            overrides.update(level.set)
+        yield {factor: level.key for factor, level in combination}, overrides
+
+
+def design_study(study: Study, tier: Tier, engines: list[str]) -> list[Run]:
+    """Return every run of `study` in the order of experiments, points, replicates and engines.
+
+    Raises
+    ------
+    InputError
+        A template that does not resolve; the message names study, experiment and point.
+    """
+    runs: list[Run] = []
+    for experiment in study.experiments:
+        defaults = plain_values(parameters_of(study, experiment))
+        for levels, overrides in points(experiment, tier):
+            try:
+                runs.extend(
+                    _replicates(study, experiment, tier, engines, levels, defaults | overrides)
+                )
+            except TemplateError as error:
+                raise InputError(f"study {study.id}, point {levels}: {error}") from None
+    return runs
+
+
+def _replicates(
+    study: Study,
+    experiment: Experiment,
+    tier: Tier,
+    engines: list[str],
+    levels: dict[str, str],
+    parameters: dict[str, Any],
+) -> Iterator[Run]:
+    def scenario_of(replicate: int) -> Scenario:
+        seed = replicate_seed(study.id, experiment.id, replicate)
+        return instantiate(experiment, parameters, seed, tier.duration_limit_s)
+
+    first = scenario_of(0)
+    for name in engines:
+        engine = ENGINES[name]
+        cost_s = engine.cost_s(first)
+        for replicate in range(tier.replicates_for(cost_s)):
+            scenario = first if replicate == 0 else scenario_of(replicate)
+            yield Run(
+                study=study.id,
+                experiment=experiment.id,
+                levels=levels,
+                replicate=replicate,
+                engine=name,
+                scenario=scenario,
+                scenario_id=scenario.id,
+                refusal=engine.refusal(scenario),
+                cost_s=cost_s,
+            )
+
+
+def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -> list[Batch]:
+    """Pack the distinct scenarios of one study's runs into batches of about `target_s` each.
+
+    Longest first into the emptiest batch, so that batches cost alike. A batch is named by what
+    is in it and by the engine's fingerprint: a changed scenario or engine is another batch.
+    """
+    batches: list[Batch] = []
+    for engine in sorted({run.engine for run in runs}):
+        distinct = {r.scenario_id: r for r in runs if r.engine == engine and not r.refusal}
+        heavy_first = sorted(distinct.values(), key=lambda r: (-r.cost_s, r.scenario_id))
+        count = max(1, round(sum(r.cost_s for r in heavy_first) / target_s))
+        bins: list[list[Run]] = [[] for _ in range(count)]
+        loads = [0.0] * count
+        for run in heavy_first:
+            emptiest = loads.index(min(loads))
+            bins[emptiest].append(run)
+            loads[emptiest] += run.cost_s
+        for members, cost_s in zip(bins, loads, strict=True):
+            if members:
+                batches.append(_batch(members, engine, fingerprints[engine], cost_s, target_s))
+    return batches
+
+
+def _batch(
+    members: list[Run], engine: str, fingerprint: str, cost_s: float, target_s: float
+) -> Batch:
+    ids = sorted(run.scenario_id for run in members)
+    digest = hashlib.sha256("\n".join([engine, fingerprint, *ids]).encode()).hexdigest()[:12]
+    weight = "heavy" if cost_s > 1.5 * target_s else "light"
+    return Batch(
+        id=f"{engine}-{weight}-{digest}",
+        study=members[0].study,
+        engine=engine,
+        scenarios={run.scenario_id: run.scenario for run in members},
+        cost_s=cost_s,
+    )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a configuration runs."""
+
+    tier: Tier
+    runs: dict[str, list[Run]]
+    batches: dict[str, list[Batch]]
+
+    def scenario_costs(self) -> dict[str, dict[str, float]]:
+        """Return engine to scenario id to expected CPU seconds, over all studies."""
+        costs: dict[str, dict[str, float]] = {}
+        for runs in self.runs.values():
+            for run in runs:
+                if not run.refusal:
+                    costs.setdefault(run.engine, {})[run.scenario_id] = run.cost_s
+        return costs
+
+
+def make_plan(root: Path, config: Config) -> Plan:
+    """Design and batch every chosen study."""
+    tier = load_tier(root, config.tier)
+    fingerprints = {name: ENGINES[name].fingerprint(root) for name in config.engines}
+    runs: dict[str, list[Run]] = {}
+    batches: dict[str, list[Batch]] = {}
+    for name in chosen_studies(root, config):
+        runs[name] = design_study(load_study(root, name), tier, list(config.engines))
+        batches[name] = batch_runs(runs[name], fingerprints, tier.batch_cost_s)
+    return Plan(tier=tier, runs=runs, batches=batches)
+
+
+def write_design(plan: Plan, study: str, folder: Path) -> None:
+    """Write <study>.csv, scenarios/<study>.json and batches/<id>.json below `folder`."""
+    import pandas as pd
+
+    batch_of = {
+        (batch.engine, scenario): batch.id
+        for batch in plan.batches[study]
+        for scenario in batch.scenarios
+    }
+    rows = [
+        {
+            "study": run.study,
+            "experiment": run.experiment,
+            "point": run.point,
+            "levels": json.dumps(run.levels),
+            "replicate": run.replicate,
+            "engine": run.engine,
+            "scenario": run.scenario_id,
+            "supported": not run.refusal,
+            "reason": run.refusal,
+            "batch": batch_of.get((run.engine, run.scenario_id), ""),
+            "cost_s": round(run.cost_s, 3),
+        }
+        for run in plan.runs[study]
+    ]
+    table = pd.DataFrame(rows, columns=DESIGN_COLUMNS)
+    write_text(folder / f"{study}.csv", table.to_csv(index=False))
+    scenarios = {run.scenario_id: run.scenario.model_dump(mode="json") for run in plan.runs[study]}
+    write_text(folder / "scenarios" / f"{study}.json", canonical_json(scenarios) + "\n")
+    for batch in plan.batches[study]:
+        document = {
+            "batch": batch.id,
+            "engine": batch.engine,
+            "cost_s": round(batch.cost_s, 3),
+            "scenarios": {k: s.model_dump(mode="json") for k, s in batch.scenarios.items()},
+        }
+        write_text(
+            folder / "batches" / f"{batch.id}.json", canonical_json(document) + "\n"
+        )

@@ -1,0 +1,167 @@
+"""The pipeline as the Snakefile sees it: validated configuration, plan, file names, code hashes."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from replication.config import Config, load_config, load_study
+from replication.design import Batch, Plan, make_plan
+from replication.engine import ENGINES
+from replication.errors import InputError
+from replication.files import sha256_of
+from replication.progress import count, write_goal
+
+PACKAGE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where things are, relative to the working folder; rules and commands share these names."""
+
+    data: Path = Path("data/reproduced")
+    published: Path = Path("data/published")
+    notebooks: Path = Path("notebooks")
+    executed: Path = Path("reports/notebooks")
+    html: Path = Path("reports/html")
+
+    @property
+    def design(self) -> Path:
+        """Return the folder of designs, scenarios and batches."""
+        return self.data / "design"
+
+    @property
+    def goal(self) -> Path:
+        """Return the file that tells the jobs of a run what there is to do."""
+        return self.data / "goal.json"
+
+    def engine(self, name: str, fingerprint: str) -> Path:
+        """Return the folder of an engine's program."""
+        return self.data / "engines" / f"{name}-{fingerprint}"
+
+    def store(self, name: str, fingerprint: str) -> Path:
+        """Return the folder of an engine's finished runs."""
+        return self.data / "store" / f"{name}-{fingerprint}"
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Everything the rules ask for."""
+
+    root: Path
+    config: Config
+    plan: Plan
+    paths: Paths = Paths()
+
+    @classmethod
+    def load(cls, root: Path, overrides: dict[str, Any]) -> Pipeline:
+        """Validate the configuration and every study, and plan the run."""
+        config = load_config(root / "configs" / "config.yaml", overrides)
+        return cls(root=root, config=config, plan=make_plan(root, config))
+
+    @property
+    def studies(self) -> list[str]:
+        """Return the ids of the chosen studies."""
+        return list(self.plan.runs)
+
+    @functools.cached_property
+    def batches(self) -> dict[str, Batch]:
+        """Return every batch by its id."""
+        return {b.id: b for batches in self.plan.batches.values() for b in batches}
+
+    def batch_ids(self, study: str, weight: str = "") -> list[str]:
+        """Return the ids of a study's batches."""
+        return [b.id for b in self.plan.batches[study] if weight in b.id]
+
+    def fingerprint(self, engine: str) -> str:
+        """Return the fingerprint of an engine's version and sources."""
+        return ENGINES[engine].fingerprint(self.root)
+
+    def program(self, engine: str) -> Path:
+        """Return the path of an engine's program."""
+        return self.paths.engine(engine, self.fingerprint(engine)) / f"replicate-{engine}"
+
+    def store(self, batch: str) -> Path:
+        """Return the store that a batch's runs go to."""
+        engine = self.batches[batch].engine
+        return self.paths.store(engine, self.fingerprint(engine))
+
+    def notebooks(self) -> list[tuple[str, str]]:
+        """Return (study, experiment type) for each notebook of the report."""
+        pairs = []
+        for name in self.studies:
+            types = [e.type for e in load_study(self.root, name).experiments]
+            pairs += [(name, kind) for kind in dict.fromkeys(types)]
+        return pairs
+
+    def code(self, *modules: str) -> str:
+        """Return a hash over modules of the package: a rule's `code` parameter.
+
+        A change there reruns the rule and what depends on it. A name may be a pattern
+        (`metric*`); one with a slash is a pattern of files (`templates/**/*`).
+        """
+        files: list[Path] = []
+        for module in modules:
+            found = [
+                p
+                for p in sorted(PACKAGE.glob(module if "/" in module else f"{module}.py"))
+                if p.is_file()
+            ]
+            if not found:
+                raise InputError(f"pipeline: there is no module {module!r} in the package")
+            files += found
+        return sha256_of(*files)[:16]
+
+    def write_goal(self) -> None:
+        """Tell the jobs what there is to do, for their progress lines."""
+        goal = {
+            self.paths.store(engine, self.fingerprint(engine)): costs
+            for engine, costs in self.plan.scenario_costs().items()
+        }
+        write_goal(self.paths.goal, goal)
+
+    def summary(self) -> list[str]:
+        """Return what would run, a line a study, and the expected cost."""
+        stores = {e: self.paths.store(e, self.fingerprint(e)) for e in self.config.engines}
+        lines = [f"tier {self.plan.tier.id}: {self.plan.tier.title}"]
+        for study in self.studies:
+            runs = self.plan.runs[study]
+            costs: dict[Path, dict[str, float]] = {}
+            for run in runs:
+                if not run.refusal:
+                    costs.setdefault(stores[run.engine], {})[run.scenario_id] = run.cost_s
+            done, total, cost_done, cost_total = count(costs)
+            points = len({(run.experiment, run.point) for run in runs})
+            refused = len({(run.experiment, run.point, run.engine) for run in runs if run.refusal})
+            lines.append(
+                f"{study}: {points} points, {total} scenarios in "
+                f"{len(self.plan.batches[study])} batches, {done} done; "
+                f"about {cost_total - cost_done:.0f} s of CPU to go"
+                + (f"; {refused} point-engine pairs refused" if refused else "")
+            )
+        goal = {stores[e]: c for e, c in self.plan.scenario_costs().items()}
+        done, total, cost_done, cost_total = count(goal)
+        lines.append(
+            f"in all {total} scenarios, {done} done; "
+            f"about {(cost_total - cost_done) / 60:.1f} CPU minutes to go"
+        )
+        return lines
+
+
+def load_or_exit(root: Path, overrides: dict[str, Any]) -> Pipeline:
+    """Load the pipeline; print bad input as one line and leave with exit code 2."""
+    try:
+        return Pipeline.load(root, overrides)
+    except InputError as error:
+        _leave(f"error: {error}")
+
+
+def _leave(message: str) -> NoReturn:
+    print(message, file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    # Snakemake turns an exception, SystemExit too, into a traceback and exit code 1.
+    os._exit(2)

@@ -1,0 +1,52 @@
+"""Rerun: one scenario by its id, outside the workflow, for a closer look."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from replication.config import load_config
+from replication.engine import ENGINES
+from replication.errors import InputError
+from replication.pipeline import Paths
+from replication.runtime import Limits, run_native
+from replication.store import TABLES
+
+
+def find_scenario(data: Path, scenario_id: str) -> str:
+    """Return the JSON of a designed scenario; InputError if no design knows the id."""
+    import json
+
+    from replication.scenario import canonical_json
+
+    folder = data / "design" / "scenarios"
+    for path in sorted(folder.glob("*.json")):
+        scenario = json.loads(path.read_text(encoding="utf-8")).get(scenario_id)
+        if scenario is not None:
+            return canonical_json(scenario)
+    raise InputError(
+        f"scenario: no design in {folder} knows {scenario_id!r}; take an id from the report "
+        "or from a design's `scenario` column"
+    )
+
+
+def rerun(root: Path, data: Path, scenario_id: str, engine: str, output: Path) -> str:
+    """Run the scenario and copy its tables to `output`; return a line that says so."""
+    if engine not in ENGINES:
+        raise InputError(f"engine: {engine!r} is unknown; there are {', '.join(ENGINES)}")
+    text = find_scenario(data, scenario_id)
+    fingerprint = ENGINES[engine].fingerprint(root)
+    program = Paths(data=data).engine(engine, fingerprint) / f"replicate-{engine}"
+    if not program.is_file():
+        raise InputError(f"{program}: is not built; run `make engines` first")
+    config = load_config(root / "configs" / "config.yaml")
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        (work / "scenario.json").write_text(text, encoding="utf-8")
+        command = [str(program.resolve()), "--scenario", "scenario.json", "--output", "."]
+        used = run_native(command, Limits(config.memory_limit_bytes, config.time_limit_s), work)
+        output.mkdir(parents=True, exist_ok=True)
+        for name in (*TABLES, "scenario.json"):
+            shutil.copyfile(work / name, output / name)
+    return f"{output}: flows.csv, series.csv, run.json, scenario.json ({used.cpu_s:.2f} s of CPU)"

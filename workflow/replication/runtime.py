@@ -1,0 +1,129 @@
+"""Runtimes: how a simulator process is started, confined and watched.
+
+`native` starts the program itself: in a user and network namespace of its own where the kernel
+allows that (no privileges, no network), always without new privileges and under limits of
+memory, CPU time and wall time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import subprocess
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from replication.errors import RunError
+
+_CLONE_NEWUSER = 0x10000000
+_CLONE_NEWNET = 0x40000000
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_PDEATHSIG = 1
+_SIGKILL = 9
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one simulator process may use."""
+
+    memory_bytes: int
+    time_s: float
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one simulator process used; wall and CPU seconds, peak resident bytes."""
+
+    wall_s: float
+    cpu_s: float
+    peak_memory_bytes: int
+
+    def as_dict(self) -> dict[str, float | int]:
+        """Return the fields as plain data."""
+        return asdict(self)
+
+
+def _confine(limits: Limits) -> None:
+    """Run in the child before exec: drop privileges and network, set limits."""
+    _libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
+    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+    cpu_s = int(limits.time_s) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def network_is_isolated() -> bool:
+    """Return whether this kernel lets an unprivileged process give up its network."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) == 0 else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def run_native(command: list[str], limits: Limits, work: Path) -> Usage:
+    """Run `command` to its end in folder `work`.
+
+    Raises
+    ------
+    RunError
+        It could not start, failed, or went over a limit; the message holds its last words.
+    """
+    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(work)}
+    errors = work / "stderr.txt"
+    start = time.monotonic()
+    try:
+        with errors.open("wb") as stderr:
+            process = subprocess.Popen(
+                command,
+                cwd=work,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                preexec_fn=lambda: _confine(limits),
+            )
+    except OSError as error:
+        raise RunError(f"{command[0]}: cannot start: {error.strerror}") from None
+    status, used = _wait(process, limits.time_s)
+    usage = Usage(
+        wall_s=round(time.monotonic() - start, 4),
+        cpu_s=round(used.ru_utime + used.ru_stime, 4),
+        peak_memory_bytes=used.ru_maxrss * 1024,
+    )
+    if status != 0:
+        raise RunError(_explain(command, status, usage, limits, errors))
+    return usage
+
+
+def _wait(process: subprocess.Popen[bytes], time_s: float) -> tuple[int, resource.struct_rusage]:
+    """Reap the process with its own resource usage; kill it at the wall time limit."""
+    deadline = time.monotonic() + time_s
+    pause = 0.0005
+    while True:
+        pid, status, used = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, used
+        if time.monotonic() > deadline:
+            process.kill()
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.02)
+
+
+def _explain(
+    command: list[str], status: int, usage: Usage, limits: Limits, errors: Path
+) -> str:
+    text = errors.read_text(encoding="utf-8", errors="replace").strip()
+    last = text.splitlines()[-1] if text else "(it printed nothing)"
+    cause = f"exit code {status}" if status > 0 else f"killed by signal {-status}"
+    hint = ""
+    if usage.wall_s >= limits.time_s or usage.cpu_s >= limits.time_s:
+        hint = f"; it ran longer than time_limit_s = {limits.time_s:g} (configs/config.yaml)"
+    elif "bad_alloc" in text or status == -_SIGKILL:
+        hint = f"; perhaps memory_limit_bytes = {limits.memory_bytes} (configs/config.yaml) is low"
+    return f"{Path(command[0]).name} failed: {cause}: {last}{hint}"

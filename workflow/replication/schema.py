@@ -1,0 +1,35 @@
+"""JSON schemas of the documents people write, generated from the typed models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from replication.config import Config, Tier
+from replication.files import write_text
+from replication.scenario import Scenario
+from replication.study import Study
+
+MODELS: dict[str, type[BaseModel]] = {
+    "config": Config,
+    "scenario": Scenario,
+    "study": Study,
+    "tier": Tier,
+}
+
+
+def schema_text(model: type[BaseModel]) -> str:
+    """Return the schema of `model` as the file holds it."""
+    return json.dumps(model.model_json_schema(), indent=2, sort_keys=True) + "\n"
+
+
+def write_schemas(folder: Path) -> list[Path]:
+    """Write every schema into `folder`; return the paths."""
+    paths = []
+    for name, model in MODELS.items():
+        path = folder / f"{name}.schema.json"
+        write_text(path, schema_text(model))
+        paths.append(path)
+    return paths

@@ -1,0 +1,132 @@
+"""Simulate: runs the scenarios of a batch, one process each, and gathers their tables."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from replication.errors import InputError, RunError, describe
+from replication.files import atomic
+from replication.runtime import Limits, run_native
+from replication.scenario import Scenario
+from replication.store import Store
+
+FLOW_COLUMNS = (
+    "throughput_bps,goodput_bps,delay_mean_s,delay_p95_s,rtt_mean_s,packets_sent,packets_received,"
+    "packets_dropped,packets_in_flight,retransmissions,timeouts,loss_rate,delivery_ratio"
+).split(",")
+SERIES_COLUMNS = (
+    "throughput_bps,cwnd_bytes,ssthresh_bytes,rtt_s,delay_s,queue_packets,drops,retransmissions"
+).split(",")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A batch read from its file, and what is needed to run it."""
+
+    engine: str
+    engine_version: str
+    program: Path
+    scenarios: dict[str, Scenario]
+    store: Store
+    limits: Limits
+
+
+def read_batch(path: Path) -> tuple[str, dict[str, Scenario]]:
+    """Return engine and scenarios of a batch file.
+
+    Raises
+    ------
+    InputError
+        The file is missing or malformed, or a scenario's content does not match its id.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        engine = str(document["engine"])
+        scenarios = {k: Scenario.model_validate(v) for k, v in document["scenarios"].items()}
+    except ValidationError as error:
+        raise InputError(f"{path}: {describe(error)}") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: is not a batch file ({error}); remove it and run again") from None
+    for name, scenario in scenarios.items():
+        if scenario.id != name:
+            raise InputError(f"{path}: scenario {name} has content {scenario.id}; remove the file")
+    return engine, scenarios
+
+
+def run_job(job: Job, progress: Callable[[], None]) -> list[dict[str, Any]]:
+    """Run what is not yet in the store; return each scenario's usage, in order of their ids."""
+    usages = []
+    for scenario_id in sorted(job.scenarios):
+        usage = job.store.usage(scenario_id)
+        reused = usage is not None
+        if usage is None:
+            usage = _run_one(job, scenario_id)
+        usages.append({"scenario": scenario_id, "engine": job.engine, "reused": reused} | usage)
+        progress()
+    return usages
+
+
+def _run_one(job: Job, scenario_id: str) -> dict[str, Any]:
+    work = job.store.begin(scenario_id, job.scenarios[scenario_id])
+    command = [str(job.program), "--scenario", str(work / "scenario.json"), "--output", str(work)]
+    try:
+        used = run_native(command, job.limits, work)
+        job.store.finish(scenario_id, work, used.as_dict())
+    except (RunError, OSError) as error:
+        raise RunError(f"scenario {scenario_id} on {job.engine}: {error}") from None
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    usage = job.store.usage(scenario_id)
+    if usage is None:
+        raise RunError(f"scenario {scenario_id} on {job.engine}: it left incomplete results")
+    return usage
+
+
+def gather(job: Job, table: str, columns: list[str]) -> pd.DataFrame:
+    """Read one table of every scenario of the job into a tidy frame.
+
+    Raises
+    ------
+    RunError
+        A table does not have the columns of the contract.
+    """
+    frames = []
+    for scenario_id in sorted(job.scenarios):
+        path = job.store.entry(scenario_id) / table
+        try:
+            frame = pd.read_csv(path, dtype={"flow": "string", "link": "string", "kind": "string"})
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path}: cannot be read ({error}); remove its folder") from None
+        missing = [name for name in columns if name not in frame]
+        if missing:
+            raise RunError(f"{path}: lacks {', '.join(missing)}; remove its folder")
+        frame[columns] = frame[columns].astype("float64")
+        frame.insert(0, "scenario", scenario_id)
+        frame.insert(1, "engine", job.engine)
+        frame.insert(2, "engine_version", job.engine_version)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def write_parquet(frame: pd.DataFrame, path: Path) -> None:
+    """Write `frame` atomically; the bytes depend on its content alone."""
+    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    with atomic(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+
+
+def collect(parts: list[Path], path: Path, keys: list[str]) -> None:
+    """Concatenate Parquet files into one, sorted by `keys` so that batching leaves no trace."""
+    frames = [pd.read_parquet(part) for part in parts]
+    frame = pd.concat(frames, ignore_index=True).sort_values(keys, kind="stable")
+    write_parquet(frame.reset_index(drop=True), path)

@@ -1,0 +1,64 @@
+"""The store: finished runs, one folder a scenario, kept so that no run is ever made twice.
+
+A folder is named by engine, engine fingerprint and scenario, so an old result can never stand in
+for a new one. `usage.json` is written last and holds the hashes of the tables: a folder without
+it, or whose tables do not match it, counts as not run.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replication.files import sha256_of, write_text
+from replication.scenario import Scenario, canonical_json
+
+TABLES = ("flows.csv", "series.csv", "run.json")
+
+
+@dataclass(frozen=True)
+class Store:
+    """Finished runs of one engine at one fingerprint, below `folder`."""
+
+    folder: Path
+
+    def entry(self, scenario_id: str) -> Path:
+        """Return the folder of a scenario, whether or not it is there."""
+        return self.folder / scenario_id
+
+    def done(self, scenario_id: str) -> bool:
+        """Return whether the scenario's run is finished (a cheap look)."""
+        return (self.entry(scenario_id) / "usage.json").is_file()
+
+    def usage(self, scenario_id: str) -> dict[str, Any] | None:
+        """Return what the run used, or None unless the run is complete and intact."""
+        entry = self.entry(scenario_id)
+        try:
+            usage: dict[str, Any] = json.loads((entry / "usage.json").read_text(encoding="utf-8"))
+            intact = usage["sha256"] == sha256_of(*(entry / name for name in TABLES))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return usage if intact else None
+
+    def begin(self, scenario_id: str, scenario: Scenario) -> Path:
+        """Make a private working folder with scenario.json in it; forget a broken entry."""
+        shutil.rmtree(self.entry(scenario_id), ignore_errors=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{scenario_id}.", dir=self.folder))
+        write_text(work / "scenario.json", canonical_json(scenario.model_dump(mode="json")) + "\n")
+        return work
+
+    def finish(self, scenario_id: str, work: Path, usage: dict[str, Any]) -> None:
+        """Seal the working folder and move it into place."""
+        usage = usage | {"sha256": sha256_of(*(work / name for name in TABLES))}
+        write_text(work / "usage.json", json.dumps(usage, sort_keys=True) + "\n")
+        work.chmod(0o755)
+        try:
+            work.rename(self.entry(scenario_id))
+        except OSError:
+            # Another process finished the same scenario first; its result is the same.
+            shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,27 @@
+# Design: from a study's YAML to points, scenarios and batches.
+
+
+rule design_study:
+    input:
+        study="configs/studies/{study}.yaml",
+        tier=f"configs/tiers/{PIPE.config.tier}.yaml",
+    output:
+        design=f"{PATHS.design}/{{study}}.csv",
+        scenarios=f"{PATHS.design}/scenarios/{{study}}.json",
+    params:
+        code=PIPE.code("design", "template", "scenario", "study", "engine"),
+        engines=",".join(PIPE.config.engines),
+        tier=PIPE.config.tier,
+        data=PATHS.data,
+        # The batches are outputs too, but named by their content: see simulate_batch.
+        batches=lambda wildcards: PIPE.batch_ids(wildcards.study),
+    log:
+        f"{PATHS.data}/logs/design_study/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
+    message:
+        "Designing {wildcards.study}"
+    shell:
+        "replicate design {wildcards.study} --tier {params.tier} --engines {params.engines}"
+        " --data {params.data} > {log} 2>&1"
+        " || {{ cat {log} >&2; exit 1; }}"

@@ -1,0 +1,44 @@
+# Engines: fetch what is pinned, compile what is ours.
+
+
+NS3_WHEEL = f"{PATHS.data}/engines/ns3-wheel-{ENGINES['ns3'].version}"
+
+
+rule fetch_ns3_wheel:
+    input:
+        lock="workflow/engines/ns3/wheel.lock",
+    output:
+        prefix=directory(f"{NS3_WHEEL}/ns3"),
+    params:
+        code=PIPE.code("wheel"),
+    log:
+        f"{PATHS.data}/logs/fetch_ns3_wheel.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/fetch_ns3_wheel.tsv"
+    message:
+        "Fetching the pinned ns-3 wheel"
+    shell:
+        "replicate fetch-wheel --lock {input.lock} --output {output.prefix} > {log} 2>&1"
+
+
+rule build_ns3_program:
+    input:
+        prefix=rules.fetch_ns3_wheel.output.prefix,
+        sources=ENGINES["ns3"].sources(REPO),
+    output:
+        program=PIPE.program("ns3"),
+    params:
+        folder="workflow/engines/ns3",
+        build=lambda wildcards, output: Path(output.program).parent,
+        prefix=lambda wildcards, input: Path(input.prefix).absolute(),
+    log:
+        f"{PATHS.data}/logs/build_ns3_program.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/build_ns3_program.tsv"
+    message:
+        "Compiling our ns-3 program"
+    threads: workflow.cores
+    shell:
+        "make --silent --directory {params.folder} --jobs {threads}"
+        ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" > {log} 2>&1'
+        " || {{ tail -n 20 {log} >&2; exit 1; }}"

@@ -1,0 +1,77 @@
+# Evaluate: results against published numbers and claims.
+
+
+rule evaluate_study:
+    input:
+        study="configs/studies/{study}.yaml",
+        published=f"{PATHS.published}/{{study}}.csv",
+        design=rules.design_study.output.design,
+        scenarios=rules.design_study.output.scenarios,
+        flows=rules.collect_results.output.flows,
+        series=rules.collect_results.output.series,
+    output:
+        cells=f"{PATHS.data}/evaluation/{{study}}/cells.csv",
+        claims=f"{PATHS.data}/evaluation/{{study}}/claims.csv",
+        audit=f"{PATHS.data}/evaluation/{{study}}/audit.csv",
+        quantities=f"{PATHS.data}/evaluation/{{study}}/quantities.csv",
+        evidence=f"{PATHS.data}/evaluation/{{study}}/evidence.parquet",
+    params:
+        code=PIPE.code(
+            "evaluate", "claim", "cell", "audit", "metric*", "statistic", "results", "trace"
+        ),
+        data=PATHS.data,
+    log:
+        f"{PATHS.data}/logs/evaluate_study/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/evaluate_study/{{study}}.tsv"
+    message:
+        "Judging {wildcards.study}"
+    shell:
+        "replicate evaluate {wildcards.study} --data {params.data} > {log} 2>&1"
+        " || {{ cat {log} >&2; exit 1; }}"
+
+
+rule merge_evaluations:
+    input:
+        cells=expand(rules.evaluate_study.output.cells, study=PIPE.studies),
+        claims=expand(rules.evaluate_study.output.claims, study=PIPE.studies),
+        audit=expand(rules.evaluate_study.output.audit, study=PIPE.studies),
+    output:
+        cells=f"{PATHS.data}/cells.csv",
+        claims=f"{PATHS.data}/claims.csv",
+        audit=f"{PATHS.data}/audit.csv",
+    params:
+        code=PIPE.code("evaluate"),
+        studies=PIPE.studies,
+        data=PATHS.data,
+    log:
+        f"{PATHS.data}/logs/merge_evaluations.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/merge_evaluations.tsv"
+    message:
+        "Putting the verdicts together"
+    shell:
+        "replicate merge {params.studies} --data {params.data} > {log} 2>&1"
+        " || {{ cat {log} >&2; exit 1; }}"
+
+
+rule write_provenance:
+    input:
+        cells=rules.merge_evaluations.output.cells,
+        usage=expand(rules.simulate_batch.output.usage, batch=PIPE.batches),
+    output:
+        provenance=f"{PATHS.data}/provenance.json",
+    params:
+        code=PIPE.code("provenance"),
+        selection=SELECTION,
+        studies=",".join(PIPE.studies),
+        config=PIPE.config.model_dump_json(),
+    log:
+        f"{PATHS.data}/logs/write_provenance.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/write_provenance.tsv"
+    message:
+        "Writing down what ran"
+    shell:
+        "replicate provenance {params.selection} --studies {params.studies}"
+        " --output {output.provenance} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"

@@ -1,0 +1,28 @@
+# Notebooks: papermill executes one an experiment type on each study's full results.
+
+
+rule execute_notebook:
+    input:
+        notebook=f"{PATHS.notebooks}/{{kind}}.ipynb",
+        study="configs/studies/{study}.yaml",
+        published=f"{PATHS.published}/{{study}}.csv",
+        design=rules.design_study.output.design,
+        flows=rules.collect_results.output.flows,
+        series=rules.collect_results.output.series,
+        cells=rules.evaluate_study.output.cells,
+        claims=rules.evaluate_study.output.claims,
+        quantities=rules.evaluate_study.output.quantities,
+    output:
+        notebook=f"{PATHS.executed}/{{study}}.{{kind}}.ipynb",
+    params:
+        code=PIPE.code("notebook", "chart*"),
+        data=PATHS.data,
+    log:
+        f"{PATHS.data}/logs/execute_notebook/{{study}}.{{kind}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.{{kind}}.tsv"
+    message:
+        "Executing notebook {wildcards.kind} on {wildcards.study}"
+    shell:
+        "replicate notebook {input.notebook} --study {wildcards.study} --data {params.data}"
+        " --output {output.notebook} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"

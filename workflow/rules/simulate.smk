@@ -1,0 +1,67 @@
+# Simulate: one job a batch, one process a scenario.
+
+
+rule simulate_batch:
+    input:
+        # The design's file of the batch is named by its content and so never goes stale; depending
+        # on the design itself would rerun every batch whenever a claim's wording changes.
+        design=lambda wildcards: ancient(
+            f"{PATHS.design}/{PIPE.batches[wildcards.batch].study}.csv"
+        ),
+        program=lambda wildcards: PIPE.program(PIPE.batches[wildcards.batch].engine),
+    output:
+        flows=f"{PATHS.data}/batches/{{batch}}.flows.parquet",
+        series=f"{PATHS.data}/batches/{{batch}}.series.parquet",
+        usage=f"{PATHS.data}/batches/{{batch}}.usage.json",
+    params:
+        code=PIPE.code("simulate", "store"),
+        runtime=PIPE.config.runtime,
+        batch=lambda wildcards: f"{PATHS.design}/batches/{wildcards.batch}.json",
+        store=lambda wildcards: PIPE.store(wildcards.batch),
+        memory=PIPE.config.memory_limit_bytes,
+        time=PIPE.config.time_limit_s,
+        goal=PATHS.goal,
+    log:
+        f"{PATHS.data}/logs/simulate_batch/{{batch}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/simulate_batch/{{batch}}.tsv"
+    shell:
+        "replicate simulate --batch {params.batch} --program {input.program}"
+        " --store {params.store} --flows {output.flows} --series {output.series}"
+        " --usage {output.usage} --memory-limit-bytes {params.memory}"
+        " --time-limit-s {params.time} --goal {params.goal} 2> >(tee {log} >&2)"
+
+
+use rule simulate_batch as simulate_heavy_batch with:
+    wildcard_constraints:
+        batch="[a-z0-9]+-heavy-[0-9a-f]+",
+    # Heaviest first, so that no long job is left for the end when cores fall idle.
+    priority: 100
+
+
+ruleorder: simulate_heavy_batch > simulate_batch
+
+
+rule collect_results:
+    input:
+        flows=lambda wildcards: expand(
+            rules.simulate_batch.output.flows, batch=PIPE.batch_ids(wildcards.study)
+        ),
+        series=lambda wildcards: expand(
+            rules.simulate_batch.output.series, batch=PIPE.batch_ids(wildcards.study)
+        ),
+    output:
+        flows=f"{PATHS.data}/results/{{study}}/flows.parquet",
+        series=f"{PATHS.data}/results/{{study}}/series.parquet",
+    params:
+        code=PIPE.code("simulate"),
+    log:
+        f"{PATHS.data}/logs/collect_results/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/collect_results/{{study}}.tsv"
+    message:
+        "Collecting the results of {wildcards.study}"
+    shell:
+        "( replicate collect --output {output.flows} --keys engine,scenario,flow {input.flows}"
+        " && replicate collect --output {output.series} --keys engine,scenario,time_s,flow,link"
+        " {input.series} ) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
