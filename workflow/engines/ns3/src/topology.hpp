@@ -4,7 +4,9 @@
 #include "metrics.hpp"
 #include "scenario.hpp"
 
+#include <ns3/drop-tail-queue.h>
 #include <ns3/node-container.h>
+#include <ns3/packet.h>
 #include <ns3/point-to-point-net-device.h>
 #include <ns3/queue-disc.h>
 

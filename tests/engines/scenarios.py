@@ -1,0 +1,96 @@
+"""Small scenarios for the engine tests: plain dicts, as the scenario file has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+
+#: IP and TCP headers without options, PPP framing of ns-3's point-to-point device.
+TCP_IP_HEADER_BYTES = 40
+PPP_HEADER_BYTES = 2
+
+
+def droptail(packets: int = 1000) -> Json:
+    """Return a DropTail queue with a limit in packets."""
+    return {"kind": "droptail", "limit_packets": packets}
+
+
+def link(name: str, a: str, b: str, rate_bps: float, delay_s: float, **changes: Any) -> Json:
+    """Return a duplex link with deep DropTail queues."""
+    return {
+        "id": name,
+        "a": a,
+        "b": b,
+        "rate_bps": rate_bps,
+        "delay_s": delay_s,
+        "queue_ab": droptail(),
+        "queue_ba": droptail(),
+        **changes,
+    }
+
+
+def tcp(name: str, control: str, **changes: Any) -> Json:
+    """Return a TCP flow from s0 to d0 with no delayed acknowledgements."""
+    return {
+        "kind": "tcp",
+        "id": name,
+        "source": "s0",
+        "destination": "d0",
+        "start_s": 0,
+        "stop_s": 1000,
+        "congestion_control": control,
+        "segment_bytes": 1000,
+        "initial_window_segments": 1,
+        "delayed_ack_segments": 1,
+        "minimum_rto_s": 1,
+        "initial_rto_s": 3,
+        **changes,
+    }
+
+
+def cbr(name: str, rate_bps: float, **changes: Any) -> Json:
+    """Return a CBR flow from s0 to d0."""
+    return {
+        "kind": "cbr",
+        "id": name,
+        "source": "s0",
+        "destination": "d0",
+        "start_s": 0,
+        "stop_s": 1000,
+        "rate_bps": rate_bps,
+        "packet_bytes": 1000,
+        **changes,
+    }
+
+
+def dumbbell(
+    flows: list[Json],
+    *,
+    duration_s: float = 10,
+    rate_bps: float = 2e6,
+    delay_s: float = 0.02,
+    queue: Json | None = None,
+    loss: Json | None = None,
+    pairs: int = 1,
+    access_bps: float = 1e9,
+    access_delay_s: float = 0.0001,
+    sampling_interval_s: float = 0.1,
+    seed: int = 1,
+) -> Json:
+    """Return hosts s0.. and d0.. around one bottleneck r0-r1, monitored from r0 to r1."""
+    sides = [(f"s{i}", "r0") for i in range(pairs)] + [("r1", f"d{i}") for i in range(pairs)]
+    bottleneck = link(
+        "bottleneck", "r0", "r1", rate_bps, delay_s, queue_ab=queue or droptail(), loss_ab=loss
+    )
+    access = [link(f"{a}-{b}", a, b, access_bps, access_delay_s) for a, b in sides]
+    return {
+        "schema_version": 1,
+        "duration_s": duration_s,
+        "sampling_interval_s": sampling_interval_s,
+        "seed": seed,
+        "nodes": ["r0", "r1", *(f"{side}{i}" for side in "sd" for i in range(pairs))],
+        "links": [bottleneck, *access],
+        "flows": flows,
+        "monitors": [{"link": "bottleneck", "direction": "ab"}],
+    }
