@@ -70,6 +70,8 @@ class _Judged(Document):
 class RatioTest(_Judged):
     """Ratio left/right at points that match in all factors that neither side fixes.
 
+    A side fixes a factor by naming one level, or by listing levels other than the other side's.
+
     `reduce` combines the matched points: mean, minimum, maximum, or `ratio_of_means` (the ratio
     of the two sides' means over all their points, which needs no matching).
     """
@@ -214,6 +216,10 @@ class Claim(Document):
         """Yield every quantity that the test reads."""
         tests = self.test.parts if isinstance(self.test, AllTest) else [self.test]
         for test in tests:
+            if isinstance(test, OrderingTest):
+                for item in test.order:
+                    yield test.of.model_copy(update={"where": {**test.of.where, **item}})
+                continue
             for name in ("left", "right", "of"):
                 quantity = getattr(test, name, None)
                 if isinstance(quantity, Quantity):
