@@ -82,9 +82,7 @@ $(VENV)/bin/python:
 $(VENV)/.runtime-ready: requirements.lock pyproject.toml | $(VENV)/bin/python
 	@echo "setup: installing the locked packages" >&2
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@echo "$(CURDIR)/workflow" > "$$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/replication.pth"
-	@printf '#!%s\nfrom replication.cli import main\nmain()\n' "$(CURDIR)/$(VENV)/bin/python" > $(VENV)/bin/replicate
-	@chmod +x $(VENV)/bin/replicate
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev-ready: requirements-dev.lock $(VENV)/.runtime-ready

@@ -57,7 +57,7 @@ DIRECTION_ONLY = "direction only"
 NOT_REPRODUCED = "not reproduced"
 NOT_TESTABLE = "not testable"
 
-CLAIM_COLUMNS = [
+CLAIM_COLUMNS = (
     "study",
     "claim",
     "quote",
@@ -70,7 +70,7 @@ CLAIM_COLUMNS = [
     "margin",
     "verdict",
     "reason",
-]
+)
 EVIDENCE_COLUMNS = ("claim", "side", "engine", "replicate", "factors", "value")
 
 

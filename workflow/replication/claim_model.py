@@ -181,13 +181,7 @@ class NotTestable(Document):
 
 
 SimpleTest = (
-    RatioTest
-    | EquivalenceTest
-    | ShareTest
-    | TrendTest
-    | CrossoverTest
-    | OrderingTest
-    | ValueTest
+    RatioTest | EquivalenceTest | ShareTest | TrendTest | CrossoverTest | OrderingTest | ValueTest
 )
 Test = Annotated[
     RatioTest

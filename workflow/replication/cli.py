@@ -51,8 +51,10 @@ def validate(root: Root = HERE) -> None:
         study = load_study(root, name)
         runs = design_study(study, load_tier(root, "paper"), ["ns3"])
         check_study(study, root / "data" / "published" / f"{name}.csv")
-        print(f"{name}: {len(study.experiments)} experiments, {len(runs)} runs in tier paper, "
-              f"{len(study.claims)} claims, {len(study.tables)} tables: valid")
+        print(
+            f"{name}: {len(study.experiments)} experiments, {len(runs)} runs in tier paper, "
+            f"{len(study.claims)} claims, {len(study.tables)} tables: valid"
+        )
 
 
 @app.command()
@@ -225,7 +227,9 @@ def notebook(
 def render(
     root: Root = HERE,
     data: Data = DATA,
-    notebooks: Annotated[Path, typer.Option(help="Executed notebooks.")] = Path("reports/notebooks"),
+    notebooks: Annotated[Path, typer.Option(help="Executed notebooks.")] = Path(
+        "reports/notebooks"
+    ),
     output: Annotated[Path, typer.Option()] = Path("reports/html"),
 ) -> None:
     """Render the HTML report from existing results; nothing is simulated."""
@@ -237,7 +241,9 @@ def render(
 @app.command()
 def run(
     scenario: Annotated[str, typer.Argument(help="A scenario's id, from the report or a design.")],
-    output: Annotated[Path, typer.Option(help="Folder for flows.csv and series.csv.")] = Path("run"),
+    output: Annotated[Path, typer.Option(help="Folder for flows.csv and series.csv.")] = Path(
+        "run"
+    ),
     engine: Annotated[str, typer.Option()] = "ns3",
     root: Root = HERE,
     data: Data = DATA,

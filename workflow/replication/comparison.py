@@ -117,10 +117,10 @@ def _pairs(
         free = [c for c in frame if c not in ("replicate", "value", *on)]
         names = {c: f"{c} {side}" for c in free} | {"value": side}
         sides.append(frame.rename(columns=names))
-    return _complete(sides[0].merge(sides[1], on=["replicate", *on]), ("left", "right"))
+    return complete(sides[0].merge(sides[1], on=["replicate", *on]), ("left", "right"))
 
 
-def _complete(frame: pd.DataFrame, values: tuple[str, ...] = ("value",)) -> pd.DataFrame:
+def complete(frame: pd.DataFrame, values: tuple[str, ...] = ("value",)) -> pd.DataFrame:
     """Return the rows of the replicates that have every point."""
     if frame.empty:
         raise UntestableError("no two points match in the factors that neither side fixes")
@@ -162,8 +162,8 @@ def _ratio(study: Study, test: RatioTest, look_up: Lookup) -> Comparison:
         pairs = _pairs(study, test.left, test.right, look_up)
         values = _reduce(_ratios(pairs), pairs["replicate"], test.reduce)
         return Comparison(values, _count(pairs, "left", "right"))
-    left = _complete(look_up("left", test.left))
-    right = _complete(look_up("right", test.right))
+    left = complete(look_up("left", test.left))
+    right = complete(look_up("right", test.right))
     means = pd.DataFrame(
         {
             "left": left.groupby("replicate")["value"].mean(),
@@ -193,7 +193,7 @@ def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:
 
 
 def _trend(study: Study, test: TrendTest, look_up: Lookup) -> Comparison:
-    frame = _complete(_with_axis(study, test.of, test.over, look_up("of", test.of)))
+    frame = complete(_with_axis(study, test.of, test.over, look_up("of", test.of)))
     others = [c for c in frame if c not in ("value", "axis", test.over)]
     if frame["axis"].nunique() < 2:
         raise UntestableError(f"only one level of {test.over} was run: there is no trend to see")
@@ -268,14 +268,14 @@ def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
     listed = []
     for rank, item in enumerate(test.order):
         wanted = narrow(test.of, item)
-        frame = _complete(look_up(f"order {rank + 1}", wanted))
+        frame = complete(look_up(f"order {rank + 1}", wanted))
         keys = [c for c in frame if c != "value" and c not in narrowed]
         listed.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
     table = listed[0]
     for frame in listed[1:]:
         table = table.merge(frame, on=[c for c in frame if isinstance(c, str)])
     ranks = list(range(len(test.order)))
-    table = _complete(table, tuple(ranks))  # type: ignore[arg-type]
+    table = complete(table, tuple(ranks))  # type: ignore[arg-type]
     falling = [-rank for rank in ranks]
     taus = pd.Series(
         [kendall(falling, row) for row in table[ranks].to_numpy(dtype=float)], index=table.index
@@ -290,6 +290,6 @@ def narrow(wanted: Quantity, item: Mapping[str, str | list[str]]) -> Quantity:
 
 
 def _value(study: Study, test: ValueTest, look_up: Lookup) -> Comparison:
-    frame = _complete(look_up("of", test.of))
+    frame = complete(look_up("of", test.of))
     values = _reduce(frame["value"], frame["replicate"], test.reduce)
     return Comparison(values, _count(frame, "value"))

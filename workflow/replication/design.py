@@ -237,6 +237,4 @@ def write_design(plan: Plan, study: str, folder: Path) -> None:
             "cost_s": round(batch.cost_s, 3),
             "scenarios": {k: s.model_dump(mode="json") for k, s in batch.scenarios.items()},
         }
-        write_text(
-            folder / "batches" / f"{batch.id}.json", canonical_json(document) + "\n"
-        )
+        write_text(folder / "batches" / f"{batch.id}.json", canonical_json(document) + "\n")

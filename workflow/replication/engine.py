@@ -55,7 +55,10 @@ class Engine:
     def refusal(self, scenario: Scenario) -> str:
         """Return why this engine cannot run `scenario`, or an empty string."""
         for flow in scenario.flows:
-            if isinstance(flow, TcpFlow) and flow.congestion_control not in self.congestion_controls:
+            if (
+                isinstance(flow, TcpFlow)
+                and flow.congestion_control not in self.congestion_controls
+            ):
                 return f"{self.name} has no congestion control {flow.congestion_control!r}"
         for link in scenario.links:
             for queue in (link.queue_ab, link.queue_ba):

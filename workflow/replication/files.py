@@ -22,14 +22,15 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 class _Loader(yaml.SafeLoader):
     """Safe YAML that refuses a key given twice (YAML would silently keep the last)."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        # Checked before merge keys (<<) are unfolded: an entry beside one overrides what it brings.
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         for key in keys:
-            if key != "<<" and keys.count(key) > 1:
+            if keys.count(key) > 1:
                 line = node.start_mark.line + 1
                 raise InputError(f"key {key!r} is given twice in the mapping at line {line}")
-        return super().construct_mapping(node, deep)
-
+        return node
 
 
 # YAML 1.1 reads 2.0e6 as text unless the exponent is signed; people write 2.0e6 and mean a number.

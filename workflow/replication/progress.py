@@ -40,7 +40,11 @@ class Progress:
         done, total, cost_done, cost_total = count(self.goal)
         elapsed = max(time.time() - self.started, 1e-3)
         fresh = cost_done - self.done_at_start_s
-        left = f", about {_clock((cost_total - cost_done) * elapsed / fresh)} left" if fresh > 0 else ""
+        left = (
+            f", about {_clock((cost_total - cost_done) * elapsed / fresh)} left"
+            if fresh > 0
+            else ""
+        )
         share = cost_done / cost_total if cost_total else 1.0
         print(
             f"simulate: {done} of {total} scenarios ({share:.0%} of the work), "

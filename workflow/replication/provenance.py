@@ -17,7 +17,16 @@ from replication.files import sha256_of, write_text
 from replication.pipeline import Pipeline
 from replication.runtime import network_is_isolated
 
-PACKAGES = ("snakemake", "pandas", "altair", "papermill", "nbconvert", "pyarrow", "pydantic", "scipy")
+PACKAGES = (
+    "snakemake",
+    "pandas",
+    "altair",
+    "papermill",
+    "nbconvert",
+    "pyarrow",
+    "pydantic",
+    "scipy",
+)
 
 
 def write_provenance(pipeline: Pipeline, path: Path) -> None:

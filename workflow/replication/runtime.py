@@ -115,9 +115,7 @@ def _wait(process: subprocess.Popen[bytes], time_s: float) -> tuple[int, resourc
         pause = min(pause * 1.5, 0.02)
 
 
-def _explain(
-    command: list[str], status: int, usage: Usage, limits: Limits, errors: Path
-) -> str:
+def _explain(command: list[str], status: int, usage: Usage, limits: Limits, errors: Path) -> str:
     text = errors.read_text(encoding="utf-8", errors="replace").strip()
     last = text.splitlines()[-1] if text else "(it printed nothing)"
     cause = f"exit code {status}" if status > 0 else f"killed by signal {-status}"

@@ -56,7 +56,9 @@ def read_batch(path: Path) -> tuple[str, dict[str, Scenario]]:
     except ValidationError as error:
         raise InputError(f"{path}: {describe(error)}") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: is not a batch file ({error}); remove it and run again") from None
+        raise InputError(
+            f"{path}: is not a batch file ({error}); remove it and run again"
+        ) from None
     for name, scenario in scenarios.items():
         if scenario.id != name:
             raise InputError(f"{path}: scenario {name} has content {scenario.id}; remove the file")

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
-from replication.claim_model import Claim, Quantity, Where
+from replication.claim_model import Claim, Flows, Quantity, Where
 from replication.model import Document, Identifier
 
 EngineName = Literal["ns3", "ns2", "linux"]
@@ -175,10 +175,14 @@ class Cell(Document):
 
 
 class TableRow(Document):
-    """A published row that is not a factor level: the points it stands for."""
+    """A published row that is not a factor level: the points, or the flows, it stands for.
+
+    `flows` takes the place of the cells' own `flows`, for tables with a row per flow.
+    """
 
     experiment: Identifier | None = None
     where: Where
+    flows: Flows | None = None
 
 
 class Table(Document):

@@ -1,0 +1,123 @@
+"""The design: points, replicates, batches."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replication.config import Config, Tier, load_study, load_tier, study_ids
+from replication.design import Run, batch_runs, chosen_levels, design_study, make_plan
+from replication.engine import NS3
+from replication.study import Factor
+
+ROOT = Path(__file__).parents[2]
+PAPER = load_tier(ROOT, "paper")
+QUICK = load_tier(ROOT, "quick")
+#: Experiments, and points of each, that the papers describe.
+POINTS = {
+    "liang_shen": [40, 40, 4],
+    "nishitha": [20],
+    "saxena": [27, 27, 27],
+    "dzivhani": [20, 8],
+    # The fifth pair, CUBIC and Vegas, is a prediction of section 3.6.2.
+    "kapadia": [4, 5],
+}
+
+
+@pytest.mark.parametrize("name", study_ids(ROOT))
+def test_tier_paper_runs_the_papers_whole_matrix(name):
+    study = load_study(ROOT, name)
+    runs = design_study(study, PAPER, ["ns3"])
+    points = [len({r.point for r in runs if r.experiment == e.id}) for e in study.experiments]
+    assert points == POINTS.get(name, points)
+
+
+@pytest.mark.parametrize("name", study_ids(ROOT))
+def test_tier_quick_is_a_part_of_the_same_matrix(name):
+    study = load_study(ROOT, name)
+    quick = {(r.experiment, r.point) for r in design_study(study, QUICK, ["ns3"])}
+    assert quick <= {(r.experiment, r.point) for r in design_study(study, PAPER, ["ns3"])}
+    assert all(r.scenario.duration_s <= 20 for r in design_study(study, QUICK, ["ns3"]))
+
+
+@pytest.mark.parametrize("name", study_ids(ROOT))
+def test_replicates_differ_and_the_design_is_repeatable(name):
+    study = load_study(ROOT, name)
+    runs = design_study(study, PAPER, ["ns3"])
+    assert len({r.scenario_id for r in runs}) == len(runs)
+    again = design_study(study, PAPER, ["ns3"])
+    assert [r.scenario_id for r in again] == [r.scenario_id for r in runs]
+
+
+@pytest.mark.parametrize("name", study_ids(ROOT))
+def test_ns3_refuses_nothing_that_the_studies_need(name):
+    assert {r.refusal for r in design_study(load_study(ROOT, name), PAPER, ["ns3"])} == {""}
+
+
+def test_cheap_runs_get_at_least_five_replicates():
+    assert PAPER.replicates_for(1.9) >= 5
+
+
+def factor(count, flagged=()):
+    levels = [
+        {"key": f"k{i}", "label": str(i), "set": {}, "quick": i in flagged} for i in range(count)
+    ]
+    return Factor.model_validate(
+        {"id": "f", "label": "f", "published": {"place": "T"}, "levels": levels}
+    )
+
+
+def test_quick_takes_flagged_levels_or_first_middle_and_last():
+    assert [x.key for x in chosen_levels(factor(9, {2, 5}), QUICK)] == ["k2", "k5"]
+    assert [x.key for x in chosen_levels(factor(9), QUICK)] == ["k0", "k4", "k8"]
+    assert len(chosen_levels(factor(3), QUICK)) == 3
+    assert len(chosen_levels(factor(9), PAPER)) == 9
+
+
+def fake_run(i, cost_s, refusal=""):
+    return Run("s", "e", {}, 0, "ns3", None, f"{i:016x}", refusal, cost_s)
+
+
+@given(costs=st.lists(st.floats(0.01, 100), min_size=1, max_size=60), target=st.floats(1, 50))
+def test_batches_hold_each_scenario_once_and_cost_alike(costs, target):
+    runs = [fake_run(i, cost) for i, cost in enumerate(costs)]
+    batches = batch_runs(runs, {"ns3": "x"}, target)
+    held = sorted(s for b in batches for s in b.scenarios)
+    assert held == sorted(r.scenario_id for r in runs)
+    assert max(b.cost_s for b in batches) <= sum(costs) / len(batches) + max(costs)
+
+
+def test_a_batch_is_named_by_its_content_and_engine():
+    runs = [fake_run(i, 1.0) for i in range(4)]
+    name = batch_runs(runs, {"ns3": "x"}, 10)[0].id
+    assert batch_runs(list(reversed(runs)), {"ns3": "x"}, 10)[0].id == name
+    assert batch_runs(runs[:3], {"ns3": "x"}, 10)[0].id != name
+    assert batch_runs(runs, {"ns3": "y"}, 10)[0].id != name
+
+
+def test_refused_scenarios_are_not_batched():
+    runs = [fake_run(0, 1.0), fake_run(1, 1.0, "ns3 has no such thing")]
+    (batch,) = batch_runs(runs, {"ns3": "x"}, 10)
+    assert list(batch.scenarios) == [runs[0].scenario_id]
+
+
+def test_the_plan_stays_under_five_hundred_jobs():
+    plan = make_plan(ROOT, Config(tier="paper"))
+    assert sum(len(b) for b in plan.batches.values()) < 450
+
+
+def test_a_changed_source_changes_the_fingerprint(tmp_path):
+    folder = tmp_path / "workflow" / "engines" / "ns3" / "src"
+    folder.mkdir(parents=True)
+    (folder / "main.cpp").write_text("int main() {}")
+    other = tmp_path / "other" / "workflow" / "engines" / "ns3" / "src"
+    other.mkdir(parents=True)
+    (other / "main.cpp").write_text("int main() { }")
+    assert NS3.fingerprint(tmp_path) != NS3.fingerprint(tmp_path / "other")
+
+
+def test_tiers_name_themselves():
+    for path in (ROOT / "configs" / "tiers").glob("*.yaml"):
+        assert isinstance(load_tier(ROOT, path.stem), Tier)
+        assert load_tier(ROOT, path.stem).id == path.stem

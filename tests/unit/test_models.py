@@ -1,0 +1,210 @@
+"""Study, scenario, config: bad input is an InputError, whatever it is."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from replication.config import Config, Tier, load_config, load_study, study_ids
+from replication.errors import InputError
+from replication.files import read_model, read_yaml
+from replication.scenario import Scenario
+from replication.schema import MODELS, schema_text
+from replication.study import Study
+
+ROOT = Path(__file__).parents[2]
+STUDIES = study_ids(ROOT)
+
+
+def minimal_scenario():
+    queue = {"kind": "droptail", "limit_packets": 50}
+    return {
+        "duration_s": 1.0,
+        "sampling_interval_s": 0.1,
+        "seed": 1,
+        "nodes": ["a", "b"],
+        "links": [
+            {"id": "ab", "a": "a", "b": "b", "rate_bps": 1e6, "delay_s": 0.01,
+             "queue_ab": queue, "queue_ba": queue}
+        ],
+        "flows": [
+            {"id": "f", "kind": "cbr", "source": "a", "destination": "b", "start_s": 0.0,
+             "stop_s": 1.0, "rate_bps": 1e5, "packet_bytes": 500}
+        ],
+    }  # fmt: skip
+
+
+def test_a_scenario_survives_its_json_with_the_same_id():
+    scenario = Scenario.model_validate(minimal_scenario())
+    assert Scenario.model_validate(json.loads(scenario.canonical_json())).id == scenario.id
+
+
+def test_whole_numbers_and_floats_are_the_same_scenario():
+    other = minimal_scenario() | {"duration_s": 1}
+    assert Scenario.model_validate(other).id == Scenario.model_validate(minimal_scenario()).id
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field"),
+    [
+        (("links", 0, "rate_bps"), -1.0, "rate_bps"),
+        (("links", 0, "rate_bps"), float("nan"), "rate_bps"),
+        (("links", 0, "delay_s"), float("inf"), "delay_s"),
+        (("links", 0, "rate_mbps"), 1.0, "rate_mbps"),
+        (("links", 0, "queue_ab"), {"kind": "fifo"}, "queue_ab"),
+        (("links", 0, "queue_ab"), {"kind": "droptail"}, "queue_ab"),
+        (("links", 0, "b"), "a", "link ab"),
+        (("links", 0, "b"), "z", "unknown node 'z'"),
+        (("nodes",), ["a", "b", "a"], "duplicate node id: a"),
+        (("nodes",), ["a", "../b"], "nodes.1"),
+        (("flows", 0, "stop_s"), 0.0, "stop_s"),
+        (("flows", 0, "destination"), "a", "same node"),
+        (("seed",), 0, "seed"),
+        (("sampling_interval_s",), 2.0, "sampling_interval_s"),
+    ],
+)
+def test_a_bad_scenario_is_refused_by_field(path, value, field):
+    document = minimal_scenario()
+    place = document
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(ValidationError) as caught:
+        Scenario.model_validate(document)
+    assert field in str(caught.value)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_is_valid_and_named_like_its_file(name):
+    assert load_study(ROOT, name).id == name
+
+
+def test_a_study_called_by_a_path_is_refused():
+    with pytest.raises(InputError, match="unknown"):
+        load_study(ROOT, "../studies/" + STUDIES[0])
+
+
+def test_keys_given_twice_are_refused(tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text("a: 1\na: 2\n", encoding="utf-8")
+    with pytest.raises(InputError, match="'a' is given twice"):
+        read_yaml(path)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"tier": "nonesuch/.."}, "tier"),
+        ({"engines": "ns4"}, "engines"),
+        ({"runtime": "docker"}, "not built yet"),
+        ({"colour": "red"}, "colour"),
+        ({"memory_limit_bytes": -5}, "memory_limit_bytes"),
+        ({"studies": "saxena,saxena"}, "duplicate study"),
+    ],
+)
+def test_bad_configuration_names_the_key(overrides, message):
+    with pytest.raises(InputError, match=message):
+        load_config(ROOT / "configs" / "config.yaml", overrides)
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_committed_schemas_are_those_of_the_models(name):
+    path = ROOT / "configs" / "schemas" / f"{name}.schema.json"
+    assert path.read_text(encoding="utf-8") == schema_text(MODELS[name]), "run `make schemas`"
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_schemas_accept_what_the_models_accept(name):
+    document = read_yaml(ROOT / "configs" / "studies" / f"{name}.yaml")
+    jsonschema.validate(document, json.loads(schema_text(Study)))
+
+
+def test_config_file_states_every_default():
+    document = read_yaml(ROOT / "configs" / "config.yaml")
+    assert document == Config().model_dump(mode="json")
+
+
+def test_tiers_end_with_an_open_step():
+    steps = [{"cost_below_s": 1.0, "count": 5}]
+    with pytest.raises(ValidationError, match="every step but the last"):
+        Tier(id="t", title="t", replicates=steps, levels="all", batch_cost_s=1.0)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+def _mutate(draw, document):
+    """Replace, remove or add something somewhere in a valid document."""
+    place = document
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        if not keys:
+            return
+        key = draw(st.sampled_from(keys))
+        inner = place[key]
+        if isinstance(inner, dict | list) and inner and draw(st.booleans()):
+            place = inner
+            continue
+        action = draw(st.sampled_from(["replace", "remove", "add"]))
+        if action == "replace":
+            place[key] = draw(JSON)
+        elif action == "remove":
+            del place[key]
+        elif isinstance(place, dict):
+            place[draw(st.text(max_size=10))] = draw(JSON)
+        else:
+            place.append(draw(JSON))
+        return
+
+
+@st.composite
+def broken_study(draw):
+    name = draw(st.sampled_from(STUDIES))
+    document = read_yaml(ROOT / "configs" / "studies" / f"{name}.yaml")
+    for _ in range(draw(st.integers(1, 3))):
+        _mutate(draw, document)
+    return document
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(document=broken_study() | JSON)
+def test_no_study_file_gives_a_traceback(document, tmp_path_factory):
+    path = tmp_path_factory.mktemp("study") / "s.yaml"
+    try:
+        path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    except UnicodeEncodeError:
+        return
+    try:
+        read_model(path, Study)
+    except InputError as error:
+        assert str(path) in str(error)
+
+
+@settings(deadline=None, max_examples=300)
+@given(data=st.data())
+def test_no_scenario_gives_anything_but_a_validation_error(data):
+    document = minimal_scenario()
+    _mutate(data.draw, document)
+    with contextlib.suppress(ValidationError):
+        Scenario.model_validate(document)
+
+
+@settings(deadline=None, max_examples=200)
+@given(raw=st.binary(max_size=200))
+def test_no_bytes_give_a_traceback(raw, tmp_path_factory):
+    path = tmp_path_factory.mktemp("bytes") / "s.yaml"
+    path.write_bytes(raw)
+    with pytest.raises(InputError):
+        read_model(path, Study)

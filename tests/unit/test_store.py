@@ -1,0 +1,70 @@
+"""The store: only complete and intact runs count."""
+
+import pytest
+
+from replication.store import TABLES, Store
+
+ID = "0123456789abcdef"
+
+
+class Anything:
+    """Stands for a scenario where its content does not matter."""
+
+    def model_dump(self, mode):
+        return {"mode": mode}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "ns3-x")
+
+
+def finish(store, text="1\n"):
+    work = store.begin(ID, Anything())
+    for name in TABLES:
+        (work / name).write_text(text)
+    store.finish(ID, work, {"cpu_s": 0.5})
+
+
+def test_a_finished_run_is_found_with_its_usage(store):
+    finish(store)
+    assert store.done(ID)
+    assert store.usage(ID)["cpu_s"] == 0.5
+
+
+def test_a_run_killed_before_its_end_does_not_count(store):
+    work = store.begin(ID, Anything())
+    (work / "flows.csv").write_text("half")
+    assert not store.done(ID)
+    assert store.usage(ID) is None
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_changed_afterwards_makes_the_run_count_for_nothing(store, name):
+    finish(store)
+    (store.entry(ID) / name).write_text("2\n")
+    assert store.usage(ID) is None
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", "not json", '{"sha256": 3}'])
+def test_a_garbled_usage_file_makes_the_run_count_for_nothing(store, text):
+    finish(store)
+    (store.entry(ID) / "usage.json").write_text(text)
+    assert store.usage(ID) is None
+
+
+def test_a_broken_entry_is_replaced(store):
+    finish(store)
+    (store.entry(ID) / "flows.csv").unlink()
+    finish(store, "new\n")
+    assert (store.entry(ID) / "flows.csv").read_text() == "new\n"
+    assert store.usage(ID) is not None
+
+
+def test_two_who_finish_the_same_run_leave_one_result_and_no_litter(store):
+    first, second = store.begin(ID, Anything()), store.begin(ID, Anything())
+    for work in (first, second):
+        for name in TABLES:
+            (work / name).write_text("same\n")
+        store.finish(ID, work, {"cpu_s": 0.1})
+    assert [p.name for p in store.folder.iterdir()] == [ID]

@@ -1,0 +1,172 @@
+"""Templates: references, products, repeats, jitter."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from replication.study import Experiment
+from replication.template import TemplateError, expand, instantiate, replicate_seed, resolve
+
+
+def experiment(**changes):
+    queue = {"kind": "droptail", "limit_packets": 50}
+    document = {
+        "id": "e",
+        "type": "cbr_sweep",
+        "title": "t",
+        "question": "q",
+        "place": "p",
+        "factors": [
+            {
+                "id": "rate",
+                "label": "rate",
+                "published": {"place": "Table 1"},
+                "levels": [{"key": "one", "label": "1", "set": {}}],
+            }
+        ],
+        "topology": {
+            "nodes": ["a", "b"],
+            "links": [
+                {
+                    "id": "ab",
+                    "a": "a",
+                    "b": "b",
+                    "rate_bps": "$rate_bps",
+                    "delay_s": 0.01,
+                    "queue_ab": queue,
+                    "queue_ba": queue,
+                }
+            ],
+        },
+        "flows": [
+            {
+                "id": "cbr{i}",
+                "repeat": "$flows",
+                "kind": "cbr",
+                "source": "a",
+                "destination": "b",
+                "start_s": 1.0,
+                "start_jitter_s": "$jitter_s",
+                "rate_bps": "$rate_bps * 0.5",
+                "packet_bytes": 1000,
+            }
+        ],
+        "duration_s": 10.0,
+        "sampling_interval_s": 1.0,
+    }
+    return Experiment.model_validate(document | changes)
+
+
+PARAMETERS = {"rate_bps": 1e6, "flows": 3, "jitter_s": 0.5}
+
+
+def test_a_reference_follows_references_inside_values():
+    parameters = {"queue": {"limit_packets": "$packets"}, "packets": 20}
+    assert resolve("$queue", parameters) == {"limit_packets": 20}
+
+
+def test_products_of_whole_numbers_stay_whole_and_null_stays_null():
+    parameters = {"window": 20, "segment": 1000, "none": None}
+    assert resolve("$window * $segment", parameters) == 20000
+    assert isinstance(resolve("$window * $segment", parameters), int)
+    assert resolve("$none * $segment", parameters) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("$nothing", "unknown parameter $nothing"),
+        ("$a", "circular reference: a -> b -> a"),
+        ("$text * 2", "is not a number"),
+        ("$ok * oops", "neither a number nor"),
+        ("pre$ok", "not a parameter reference"),
+    ],
+)
+def test_what_does_not_resolve_says_why(text, message):
+    parameters = {"a": "$b", "b": "$a", "text": "x", "ok": 1}
+    with pytest.raises(TemplateError, match=r".*") as caught:
+        resolve(text, parameters)
+    assert message in str(caught.value)
+
+
+def test_repeat_numbers_the_copies():
+    assert expand([{"repeat": 2, "id": "n{i}"}, "z"], {}) == ["n1", "n2", "z"]
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "many", 10001])
+def test_repeat_must_be_a_sane_count(count):
+    with pytest.raises(TemplateError, match="repeat must be a whole number"):
+        expand([{"repeat": count, "id": "n{i}"}], {})
+
+
+def test_flows_start_within_the_jitter_and_differ():
+    scenario = instantiate(experiment(), PARAMETERS, seed=7)
+    starts = [flow.start_s for flow in scenario.flows]
+    assert all(1.0 <= start <= 1.5 for start in starts)
+    assert len(set(starts)) == 3
+    assert [flow.rate_bps for flow in scenario.flows] == [5e5] * 3
+
+
+def test_a_seed_decides_the_scenario():
+    one, again, other = (instantiate(experiment(), PARAMETERS, seed=s) for s in (7, 7, 8))
+    assert one.id == again.id
+    assert one.id != other.id
+
+
+def test_a_time_limit_cuts_run_and_flows():
+    scenario = instantiate(experiment(), PARAMETERS, seed=7, duration_limit_s=4.0)
+    assert scenario.duration_s == 4.0
+    assert {flow.stop_s for flow in scenario.flows} == {4.0}
+
+
+def test_an_invalid_scenario_names_experiment_and_field():
+    with pytest.raises(TemplateError, match=r"experiment e: links\.0\.rate_bps"):
+        instantiate(experiment(), PARAMETERS | {"rate_bps": -1.0}, seed=7)
+
+
+def test_replicates_have_their_own_seeds():
+    seeds = {replicate_seed("s", "e", r) for r in range(1000)}
+    assert len(seeds) == 1000
+    assert all(1 <= seed < 2**31 for seed in seeds)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    flows=st.lists(
+        st.dictionaries(
+            st.sampled_from(
+                [
+                    "id",
+                    "kind",
+                    "repeat",
+                    "source",
+                    "start_s",
+                    "stop_s",
+                    "start_jitter_s",
+                    "rate_bps",
+                ]
+            ),
+            JSON,
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_no_flow_template_gives_anything_but_a_template_error(flows):
+    try:
+        template = experiment(flows=flows)
+    except ValidationError:
+        return
+    with contextlib.suppress(TemplateError):
+        instantiate(template, PARAMETERS, seed=1)
