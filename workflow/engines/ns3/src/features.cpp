@@ -67,6 +67,8 @@ void CheckFeatures(const FlowSpec& flow, const std::string& path)
         Refuse(path + "sack", "true", name + " has no SACK; use newreno with sack true");
     if (ours && flow.prr)
         Refuse(path + "recovery", "'prr'", name + " has its own recovery; use classic");
+    if (name == "bbr" && !flow.sack && !flow.limited_transmit)
+        Refuse(path + "sack", "false", "ns-3's bbr needs sack or limited_transmit; use true");
     if ((name == "ledbat" || name == "lp") && !flow.timestamps)
         Refuse(path + "timestamps", "false", name + " measures one-way delay by them; use true");
 }

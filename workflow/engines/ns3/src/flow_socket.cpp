@@ -205,7 +205,23 @@ void FlowSocket::ReTxTimeout()
         if (m_trace)
             TraceEvent("timeout", m_txBuffer->HeadSequence());
     }
+    IgnoreEchoes();
     ns3::TcpSocketBase::ReTxTimeout();
+}
+
+/// After a timeout all is sent again, and what had arrived after all is acknowledged by duplicates.
+/// RFC 6582, section 3.2, step 2 (ns-2: `bug_fix_`): they say nothing of a loss unless the
+/// acknowledgement covers more than `recover`. ns-3 also accepts one that covers just `recover`,
+/// and without SACK then sends whole windows again that were never lost.
+void FlowSocket::ProcessAck(const ns3::SequenceNumber32& ack, bool scoreboard_updated,
+                            std::uint32_t delivered, const ns3::SequenceNumber32& head,
+                            bool has_data)
+{
+    if (m_ignoring_echoes && ack > m_recover)
+        m_ignoring_echoes = false;
+    if (m_ignoring_echoes && !m_sackEnabled && IsDuplicate(ack, head, has_data))
+        return;
+    ns3::TcpSocketBase::ProcessAck(ack, scoreboard_updated, delivered, head, has_data);
 }
 
 /// With SACK, ns-3 always lets the first two duplicates send new data, as RFC 6675 permits; where
@@ -226,9 +242,8 @@ bool FlowSocket::IsDuplicate(ns3::SequenceNumber32 ack, ns3::SequenceNumber32 he
 
 bool FlowSocket::IsFastRetransmitDue() const
 {
-    return m_tcb->m_congState != ns3::TcpSocketState::CA_LOSS &&
-           m_dupAckCount + 1 == m_retxThresh &&
-           (!m_recoverActive || m_highRxAckMark >= m_recover);
+    return m_tcb->m_congState != ns3::TcpSocketState::CA_LOSS && !m_ignoring_echoes &&
+           m_dupAckCount + 1 == m_retxThresh;
 }
 
 void FlowSocket::SegmentSent(ns3::Ptr<const ns3::Packet> packet, const ns3::TcpHeader& header,

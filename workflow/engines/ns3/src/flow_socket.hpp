@@ -56,10 +56,16 @@ protected:
     void ReTxTimeout() override;
     std::uint32_t AvailableWindow() const override;
 
+    void ProcessAck(const ns3::SequenceNumber32& ack, bool scoreboard_updated,
+                    std::uint32_t delivered, const ns3::SequenceNumber32& head,
+                    bool has_data) override;
+
     /// Duplicate acknowledgement (RFC 5681, section 2) of a flow without SACK.
     bool IsDuplicate(ns3::SequenceNumber32 ack, ns3::SequenceNumber32 head, bool has_data) const;
-    /// A third duplicate came and no loss event before it covers this one.
+    /// This duplicate is the third, and not an echo of segments sent again after a loss.
     bool IsFastRetransmitDue() const;
+    /// Ignore duplicates until more than what is outstanding now is acknowledged.
+    void IgnoreEchoes() { m_ignoring_echoes = true; }
 
 private:
     void SegmentSent(ns3::Ptr<const ns3::Packet> packet, const ns3::TcpHeader& header,
@@ -72,6 +78,7 @@ private:
     std::uint32_t m_flow = 0;
     std::uint32_t m_window_cap = 0; ///< 0: none
     bool m_stopped = false;
+    bool m_ignoring_echoes = false;
 };
 
 } // namespace replicate

@@ -1,5 +1,6 @@
 /// replicate-ns3: run one scenario on ns-3 and write flows.csv, series.csv and run.json.
 
+#include "complain.hpp"
 #include "errors.hpp"
 #include "features.hpp"
 #include "flows.hpp"
@@ -103,21 +104,11 @@ void Run(const Options& options)
     run_file.Commit();
 }
 
-/// One line, whatever a hostile input put into it.
-int Complain(const std::string& message, int code)
-{
-    std::string line = "replicate-ns3: " + message;
-    for (char& c : line)
-        if (static_cast<unsigned char>(c) < 0x20)
-            c = ' ';
-    std::cerr << line << '\n';
-    return code;
-}
-
 } // namespace
 
 int main(int argc, char** argv)
 {
+    CatchFatalErrors();
     const std::vector<std::string> words(argv + 1, argv + argc);
     try {
         if (words.size() == 1 && words[0] == "--help")

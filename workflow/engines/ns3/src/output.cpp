@@ -1,5 +1,6 @@
 #include "output.hpp"
 
+#include "complain.hpp"
 #include "errors.hpp"
 #include "features.hpp"
 #include "format.hpp"
@@ -30,6 +31,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& directory, const std::string
     : m_final(directory / name),
       m_temporary(directory / ("." + name + "." + std::to_string(getpid()) + ".tmp"))
 {
+    RegisterUnfinished(m_temporary);
     m_file.open(m_temporary, std::ios::binary | std::ios::trunc);
     if (!m_file)
         throw InputError(m_temporary.string() +

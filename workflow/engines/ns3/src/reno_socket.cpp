@@ -38,7 +38,7 @@ void RenoSocket::ProcessAck(const ns3::SequenceNumber32& ack, bool scoreboard_up
 }
 
 /// RFC 2581, section 3.2, steps 1 to 3. Only a timeout forbids another fast retransmit in the same
-/// window, so `m_recoverActive` is not set here.
+/// window, so echoes are not ignored from here on.
 void RenoSocket::EnterFastRecovery()
 {
     const std::uint32_t flight = BytesInFlight();

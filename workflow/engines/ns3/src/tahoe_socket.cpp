@@ -36,6 +36,7 @@ void TahoeSocket::FastRetransmit()
     m_txBuffer->SetSentListLost(true);
     m_recover = m_tcb->m_highTxMark;
     m_recoverActive = true;
+    IgnoreEchoes();
     m_history.clear(); // Karn: no sample from what is sent again
     m_tcb->m_ssThresh = m_congestionControl->GetSsThresh(m_tcb, flight);
     m_congestionControl->CongestionStateSet(m_tcb, ns3::TcpSocketState::CA_LOSS);
