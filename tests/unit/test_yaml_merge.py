@@ -1,7 +1,6 @@
 """Merge keys in YAML: what stands beside one overrides it; a key given twice is still refused."""
 
 import pytest
-
 from replication.errors import InputError
 from replication.files import read_yaml
 
