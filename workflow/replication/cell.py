@@ -9,9 +9,10 @@ bound is `impossible`; one whose points were not run is `not testable`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,7 +20,7 @@ from replication.claim import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from replication.claim_model import Quantity, Where
 from replication.comparison import complete
 from replication.errors import InputError
-from replication.metric import quantity
+from replication.metric import check_metric, quantity
 from replication.results import Results
 from replication.statistic import Estimate, estimate, half_ulp, relative_deviation
 from replication.study import Cell, Study, Table, Tolerance
@@ -61,7 +62,7 @@ class MappedCell:
     unit
         SI unit of `value`.
     value
-        Published value in SI units.
+        Published value in SI rows.
     half_ulp
         Half a unit of its last printed digit, in the same unit.
     printed
@@ -136,14 +137,15 @@ def map_cells(study: Study, published: pd.DataFrame) -> list[MappedCell]:
         A number of a mapped table has no row, no column or no points in the study.
     """
     tables = {table.id: table for table in study.tables}
-    units = _Rows(study)
+    rows = _Rows(study)
     cells = []
     for row in published.to_dict("records"):
         if row["table"] not in tables:
             continue
         table = tables[row["table"]]
-        cell = units.cell(table, row["row"], row["column"])
-        experiment, where = units.where(table, row["row"], row["column"])
+        cell = rows.cell(table, row["row"], row["column"])
+        experiment, where = rows.where(table, row["row"], row["column"])
+        rows.check_unit(row, cell)
         own_flows = table.rows[row["row"]].flows if table.rows else None
         cells.append(
             MappedCell(
@@ -181,6 +183,15 @@ class _Rows:
         if column not in columns:
             raise self._unknown(table, row, column, "column", list(columns))
         return columns[column]
+
+    def check_unit(self, row: Mapping[Hashable, Any], cell: Cell) -> None:
+        unit = check_metric(cell.metric).unit
+        if unit != row["unit"]:
+            raise CellError(
+                f"{self.study.id}: table {row['table']}, row {row['row']}, column "
+                f"{row['column']}: the number is in {row['unit']!r}, metric {cell.metric} in "
+                f"{unit!r}; convert the published value or map another metric"
+            )
 
     def where(self, table: Table, row: str, column: str) -> tuple[str, Where]:
         experiment, where = table.experiment, dict(table.where)
@@ -234,8 +245,10 @@ def evaluate_cells(
             ours = values[values["engine"] == engine].drop(columns="engine")
             ours = ours.dropna(subset="value")
             # A cell over several points is their mean, taken within each replicate.
-            means = complete(ours).groupby("replicate")["value"].mean() if len(ours) else []
-            found = estimate(list(means))
+            means = pd.Series(dtype=float)
+            if not ours.empty:
+                means = complete(ours).groupby("replicate")["value"].mean()
+            found = estimate(means.to_numpy(dtype=float))
             why_not = "" if found.n else _why_not(results, engine, cell.quantity)
             yield judge_cell(study.id, cell, engine, found, why_not, impossible.get(cell.key, ""))
 

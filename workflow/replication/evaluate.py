@@ -1,0 +1,200 @@
+"""Evaluation of a study: cells, claims, audit, evidence and quantities, written as tables.
+
+Every file is written atomically, in a fixed order and number format: the same results give the
+same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from replication.audit import AUDIT_COLUMNS, audit_study
+from replication.cell import CELL_COLUMNS, IMPOSSIBLE, evaluate_cells, map_cells, read_published
+from replication.claim import CLAIM_COLUMNS, EVIDENCE_COLUMNS, check_claims, evaluate_claim
+from replication.errors import InputError
+from replication.files import atomic, write_text
+from replication.metric import METRICS, validate_study_metrics
+from replication.results import Results
+from replication.statistic import estimate
+from replication.study import Study
+
+#: Significant digits of every number written: more than any input has, less than rounding noise.
+DIGITS = 10
+#: What quantities.csv gives for each flow.
+HEADLINE_METRICS = (
+    "throughput_bps",
+    "goodput_bps",
+    "delay_mean_s",
+    "loss_rate",
+    "delivery_ratio",
+)
+QUANTITY_COLUMNS = (
+    "study",
+    "experiment",
+    "point",
+    "levels",
+    "engine",
+    "flow",
+    "kind",
+    "metric",
+    "unit",
+    "mean",
+    "low",
+    "high",
+    "n",
+)
+MERGED = ("cells", "claims", "audit")
+
+
+class EvaluationError(InputError):
+    """An evaluation is missing or was made by another version."""
+
+
+def check_study(study: Study, published: Path) -> None:
+    """Check all that can be checked of a study before anything is run.
+
+    Parameters
+    ----------
+    study
+        The study.
+    published
+        CSV of its published numbers.
+
+    Raises
+    ------
+    InputError
+        An unknown metric, an axis without numbers, or a published number that maps to nothing.
+    """
+    validate_study_metrics(study)
+    check_claims(study)
+    map_cells(study, read_published(published))
+
+
+def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
+    """Judge one study and write cells.csv, claims.csv, audit.csv, quantities.csv, evidence.parquet.
+
+    Parameters
+    ----------
+    study
+        The study.
+    published
+        CSV of its published numbers.
+    results
+        What was run for it.
+    out_dir
+        Folder to write to; made if need be.
+    """
+    check_study(study, published)
+    cells = map_cells(study, read_published(published))
+    audit = audit_study(study, cells)
+    broken = {
+        (finding.table, finding.row, finding.column): finding.reason
+        for finding in audit
+        if finding.finding == IMPOSSIBLE
+    }
+    claims: list[Mapping[str, object]] = []
+    evidence: list[pd.DataFrame] = []
+    for claim in study.claims:
+        rows, witness = evaluate_claim(study, claim, results)
+        claims += rows
+        evidence.append(witness)
+    write_table(out_dir / "cells.csv", evaluate_cells(cells, study, results, broken), CELL_COLUMNS)
+    write_table(out_dir / "claims.csv", claims, CLAIM_COLUMNS)
+    write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), AUDIT_COLUMNS)
+    write_table(out_dir / "quantities.csv", headline_quantities(results), QUANTITY_COLUMNS)
+    _write_evidence(out_dir / "evidence.parquet", evidence)
+
+
+def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
+    """Put the studies' cells, claims and audits together, in the order given.
+
+    Parameters
+    ----------
+    evaluations
+        Folders that `evaluate_study` wrote.
+    out_dir
+        Where cells.csv, claims.csv and audit.csv go.
+
+    Raises
+    ------
+    EvaluationError
+        A file is missing, or its columns are not those of this version.
+    """
+    columns = dict(zip(MERGED, (CELL_COLUMNS, CLAIM_COLUMNS, AUDIT_COLUMNS), strict=True))
+    for table in MERGED:
+        header = ",".join(columns[table]) + "\n"
+        texts = [header]
+        for folder in evaluations:
+            path = folder / f"{table}.csv"
+            if not path.is_file():
+                raise EvaluationError(f"{path}: no such file; run `replicate evaluate` first")
+            text = path.read_text(encoding="utf-8")
+            if not text.startswith(header):
+                raise EvaluationError(f"{path}: made by another version; evaluate it again")
+            texts.append(text.removeprefix(header))
+        write_text(out_dir / f"{table}.csv", "".join(texts))
+
+
+def headline_quantities(results: Results) -> Iterable[dict[str, object]]:
+    """Yield mean and interval of each headline metric for every point, engine and flow."""
+    design = results.design[results.design["supported"]]
+    runs = design.assign(levels=[json.dumps(levels) for levels in design["levels"]])
+    table = runs.merge(results.flows, on=["scenario", "engine"])
+    keys = ["experiment", "point", "levels", "engine", "flow", "kind"]
+    for key, group in table.groupby(keys, sort=False):
+        for metric in HEADLINE_METRICS:
+            found = estimate(group[metric].to_numpy(dtype=float))
+            yield {
+                "study": results.study_id,
+                **dict(zip(keys, key, strict=True)),
+                "metric": metric,
+                "unit": METRICS[metric].unit,
+                "mean": found.mean,
+                "low": found.low,
+                "high": found.high,
+                "n": found.n,
+            }
+
+
+def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
+    """Write rows as CSV with exactly `columns`; atomic, and numbers in one format.
+
+    Raises
+    ------
+    ValueError
+        A row has other columns.
+    """
+    texts = []
+    for row in rows:
+        if set(row) != set(columns):
+            raise ValueError(f"{path.name}: row with columns {sorted(row)}, not {sorted(columns)}")
+        texts.append({column: _text(row[column]) for column in columns})
+    table = pd.DataFrame(texts, columns=list(columns), dtype=object)
+    write_text(path, table.to_csv(index=False, lineterminator="\n"))
+
+
+def _text(value: object) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.{DIGITS}g}"
+    return str(value)
+
+
+def _write_evidence(path: Path, tables: Sequence[pd.DataFrame]) -> None:
+    filled = [table for table in tables if not table.empty]
+    empty = pd.DataFrame(columns=list(EVIDENCE_COLUMNS))
+    table = pd.concat(filled, ignore_index=True) if filled else empty
+    table = table.astype(
+        {name: str for name in EVIDENCE_COLUMNS if name not in ("replicate", "value")}
+        | {"replicate": "int64", "value": "float64"}
+    )
+    with atomic(path) as temporary:
+        table.to_parquet(temporary, index=False)
