@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from replication.bound import SetUp, set_ups
 from replication.cell import IMPOSSIBLE, MappedCell
+from replication.metric import COUNTS
 from replication.scenario import Flow
 from replication.statistic import significant_digits, simplest_fraction
 from replication.study import Study
@@ -44,19 +45,6 @@ ROUND_TRIPS = {"rtt_mean_s", "rtt_s", "rtt_peak_s", "rtt_minimum_s"}
 RATES = {"throughput_bps", "goodput_bps"}
 RATIOS = {"delivery_ratio", "loss_rate"}
 FAIRNESS = {"jain_mean", "jain_minimum"}
-COUNTS = {
-    "packets_sent",
-    "packets_received",
-    "packets_dropped",
-    "packets_in_flight",
-    "retransmissions",
-    "timeouts",
-    "drops",
-    "queue_drops",
-    "window_reductions",
-    "sawtooth_count",
-    "slow_start_reentries",
-}
 #: Fewer digits repeat by chance.
 TELLING_DIGITS = 4
 #: Expected number of chance repetitions below which one is suspicious.

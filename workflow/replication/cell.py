@@ -19,8 +19,9 @@ import pandas as pd
 from replication.claim import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from replication.claim_model import Quantity, Where
 from replication.comparison import complete
+from replication.coverage import Coverage
 from replication.errors import InputError
-from replication.metric import check_metric, quantity
+from replication.metric import COUNTS, check_metric, quantity
 from replication.results import Results
 from replication.statistic import Estimate, estimate, half_ulp, relative_deviation
 from replication.study import Cell, Study, Table, Tolerance
@@ -239,6 +240,7 @@ def evaluate_cells(
     impossible
         (table, row, column) to the reason, for values that the audit finds impossible.
     """
+    coverage = Coverage(study, results)
     for cell in cells:
         values = quantity(results, cell.quantity)
         for engine in results.engines:
@@ -249,18 +251,21 @@ def evaluate_cells(
             if not ours.empty:
                 means = complete(ours).groupby("replicate")["value"].mean()
             found = estimate(means.to_numpy(dtype=float))
-            why_not = "" if found.n else _why_not(results, engine, cell.quantity)
-            yield judge_cell(study.id, cell, engine, found, why_not, impossible.get(cell.key, ""))
+            why_not = _why_not(coverage, engine, cell, found.n > 0)
+            note = coverage.note(engine, cell.quantity)
+            broken = impossible.get(cell.key, "")
+            yield judge_cell(study.id, cell, engine, found, why_not, broken, note)
 
 
-def _why_not(results: Results, engine: str, wanted: Quantity) -> str:
-    runs = results.runs(wanted.experiment, wanted.where)
-    runs = runs[runs["engine"] == engine]
-    if runs.empty:
-        return "this tier does not run the cell's point"
-    if not runs["supported"].any():
-        return f"{engine} refuses it: {', '.join(sorted(set(runs['reason'])))}"
-    return f"{wanted.metric} is undefined, or its runs have no result"
+def _why_not(coverage: Coverage, engine: str, cell: MappedCell, measured: bool) -> str:
+    """Return why a cell cannot be tested; empty if it can."""
+    note = coverage.note(engine, cell.quantity)
+    if not measured:
+        return f"no run gives {cell.quantity.metric}. {note}".strip()
+    short, full = coverage.shortened(engine, cell.quantity)
+    if cell.quantity.metric in COUNTS and short < full:
+        return f"a count over {short:g} s says nothing of {full:g} s."
+    return ""
 
 
 def judge_cell(
@@ -270,6 +275,7 @@ def judge_cell(
     found: Estimate,
     why_not: str = "",
     impossible: str = "",
+    note: str = "",
 ) -> dict[str, object]:
     """Return the row of cells.csv for one cell on one engine.
 
@@ -280,19 +286,20 @@ def judge_cell(
     found
         Mean over replicates and interval; n = 0 where nothing was run.
     why_not
-        Why nothing was run.
+        Why what was run decides nothing, or an empty text.
     impossible
         Why the published value cannot be, or an empty text.
+    note
+        What was not run of the cell's points, or an empty text.
     """
     margin = half_width(cell.cell.tolerance, cell.value)
     low, high = cell.band
     inside = found.n > 0 and low - margin <= found.mean <= high + margin
     verdict = REPRODUCED if inside else NOT_REPRODUCED
-    if not found.n:
+    if not found.n or why_not:
         verdict = NOT_TESTABLE
     if impossible:
         verdict = IMPOSSIBLE
-    deviation = relative_deviation(found.mean, cell.value)
     return {
         "study": study,
         "table": cell.table,
@@ -306,10 +313,19 @@ def judge_cell(
         "reproduced_low": found.low,
         "reproduced_high": found.high,
         "n": found.n,
-        "relative_deviation": deviation,
+        "relative_deviation": relative_deviation(found.mean, cell.value),
         "inside": inside if found.n else None,
         "verdict": verdict,
-        "reason": _reason(cell, found, deviation, margin, why_not, impossible),
+        "reason": " ".join(
+            part
+            for part in (
+                impossible,
+                f"Not testable: {why_not}" if why_not else "",
+                _deviation(cell, found, margin) if found.n and not why_not else "",
+                note if not why_not else "",
+            )
+            if part
+        ),
     }
 
 
@@ -321,25 +337,16 @@ def half_width(tolerance: Tolerance, value: float) -> float:
     return tolerance.relative * abs(value)
 
 
-def _reason(
-    cell: MappedCell,
-    found: Estimate,
-    deviation: float,
-    margin: float,
-    why_not: str,
-    impossible: str,
-) -> str:
-    parts = [impossible] if impossible else []
-    if not found.n:
-        return " ".join([*parts, f"Not testable: {why_not}."])
+def _deviation(cell: MappedCell, found: Estimate, margin: float) -> str:
     tolerance = cell.cell.tolerance
     unit = "" if cell.unit == "1" else f" {cell.unit}"
-    allowed = (
-        f"{100 * tolerance.relative:g} %" if tolerance.relative is not None else f"{margin:g}{unit}"
-    )
+    allowed = f"{margin:g}{unit}"
+    if tolerance.relative is not None:
+        allowed = f"{100 * tolerance.relative:g} %"
     size = f"{found.mean - cell.value:+.4g}{unit}"
-    if not math.isnan(deviation):
-        size = f"{100 * deviation:+.1f} %"
-    parts.append(f"Deviation {size}, tolerance {allowed} and half the last printed digit.")
-    parts.append("The paper gives no variance: equality cannot be tested.")
-    return " ".join(parts)
+    if cell.value and tolerance.relative is not None:
+        size = f"{100 * relative_deviation(found.mean, cell.value):+.1f} %"
+    return (
+        f"Deviation {size}, tolerance {allowed} and half the last printed digit. "
+        "The paper gives no variance: equality cannot be tested."
+    )

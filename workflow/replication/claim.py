@@ -46,6 +46,7 @@ from replication.comparison import (
     level_values,
     narrow,
 )
+from replication.coverage import Coverage
 from replication.errors import InputError
 from replication.metric import METRICS, quantity
 from replication.results import Results
@@ -167,6 +168,7 @@ class _Witness:
     def __init__(self, study: Study, results: Results) -> None:
         self.study = study
         self.results = results
+        self.coverage = Coverage(study, results)
         self._frames: dict[str, pd.DataFrame] = {}
         self._undefined: dict[tuple[str, str], int] = {}
 
@@ -179,9 +181,10 @@ class _Witness:
         defined = ours[ours["value"].notna()]
         self._undefined[engine, side] = len(ours) - len(defined)
         if defined.empty:
-            raise UntestableError(
-                self.coverage(engine, wanted) or f"{wanted.metric} is undefined in every run"
-            )
+            window = wanted.window_s
+            span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
+            note = self.coverage.note(engine, wanted)
+            raise UntestableError(f"no run gives {wanted.metric}{span}. {note}".strip())
         return defined.drop(columns="engine")
 
     def left_out(self, engine: str, prefix: str) -> str:
@@ -191,26 +194,7 @@ class _Witness:
             for (where, side), number in self._undefined.items()
             if where == engine and side.startswith(prefix)
         )
-        return f"{count} undefined value{'s' if count > 1 else ''} left out" if count else ""
-
-    def coverage(self, engine: str, wanted: Quantity) -> str:
-        """Return which of the points of a quantity `engine` did not run and why; empty if none."""
-        needed = 1
-        for factor in self.study.experiment(wanted.experiment).factors:
-            levels = wanted.where.get(factor.id, [level.key for level in factor.levels])
-            needed *= 1 if isinstance(levels, str) else len(levels)
-        runs = self.results.runs(wanted.experiment, wanted.where)
-        runs = runs[runs["engine"] == engine]
-        refused = runs[~runs["supported"]]
-        ran = runs.loc[runs["supported"], "point"].nunique()
-        notes = []
-        if not refused.empty:
-            why = ", ".join(sorted(set(refused["reason"])))
-            notes.append(f"{engine} refuses {refused['point'].nunique()} ({why})")
-        absent = needed - runs["point"].nunique()
-        if absent > 0:
-            notes.append(f"this tier leaves out {absent}")
-        return f"{ran} of {needed} points were run: {'; '.join(notes)}" if notes else ""
+        return f"{count} undefined value{'s' if count > 1 else ''} left out." if count else ""
 
     def evidence(self, claim: str) -> pd.DataFrame:
         """Return the tidy values of every side that was looked up."""
@@ -271,12 +255,11 @@ def _judge(witness: _Witness, test: SimpleTest, engine: str, prefix: str) -> Jud
             lambda side, wanted: witness.look_up(engine, prefix + side, wanted),
         )
     except UntestableError as error:
-        return _untestable(text, str(expect), f"Not testable on {engine}: {error}.")
+        return _untestable(text, str(expect), f"Not testable on {engine}: {error}")
     judgement = judge_statistic(comparison, expect, direction, text)
-    notes = {witness.coverage(engine, wanted) for wanted in _sides(test)}
+    notes = {witness.coverage.note(engine, wanted) for wanted in _sides(test)}
     notes |= {witness.left_out(engine, prefix)}
-    sentences = [judgement.reason, *(f"{note}." for note in sorted(notes - {""}))]
-    return replace(judgement, reason=" ".join(sentences))
+    return replace(judgement, reason=" ".join([judgement.reason, *sorted(notes - {""})]))
 
 
 def judge_statistic(
@@ -335,11 +318,10 @@ def _reason(
     spread = replicates
     if found.has_interval:
         met = sum(expect.holds(value) for value in comparison.values.dropna())
-        low, high = wilson_interval(met, total)
-        spread = (
-            f"95 % interval {found.low:.4g} to {found.high:.4g}; {met} of {replicates} meet it, "
-            f"Wilson interval {100 * low:.0f} to {100 * high:.0f} %"
-        )
+        spread = f"95 % interval {found.low:.4g} to {found.high:.4g}; {met} of {replicates} meet it"
+        if 0 < met < total:
+            low, high = wilson_interval(met, total)
+            spread += f", Wilson interval {100 * low:.0f} to {100 * high:.0f} %"
     gaps = f"; undefined in {undefined} of them" if undefined else ""
     less = f", direction {direction}" if direction else ""
     return (
@@ -395,9 +377,10 @@ def name(wanted: Quantity) -> str:
     """Return a quantity in words: metric, flows, levels, window."""
     flows = wanted.flows if isinstance(wanted.flows, str) else ", ".join(wanted.flows)
     parts = [f"{wanted.aggregate} over {flows}"]
-    if METRICS[wanted.metric].source == "queue":
+    source = METRICS[wanted.metric].source
+    if source == "queue":
         parts = []
-    elif METRICS[wanted.metric].source == "fairness":
+    elif source == "fairness" or (not isinstance(wanted.flows, str) and len(wanted.flows) == 1):
         parts = [flows]
     if wanted.where:
         parts.append(_levels(wanted.where))

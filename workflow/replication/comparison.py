@@ -123,12 +123,12 @@ def _pairs(
 def complete(frame: pd.DataFrame, values: tuple[str, ...] = ("value",)) -> pd.DataFrame:
     """Return the rows of the replicates that have every point."""
     if frame.empty:
-        raise UntestableError("no two points match in the factors that neither side fixes")
+        raise UntestableError("no two points match in the factors that neither side fixes.")
     point = _point_number(frame, values)
     points_of = point.groupby(frame["replicate"]).nunique()
     whole = points_of.index[points_of == point.nunique()]
     if whole.empty:
-        raise UntestableError("no replicate has every point")
+        raise UntestableError("no replicate has every point.")
     return frame[frame["replicate"].isin(whole)]
 
 
@@ -171,7 +171,7 @@ def _ratio(study: Study, test: RatioTest, look_up: Lookup) -> Comparison:
         }
     ).dropna()
     if means.empty:
-        raise UntestableError("no replicate has every point of both sides")
+        raise UntestableError("no replicate has every point of both sides.")
     return Comparison(_ratios(means), _count(left, "value") + _count(right, "value"))
 
 
@@ -196,7 +196,7 @@ def _trend(study: Study, test: TrendTest, look_up: Lookup) -> Comparison:
     frame = complete(_with_axis(study, test.of, test.over, look_up("of", test.of)))
     others = [c for c in frame if c not in ("value", "axis", test.over)]
     if frame["axis"].nunique() < 2:
-        raise UntestableError(f"only one level of {test.over} was run: there is no trend to see")
+        raise UntestableError(f"only one level of {test.over} was run: there is no trend to see.")
     rows = [
         (group["replicate"].iloc[0], spearman(group["axis"], group["value"]))
         for _, group in frame.groupby(others)
@@ -226,7 +226,7 @@ def _crossover(study: Study, test: CrossoverTest, look_up: Lookup) -> Comparison
     pairs = _pairs(study, test.left, test.right, look_up, matched)
     pairs = _with_axis(study, test.left, test.over, pairs)
     if pairs["axis"].nunique() < 2:
-        raise UntestableError(f"only one level of {test.over} was run: no crossing can be seen")
+        raise UntestableError(f"only one level of {test.over} was run: no crossing can be seen.")
     means = pairs.groupby(["replicate", "axis"])[["left", "right"]].mean()
     difference = means["left"] - means["right"]
     sign = 1 if test.before == "left" else -1

@@ -168,6 +168,21 @@ METRICS: dict[str, Metric] = {
     ),
 }
 
+#: Metrics that count events: whole numbers, larger the longer a run lasts.
+COUNTS = {
+    "packets_sent",
+    "packets_received",
+    "packets_dropped",
+    "packets_in_flight",
+    "retransmissions",
+    "timeouts",
+    "drops",
+    "queue_drops",
+    "window_reductions",
+    "sawtooth_count",
+    "slow_start_reentries",
+}
+
 _QUEUE: dict[str, str] = {
     "queue_mean_packets": "mean",
     "queue_peak_packets": "max",
@@ -267,6 +282,10 @@ def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     flows = _chosen_flows(results, runs, wanted.flows)
     values = _values(results, wanted, metric, flows)
     joined = runs[runs["supported"]].merge(values, on=RUN, how="inner")
+    if wanted.window_s is not None:
+        # Half a window is another quantity: a run that ends before it has none.
+        ends = joined["scenario"].map(lambda s: float(results.scenarios[s]["duration_s"]))
+        joined.loc[ends < wanted.window_s[1] - 1e-9, "value"] = np.nan
     return joined[[*factors, "value"]].sort_values(factors, ignore_index=True)
 
 
