@@ -94,3 +94,62 @@ def dumbbell(
         "flows": flows,
         "monitors": [{"link": "bottleneck", "direction": "ab"}],
     }
+
+
+def single_link(
+    flows: list[Json],
+    *,
+    duration_s: float = 10,
+    rate_bps: float = 2e6,
+    delay_s: float = 0.02,
+    queue: Json | None = None,
+    loss: Json | None = None,
+    sampling_interval_s: float = 0.1,
+    seed: int = 1,
+) -> Json:
+    """Return hosts s0 and d0 with one monitored link between them: the cheapest path there is."""
+    return {
+        "schema_version": 1,
+        "duration_s": duration_s,
+        "sampling_interval_s": sampling_interval_s,
+        "seed": seed,
+        "nodes": ["s0", "d0"],
+        "links": [
+            link("wire", "s0", "d0", rate_bps, delay_s, queue_ab=queue or droptail(), loss_ab=loss)
+        ],
+        "flows": flows,
+        "monitors": [{"link": "wire"}],
+    }
+
+
+def listed(*data_packets: int, flow: str = "t") -> Json:
+    """Return the loss of these data packets of a flow."""
+    return {"kind": "listed", "flow": flow, "data_packets": list(data_packets)}
+
+
+def red(minimum: float, maximum: float) -> Json:
+    """Return RED in packets of 1000 bytes, gentle."""
+    return {
+        "kind": "red",
+        "limit_packets": 200,
+        "minimum_threshold_packets": minimum,
+        "maximum_threshold_packets": maximum,
+        "queue_weight": 0.002,
+        "maximum_probability": 0.1,
+        "mean_packet_bytes": 1000,
+    }
+
+
+def codel(target_s: float = 0.005, kind: str = "codel") -> Json:
+    """Return CoDel or FQ-CoDel with the RFC's interval."""
+    return {"kind": kind, "limit_packets": 1000, "target_s": target_s, "interval_s": 0.1}
+
+
+def pie(target_s: float = 0.015) -> Json:
+    """Return PIE with the RFC's update interval."""
+    return {"kind": "pie", "limit_packets": 1000, "target_s": target_s, "update_interval_s": 0.015}
+
+
+def pfifo(packets: int) -> Json:
+    """Return a pfifo discipline."""
+    return {"kind": "pfifo", "limit_packets": packets}

@@ -11,7 +11,7 @@ namespace replicate
 /// Version of the simulator, as `--version` and run.json state it.
 inline constexpr const char* kSimulatorVersion = "3.44";
 
-/// ns-3 type of a congestion control; Tahoe and Reno use NewReno's window growth in sockets of ours.
+/// ns-3 type of a congestion control; Tahoe and Reno share one of ours, in sockets of ours.
 std::string CongestionTypeId(const std::string& congestion_control);
 
 /// Refuse what a TCP flow asks for and this engine has not; `path` ends in a dot.

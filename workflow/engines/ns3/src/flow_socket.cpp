@@ -221,7 +221,13 @@ void FlowSocket::ProcessAck(const ns3::SequenceNumber32& ack, bool scoreboard_up
         m_ignoring_echoes = false;
     if (m_ignoring_echoes && !m_sackEnabled && IsDuplicate(ack, head, has_data))
         return;
+    // ns-3 counts only what that acknowledgement covers beyond `recover`, often nothing.
+    const bool grow = GrowsOnLastAckOfLoss() && ack > head && ack >= m_recover &&
+                      ack < m_recover + m_tcb->m_segmentSize &&
+                      m_tcb->m_congState == ns3::TcpSocketState::CA_LOSS;
     ns3::TcpSocketBase::ProcessAck(ack, scoreboard_updated, delivered, head, has_data);
+    if (grow)
+        m_congestionControl->IncreaseWindow(m_tcb, 1);
 }
 
 /// With SACK, ns-3 always lets the first two duplicates send new data, as RFC 6675 permits; where

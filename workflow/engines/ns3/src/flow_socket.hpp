@@ -64,6 +64,8 @@ protected:
     bool IsDuplicate(ns3::SequenceNumber32 ack, ns3::SequenceNumber32 head, bool has_data) const;
     /// This duplicate is the third, and not an echo of segments sent again after a loss.
     bool IsFastRetransmitDue() const;
+    /// Whether the acknowledgement that ends loss recovery by slow start also opens the window.
+    virtual bool GrowsOnLastAckOfLoss() const { return false; }
     /// Ignore duplicates until more than what is outstanding now is acknowledged.
     void IgnoreEchoes() { m_ignoring_echoes = true; }
 

@@ -1,6 +1,5 @@
 #include "reno_socket.hpp"
 
-#include <ns3/tcp-congestion-ops.h>
 #include <ns3/tcp-tx-buffer.h>
 
 #include <algorithm>
@@ -8,7 +7,27 @@
 namespace replicate
 {
 
+NS_OBJECT_ENSURE_REGISTERED(ClassicWindow);
 NS_OBJECT_ENSURE_REGISTERED(RenoSocket);
+
+ns3::TypeId ClassicWindow::GetTypeId()
+{
+    static const ns3::TypeId type = ns3::TypeId("replicate::ClassicWindow")
+                                        .SetParent<ns3::TcpNewReno>()
+                                        .AddConstructor<ClassicWindow>();
+    return type;
+}
+
+std::uint32_t ClassicWindow::GetSsThresh(ns3::Ptr<const ns3::TcpSocketState> state,
+                                         std::uint32_t flight)
+{
+    return ns3::TcpNewReno::GetSsThresh(state, std::min(flight, state->m_cWnd.Get()));
+}
+
+ns3::Ptr<ns3::TcpCongestionOps> ClassicWindow::Fork()
+{
+    return ns3::CopyObject<ClassicWindow>(this);
+}
 
 ns3::TypeId RenoSocket::GetTypeId()
 {

@@ -19,6 +19,7 @@ protected:
     void ProcessAck(const ns3::SequenceNumber32& ack, bool scoreboard_updated,
                     std::uint32_t delivered, const ns3::SequenceNumber32& head,
                     bool has_data) override;
+    bool GrowsOnLastAckOfLoss() const override { return true; }
 
 private:
     void FastRetransmit();

@@ -1,0 +1,140 @@
+"""Build the ns-3 engine once and run scenarios on it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "workflow" / "engines" / "ns3"
+DEFAULT_BUILD = ROOT / "data" / "reproduced" / "engines" / "ns3"
+DEFAULT_PREFIX = ROOT / "data" / "reproduced" / "engines" / "ns3-wheel" / "ns3"
+
+
+@dataclass(frozen=True)
+class Event:
+    """A row of the packet-level trace; cwnd and ssthresh in bytes."""
+
+    time_s: float
+    flow: str
+    event: str
+    sequence: int
+    cwnd: int
+    ssthresh: int | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run wrote."""
+
+    directory: Path
+    flows: dict[str, dict[str, str]]
+    series: list[dict[str, str]]
+    run: dict[str, Any]
+    trace: list[Event]
+
+    def number(self, flow: str, column: str) -> float:
+        """Return a value of flows.csv."""
+        return float(self.flows[flow][column])
+
+    def samples(self, column: str, *, flow: str = "", link: str = "", after_s: float = 0) -> list[float]:
+        """Return a column of series.csv of a flow or of a monitored link, empty fields left out."""
+        return [
+            float(row[column])
+            for row in self.series
+            if row["flow"] == flow
+            and row["link"] == link
+            and row[column]
+            and float(row["time_s"]) > after_s
+        ]
+
+    def events(self, *kinds: str) -> list[Event]:
+        """Return the trace's events of these kinds."""
+        return [event for event in self.trace if event.event in kinds]
+
+
+@pytest.fixture(scope="session")
+def ns3_program() -> Path:
+    """Return the engine's program: as the environment says, else built here."""
+    given = os.environ.get("REPLICATION_NS3_PROGRAM")
+    if given:
+        program = Path(given)
+        if not program.is_file():
+            pytest.fail(f"REPLICATION_NS3_PROGRAM={given}: no such file")
+        return program.resolve()
+    prefix = Path(os.environ.get("REPLICATION_NS3_PREFIX", DEFAULT_PREFIX))
+    if not (prefix / "include" / "ns3").is_dir():
+        pytest.fail(
+            f"no ns-3 headers in {prefix}/include: run `make` to unpack the ns3 wheel, or set "
+            "REPLICATION_NS3_PREFIX to the directory that holds include/ and lib64/"
+        )
+    made = subprocess.run(
+        ["make", "-j2", "-C", SOURCES, f"NS3_PREFIX={prefix.resolve()}", f"BUILD={DEFAULT_BUILD}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        pytest.fail(f"the ns-3 engine does not build:\n{made.stderr[-4000:]}")
+    return DEFAULT_BUILD / "replicate-ns3"
+
+
+@pytest.fixture(scope="session")
+def invoke_ns3(ns3_program: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return a function that calls the program with any arguments."""
+
+    def invoke(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+        command = [str(ns3_program), *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+    return invoke
+
+
+@pytest.fixture(scope="session")
+def run_ns3(
+    invoke_ns3: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., Result]:
+    """Return a function that runs a scenario (a dict) and reads back what was written."""
+
+    def run(scenario: dict[str, Any], *, trace: bool = False, **options: Any) -> Result:
+        folder = tmp_path_factory.mktemp("run")
+        path, output, trace_path = folder / "scenario.json", folder / "out", folder / "trace.csv"
+        path.write_text(json.dumps(scenario))
+        words = ["--scenario", path, "--output", output]
+        done = invoke_ns3(*words, *(["--trace", trace_path] if trace else []), **options)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        return _read(output, trace_path if trace else None)
+
+    return run
+
+
+def _read(output: Path, trace: Path | None) -> Result:
+    flows = {row["flow"]: row for row in _rows(output / "flows.csv")}
+    run = json.loads((output / "run.json").read_text())
+    events = [
+        Event(
+            float(row["time_s"]),
+            row["flow"],
+            row["event"],
+            int(row["sequence"]),
+            int(row["cwnd_bytes"]),
+            int(row["ssthresh_bytes"]) if row["ssthresh_bytes"] else None,
+        )
+        for row in (_rows(trace) if trace else [])
+    ]
+    return Result(output, flows, _rows(output / "series.csv"), run, events)
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
