@@ -21,16 +21,62 @@ from replication.study import Study
 
 Row = dict[str, str]
 
-CELL_COLUMNS = (
-    "study,table,row,column,engine,unit,published,published_half_ulp,reproduced_mean,"
-    "reproduced_low,reproduced_high,n,relative_deviation,inside,verdict,reason"
-).split(",")
-CLAIM_COLUMNS = (
-    "study,claim,quote,place,engine,statistic,observed,low,high,margin,verdict,reason"
-).split(",")
-AUDIT_COLUMNS = "study,table,row,column,check,published,bound,finding,reason".split(",")
-DESIGN_COLUMNS = "experiment,point,levels,replicate,engine,scenario,supported,reason".split(",")
-PUBLISHED_COLUMNS = "table,row,column,unit,value,printed,place".split(",")
+CELL_COLUMNS = [
+    "study",
+    "table",
+    "row",
+    "column",
+    "engine",
+    "unit",
+    "published",
+    "published_half_ulp",
+    "reproduced_mean",
+    "reproduced_low",
+    "reproduced_high",
+    "n",
+    "relative_deviation",
+    "inside",
+    "verdict",
+    "reason",
+]
+CLAIM_COLUMNS = [
+    "study",
+    "claim",
+    "quote",
+    "place",
+    "engine",
+    "statistic",
+    "observed",
+    "low",
+    "high",
+    "margin",
+    "verdict",
+    "reason",
+]
+AUDIT_COLUMNS = [
+    "study",
+    "table",
+    "row",
+    "column",
+    "check",
+    "published",
+    "bound",
+    "finding",
+    "reason",
+]
+DESIGN_COLUMNS = [
+    "experiment",
+    "point",
+    "levels",
+    "replicate",
+    "engine",
+    "scenario",
+    "supported",
+    "reason",
+]
+#: What the audit calls a check that found nothing.
+CONSISTENT = "consistent"
+PUBLISHED_COLUMNS = ["table", "row", "column", "unit", "value", "printed", "place"]
 
 
 @dataclass(frozen=True)
@@ -103,6 +149,12 @@ class Source:
         """Return the rows that stand for their study: those of its headline engine."""
         chosen = {name: self.headline_engine(study) for name, study in self.studies.items()}
         return [row for row in rows if row["engine"] in ("", chosen[row["study"]])]
+
+    @cached_property
+    def findings(self) -> list[Row]:
+        """Return the audit without the checks that found nothing, impossible values first."""
+        found = [row for row in self.audit if row["finding"] not in ("", CONSISTENT)]
+        return sorted(found, key=lambda row: row["finding"] != "impossible")
 
     def design(self, study: str) -> list[Row]:
         """Return the rows of a study's design; none where it was not kept."""

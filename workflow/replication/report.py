@@ -1,0 +1,193 @@
+"""The report: a folder of HTML that answers the question offline, from the file system.
+
+Pages are rendered into a temporary folder beside the target, which they replace only when all of
+them are written: a failed rendering leaves the last report in place.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import jinja2
+import pandas as pd
+
+from replication.chart import Figure, figures_of, scatter_figure
+from replication.chart_data import read_cells
+from replication.files import write_text
+from replication.notebook import to_html
+from replication.report_figure import write_figures
+from replication.report_ledger import ledger
+from replication.report_number import count
+from replication.report_overview import overview, ran
+from replication.report_source import Source
+from replication.report_study import study_page
+from replication.report_verdict import VERDICTS
+from replication.results import Results
+from replication.study import Study
+
+PACKAGE = Path(__file__).parent
+#: Merged results that a reader can download from the pages.
+DOWNLOADS = ("cells.csv", "claims.csv", "audit.csv", "provenance.json")
+#: Results of one study, by the end of their names.
+STUDY_DOWNLOADS = {
+    "design": "every point, replicate and scenario",
+    "quantities": "mean and interval of the headline metrics at every point",
+}
+#: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.
+_ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[^\s\"'`<>)\\]*")
+
+
+def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
+    """Write the whole report.
+
+    Parameters
+    ----------
+    root
+        The project's folder, with configs and published numbers.
+    data
+        Folder of reproduced results.
+    notebooks
+        Folder of executed notebooks, ``<study>.<type>.ipynb``; studies without them have no links.
+    out
+        The report's folder, replaced as a whole.
+
+    Raises
+    ------
+    InputError
+        A result is missing or malformed; the message names the file and what to run.
+    """
+    source = Source.load(root, data)
+    with _replacing(out) as folder:
+        _write_assets(folder)
+        _copy_data(source, folder)
+        executed = _write_notebooks(source, notebooks, folder)
+        pages = _environment(source)
+        _write_index(source, pages, folder)
+        for study in source.studies.values():
+            _write_study(source, study, executed[study.id], pages, folder)
+
+
+@contextmanager
+def _replacing(out: Path) -> Iterator[Path]:
+    """Give a new folder beside `out` that takes its place only if the block succeeds."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as work:
+        fresh, old = Path(work) / "new", Path(work) / "old"
+        fresh.mkdir()
+        yield fresh
+        if out.exists():
+            out.replace(old)
+        try:
+            fresh.replace(out)
+        except OSError:
+            if old.exists():
+                old.replace(out)
+            raise
+
+
+def _environment(source: Source) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PACKAGE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["count"] = count
+    environment.globals.update(
+        verdicts=VERDICTS,
+        studies=list(source.studies.values()),
+        ran=ran(source.provenance),
+        several_engines=len(source.engines) > 1,
+    )
+    return environment
+
+
+def _write_index(source: Source, pages: jinja2.Environment, folder: Path) -> None:
+    cells = pd.read_csv(source.data / "cells.csv", dtype={"table": str, "row": str, "column": str})
+    figures = write_figures([scatter_figure(cells)] if source.cells else [], folder)
+    page = pages.get_template("index.html").render(
+        page="index", overview=overview(source), figures=figures
+    )
+    write_text(folder / "index.html", page)
+
+
+def _write_study(
+    source: Source, study: Study, notebooks: list[str], pages: jinja2.Environment, folder: Path
+) -> None:
+    figures = {
+        experiment: write_figures(found, folder)
+        for experiment, found in _study_figures(source, study).items()
+    }
+    page = pages.get_template("study.html").render(
+        page=study.id,
+        view=study_page(source, study, figures),
+        ledger=ledger(study),
+        notebooks=notebooks,
+        downloads=[
+            (name, what)
+            for suffix, what in STUDY_DOWNLOADS.items()
+            if (folder / "data" / (name := f"{study.id}.{suffix}.csv")).is_file()
+        ],
+    )
+    write_text(folder / f"{study.id}.html", page)
+
+
+def _study_figures(source: Source, study: Study) -> dict[str, list[Figure]]:
+    """Return the figures of each experiment; one that several share stands with the first."""
+    results, cells = Results.load(source.data, study.id), read_cells(source.data, study.id)
+    figures: dict[str, list[Figure]] = {}
+    seen: set[str] = set()
+    for experiment in study.experiments:
+        found = figures_of(results, cells, study, experiment.id)
+        figures[experiment.id] = [figure for figure in found if figure.id not in seen]
+        seen.update(figure.id for figure in found)
+    return figures
+
+
+def _write_assets(folder: Path) -> None:
+    shutil.copytree(PACKAGE / "assets", folder / "assets")
+    write_text(folder / "assets" / "vega.js", _vega_bundle())
+
+
+@cache
+def _vega_bundle() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script that leaves only `vegaEmbed` behind."""
+    import vl_convert
+
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    notice = "/* Vega, Vega-Lite, Vega-Embed: BSD 3-Clause License, Vega contributors. */"
+    return f"{notice}\n(() => {{\n{_ADDRESS.sub('', bundle)}\n}})();\n"
+
+
+def _copy_data(source: Source, folder: Path) -> None:
+    data = folder / "data"
+    data.mkdir()
+    for name in DOWNLOADS:
+        shutil.copyfile(source.data / name, data / name)
+    for study in source.studies:
+        for kind, path in (
+            ("design", source.data / "design" / f"{study}.csv"),
+            ("quantities", source.data / "evaluation" / study / "quantities.csv"),
+        ):
+            if path.is_file():
+                shutil.copyfile(path, data / f"{study}.{kind}.csv")
+
+
+def _write_notebooks(source: Source, notebooks: Path, folder: Path) -> dict[str, list[str]]:
+    """Convert the executed notebooks of each study; return their names."""
+    target = folder / "notebooks"
+    target.mkdir()
+    names: dict[str, list[str]] = {}
+    for study in source.studies:
+        executed = sorted(notebooks.glob(f"{study}.*.ipynb"))
+        names[study] = [path.stem for path in executed]
+        for path in executed:
+            to_html(path, target / f"{path.stem}.html")
+    return names

@@ -1,0 +1,361 @@
+"""A study's page: its experiments with claims, tables and figures, as the template needs them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from replication import report_number as numbers
+from replication.claim import conditions, describe
+from replication.claim_model import AllTest, Claim, NotTestable, SimpleTest, ValueTest
+from replication.metric import METRICS
+from replication.report_figure import FigureView
+from replication.report_number import Number
+from replication.report_source import Row, Source, of_study
+from replication.report_verdict import VERDICTS, Tally, Verdict, verdict
+from replication.study import Cell, Experiment, Study, Table
+
+
+@dataclass(frozen=True)
+class CellView:
+    """One published number beside ours."""
+
+    row_key: str
+    row: str
+    column_key: str
+    column: str
+    engine: str
+    unit: str
+    printed: str
+    place: str
+    published: Number
+    reproduced: Number
+    deviation: Number
+    interval: str
+    n: str
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A published table; `html_id` is safe to link to, whatever the paper calls it."""
+
+    html_id: str
+    id: str
+    title: str
+    cells: list[CellView]
+    tally: Tally
+    tolerances: list[str]
+    engines: list[str]
+    has_reasons: bool
+    note: str
+    #: How many cells each verdict has, over all engines: the choices of the filter.
+    choices: list[tuple[Verdict, int]]
+
+
+@dataclass(frozen=True)
+class TestView:
+    """What a claim's statistic is and what was expected of it, before any run."""
+
+    statistic: str
+    expected: str
+    direction: str
+
+
+@dataclass(frozen=True)
+class ClaimResult:
+    """A claim's verdict on one engine."""
+
+    engine: str
+    statistic: str
+    observed: Number
+    interval: str
+    margin: str
+    unit: str
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """A claim as a card."""
+
+    id: str
+    quote: str
+    place: str
+    reading: str
+    tests: list[TestView]
+    results: list[ClaimResult]
+
+
+@dataclass(frozen=True)
+class PointView:
+    """One point of an experiment on one engine, with the scenario to rerun."""
+
+    labels: list[str]
+    engine: str
+    replicates: int
+    scenario: str
+    refusal: str
+
+
+@dataclass(frozen=True)
+class ExperimentView:
+    """An experiment's section."""
+
+    id: str
+    title: str
+    question: str
+    place: str
+    type: str
+    factors: list[str]
+    claims: list[ClaimView]
+    tables: list[TableView]
+    points: list[PointView]
+    figures: list[FigureView] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class StudyPage:
+    """Everything on a study's page but the ledger and the audit."""
+
+    study: Study
+    engine: str
+    cells: Tally
+    claims: Tally
+    experiments: list[ExperimentView]
+    other_claims: list[ClaimView]
+    other_tables: list[TableView]
+    audit: list[Row]
+    checks: int
+    runs: int
+    scenarios: int
+
+
+def study_page(source: Source, study: Study, figures: dict[str, list[FigureView]]) -> StudyPage:
+    """Gather a study's page; `figures` are those of each experiment, by its id."""
+    cells = of_study(source.cells, study.id)
+    claims = of_study(source.claims, study.id)
+    design = source.design(study.id)
+    tables = _tables(study, cells, source)
+    cards = _claims(study, claims)
+    homes = {claim.id: home for claim in study.claims if (home := _home(claim))}
+    experiments = [
+        ExperimentView(
+            id=e.id,
+            title=e.title,
+            question=e.question,
+            place=e.place,
+            type=e.type,
+            factors=[_factor_line(e, factor.id) for factor in e.factors],
+            claims=[card for card in cards if homes.get(card.id) == e.id],
+            tables=tables.get(e.id, []),
+            points=_points(e, design),
+            figures=figures.get(e.id, []),
+        )
+        for e in study.experiments
+    ]
+    ours = [row for row in design if row["supported"].lower() in ("true", "1")]
+    return StudyPage(
+        study=study,
+        engine=source.headline_engine(study),
+        cells=Tally.of(row["verdict"] for row in source.headline(cells)),
+        claims=Tally.of(row["verdict"] for row in source.headline(claims)),
+        experiments=experiments,
+        other_claims=[card for card in cards if card.id not in homes],
+        other_tables=tables.get("", []),
+        audit=of_study(source.findings, study.id),
+        checks=len(of_study(source.audit, study.id)),
+        runs=len(ours),
+        scenarios=len({(row["engine"], row["scenario"]) for row in ours}),
+    )
+
+
+def _home(claim: Claim) -> str:
+    return next((quantity.experiment for quantity in claim.quantities()), "")
+
+
+def _factor_line(experiment: Experiment, name: str) -> str:
+    factor = experiment.factor(name)
+    labels = ", ".join(level.label for level in factor.levels)
+    return f"{factor.label}{f' ({factor.unit})' if factor.unit else ''}: {labels}"
+
+
+def _tables(study: Study, cells: list[Row], source: Source) -> dict[str, list[TableView]]:
+    """Return the views by experiment; cells of a table that the study does not map under ""."""
+    known = {table.id: table for table in study.tables}
+    printed = source.published(study.id)
+    tables: dict[str, list[TableView]] = {}
+    for number, name in enumerate(dict.fromkeys([*known, *(row["table"] for row in cells)])):
+        rows = [row for row in cells if row["table"] == name]
+        if not rows:
+            continue
+        table = known.get(name)
+        note = _shared_note([row["reason"] for row in rows])
+        views = [_cell(study, table, row, printed.get(_key(row), {}), note) for row in rows]
+        tables.setdefault(table.experiment if table else "", []).append(
+            TableView(
+                html_id=f"table-{number + 1}",
+                id=name,
+                title=table.title if table else "",
+                cells=views,
+                tally=Tally.of(row["verdict"] for row in source.headline(rows)),
+                tolerances=_tolerances(table),
+                engines=sorted({row["engine"] for row in rows}),
+                has_reasons=any(view.reason for view in views),
+                note=note,
+                choices=[
+                    (v, n) for v in VERDICTS if (n := sum(view.verdict == v for view in views))
+                ],
+            )
+        )
+    return tables
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return row["table"], row["row"], row["column"]
+
+
+def _shared_note(reasons: list[str]) -> str:
+    """Return the last sentence of the reasons if most of them end with it: it is said once."""
+    last = Counter(reason.rpartition(". ")[2] for reason in reasons)
+    note, count = last.most_common(1)[0]
+    return note if count > 1 and 2 * count > len(reasons) and len(note) > 20 else ""
+
+
+def _cell(study: Study, table: Table | None, row: Row, printed: Row, note: str) -> CellView:
+    unit = row["unit"]
+    mean = numbers.number(row["reproduced_mean"], unit)
+    return CellView(
+        row_key=row["row"],
+        row=_label(study, table, table.row_factor if table else None, row["row"]),
+        column_key=row["column"],
+        column=_label(study, table, table.column_factor if table else None, row["column"]),
+        engine=row["engine"],
+        unit=numbers.display_unit(unit),
+        printed=printed.get("printed", ""),
+        place=printed.get("place", ""),
+        published=numbers.published(row["published"], row["published_half_ulp"], unit),
+        reproduced=mean,
+        deviation=numbers.percent(row["relative_deviation"]),
+        interval=numbers.interval(row["reproduced_low"], row["reproduced_high"], unit),
+        n=row["n"] or numbers.MISSING,
+        verdict=verdict(row["verdict"]),
+        reason=row["reason"].removesuffix(note).strip(),
+    )
+
+
+def _label(study: Study, table: Table | None, factor: str | None, key: str) -> str:
+    """Return the level's label for a row or column key, or the key as words."""
+    if table is not None and factor is not None:
+        found = study.experiment(table.experiment).factor(factor)
+        for level in found.levels:
+            if level.key == key:
+                return f"{level.label} {found.unit}".strip()
+    return key.replace("_", " ")
+
+
+def _tolerances(table: Table | None) -> list[str]:
+    """Return the preset tolerances of a table's cells, each with its reason, once."""
+    if table is None:
+        return []
+    named: list[tuple[str, Cell]] = [
+        (k.replace("_", " "), c) for k, c in (table.columns or {}).items()
+    ]
+    if table.cell is not None:
+        named.append(("", table.cell))
+    lines = []
+    for name, cell in named:
+        tolerance, unit = cell.tolerance, METRICS[cell.metric].unit
+        width = (
+            f"±{100 * tolerance.relative:g} % of the published value"
+            if tolerance.relative is not None
+            else f"±{tolerance.absolute:g}{'' if unit == '1' else f' {unit}'}"
+        )
+        lines.append(f"{f'{name}: ' if name else ''}{width}. {tolerance.reason}")
+    return lines
+
+
+def _claims(study: Study, rows: list[Row]) -> list[ClaimView]:
+    known = {claim.id: claim for claim in study.claims}
+    cards = []
+    for name in dict.fromkeys([*known, *(row["claim"] for row in rows)]):
+        results = [row for row in rows if row["claim"] == name]
+        if not results:
+            continue
+        claim = known.get(name)
+        unit = _unit(claim) if claim else ""
+        cards.append(
+            ClaimView(
+                id=name,
+                quote=results[0]["quote"],
+                place=results[0]["place"],
+                reading=claim.reading if claim else "",
+                tests=list(_tests(claim)) if claim else [],
+                results=[_result(row, unit) for row in results],
+            )
+        )
+    return cards
+
+
+def _result(row: Row, unit: str) -> ClaimResult:
+    return ClaimResult(
+        engine=row["engine"],
+        statistic=row["statistic"],
+        observed=numbers.number(row["observed"]),
+        interval=numbers.interval(row["low"], row["high"]),
+        margin=row["margin"],
+        unit=unit,
+        verdict=verdict(row["verdict"]),
+        reason=row["reason"],
+    )
+
+
+def _tests(claim: Claim) -> Iterable[TestView]:
+    if isinstance(claim.test, NotTestable):
+        return
+    parts: list[SimpleTest] = (
+        list(claim.test.parts) if isinstance(claim.test, AllTest) else [claim.test]
+    )
+    for part in parts:
+        expect, direction = conditions(part)
+        yield TestView(describe(part), str(expect), str(direction) if direction else "")
+
+
+def _unit(claim: Claim) -> str:
+    """Return the unit of a claim's statistic: most are ratios and have none."""
+    if not isinstance(claim.test, ValueTest):
+        return ""
+    unit = METRICS[claim.test.of.metric].unit
+    return "" if unit == "1" else unit
+
+
+def _points(experiment: Experiment, design: list[Row]) -> list[PointView]:
+    points: dict[tuple[str, str], list[Row]] = {}
+    for row in design:
+        if row["experiment"] == experiment.id:
+            points.setdefault((row["point"], row["engine"]), []).append(row)
+    views = []
+    for (_, engine), rows in points.items():
+        refused = rows[0]["supported"].lower() not in ("true", "1")
+        views.append(
+            PointView(
+                labels=_level_labels(experiment, json.loads(rows[0]["levels"])),
+                engine=engine,
+                replicates=0 if refused else len(rows),
+                scenario=rows[0]["scenario"],
+                refusal=rows[0]["reason"] if refused else "",
+            )
+        )
+    return views
+
+
+def _level_labels(experiment: Experiment, levels: dict[str, str]) -> list[str]:
+    labels = []
+    for factor in experiment.factors:
+        key = levels.get(factor.id, "")
+        labels.append(next((x.label for x in factor.levels if x.key == key), key))
+    return labels
