@@ -23,9 +23,17 @@ class Coverage:
         self.study = study
         self.results = results
         self._full_duration_s = functools.cache(self._duration_of)
+        self._notes: dict[tuple[str, str, str], str] = {}
+        self._known = set(zip(results.flows["scenario"], results.flows["engine"], strict=True))
 
     def note(self, engine: str, wanted: Quantity) -> str:
         """Return what `engine` left out of a quantity's points, as a sentence; empty if nothing."""
+        key = engine, wanted.experiment, json.dumps(wanted.where, sort_keys=True)
+        if key not in self._notes:
+            self._notes[key] = self._note(engine, wanted)
+        return self._notes[key]
+
+    def _note(self, engine: str, wanted: Quantity) -> str:
         runs = self._runs(engine, wanted)
         supported = runs[runs["supported"]]
         refused = runs[~runs["supported"]]
@@ -68,10 +76,8 @@ class Coverage:
         return needed
 
     def _has_result(self, runs: pd.DataFrame) -> pd.Series[bool]:
-        flows = self.results.flows
-        known = set(zip(flows["scenario"], flows["engine"], strict=True))
         pairs = zip(runs["scenario"], runs["engine"], strict=True)
-        return pd.Series([pair in known for pair in pairs], index=runs.index, dtype=bool)
+        return pd.Series([pair in self._known for pair in pairs], index=runs.index, dtype=bool)
 
     def _duration_of(self, experiment: str, where: str) -> float:
         points = set_ups(self.study, experiment, json.loads(where))

@@ -276,6 +276,13 @@ def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     MetricError
         Unknown metric, aggregate without meaning, or flows that no scenario has.
     """
+    key = wanted.model_dump_json()
+    if key not in results.memo:
+        results.memo[key] = _quantity(results, wanted)
+    return results.memo[key].copy()
+
+
+def _quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     metric = check_metric(wanted.metric, wanted.aggregate, wanted.window_s is not None)
     runs = results.runs(wanted.experiment, wanted.where)
     factors = [str(c) for c in runs if c not in ("scenario", "supported", "reason", "point")]

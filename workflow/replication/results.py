@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,8 @@ class Results:
         Scenario id to the scenario's JSON document.
     series_path
         Parquet file of the sampled series, read when first needed.
+    memo
+        Quantities that were computed before: claims and cells ask for the same ones.
     """
 
     study_id: str
@@ -94,6 +96,7 @@ class Results:
     flows: pd.DataFrame
     scenarios: Mapping[str, Mapping[str, Any]]
     series_path: Path
+    memo: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def load(cls, data: Path, study_id: str) -> Results:
