@@ -1,4 +1,4 @@
-"""A figure: a chart with the words and the numbers that go with it, and the one theme of all charts.
+"""A figure: a chart with its words and numbers, and the one theme of all charts.
 
 Text, axes and published values are drawn in ``currentColor`` on a transparent ground: in a page the
 chart takes the page's ink, in light, dark and print alike. Colours are those of Okabe and Ito that
@@ -15,6 +15,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+#: Any Altair chart: its classes share no useful type.
+Drawing = Any
 INK = "currentColor"
 #: Okabe and Ito (2008): blue, vermillion, bluish green, reddish purple, orange, sky blue, grey.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
@@ -22,7 +24,7 @@ SYMBOLS = ("circle", "square", "triangle-up", "triangle-down", "cross", "triangl
 DASHES = ([1, 0], [8, 3], [3, 3], [10, 3, 2, 3], [1, 3], [6, 2, 1, 2, 1, 2], [12, 4])
 #: Published values look the same in every chart: a hollow diamond in the colour of the text.
 PUBLISHED = "Published"
-PUBLISHED_MARK = {
+PUBLISHED_MARK: dict[str, Any] = {
     "shape": "diamond",
     "filled": False,
     "stroke": INK,
@@ -64,7 +66,7 @@ class Figure:
 
     id: str
     title: str
-    chart: alt.TopLevelMixin
+    chart: Drawing
     description: str
     data: pd.DataFrame
 
@@ -81,7 +83,7 @@ class Figure:
 
 
 def make_figure(
-    parts: Sequence[object], title: str, chart: alt.TopLevelMixin, description: str, data: object
+    parts: Sequence[object], title: str, chart: Drawing, description: str, data: object
 ) -> Figure:
     """Put a figure together: `parts` become its id, and the chart gets the theme."""
     assert isinstance(data, pd.DataFrame)
@@ -95,7 +97,7 @@ def html_id(*parts: object) -> str:
     return text if text[:1].isalpha() else f"figure-{text}"
 
 
-def themed(chart: alt.TopLevelMixin) -> alt.TopLevelMixin:
+def themed(chart: Drawing) -> Drawing:
     """Return the chart with the theme of all charts."""
     text = {"color": INK}
     labels = {"labelColor": INK, "titleColor": INK}

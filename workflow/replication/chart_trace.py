@@ -1,0 +1,290 @@
+"""Traces of one run: window, round-trip time, throughput, queue and losses on one time axis."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from replication.chart_data import (
+    PublishedValue,
+    Run,
+    flow_label,
+    read_series,
+    runs_of,
+    scenario_flows,
+)
+from replication.chart_figure import (
+    INK,
+    PUBLISHED_MARK,
+    WIDTH,
+    Drawing,
+    Figure,
+    colours,
+    dashes,
+    html_id,
+    make_figure,
+    number,
+)
+from replication.chart_thin import thin
+from replication.results import Results
+from replication.study import Experiment
+
+#: Samples that each panel may keep, all flows together; under 2000 in all.
+LIMITS = {"cwnd": 640, "ssthresh": 240, "rtt": 360, "throughput": 300, "queue": 200}
+MARKS = 240
+#: Published metric to the panel it is drawn in and the word beside it.
+_PLACES = {
+    "cwnd_mean_segments": ("cwnd", "mean"),
+    "cwnd_peak_segments": ("cwnd", "peak"),
+    "cwnd_minimum_segments": ("cwnd", "minimum"),
+    "rtt_mean_s": ("rtt", "mean"),
+    "rtt_s": ("rtt", "mean"),
+    "throughput_bps": ("throughput", "mean"),
+    "goodput_bps": ("throughput", "mean"),
+}
+_TITLES = {
+    "cwnd": "Window (segments)",
+    "rtt": "Round-trip time (ms)",
+    "throughput": "Throughput (Mbit/s)",
+    "queue": "Queue (packets)",
+}
+
+
+def trace_figures(
+    results: Results, experiment: Experiment, published: Sequence[PublishedValue] = ()
+) -> list[Figure]:
+    """Return one figure a point and engine, drawn from the first replicate."""
+    runs: dict[tuple[str, str], Run] = {}
+    for run in runs_of(results, experiment):
+        runs.setdefault((run.point, run.engine), run)
+    if not runs:
+        return []
+    series = read_series(results, list(runs.values()))
+    return [_trace_figure(results, experiment, series, run, published) for run in runs.values()]
+
+
+def _trace_figure(
+    results: Results,
+    experiment: Experiment,
+    series: pd.DataFrame,
+    run: Run,
+    published: Sequence[PublishedValue],
+) -> Figure:
+    flows = scenario_flows(results, run.scenario)
+    samples = series[(series["scenario"] == run.scenario) & (series["engine"] == run.engine)]
+    long = _long(samples, flows)
+    order = [flow_label(flow) for flow in flows.values()]
+    own = [value for value in published if value.covers(run.levels)]
+    marks = _losses(samples, flows)
+    end_s = float(results.scenarios[run.scenario]["duration_s"])
+    zoom = alt.selection_interval(
+        name=html_id("zoom", run.point, run.engine).replace("-", "_"),
+        bind="scales",
+        encodings=["x"],
+    )
+    picked = alt.selection_point(
+        name=html_id("flow", run.point, run.engine).replace("-", "_"),
+        fields=["flow"],
+        bind="legend",
+    )
+    x = alt.X("time_s:Q", title="Time (s)", scale=alt.Scale(domain=[0.0, 1.08 * end_s], nice=False))
+    panels = [
+        _panel(long[long["panel"] == name], name, order, x, picked, _diamonds(own, name, end_s))
+        for name in _TITLES
+        if (long["panel"] == name).any()
+    ]
+    if len(marks):
+        panels.append(_loss_panel(marks, order, x, picked))
+    chart = alt.vconcat(*panels, spacing=8).resolve_scale(
+        x="shared", color="shared", strokeDash="shared"
+    )
+    with warnings.catch_warnings():
+        # Altair warns that all panels get the same parameter, which is what is wanted.
+        warnings.simplefilter("ignore", UserWarning)
+        chart = chart.add_params(picked, zoom)
+    title = f"{experiment.title}: {run.label} on {run.engine}, replicate {run.replicate + 1}"
+    words = _describe(long, marks, own)
+    return make_figure([experiment.id, run.point, run.engine], title, chart, words, long)
+
+
+def _long(samples: pd.DataFrame, flows: dict[str, dict[str, object]]) -> pd.DataFrame:
+    """Return panel, quantity, flow, time_s, value of all lines, thinned, in display units."""
+    by_flow = samples[samples["flow"].isin(list(flows))].copy()
+    by_flow["flow_id"] = by_flow["flow"].astype(str)
+    by_flow["flow"] = [flow_label(flows[name]) for name in by_flow["flow_id"]]
+    segment = by_flow["flow_id"].map(
+        {k: float(str(f["segment_bytes"])) for k, f in flows.items() if "segment_bytes" in f}
+    )
+    largest = float((by_flow["cwnd_bytes"] / segment).max())
+    ssthresh = by_flow["ssthresh_bytes"] / segment
+    queue = samples[samples["queue_packets"].notna()].assign(flow="queue")
+    parts = {
+        "cwnd": ("cwnd", by_flow.assign(value=by_flow["cwnd_bytes"] / segment)),
+        # An infinite threshold is a huge number; it would flatten the window.
+        "ssthresh": ("cwnd", by_flow.assign(value=ssthresh.where(ssthresh <= 1.5 * largest))),
+        "rtt": ("rtt", by_flow.assign(value=by_flow["rtt_s"] * 1e3)),
+        "throughput": ("throughput", _averaged(by_flow)),
+        "queue": ("queue", queue.assign(value=queue["queue_packets"])),
+    }
+    frames = []
+    for quantity, (panel, frame) in parts.items():
+        kept = thin(frame, "value", ["flow"], LIMITS[quantity])
+        kept = kept.assign(panel=panel, quantity=quantity)
+        frames.append(kept[["panel", "quantity", "flow", "time_s", "value"]])
+    long = pd.concat(frames, ignore_index=True)
+    long["value"] = [float(f"{value:.5g}") for value in long["value"]]
+    long["time_s"] = long["time_s"].round(4)
+    return long
+
+
+def _averaged(by_flow: pd.DataFrame) -> pd.DataFrame:
+    """Average the throughput so that a line of it can be read: about 100 bins a flow."""
+    width = max(0.5, float(by_flow["time_s"].max()) / 100)
+    ends = (np.ceil(by_flow["time_s"] / width - 1e-6) * width).round(6)
+    grouped = by_flow.assign(time_s=ends).groupby(["flow", "time_s"], sort=False)
+    return (grouped["throughput_bps"].mean() * 1e-6).rename("value").reset_index()
+
+
+def _losses(samples: pd.DataFrame, flows: dict[str, dict[str, object]]) -> pd.DataFrame:
+    """Return event, flow, time_s, count: intervals in which packets were dropped or sent again."""
+    frames = []
+    for column in ("retransmissions", "drops"):
+        there = samples[samples["flow"].isin(list(flows)) & (samples[column] > 0)]
+        labels = [flow_label(flows[str(name)]) for name in there["flow"]]
+        frames.append(
+            pd.DataFrame(
+                {
+                    "event": column,
+                    "flow": labels,
+                    "time_s": there["time_s"].to_numpy(),
+                    "count": there[column].to_numpy(),
+                }
+            )
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _diamonds(published: Sequence[PublishedValue], panel: str, end_s: float) -> pd.DataFrame:
+    rows = []
+    for value in published:
+        where, word = _PLACES.get(value.metric, ("", ""))
+        if where == panel:
+            names = "" if isinstance(value.flows, str) else f", {', '.join(value.flows)}"
+            source = f"table {value.table}, row {value.row}, column {value.column}"
+            rows.append((1.015 * end_s, value.value, word + names, source))
+    return pd.DataFrame(rows, columns=["time_s", "value", "word", "source"])
+
+
+def _panel(
+    long: pd.DataFrame,
+    name: str,
+    order: list[str],
+    x: alt.X,
+    picked: alt.Parameter,
+    diamonds: pd.DataFrame,
+) -> Drawing:
+    title = _TITLES[name]
+    y = alt.Y("value:Q", title=title)
+    tooltip = [
+        alt.Tooltip("flow:N", title="Flow"),
+        alt.Tooltip("quantity:N", title="Quantity"),
+        alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
+        alt.Tooltip("value:Q", title=title, format=".4g"),
+    ]
+    base = alt.Chart(long.drop(columns="panel")).encode(x=x, y=y, tooltip=tooltip)
+    layers: list[Drawing] = []
+    if name == "queue":
+        layers.append(base.mark_line(color=INK, strokeWidth=1.2))
+    else:
+        opacity: Any = alt.condition(picked, alt.value(1.0), alt.value(0.08))
+        coloured = base.encode(color=colours("flow", order), opacity=opacity)
+        main = coloured.transform_filter("datum.quantity != 'ssthresh'")
+        line = main.mark_line(strokeWidth=1.5).encode(strokeDash=dashes("flow", order))
+        layers.append(line)
+        if (long["quantity"] == "ssthresh").any():
+            threshold = coloured.transform_filter("datum.quantity == 'ssthresh'")
+            layers.append(
+                threshold.mark_line(strokeWidth=1.2, strokeDash=[1, 3], interpolate="step-after")
+            )
+    if len(diamonds):
+        layers += _diamond_layers(diamonds, x, title)
+    height = 190 if name == "cwnd" else 110
+    chart = alt.layer(*layers).properties(width=WIDTH + 60, height=height)
+    if name == "cwnd":
+        note = "Lines: congestion window; dotted: slow-start threshold"
+        note += "; diamonds: published" if len(diamonds) else ""
+        chart = chart.properties(title=alt.TitleParams(note, fontSize=11))
+    return chart
+
+
+def _diamond_layers(diamonds: pd.DataFrame, x: alt.X, title: str) -> list[Drawing]:
+    base = alt.Chart(diamonds).encode(x=x, y=alt.Y("value:Q", title=title))
+    tooltip = [
+        alt.Tooltip("source:N", title="Published in"),
+        alt.Tooltip("word:N", title="Value"),
+        alt.Tooltip("value:Q", title=title, format=".4g"),
+    ]
+    words = diamonds.drop_duplicates("word")
+    labels = alt.Chart(words).encode(x=x, y=alt.Y("value:Q", title=title))
+    return [
+        base.mark_point(**PUBLISHED_MARK).encode(tooltip=tooltip),
+        labels.mark_text(align="left", dx=8, fontSize=10).encode(text="word:N"),
+    ]
+
+
+def _loss_panel(
+    marks: pd.DataFrame,
+    order: list[str],
+    x: alt.X,
+    picked: alt.Parameter,
+) -> Drawing:
+    shown = marks
+    if len(marks) > MARKS:
+        # The largest are kept: the counts say what the marks cannot.
+        shown = marks.nlargest(MARKS, "count").sort_index()
+    opacity: Any = alt.condition(picked, alt.value(0.9), alt.value(0.08))
+    return (
+        alt.Chart(shown)
+        .mark_tick(thickness=1.5, height=10)
+        .encode(
+            x=x,
+            y=alt.Y("event:N", title=None, sort=["retransmissions", "drops"]),
+            yOffset=alt.YOffset("flow:N", sort=order),
+            color=colours("flow", order),
+            opacity=opacity,
+            tooltip=[
+                alt.Tooltip("flow:N", title="Flow"),
+                alt.Tooltip("event:N", title="Event"),
+                alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
+                alt.Tooltip("count:Q", title="Packets in the interval"),
+            ],
+        )
+        .properties(width=WIDTH + 60, height=26 * max(2, len(order)))
+    )
+
+
+def _describe(long: pd.DataFrame, marks: pd.DataFrame, published: Sequence[PublishedValue]) -> str:
+    words = (
+        "Congestion window and slow-start threshold (segments), round-trip time (ms), throughput "
+        "(Mbit/s), queue (packets) and losses against time (s)."
+    )
+    windows = long[long["quantity"] == "cwnd"]
+    for flow, part in windows.groupby("flow", sort=False):
+        lost = marks[marks["flow"] == flow].groupby("event")["count"].sum()
+        words += (
+            f" {flow}: window from {number(float(part['value'].min()))} to "
+            f"{number(float(part['value'].max()))} segments, "
+            f"{int(lost.get('retransmissions', 0))} retransmissions, "
+            f"{int(lost.get('drops', 0))} drops."
+        )
+    counts = [value for value in published if value.metric == "retransmissions"]
+    for value in counts:
+        words += f" Published ({value.table}, {value.row}): {number(value.value)} retransmissions."
+    if published:
+        words += " Published values are hollow diamonds at the right."
+    return words
