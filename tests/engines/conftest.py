@@ -2,63 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))  # pytest imports by file here
+
+from engine_results import Result, read_result
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "workflow" / "engines" / "ns3"
 DEFAULT_BUILD = ROOT / "data" / "reproduced" / "engines" / "ns3"
 DEFAULT_PREFIX = ROOT / "data" / "reproduced" / "engines" / "ns3-wheel" / "ns3"
-
-
-@dataclass(frozen=True)
-class Event:
-    """A row of the packet-level trace; cwnd and ssthresh in bytes."""
-
-    time_s: float
-    flow: str
-    event: str
-    sequence: int
-    cwnd: int
-    ssthresh: int | None
-
-
-@dataclass(frozen=True)
-class Result:
-    """What one run wrote."""
-
-    directory: Path
-    flows: dict[str, dict[str, str]]
-    series: list[dict[str, str]]
-    run: dict[str, Any]
-    trace: list[Event]
-
-    def number(self, flow: str, column: str) -> float:
-        """Return a value of flows.csv."""
-        return float(self.flows[flow][column])
-
-    def samples(self, column: str, *, flow: str = "", link: str = "", after_s: float = 0) -> list[float]:
-        """Return a column of series.csv of a flow or of a monitored link, empty fields left out."""
-        return [
-            float(row[column])
-            for row in self.series
-            if row["flow"] == flow
-            and row["link"] == link
-            and row[column]
-            and float(row["time_s"]) > after_s
-        ]
-
-    def events(self, *kinds: str) -> list[Event]:
-        """Return the trace's events of these kinds."""
-        return [event for event in self.trace if event.event in kinds]
 
 
 @pytest.fixture(scope="session")
@@ -113,28 +74,6 @@ def run_ns3(
         done = invoke_ns3(*words, *(["--trace", trace_path] if trace else []), **options)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
-        return _read(output, trace_path if trace else None)
+        return read_result(output, trace_path if trace else None)
 
     return run
-
-
-def _read(output: Path, trace: Path | None) -> Result:
-    flows = {row["flow"]: row for row in _rows(output / "flows.csv")}
-    run = json.loads((output / "run.json").read_text())
-    events = [
-        Event(
-            float(row["time_s"]),
-            row["flow"],
-            row["event"],
-            int(row["sequence"]),
-            int(row["cwnd_bytes"]),
-            int(row["ssthresh_bytes"]) if row["ssthresh_bytes"] else None,
-        )
-        for row in (_rows(trace) if trace else [])
-    ]
-    return Result(output, flows, _rows(output / "series.csv"), run, events)
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))

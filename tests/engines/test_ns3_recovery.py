@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from conftest import Event, Result
-from scenarios import listed, single_link, tcp
+from engine_results import Event, Result
+from engine_scenarios import listed, single_link, tcp
 
 SEGMENT = 1000
 RTT_S = 0.1

@@ -120,8 +120,7 @@ std::uint16_t Flows::NextPort(std::uint32_t node)
     return ++m_ports[node];
 }
 
-void Flows::MakeTcp(std::uint32_t flow, ns3::Ptr<ns3::Node> source,
-                    ns3::Ptr<ns3::Node> destination)
+void Flows::MakeTcp(std::uint32_t flow, ns3::Ptr<ns3::Node> source, ns3::Ptr<ns3::Node> destination)
 {
     const auto& spec = m_scenario.flows[flow];
     const ns3::InetSocketAddress from(NodeAddress(spec.source), NextPort(spec.source));
@@ -141,8 +140,7 @@ void Flows::MakeTcp(std::uint32_t flow, ns3::Ptr<ns3::Node> source,
     ns3::Simulator::Schedule(ns3::NanoSeconds(spec.stop_ns), &StopTcp, sender);
 }
 
-void Flows::MakeCbr(std::uint32_t flow, ns3::Ptr<ns3::Node> source,
-                    ns3::Ptr<ns3::Node> destination)
+void Flows::MakeCbr(std::uint32_t flow, ns3::Ptr<ns3::Node> source, ns3::Ptr<ns3::Node> destination)
 {
     const auto& spec = m_scenario.flows[flow];
     const ns3::InetSocketAddress from(NodeAddress(spec.source), NextPort(spec.source));

@@ -41,7 +41,8 @@ private:
 
     void SkipSpace()
     {
-        while (m_at < m_text.size() && std::string_view(" \t\r\n").find(m_text[m_at]) != std::string_view::npos)
+        while (m_at < m_text.size() &&
+               std::string_view(" \t\r\n").find(m_text[m_at]) != std::string_view::npos)
             ++m_at;
     }
 
@@ -117,7 +118,8 @@ private:
     Value Word()
     {
         const auto begin = m_at;
-        while (m_at < m_text.size() && std::string_view(" \t\r\n,]}:").find(m_text[m_at]) == std::string_view::npos)
+        while (m_at < m_text.size() &&
+               std::string_view(" \t\r\n,]}:").find(m_text[m_at]) == std::string_view::npos)
             ++m_at;
         const auto word = m_text.substr(begin, m_at - begin);
         if (word == "null")
@@ -138,7 +140,8 @@ private:
         const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
         if (!leads || padded || error != std::errc() || end != word.data() + word.size() ||
             !std::isfinite(number))
-            Fail("'" + std::string(word.substr(0, 40)) + "' is not a finite number, true, false or null");
+            Fail("'" + std::string(word.substr(0, 40)) +
+                 "' is not a finite number, true, false or null");
         m_at += word.size();
         return number;
     }

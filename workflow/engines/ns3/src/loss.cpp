@@ -21,10 +21,7 @@ public:
     }
 
 private:
-    bool DoCorrupt(ns3::Ptr<ns3::Packet>) override
-    {
-        return m_uniform->GetValue() < m_probability;
-    }
+    bool DoCorrupt(ns3::Ptr<ns3::Packet>) override { return m_uniform->GetValue() < m_probability; }
     void DoReset() override {}
 
     double m_probability;

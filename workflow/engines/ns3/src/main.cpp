@@ -6,7 +6,6 @@
 #include "flows.hpp"
 #include "metrics.hpp"
 #include "output.hpp"
-#include "routing.hpp"
 #include "scenario.hpp"
 #include "topology.hpp"
 #include "trace.hpp"
@@ -75,7 +74,6 @@ void MakeDirectory(const std::string& path)
 void Run(const Options& options)
 {
     const Scenario scenario = ReadScenario(options.scenario);
-    CheckPaths(scenario);
     Trace trace(scenario);
     if (!options.trace.empty())
         trace.Open(options.trace);

@@ -132,8 +132,7 @@ void Metrics::LostOnLink(Metrics* self, LinkCounters* link, ns3::Ptr<const ns3::
     self->Dropped(link, packet);
 }
 
-void Metrics::DroppedByDevice(Metrics* self, LinkCounters* link,
-                              ns3::Ptr<const ns3::Packet> packet)
+void Metrics::DroppedByDevice(Metrics* self, LinkCounters* link, ns3::Ptr<const ns3::Packet> packet)
 {
     self->Dropped(link, packet);
 }
@@ -175,9 +174,9 @@ void Metrics::CheckConservation(const Scenario& scenario) const
         const auto missing = static_cast<std::int64_t>(flow.sent) -
                              static_cast<std::int64_t>(flow.received + flow.dropped) - in_flight;
         if (flow.on_wire < 0 || missing != 0)
-            throw InvariantError("flow " + scenario.flows[i].id + ": packets are not conserved: " +
-                                 std::to_string(flow.sent) + " sent, " +
-                                 std::to_string(flow.received) + " received, " +
+            throw InvariantError("flow " + scenario.flows[i].id +
+                                 ": packets are not conserved: " + std::to_string(flow.sent) +
+                                 " sent, " + std::to_string(flow.received) + " received, " +
                                  std::to_string(flow.dropped) + " dropped, " +
                                  std::to_string(in_flight) + " in flight");
     }

@@ -147,10 +147,9 @@ std::string FlowsCsv(const Scenario& scenario, Metrics& metrics)
                 (flow.received ? Shortest(flow.delays.QuantileSeconds(0.95)) : "") + "," +
                 Ratio(Seconds(flow.rtt_ns), static_cast<double>(flow.rtt_samples)) + "," +
                 std::to_string(flow.sent) + "," + std::to_string(flow.received) + "," +
-                std::to_string(flow.dropped) + "," +
-                std::to_string(flow.on_wire + flow.in_queues) + "," +
-                std::to_string(flow.retransmissions) + "," + std::to_string(flow.timeouts) + "," +
-                Ratio(static_cast<double>(flow.dropped), sent) + "," +
+                std::to_string(flow.dropped) + "," + std::to_string(flow.on_wire + flow.in_queues) +
+                "," + std::to_string(flow.retransmissions) + "," + std::to_string(flow.timeouts) +
+                "," + Ratio(static_cast<double>(flow.dropped), sent) + "," +
                 Ratio(static_cast<double>(flow.received), sent) + "\n";
     }
     return text;

@@ -81,10 +81,10 @@ ns3::Ptr<ns3::QueueDisc> MakeFqCoDel(const QueueSpec& spec)
 ns3::Ptr<ns3::QueueDisc> MakePie(const QueueSpec& spec, std::int64_t stream)
 {
     auto pie = ns3::CreateObjectWithAttributes<ns3::PieQueueDisc>(
-        "MaxSize", Packets(*spec.limit_packets), "QueueDelayReference",
-        Nanoseconds(spec.target_ns), "Tupdate", Nanoseconds(spec.update_interval_ns),
-        "MeanPktSize", UintegerValue(spec.mean_packet_bytes), "A", DoubleValue(0.125), "B",
-        DoubleValue(1.25), "MaxBurstAllowance", Nanoseconds(150'000'000));
+        "MaxSize", Packets(*spec.limit_packets), "QueueDelayReference", Nanoseconds(spec.target_ns),
+        "Tupdate", Nanoseconds(spec.update_interval_ns), "MeanPktSize",
+        UintegerValue(spec.mean_packet_bytes), "A", DoubleValue(0.125), "B", DoubleValue(1.25),
+        "MaxBurstAllowance", Nanoseconds(150'000'000));
     pie->SetAttribute("UseDequeueRateEstimator", BooleanValue(false));
     pie->SetAttribute("UseCapDropAdjustment", BooleanValue(true));
     pie->SetAttribute("UseDerandomization", BooleanValue(false));

@@ -42,9 +42,9 @@ public:
                                          ns3::Ptr<ns3::NetDevice> device,
                                          ns3::Socket::SocketErrno& error) override;
     bool RouteInput(ns3::Ptr<const ns3::Packet> packet, const ns3::Ipv4Header& header,
-                    ns3::Ptr<const ns3::NetDevice> device,
-                    const UnicastForwardCallback& forward, const MulticastForwardCallback& multicast,
-                    const LocalDeliverCallback& deliver, const ErrorCallback& error) override;
+                    ns3::Ptr<const ns3::NetDevice> device, const UnicastForwardCallback& forward,
+                    const MulticastForwardCallback& multicast, const LocalDeliverCallback& deliver,
+                    const ErrorCallback& error) override;
     void NotifyInterfaceUp(std::uint32_t) override {}
     void NotifyInterfaceDown(std::uint32_t) override {}
     void NotifyAddAddress(std::uint32_t, ns3::Ipv4InterfaceAddress) override {}

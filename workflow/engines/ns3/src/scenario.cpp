@@ -3,6 +3,7 @@
 #include "errors.hpp"
 #include "features.hpp"
 #include "fields.hpp"
+#include "routing.hpp"
 #include "sha256.hpp"
 
 #include <algorithm>
@@ -77,8 +78,8 @@ QueueSpec ReadQueue(const json::Value& value, const std::string& path)
 {
     Fields fields(value, path);
     QueueSpec queue;
-    const std::string kind = fields.Choice(
-        "kind", {"droptail", "pfifo", "red", "codel", "fq_codel", "pie"}, "droptail");
+    const std::string kind =
+        fields.Choice("kind", {"droptail", "pfifo", "red", "codel", "fq_codel", "pie"}, "droptail");
     if (kind == "droptail") {
         ReadDropTail(fields, queue);
         fields.Finish();
@@ -299,7 +300,9 @@ Scenario ReadScenario(const std::string& path)
     if (!file.is_open() || file.bad())
         throw InputError(path + ": cannot be read: give the path of a scenario file");
     try {
-        return ReadDocument(json::Parse(text));
+        const Scenario scenario = ReadDocument(json::Parse(text));
+        CheckPaths(scenario);
+        return scenario;
     } catch (const InputError& error) {
         throw InputError(path + ": " + error.what());
     }

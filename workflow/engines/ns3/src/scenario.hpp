@@ -99,7 +99,7 @@ struct Scenario {
     std::vector<MonitorSpec> monitors;
 };
 
-/// Read and check a scenario file; throws InputError.
+/// Read and check a scenario file, paths of the flows included; throws InputError.
 Scenario ReadScenario(const std::string& path);
 
 } // namespace replicate

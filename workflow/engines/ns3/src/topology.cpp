@@ -45,8 +45,7 @@ std::uint32_t Egress::Waiting() const
     return queue->GetNPackets() + (disc ? disc->GetNPackets() : 0);
 }
 
-Topology::Topology(const Scenario& scenario, Metrics& metrics)
-    : m_egress(2 * scenario.links.size())
+Topology::Topology(const Scenario& scenario, Metrics& metrics) : m_egress(2 * scenario.links.size())
 {
     m_nodes.Create(static_cast<std::uint32_t>(scenario.nodes.size()));
     for (std::uint32_t i = 0; i < scenario.links.size(); ++i)
@@ -130,8 +129,8 @@ void Topology::MakeHooks(const Scenario& scenario, Metrics& metrics, std::uint32
         auto* counters = &metrics.Link(link, i);
         egress.device->TraceConnectWithoutContext(
             "PhyTxBegin", ns3::MakeBoundCallback(&Metrics::TransmissionBegan, &metrics, counters));
-        receiver->TraceConnectWithoutContext(
-            "PhyRxEnd", ns3::MakeBoundCallback(&Metrics::Arrived, &metrics));
+        receiver->TraceConnectWithoutContext("PhyRxEnd",
+                                             ns3::MakeBoundCallback(&Metrics::Arrived, &metrics));
         receiver->TraceConnectWithoutContext(
             "PhyRxDrop", ns3::MakeBoundCallback(&Metrics::LostOnLink, &metrics, counters));
         egress.queue->TraceConnectWithoutContext(

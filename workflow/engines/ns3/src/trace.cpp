@@ -15,8 +15,8 @@ void Trace::Open(const std::string& path)
     m_file << "time_s,flow,event,sequence,cwnd_bytes,ssthresh_bytes\n";
 }
 
-void Trace::Add(std::int64_t time_ns, std::uint32_t flow, const char* event,
-                std::uint32_t sequence, std::uint32_t cwnd, std::optional<std::uint32_t> ssthresh)
+void Trace::Add(std::int64_t time_ns, std::uint32_t flow, const char* event, std::uint32_t sequence,
+                std::uint32_t cwnd, std::optional<std::uint32_t> ssthresh)
 {
     m_file << DecimalSeconds(time_ns) << ',' << m_scenario.flows[flow].id << ',' << event << ','
            << sequence << ',' << cwnd << ',' << (ssthresh ? std::to_string(*ssthresh) : "") << '\n';

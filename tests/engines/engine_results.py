@@ -1,0 +1,76 @@
+"""What a run of an engine wrote, read back."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Event:
+    """A row of the packet-level trace; cwnd and ssthresh in bytes."""
+
+    time_s: float
+    flow: str
+    event: str
+    sequence: int
+    cwnd: int
+    ssthresh: int | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run wrote."""
+
+    directory: Path
+    flows: dict[str, dict[str, str]]
+    series: list[dict[str, str]]
+    run: dict[str, Any]
+    trace: list[Event]
+
+    def number(self, flow: str, column: str) -> float:
+        """Return a value of flows.csv."""
+        return float(self.flows[flow][column])
+
+    def samples(
+        self, column: str, *, flow: str = "", link: str = "", after_s: float = 0
+    ) -> list[float]:
+        """Return a column of series.csv of a flow or of a monitored link, empty fields left out."""
+        return [
+            float(row[column])
+            for row in self.series
+            if row["flow"] == flow
+            and row["link"] == link
+            and row[column]
+            and float(row["time_s"]) > after_s
+        ]
+
+    def events(self, *kinds: str) -> list[Event]:
+        """Return the trace's events of these kinds."""
+        return [event for event in self.trace if event.event in kinds]
+
+
+def read_result(output: Path, trace: Path | None) -> Result:
+    """Read back what a run wrote."""
+    flows = {row["flow"]: row for row in _rows(output / "flows.csv")}
+    run = json.loads((output / "run.json").read_text())
+    events = [
+        Event(
+            float(row["time_s"]),
+            row["flow"],
+            row["event"],
+            int(row["sequence"]),
+            int(row["cwnd_bytes"]),
+            int(row["ssthresh_bytes"]) if row["ssthresh_bytes"] else None,
+        )
+        for row in (_rows(trace) if trace else [])
+    ]
+    return Result(output, flows, _rows(output / "series.csv"), run, events)
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
