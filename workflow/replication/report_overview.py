@@ -13,8 +13,9 @@ from replication.report_source import Row, Source, of_study
 from replication.report_verdict import Tally
 from replication.study import Study
 
-#: How many of the largest deviations the first page names.
+#: How many of the largest deviations the first page names, in all and of one study.
 LARGEST = 8
+LARGEST_OF_STUDY = 3
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,6 @@ class Overview:
     rows: list[TallyRow]
     cells: Tally
     claims: Tally
-    inside: int
     findings: list[Finding]
     deviations: list[Deviation]
 
@@ -69,50 +69,45 @@ def overview(source: Source) -> Overview:
     cells, claims = source.headline(source.cells), source.headline(source.claims)
     cell_tally = Tally.of(row["verdict"] for row in cells)
     claim_tally = Tally.of(row["verdict"] for row in claims)
-    inside = sum(row["inside"].lower() in ("true", "1") for row in cells)
     return Overview(
-        answer=_answer(source, cell_tally, claim_tally, inside),
+        answer=_answer(len(source.studies), cell_tally, claim_tally),
         rows=_rows(source),
         cells=cell_tally,
         claims=claim_tally,
-        inside=inside,
         findings=_findings(source),
         deviations=_deviations(source, cells),
     )
 
 
-def _answer(source: Source, cells: Tally, claims: Tally, inside: int) -> list[str]:
+def _answer(studies: int, cells: Tally, claims: Tally) -> list[str]:
     """Return the answer: a sentence on the numbers and one on the claims."""
-    count = len(source.studies)
-    studies = f"the {count} studies" if count > 1 else "the study"
+    where = f"in {studies} studies" if studies > 1 else "in the study"
     sentences = []
     if cells.total:
-        impossible = cells.count("impossible")
-        tail = f", and {impossible} {_are(impossible)} impossible as printed" if impossible else ""
+        tested = cells.total - cells.count("not testable")
         sentences.append(
-            f"Of {cells.total} published numbers in {studies}, {inside} "
-            f"({100 * inside / cells.total:.0f} %) {_lie(inside)} inside the tolerance set before "
-            f"the run{tail}."
+            f"Of {cells.total} published numbers {where}, {tested} could be tested: "
+            f"{_share_of(cells.count('reproduced'), tested)} inside the tolerance set before the "
+            f"run, {cells.count('not reproduced')} outside{_impossible(cells)}."
         )
     if claims.total:
-        kept, half = claims.count("reproduced"), claims.count("direction only")
-        lost, open_ = claims.count("not reproduced"), claims.count("not testable")
-        impossible = claims.count("impossible")
-        tail = f"; {impossible} {_are(impossible)} impossible" if impossible else ""
-        where = "" if cells.total else f" in {studies}"
+        tested = claims.total - claims.count("not testable")
         sentences.append(
-            f"Of {claims.total} claims{where}, {kept} {_are(kept)} reproduced, {half} in "
-            f"direction only, {lost} {_are(lost)} not; {open_} cannot be tested{tail}."
+            f"Of {claims.total} claims{'' if cells.total else f' {where}'}, {tested} could be "
+            f"tested: {_share_of(claims.count('reproduced'), tested)} reproduced, "
+            f"{claims.count('direction only')} in direction only, "
+            f"{claims.count('not reproduced')} not reproduced{_impossible(claims)}."
         )
     return sentences or ["Nothing has been evaluated yet."]
 
 
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
+def _share_of(count: int, total: int) -> str:
+    return f"{count} ({100 * count / total:.0f} %)" if total else str(count)
 
 
-def _lie(count: int) -> str:
-    return "lies" if count == 1 else "lie"
+def _impossible(tally: Tally) -> str:
+    count = tally.count("impossible")
+    return f", {count} impossible as printed" if count else ""
 
 
 def _rows(source: Source) -> list[TallyRow]:
@@ -146,8 +141,19 @@ def _findings(source: Source) -> list[Finding]:
 
 
 def _deviations(source: Source, cells: list[Row]) -> list[Deviation]:
-    sized = [(value, row) for row in cells if (value := numbers.parse(row["relative_deviation"]))]
+    sized = [
+        (value, row)
+        for row in cells
+        if row["verdict"] != "not testable"
+        and (value := numbers.parse(row["relative_deviation"])) is not None
+    ]
     sized.sort(key=lambda pair: -abs(pair[0]))
+    named: Counter[str] = Counter()
+    largest = []
+    for _, row in sized:
+        named[row["study"]] += 1
+        if named[row["study"]] <= LARGEST_OF_STUDY:
+            largest.append(row)
     return [
         Deviation(
             study=source.studies[row["study"]],
@@ -159,7 +165,7 @@ def _deviations(source: Source, cells: list[Row]) -> list[Deviation]:
             reproduced=numbers.number(row["reproduced_mean"], row["unit"]),
             deviation=numbers.percent(row["relative_deviation"]),
         )
-        for _, row in sized[:LARGEST]
+        for row in largest[:LARGEST]
     ]
 
 

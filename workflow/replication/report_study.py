@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -51,7 +52,7 @@ class TableView:
     tolerances: list[str]
     engines: list[str]
     has_reasons: bool
-    note: str
+    notes: list[str]
     #: How many cells each verdict has, over all engines: the choices of the filter.
     choices: list[tuple[Verdict, int]]
 
@@ -194,8 +195,8 @@ def _tables(study: Study, cells: list[Row], source: Source) -> dict[str, list[Ta
         if not rows:
             continue
         table = known.get(name)
-        note = _shared_note([row["reason"] for row in rows])
-        views = [_cell(study, table, row, printed.get(_key(row), {}), note) for row in rows]
+        notes = _shared([row["reason"] for row in rows])
+        views = [_cell(study, table, row, printed.get(_key(row), {}), notes) for row in rows]
         tables.setdefault(table.experiment if table else "", []).append(
             TableView(
                 html_id=f"table-{number + 1}",
@@ -206,7 +207,7 @@ def _tables(study: Study, cells: list[Row], source: Source) -> dict[str, list[Ta
                 tolerances=_tolerances(table),
                 engines=sorted({row["engine"] for row in rows}),
                 has_reasons=any(view.reason for view in views),
-                note=note,
+                notes=notes,
                 choices=[
                     (v, n) for v in VERDICTS if (n := sum(view.verdict == v for view in views))
                 ],
@@ -219,14 +220,17 @@ def _key(row: Row) -> tuple[str, str, str]:
     return row["table"], row["row"], row["column"]
 
 
-def _shared_note(reasons: list[str]) -> str:
-    """Return the last sentence of the reasons if most of them end with it: it is said once."""
-    last = Counter(reason.rpartition(". ")[2] for reason in reasons)
-    note, count = last.most_common(1)[0]
-    return note if count > 1 and 2 * count > len(reasons) and len(note) > 20 else ""
+def _shared(reasons: list[str]) -> list[str]:
+    """Return the sentences that most of the reasons hold: the page says them once."""
+    counted = Counter(part for reason in reasons for part in set(_sentences(reason)))
+    return [part for part, count in counted.items() if count > 1 and 2 * count > len(reasons)]
 
 
-def _cell(study: Study, table: Table | None, row: Row, printed: Row, note: str) -> CellView:
+def _sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=\.) (?=[A-Z])", text) if part]
+
+
+def _cell(study: Study, table: Table | None, row: Row, printed: Row, notes: list[str]) -> CellView:
     unit = row["unit"]
     mean = numbers.number(row["reproduced_mean"], unit)
     return CellView(
@@ -244,7 +248,7 @@ def _cell(study: Study, table: Table | None, row: Row, printed: Row, note: str) 
         interval=numbers.interval(row["reproduced_low"], row["reproduced_high"], unit),
         n=row["n"] or numbers.MISSING,
         verdict=verdict(row["verdict"]),
-        reason=row["reason"].removesuffix(note).strip(),
+        reason=" ".join(part for part in _sentences(row["reason"]) if part not in notes),
     )
 
 
@@ -328,6 +332,8 @@ def _tests(claim: Claim) -> Iterable[TestView]:
 def _unit(claim: Claim) -> str:
     """Return the unit of a claim's statistic: most are ratios and have none."""
     if not isinstance(claim.test, ValueTest):
+        return ""
+    if claim.test.of.aggregate == "jain":
         return ""
     unit = METRICS[claim.test.of.metric].unit
     return "" if unit == "1" else unit

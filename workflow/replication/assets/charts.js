@@ -19,16 +19,25 @@
     return Array.isArray(spec.concat) && spec.columns > 1;
   }
 
-  // One panel takes the width that there is; panels in rows go below each other where it is narrow.
-  function fit(spec, width) {
+  // One panel takes the width that there is, as many panels stand beside each other as fit, and
+  // panels below each other shrink to it.
+  function fit(spec, plot) {
+    const width = plot.clientWidth;
     const encoding = spec.encoding ?? {};
     const keys = ["facet", "hconcat", "vconcat", "concat", "repeat"];
     if (wraps(spec)) {
       const needed = Math.max(...spec.concat.map((panel) => panel.width ?? 0)) + PANEL_MARGIN;
-      return { ...spec, columns: Math.max(1, Math.min(spec.columns, Math.floor(width / needed))) };
+      return { ...spec, columns: Math.max(1, Math.floor(width / needed)) };
+    }
+    if (Array.isArray(spec.vconcat)) {
+      const most = Math.max(220, width - PANEL_MARGIN);
+      const shrink = (panel) =>
+        typeof panel.width === "number" ? { ...panel, width: Math.min(panel.width, most) } : panel;
+      return { ...spec, vconcat: spec.vconcat.map(shrink) };
     }
     if (keys.some((key) => key in spec) || "row" in encoding || "column" in encoding) return spec;
     if (typeof spec.width !== "number") return spec;
+    plot.classList.add("single");
     return { ...spec, width: "container", autosize: { type: "fit-x", contains: "padding" } };
   }
 
@@ -37,7 +46,7 @@
     const plot = figure.querySelector(".plot");
     try {
       await loadScript(figure.dataset.script);
-      const spec = fit(window.replicationCharts[figure.id], plot.clientWidth);
+      const spec = fit(window.replicationCharts[figure.id], plot);
       delete window.replicationCharts[figure.id];
       const message = plot.firstElementChild;
       await vegaEmbed(plot, spec, {
@@ -47,6 +56,7 @@
         actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false },
         downloadFileName: figure.id,
         tooltip: { theme: "custom" },
+        logLevel: 1, // Errors only: a table of which nothing was run has no extent to warn of.
       });
       message?.remove();
       plot.dataset.drawn = "";
