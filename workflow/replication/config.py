@@ -21,13 +21,17 @@ class Replicates(Document):
 
 
 class Tier(Document):
-    """How much is run: see configs/README.md."""
+    """How much is run: see configs/README.md.
+
+    `cost_limit_s` shortens a run whose expected cost is higher, in proportion, so that a first
+    look takes long runs where they are cheap.
+    """
 
     id: Identifier
     title: str
     replicates: Annotated[list[Replicates], Field(min_length=1)]
     levels: Literal["all", "quick"]
-    duration_limit_s: PositiveSeconds | None = None
+    cost_limit_s: PositiveSeconds | None = None
     batch_cost_s: PositiveSeconds
 
     @model_validator(mode="after")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,19 @@ from replication.scenario import Scenario, canonical_json
 from replication.study import Experiment, Factor, Level, Study, parameters_of, plain_values
 from replication.template import TemplateError, instantiate, replicate_seed
 
-DESIGN_COLUMNS = (
-    "study,experiment,point,levels,replicate,engine,scenario,supported,reason,batch,cost_s"
-).split(",")
+DESIGN_COLUMNS = [
+    "study",
+    "experiment",
+    "point",
+    "levels",
+    "replicate",
+    "engine",
+    "scenario",
+    "supported",
+    "reason",
+    "batch",
+    "cost_s",
+]
 
 
 @dataclass(frozen=True)
@@ -112,8 +123,10 @@ def _replicates(
 ) -> Iterator[Run]:
     def scenario_of(replicate: int) -> Scenario:
         seed = replicate_seed(study.id, experiment.id, replicate)
-        return instantiate(experiment, parameters, seed, tier.duration_limit_s)
+        return instantiate(experiment, parameters, seed, limit_s)
 
+    limit_s = None
+    limit_s = _duration_limit(scenario_of(0), tier)
     first = scenario_of(0)
     for name in engines:
         engine = ENGINES[name]
@@ -131,6 +144,21 @@ def _replicates(
                 refusal=engine.refusal(scenario),
                 cost_s=cost_s,
             )
+
+
+def _duration_limit(scenario: Scenario, tier: Tier) -> float | None:
+    """Return how long a run of `scenario` may last in `tier`, or None for as long as it does.
+
+    The limit is the same on every engine (the default engine's cost decides), a whole number of
+    sampling intervals, and leaves the last flow as much time as passed before its start.
+    """
+    cost_s = ENGINES["ns3"].cost_s(scenario)
+    if tier.cost_limit_s is None or cost_s <= tier.cost_limit_s:
+        return None
+    last_start_s = max(flow.start_s for flow in scenario.flows)
+    wanted_s = max(scenario.duration_s * tier.cost_limit_s / cost_s, 2 * last_start_s)
+    intervals = math.ceil(wanted_s / scenario.sampling_interval_s)
+    return min(intervals * scenario.sampling_interval_s, scenario.duration_s)
 
 
 def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -> list[Batch]:
