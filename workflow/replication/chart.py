@@ -6,17 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from replication.chart_cells import (
-    cells_figure,
-    claims_figure,
-    scatter_figure,
-    verdicts_figure,
-)
+from replication.chart_cells import cells_figure, scatter_figure
 from replication.chart_data import axis_factor, flow_ids, published_values, read_cells
 from replication.chart_figure import Figure, with_prefix
 from replication.chart_points import factor_figures, pair_figures, published_figures
 from replication.chart_time import jain_figures, time_figures
 from replication.chart_trace import trace_figures
+from replication.chart_verdict import claims_figure, verdicts_figure
 from replication.results import Results
 from replication.study import Experiment, Study, Table
 
@@ -65,13 +61,13 @@ def figures_of(
     published = published_values(study, experiment, cells)
     kind = experiment.type
     if kind == "cbr_sweep":
-        figures = factor_figures(results, experiment, SWEEP_METRICS, published)
+        figures = factor_figures(results, study, experiment, SWEEP_METRICS, published)
     elif kind == "pairwise_fairness":
-        figures = pair_figures(results, experiment, SWEEP_METRICS)
+        figures = pair_figures(results, study, experiment, SWEEP_METRICS)
     elif kind == "queuing":
         figures = time_figures(results, experiment)
     elif kind == "bdp_jain":
-        figures = _bdp_figures(results, experiment)
+        figures = _bdp_figures(results, study, experiment)
     elif kind == "cwnd_traces":
         figures = trace_figures(results, experiment, published)
     elif kind == "throughput_tables":
@@ -98,13 +94,13 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
     return with_prefix(figures, experiment.id)
 
 
-def _bdp_figures(results: Results, experiment: Experiment) -> list[Figure]:
+def _bdp_figures(results: Results, study: Study, experiment: Experiment) -> list[Figure]:
     axis = axis_factor(experiment)
     figures = []
     if len(flow_ids(results, experiment)) >= MANY_FLOWS:
         figures += jain_figures(results, experiment)
     if axis is not None:
-        figures += factor_figures(results, experiment, DELAY_METRICS)
+        figures += factor_figures(results, study, experiment, DELAY_METRICS)
     return figures
 
 

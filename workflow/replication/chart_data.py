@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -108,10 +109,7 @@ def label_points(frame: pd.DataFrame, experiment: Experiment, axis: Factor | Non
             scale * value if (value := values.get(key)) is not None else float("nan")
             for key in frame[axis.id]
         ]
-    labels = [
-        ", ".join(level_label(f, row[f.id]) for f in others if f.id in row)
-        for row in frame.to_dict("records")
-    ]
+    labels = [_join_labels(row, others) for row in frame.to_dict("records")]
     frame["series"] = [label or experiment.title for label in labels]
     return frame
 
@@ -184,30 +182,32 @@ class Run:
     levels: dict[str, str]
     label: str
 
+    def series(self, experiment: Experiment, axis: Factor | None) -> str:
+        """Return the labels of the levels that are not on the axis."""
+        return _join_labels(self.levels, other_factors(experiment, axis)) or experiment.title
+
 
 def runs_of(results: Results, experiment: Experiment) -> list[Run]:
     """Return the supported runs of an experiment that left results, in the design's order."""
     rows = results.design
     rows = rows[(rows["experiment"] == experiment.id) & rows["supported"]]
-    there = set(
-        results.flows[["scenario", "engine"]].drop_duplicates().itertuples(index=False, name=None)
-    )
+    there = set(zip(results.flows["scenario"], results.flows["engine"], strict=True))
     return [
         Run(
-            scenario=row.scenario,
-            engine=row.engine,
-            replicate=int(row.replicate),
-            point=row.point,
-            levels=dict(row.levels),
-            label=", ".join(
-                level_label(factor, row.levels[factor.id])
-                for factor in experiment.factors
-                if factor.id in row.levels
-            ),
+            scenario=row["scenario"],
+            engine=row["engine"],
+            replicate=int(row["replicate"]),
+            point=row["point"],
+            levels=dict(row["levels"]),
+            label=_join_labels(row["levels"], experiment.factors),
         )
-        for row in rows.itertuples(index=False)
-        if (row.scenario, row.engine) in there
+        for row in rows.to_dict("records")
+        if (row["scenario"], row["engine"]) in there
     ]
+
+
+def _join_labels(levels: Mapping[Any, Any], factors: Sequence[Factor]) -> str:
+    return ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
 
 
 def read_series(results: Results, runs: list[Run]) -> pd.DataFrame:
@@ -240,15 +240,19 @@ ALGORITHMS = {
 }
 
 
-def flow_label(flow: dict[str, object]) -> str:
-    """Return a flow's name for a legend: its id and its algorithm or rate."""
-    if flow["kind"] == "cbr":
-        return f"{flow['id']} (CBR)"
+def flow_algorithm(flow: Mapping[str, object]) -> str:
+    """Return the name of a TCP flow's congestion control."""
     algorithm = str(flow["congestion_control"])
-    name = ALGORITHMS.get(algorithm, algorithm)
+    return ALGORITHMS.get(algorithm, algorithm)
+
+
+def flow_label(flow: Mapping[str, object]) -> str:
+    """Return a flow's name for a legend: its id and its algorithm."""
     identifier = str(flow["id"])
-    same = identifier.lower() == algorithm or identifier.lower() == name.lower()
-    return name if same else f"{identifier} ({name})"
+    if flow["kind"] == "cbr":
+        return identifier.upper() if identifier.lower() == "cbr" else f"{identifier} (CBR)"
+    name = flow_algorithm(flow)
+    return name if name.lower().endswith(identifier.lower()) else f"{identifier} ({name})"
 
 
 def read_cells(data: Path, study: str) -> pd.DataFrame:

@@ -7,6 +7,7 @@ have contrast on both grounds; every colour goes with a symbol or a dash of its 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,16 +33,9 @@ PUBLISHED_MARK: dict[str, Any] = {
     "size": 80,
     "opacity": 1.0,
 }
-VERDICTS = (
-    "reproduced",
-    "direction only",
-    "not reproduced",
-    "not testable",
-    "impossible",
-    "not run",
-)
-VERDICT_COLOURS = ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7", "#B8B8B8")
-VERDICT_SYMBOLS = ("circle", "triangle-up", "cross", "stroke", "square", "triangle-down")
+VERDICTS = ("reproduced", "direction only", "not reproduced", "not testable", "impossible")
+VERDICT_COLOURS = ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7")
+VERDICT_SYMBOLS = ("circle", "triangle-up", "cross", "stroke", "square")
 WIDTH = 520
 MAXIMUM_POINTS = 2000
 
@@ -83,10 +77,9 @@ class Figure:
 
 
 def make_figure(
-    parts: Sequence[object], title: str, chart: Drawing, description: str, data: object
+    parts: Sequence[object], title: str, chart: Drawing, description: str, data: pd.DataFrame
 ) -> Figure:
     """Put a figure together: `parts` become its id, and the chart gets the theme."""
-    assert isinstance(data, pd.DataFrame)
     return Figure(html_id(*parts), title, themed(chart), description, data)
 
 
@@ -99,79 +92,76 @@ def html_id(*parts: object) -> str:
 
 def themed(chart: Drawing) -> Drawing:
     """Return the chart with the theme of all charts."""
-    text = {"color": INK}
-    labels = {"labelColor": INK, "titleColor": INK}
+    words: dict[str, Any] = {"labelColor": INK, "titleColor": INK, "titleFontWeight": "normal"}
+    sizes: dict[str, Any] = {"labelFontSize": 11, "titleFontSize": 12}
+    lines = {"domainColor": INK, "domainOpacity": 0.4, "tickColor": INK, "tickOpacity": 0.4}
+    grid = {"gridColor": INK, "gridOpacity": 0.12}
+    legend = {"symbolStrokeWidth": 2, "symbolSize": 90, "labelLimit": 240}
     chart = chart.properties(background="transparent")
     return chart.configure(
         font="sans-serif",
-        axis=alt.AxisConfig(
-            **labels,
-            domainColor=INK,
-            domainOpacity=0.4,
-            tickColor=INK,
-            tickOpacity=0.4,
-            gridColor=INK,
-            gridOpacity=0.12,
-            labelFontSize=11,
-            titleFontSize=12,
-            titleFontWeight="normal",
-        ),
-        legend=alt.LegendConfig(
-            **labels,
-            labelFontSize=11,
-            titleFontSize=12,
-            titleFontWeight="normal",
-            symbolStrokeWidth=2,
-            symbolSize=90,
-            labelLimit=240,
-        ),
-        header=alt.HeaderConfig(**labels, labelFontSize=12, titleFontSize=12, labelLimit=360),
-        title=alt.TitleConfig(**text, fontSize=13, fontWeight="normal", anchor="start"),
-        text=alt.MarkConfig(**text),
-        view=alt.ViewConfig(stroke=INK, strokeOpacity=0.2),
+        axis={**words, **sizes, **lines, **grid},
+        legend={**words, **sizes, **legend},
+        title={"color": INK, "fontSize": 13, "fontWeight": "normal", "anchor": "start"},
+        text={"color": INK},
+        view={"stroke": INK, "strokeOpacity": 0.2},
     )
 
 
-def ordinal(
-    channel: type[Any], field: str, order: Sequence[str], values: Sequence[Any], title: str | None
+def _levels(
+    channel: type[Any], field: str, order: Sequence[str], values: Sequence[Any], legend: Any
 ) -> Any:
-    """Return a nominal encoding whose levels take `values` in their order, for ever."""
+    """Return a nominal encoding whose levels take `values` in their order."""
     used = [values[i % len(values)] for i in range(len(order))]
-    return channel(
-        field=field,
-        type="nominal",
-        sort=list(order),
-        scale=alt.Scale(domain=list(order), range=used),
-        legend=alt.Legend(title=title, orient="top", columns=min(4, max(1, len(order)))),
-    )
+    scale = alt.Scale(domain=list(order), range=used)
+    return channel(field=field, type="nominal", sort=list(order), scale=scale, legend=legend)
 
 
-def colours(field: str, order: Sequence[str], title: str | None = None) -> Any:
+def legend_of(order: Sequence[str], title: str | None = None, lines: bool = False) -> alt.Legend:
+    """Return the legend of a series; of `lines`, with strokes for symbols."""
+    columns = min(4, max(1, len(order)))
+    if lines:
+        return alt.Legend(
+            title=title, orient="top", columns=columns, symbolType="stroke", symbolSize=300
+        )
+    return alt.Legend(title=title, orient="top", columns=columns)
+
+
+def colours(field: str, order: Sequence[str], title: str | None = None, lines: bool = False) -> Any:
     """Return the colour encoding of `field`."""
-    return ordinal(alt.Color, field, order, PALETTE, title)
+    return _levels(alt.Color, field, order, PALETTE, legend_of(order, title, lines))
 
 
 def symbols(field: str, order: Sequence[str], title: str | None = None) -> Any:
-    """Return the symbol encoding of `field`."""
-    return ordinal(alt.Shape, field, order, SYMBOLS, title)
+    """Return the symbol encoding of `field`, in one legend with its colours."""
+    return _levels(alt.Shape, field, order, SYMBOLS, legend_of(order, title))
 
 
-def dashes(field: str, order: Sequence[str], title: str | None = None) -> Any:
-    """Return the dash encoding of `field`."""
-    return ordinal(alt.StrokeDash, field, order, DASHES, title)
+def dashes(field: str, order: Sequence[str], title: str | None = None, legend: bool = True) -> Any:
+    """Return the dash encoding of `field`, in one legend with its colours or in none."""
+    shown = legend_of(order, title, lines=True) if legend else None
+    return _levels(alt.StrokeDash, field, order, DASHES, shown)
 
 
-def legend_filter(field: str, name: str) -> tuple[alt.Parameter, Any]:
+def legend_filter(field: str, *name: object) -> tuple[alt.Parameter, Any]:
     """Return a parameter that picks levels of `field` in the legend, and the opacity it gives."""
-    picked = alt.selection_point(
-        name=html_id(name).replace("-", "_"), fields=[field], bind="legend"
-    )
+    picked = alt.selection_point(name=variable("pick", *name), fields=[field], bind="legend")
     return picked, alt.condition(picked, alt.value(1.0), alt.value(0.12))
+
+
+def zoom_of(*name: object) -> alt.Parameter:
+    """Return a parameter that zooms and pans the horizontal axis."""
+    return alt.selection_interval(name=variable("zoom", *name), bind="scales", encodings=["x"])
+
+
+def variable(*parts: object) -> str:
+    """Return `parts` as the name of a Vega signal."""
+    return html_id(*parts).replace("-", "_")
 
 
 def number(value: float) -> str:
     """Return `value` with three significant digits, for prose and alternative texts."""
-    if pd.isna(value):
+    if math.isnan(value):
         return "unknown"
     if abs(value) >= 1000:
         return f"{value:,.0f}"

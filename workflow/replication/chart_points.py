@@ -1,13 +1,13 @@
-"""Charts of a quantity against a factor: one line a variant, means with 95 % intervals."""
+"""Figures of a quantity against a factor: one line a variant, means with 95 % intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import altair as alt
 import pandas as pd
 
+from replication.chart_claim import claimed_bounds, claimed_values
 from replication.chart_data import (
     Display,
     PublishedValue,
@@ -15,32 +15,22 @@ from replication.chart_data import (
     display_factor,
     display_metric,
     estimates,
+    flow_algorithm,
     flow_ids,
     label_points,
+    runs_of,
+    scenario_flows,
     series_order,
 )
-from replication.chart_figure import (
-    INK,
-    PUBLISHED,
-    PUBLISHED_MARK,
-    WIDTH,
-    Drawing,
-    Figure,
-    colours,
-    dashes,
-    legend_filter,
-    make_figure,
-    number,
-    symbols,
-)
+from replication.chart_figure import Figure, make_figure, number
+from replication.chart_line import Horizontal, Panel
 from replication.results import Results
-from replication.study import Experiment
-
-HEIGHT = 260
+from replication.study import Experiment, Study
 
 
 def factor_figures(
     results: Results,
+    study: Study,
     experiment: Experiment,
     metrics: Sequence[str],
     published: Sequence[PublishedValue] = (),
@@ -49,122 +39,51 @@ def factor_figures(
     figures = []
     for metric in metrics:
         frame = estimates(results, experiment, metric)
-        own = [value for value in published if value.metric == metric]
-        if not frame.empty:
-            figures.append(_factor_figure(experiment, metric, frame, own))
+        if frame.empty:
+            continue
+        own = [v for v in published if (v.metric, v.flows, v.aggregate) == (metric, "tcp", "mean")]
+        marks = _published_frame(experiment, own)
+        if marks.empty:
+            marks = claimed_values(study, experiment, metric, frame)
+        bounds = claimed_bounds(study, experiment, metric)
+        figures.append(_factor_figure(experiment, metric, frame, marks, bounds))
     return figures
 
 
+def _horizontal(experiment: Experiment, xs: pd.Series) -> Horizontal:
+    axis = axis_factor(experiment)
+    if axis is None:
+        return Horizontal(" and ".join(factor.label for factor in experiment.factors))
+    values = tuple(sorted({float(x) for x in xs.dropna()}))
+    return Horizontal(display_factor(axis).title, values)
+
+
 def _factor_figure(
-    experiment: Experiment, metric: str, frame: pd.DataFrame, published: list[PublishedValue]
+    experiment: Experiment,
+    metric: str,
+    frame: pd.DataFrame,
+    marks: pd.DataFrame,
+    bounds: pd.DataFrame,
 ) -> Figure:
     axis = axis_factor(experiment)
     display = display_metric(metric)
     if axis is None:
         frame = frame.assign(x=frame["series"])
-        x_title, x_type = " and ".join(f.label for f in experiment.factors), "nominal"
-    else:
-        x_title, x_type = display_factor(axis).title, "quantitative"
     order = series_order(frame, experiment, axis)
-    marks = _published_frame(experiment, published)
-    chart = line_chart(frame, order, alt.X("x", type=x_type, title=x_title), display, metric, marks)
+    x = _horizontal(experiment, frame["x"])
+    chart = Panel(frame, order, x, display, f"{experiment.id} {metric}", marks, bounds).draw()
     title = f"{experiment.title}: {display.label.lower()}"
-    words = describe_lines(frame, order, x_title, display)
+    words = describe_lines(frame, order, x.title, display)
     if len(marks):
-        words += f" {len(marks)} published values are drawn as hollow diamonds."
-    data = frame.drop(columns=[c for c in ("point",) if c in frame])
-    return make_figure([experiment.id, metric], title, chart, words, data)
-
-
-def line_chart(
-    frame: pd.DataFrame,
-    order: Sequence[str],
-    x: alt.X,
-    display: Display,
-    name: str,
-    published: pd.DataFrame | None = None,
-    height: int = HEIGHT,
-    width: int = WIDTH,
-) -> Drawing:
-    """Layer lines, symbols, intervals and published diamonds of one quantity.
-
-    Parameters
-    ----------
-    frame
-        engine, series, x, mean, low, high, n.
-    order
-        Labels of the series in their fixed order.
-    x
-        Encoding of the horizontal axis.
-    display
-        What is on the vertical axis.
-    name
-        A word that is unique within a page; names the selections.
-    published
-        series, x, value, source; may be empty.
-    """
-    picked, opacity = legend_filter("series", f"series {name}")
-    y_axis = alt.Y("mean:Q", title=display.title, scale=alt.Scale(zero=True))
-    engines = sorted(frame["engine"].unique())
-    base = alt.Chart(frame[[*_used(frame)]]).encode(x=x, opacity=opacity)
-    colour = colours("series", order)
-    lines = base.mark_line(strokeWidth=1.8).encode(y=y_axis, color=colour)
-    shape: Any = symbols("series", order)
-    if len(engines) > 1:
-        lines = lines.encode(strokeDash=dashes("engine", engines, "Engine"), detail="engine:N")
-    else:
-        lines = lines.encode(strokeDash=dashes("series", order))
-    tooltip = [
-        alt.Tooltip("series:N", title="Series"),
-        alt.Tooltip("engine:N", title="Engine"),
-        alt.Tooltip("x", title=str(x.to_dict().get("title", "x")), format=_format(x)),
-        alt.Tooltip("mean:Q", title=f"Mean ({display.unit})", format=".4g"),
-        alt.Tooltip("low:Q", title="95 % interval from", format=".4g"),
-        alt.Tooltip("high:Q", title="to", format=".4g"),
-        alt.Tooltip("n:Q", title="Replicates"),
-    ]
-    points = base.mark_point(filled=True, size=55).encode(
-        y=y_axis, color=colour, shape=shape, tooltip=tooltip
-    )
-    layers: list[Drawing] = []
-    if frame["low"].notna().any():
-        layers.append(
-            base.transform_filter("isValid(datum.low)")
-            .mark_errorbar(ticks=True, thickness=1.2)
-            .encode(y=alt.Y("low:Q", title=display.title), y2="high:Q", color=colour)
-        )
-    layers += [lines, points.add_params(picked)]
-    if published is not None and len(published):
-        layers.append(published_layer(published, x, display))
-    return alt.layer(*layers).properties(width=width, height=height)
-
-
-def published_layer(published: pd.DataFrame, x: alt.X, display: Display) -> Drawing:
-    """Return the layer of published values, with a legend entry of its own."""
-    return (
-        alt.Chart(published.assign(kind=PUBLISHED))
-        .mark_point(**PUBLISHED_MARK)
-        .encode(
-            x=x,
-            y=alt.Y("value:Q", title=display.title),
-            fill=alt.Fill(
-                "kind:N",
-                scale=alt.Scale(domain=[PUBLISHED], range=["transparent"]),
-                legend=alt.Legend(
-                    title=None, orient="top", symbolType="diamond", symbolStrokeColor=INK
-                ),
-            ),
-            tooltip=[
-                alt.Tooltip("source:N", title="Published in"),
-                alt.Tooltip("series:N", title="Series"),
-                alt.Tooltip("value:Q", title=f"Published ({display.unit})", format=".6g"),
-            ],
-        )
-    )
+        words += " What the paper says is drawn as hollow diamonds: "
+        words += "; ".join(dict.fromkeys(marks["source"])) + "."
+    if len(bounds):
+        words += f" Bounds from the paper: {'; '.join(bounds['source'])}."
+    return make_figure([experiment.id, metric], title, chart, words, frame)
 
 
 def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
-    """Return series, x, value, source; empty where a value covers more than one point."""
+    """Return series, x, value, source; values that cover more than one point are left out."""
     axis = axis_factor(experiment)
     rows = []
     for value in published:
@@ -189,99 +108,92 @@ def published_figures(
     line is told by the panel.
     """
     axis = axis_factor(experiment)
-    kinds = dict.fromkeys((v.metric, str(v.flows), v.aggregate) for v in published)
+    kinds: dict[tuple[str, str, str], list[PublishedValue]] = {}
+    for value in published:
+        kinds.setdefault((value.metric, str(value.flows), value.aggregate), []).append(value)
     figures = []
-    for metric, flows, how in kinds:
-        own = [
-            v for v in published if (v.metric, str(v.flows), v.aggregate) == (metric, flows, how)
-        ]
+    for (metric, _, how), own in kinds.items():
         frame = estimates(results, experiment, metric, own[0].flows, how)
         marks = _published_frame(experiment, own)
-        if frame.empty or axis is None or marks.empty:
-            continue
-        x = alt.X("x:Q", title=display_factor(axis).title, scale=_scale(marks["x"]))
-        figures.append(_published_figure(experiment, (metric, how), frame, marks, x))
+        if not frame.empty and axis is not None and not marks.empty:
+            figures.append(_published_figure(experiment, (metric, how), frame, marks))
     return figures
 
 
 def _published_figure(
-    experiment: Experiment,
-    quantity: tuple[str, str],
-    frame: pd.DataFrame,
-    marks: pd.DataFrame,
-    x: alt.X,
+    experiment: Experiment, quantity: tuple[str, str], frame: pd.DataFrame, marks: pd.DataFrame
 ) -> Figure:
     metric, how = quantity
     display = display_metric(metric)
-    label = display.label if how == "mean" else f"{display.label}, {how} over flows"
-    display = Display(label, display.unit, display.factor)
-    order = series_order(pd.concat([frame, marks]), experiment, axis_factor(experiment))
-    panels = [
-        line_chart(
-            frame[frame["series"] == name],
-            order,
-            x,
-            display,
-            f"{experiment.id} {metric} {name}",
-            marks[marks["series"] == name],
-            height=200,
-            width=230,
-        ).properties(title=name)
-        for name in order
-    ]
+    if how != "mean":
+        display = Display(f"{display.label}, {how}", display.unit, display.factor)
+    together = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
+    order = series_order(together, experiment, axis_factor(experiment))
+    x = _horizontal(experiment, together["x"])
+    panels = []
+    for name in order:
+        ours, theirs = frame[frame["series"] == name], marks[marks["series"] == name]
+        panel = Panel(ours, order, x, display, f"{experiment.id} {metric} {name}", theirs)
+        panels.append(panel.draw(230, 200).properties(title=name))
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared", y="shared")
-    title = f"{experiment.title}: {label.lower()}"
-    words = describe_lines(frame, order, str(x.to_dict()["title"]), display)
+    title = f"{experiment.title}: {display.label.lower()}"
+    words = describe_lines(frame, order, x.title, display)
     words += f" {len(marks)} published values are drawn as hollow diamonds."
     return make_figure([experiment.id, metric, how], title, chart, words, frame)
 
 
-def _scale(values: pd.Series) -> alt.Scale:
-    low, high = float(values.min()), float(values.max())
-    wide = low > 0 and high / low >= 30
-    return alt.Scale(type="log") if wide else alt.Scale(zero=False)
-
-
-def pair_figures(results: Results, experiment: Experiment, metrics: Sequence[str]) -> list[Figure]:
+def pair_figures(
+    results: Results, study: Study, experiment: Experiment, metrics: Sequence[str]
+) -> list[Figure]:
     """Return one figure a metric: both flows against the factor, a panel a pair of variants."""
-    axis = axis_factor(experiment)
-    flows = flow_ids(results, experiment)
+    if axis_factor(experiment) is None:
+        return []
     figures = []
     for metric in metrics:
-        parts = [
-            estimates(results, experiment, metric, [flow]).assign(pair=lambda f: f["series"])
-            for flow in flows
-        ]
-        parts = [p.assign(series=f"flow {f}") for f, p in zip(flows, parts, strict=True)]
+        parts = []
+        for flow in flow_ids(results, experiment):
+            part = estimates(results, experiment, metric, [flow])
+            parts.append(part.assign(pair=part["series"], series=f"flow {flow}"))
         frame = pd.concat(parts, ignore_index=True)
-        if frame.empty or axis is None:
-            continue
-        figures.append(_pair_figure(experiment, metric, frame, display_factor(axis).title))
+        if not frame.empty:
+            bounds = claimed_bounds(study, experiment, metric)
+            names = _pair_names(results, experiment)
+            figures.append(_pair_figure(experiment, metric, frame, bounds, names))
     return figures
 
 
-def _pair_figure(experiment: Experiment, metric: str, frame: pd.DataFrame, x_title: str) -> Figure:
+def _pair_names(results: Results, experiment: Experiment) -> dict[str, str]:
+    """Return a pair's label to the label with the algorithm of each flow."""
+    names: dict[str, str] = {}
+    axis = axis_factor(experiment)
+    for run in runs_of(results, experiment):
+        flows = scenario_flows(results, run.scenario).values()
+        who = ", ".join(f"{f['id']} {flow_algorithm(f)}" for f in flows if f["kind"] == "tcp")
+        label = run.series(experiment, axis)
+        names.setdefault(label, f"{label} ({who})")
+    return names
+
+
+def _pair_figure(
+    experiment: Experiment,
+    metric: str,
+    frame: pd.DataFrame,
+    bounds: pd.DataFrame,
+    names: dict[str, str],
+) -> Figure:
     display = display_metric(metric)
     order = list(dict.fromkeys(frame["series"]))
-    panels = [
-        line_chart(
-            panel,
-            order,
-            alt.X("x:Q", title=x_title),
-            display,
-            f"{metric} {index}",
-            height=170,
-            width=240,
-        ).properties(title=str(pair))
-        for index, (pair, panel) in enumerate(frame.groupby("pair", sort=False))
-    ]
-    chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared")
+    x = _horizontal(experiment, frame["x"])
+    panels, words = [], ""
+    for index, (pair, ours) in enumerate(frame.groupby("pair", sort=False)):
+        title = names.get(str(pair), str(pair))
+        name = f"{experiment.id} {metric} {index}"
+        drawn = Panel(ours, order, x, display, name, bounds=bounds).draw(240, 170)
+        panels.append(drawn.properties(title=title))
+        words += f"{title}. {describe_lines(ours, order, x.title, display)} "
+    chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared", y="shared")
     title = f"{experiment.title}: {display.label.lower()} of both flows"
-    words = " ".join(
-        f"{pair}. {describe_lines(panel, order, x_title, display)}"
-        for pair, panel in frame.groupby("pair", sort=False)
-    )
-    return make_figure([experiment.id, metric], title, chart, words, frame)
+    return make_figure([experiment.id, metric], title, chart, words.strip(), frame)
 
 
 def describe_lines(
@@ -291,11 +203,10 @@ def describe_lines(
     parts = [f"{display.title} against {x_title}."]
     for engine, ours in frame.groupby("engine", sort=True):
         for name in order:
-            line = ours[ours["series"] == name]
-            if line.empty:
+            line = ours[ours["series"] == name].to_dict("records")
+            if not line:
                 continue
-            first, last = line.iloc[0], line.iloc[-1]
-            where = f"{name} on {engine}"
+            where, first, last = f"{name} on {engine}", line[0], line[-1]
             if len(line) == 1:
                 parts.append(f"{where}: {number(first['mean'])} {display.unit}.")
             else:
@@ -308,11 +219,3 @@ def describe_lines(
 
 def _at(x: object) -> str:
     return number(x) if isinstance(x, float) else str(x)
-
-
-def _format(x: alt.X) -> Any:
-    return ".4g" if x.to_dict().get("type") == "quantitative" else alt.Undefined
-
-
-def _used(frame: pd.DataFrame) -> list[str]:
-    return [c for c in ("engine", "series", "x", "mean", "low", "high", "n") if c in frame]

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from replication.chart_data import (
     Display,
     Run,
     axis_factor,
-    display_factor,
     flow_label,
     level_label,
     read_series,
@@ -22,7 +22,6 @@ from replication.chart_data import (
 )
 from replication.chart_figure import (
     INK,
-    MAXIMUM_POINTS,
     Drawing,
     Figure,
     colours,
@@ -30,12 +29,13 @@ from replication.chart_figure import (
     legend_filter,
     make_figure,
     number,
+    zoom_of,
 )
 from replication.results import Results
 from replication.statistic import estimate, jain_index
 from replication.study import Experiment
 
-BINS = 100
+BINS = 80
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
     for engine in dict.fromkeys(run.engine for run in runs):
         ours = [run for run in runs if run.engine == engine]
         for name, sampled in SAMPLED.items():
-            parts = [_flows_over_time(results, series, run, sampled, len(ours)) for run in ours]
+            parts = [_flows_over_time(results, series, run, sampled) for run in ours]
             frame = _over_replicates(pd.concat(parts, ignore_index=True))
             if not frame.empty:
                 figures.append(_time_figure(results, experiment, ours, (name, sampled), frame))
@@ -72,21 +72,22 @@ def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
 
 
 def _flows_over_time(
-    results: Results, series: pd.DataFrame, run: Run, sampled: Sampled, runs: int
+    results: Results, series: pd.DataFrame, run: Run, sampled: Sampled
 ) -> pd.DataFrame:
     flows = scenario_flows(results, run.scenario)
-    conditions = max(1, len({f"{run.point}"}))
     frame = _of_run(series, run)
     frame = frame[frame["flow"].isin(list(flows))]
-    width = _bin_width(results, run, MAXIMUM_POINTS // (8 * conditions))
-    frame = frame.assign(time_s=_bin(frame["time_s"], width))
+    width = _bin_width(results, run, BINS)
+    frame = frame.assign(time_s=bin_ends(frame["time_s"], width))
     grouped = frame.groupby(["flow", "time_s"], observed=True)[sampled.column]
     values = grouped.sum(min_count=1) / width if sampled.reduce == "rate" else grouped.mean()
-    values = (values * sampled.display.factor).rename("value").reset_index()
-    labels = {name: flow_label(flow) for name, flow in flows.items()}
-    return values.assign(
-        series=values.pop("flow").astype(str).map(labels), panel=run.label, replicate=run.replicate
-    )
+    frame = (values * sampled.display.factor).to_frame("value").reset_index()
+    kinds = [str(flow["kind"]).upper() for flow in flows.values()]
+    alike = len(set(kinds)) == len(kinds)  # one flow a kind: the panel's title says which
+    names = kinds if alike else [flow_label(flow) for flow in flows.values()]
+    labels = dict(zip(flows, names, strict=True))
+    frame["series"] = frame["flow"].astype(str).map(labels)
+    return frame.assign(panel=run.label, replicate=run.replicate)
 
 
 def _time_figure(
@@ -126,17 +127,10 @@ def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
         parts = []
         for run in (run for run in runs if run.engine == engine):
             values = _jain_over_time(results, series, run)
-            names = [
-                level_label(factor, run.levels[factor.id])
-                for factor in experiment.factors
-                if factor.id in run.levels and (axis is None or factor.id != axis.id)
-            ]
-            panel = ""
+            name, panel = run.series(experiment, axis), ""
             if axis is not None:
-                panel = f"{display_factor(axis).label}: {level_label(axis, run.levels[axis.id])}"
-            parts.append(
-                values.assign(series=", ".join(names), panel=panel, replicate=run.replicate)
-            )
+                panel = f"{axis.label}: {level_label(axis, run.levels[axis.id])}"
+            parts.append(values.assign(series=name, panel=panel, replicate=run.replicate))
         frame = _over_replicates(pd.concat(parts, ignore_index=True))
         display = Display("Jain's index of the flows' throughput", "1", 1.0)
         chart = _panels(frame, display, f"jain {engine}", {}, zero=False)
@@ -153,10 +147,13 @@ def _jain_over_time(results: Results, series: pd.DataFrame, run: Run) -> pd.Data
     frame = _of_run(series, run)
     frame = frame[frame["flow"].isin(flows)]
     width = max(1.0, _bin_width(results, run, BINS))
-    frame = frame.assign(time_s=_bin(frame["time_s"], width))
+    frame = frame.assign(time_s=bin_ends(frame["time_s"], width))
     shares = frame.groupby(["time_s", "flow"], observed=True)["throughput_bps"].mean()
-    index = shares.groupby("time_s").agg(lambda values: jain_index(values.to_numpy()))
-    return index.rename("value").reset_index()
+    rows = [
+        (time, jain_index(values.to_numpy(dtype=float)))
+        for time, values in shares.groupby("time_s")
+    ]
+    return pd.DataFrame(rows, columns=["time_s", "value"])
 
 
 def _of_run(series: pd.DataFrame, run: Run) -> pd.DataFrame:
@@ -170,9 +167,10 @@ def _bin_width(results: Results, run: Run, bins: int) -> float:
     return step * max(1, round(duration / (bins * step)))
 
 
-def _bin(time_s: pd.Series, width: float) -> pd.Series:
+def bin_ends(time_s: pd.Series, width: float) -> npt.NDArray[np.float64]:
     """Return the end of each sample's bin: a sample stands for the interval that ends with it."""
-    return (np.ceil(time_s.astype(float) / width - 1e-6) * width).round(9)
+    times = time_s.to_numpy(dtype=float)
+    return np.asarray((np.ceil(times / width - 1e-6) * width).round(9), dtype=np.float64)
 
 
 def _over_replicates(frame: pd.DataFrame) -> pd.DataFrame:
@@ -215,13 +213,9 @@ def _panel(
     domain: list[float],
     starts: list[float],
 ) -> Drawing:
-    picked, opacity = legend_filter("series", f"flow {name}")
-    zoom = alt.selection_interval(
-        name=f"zoom_{''.join(c if c.isalnum() else '_' for c in name)}",
-        bind="scales",
-        encodings=["x"],
-    )
-    colour = colours("series", order)
+    picked, opacity = legend_filter("series", name)
+    zoom = zoom_of(name)
+    colour = colours("series", order, lines=True)
     base = alt.Chart(frame.drop(columns="panel")).encode(x=alt.X("time_s:Q", title="Time (s)"))
     scale = alt.Scale(domain=domain, nice=True, clamp=True)
     y = alt.Y("mean:Q", title=display.title, scale=scale)

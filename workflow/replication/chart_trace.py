@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
 from replication.chart_data import (
@@ -26,11 +25,13 @@ from replication.chart_figure import (
     Figure,
     colours,
     dashes,
-    html_id,
+    legend_filter,
     make_figure,
     number,
+    zoom_of,
 )
 from replication.chart_thin import thin
+from replication.chart_time import bin_ends
 from replication.results import Results
 from replication.study import Experiment
 
@@ -82,24 +83,16 @@ def _trace_figure(
     own = [value for value in published if value.covers(run.levels)]
     marks = _losses(samples, flows)
     end_s = float(results.scenarios[run.scenario]["duration_s"])
-    zoom = alt.selection_interval(
-        name=html_id("zoom", run.point, run.engine).replace("-", "_"),
-        bind="scales",
-        encodings=["x"],
-    )
-    picked = alt.selection_point(
-        name=html_id("flow", run.point, run.engine).replace("-", "_"),
-        fields=["flow"],
-        bind="legend",
-    )
-    x = alt.X("time_s:Q", title="Time (s)", scale=alt.Scale(domain=[0.0, 1.08 * end_s], nice=False))
+    zoom = zoom_of(run.point, run.engine)
+    picked, opacity = legend_filter("flow", run.point, run.engine)
+    x = alt.X("time_s:Q", title="Time (s)", scale=alt.Scale(domain=[0.0, 1.12 * end_s], nice=False))
     panels = [
-        _panel(long[long["panel"] == name], name, order, x, picked, _diamonds(own, name, end_s))
+        _panel(long[long["panel"] == name], name, order, x, opacity, _diamonds(own, name, end_s))
         for name in _TITLES
         if (long["panel"] == name).any()
     ]
     if len(marks):
-        panels.append(_loss_panel(marks, order, x, picked))
+        panels.append(_loss_panel(marks, order, x, opacity))
     chart = alt.vconcat(*panels, spacing=8).resolve_scale(
         x="shared", color="shared", strokeDash="shared"
     )
@@ -145,7 +138,7 @@ def _long(samples: pd.DataFrame, flows: dict[str, dict[str, object]]) -> pd.Data
 def _averaged(by_flow: pd.DataFrame) -> pd.DataFrame:
     """Average the throughput so that a line of it can be read: about 100 bins a flow."""
     width = max(0.5, float(by_flow["time_s"].max()) / 100)
-    ends = (np.ceil(by_flow["time_s"] / width - 1e-6) * width).round(6)
+    ends = bin_ends(by_flow["time_s"], width)
     grouped = by_flow.assign(time_s=ends).groupby(["flow", "time_s"], sort=False)
     return (grouped["throughput_bps"].mean() * 1e-6).rename("value").reset_index()
 
@@ -185,7 +178,7 @@ def _panel(
     name: str,
     order: list[str],
     x: alt.X,
-    picked: alt.Parameter,
+    opacity: Any,
     diamonds: pd.DataFrame,
 ) -> Drawing:
     title = _TITLES[name]
@@ -201,8 +194,7 @@ def _panel(
     if name == "queue":
         layers.append(base.mark_line(color=INK, strokeWidth=1.2))
     else:
-        opacity: Any = alt.condition(picked, alt.value(1.0), alt.value(0.08))
-        coloured = base.encode(color=colours("flow", order), opacity=opacity)
+        coloured = base.encode(color=colours("flow", order, lines=True), opacity=opacity)
         main = coloured.transform_filter("datum.quantity != 'ssthresh'")
         line = main.mark_line(strokeWidth=1.5).encode(strokeDash=dashes("flow", order))
         layers.append(line)
@@ -241,13 +233,12 @@ def _loss_panel(
     marks: pd.DataFrame,
     order: list[str],
     x: alt.X,
-    picked: alt.Parameter,
+    opacity: Any,
 ) -> Drawing:
     shown = marks
     if len(marks) > MARKS:
         # The largest are kept: the counts say what the marks cannot.
         shown = marks.nlargest(MARKS, "count").sort_index()
-    opacity: Any = alt.condition(picked, alt.value(0.9), alt.value(0.08))
     return (
         alt.Chart(shown)
         .mark_tick(thickness=1.5, height=10)
@@ -255,7 +246,7 @@ def _loss_panel(
             x=x,
             y=alt.Y("event:N", title=None, sort=["retransmissions", "drops"]),
             yOffset=alt.YOffset("flow:N", sort=order),
-            color=colours("flow", order),
+            color=colours("flow", order, lines=True),
             opacity=opacity,
             tooltip=[
                 alt.Tooltip("flow:N", title="Flow"),
