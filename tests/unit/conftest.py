@@ -1,0 +1,280 @@
+"""A small synthetic study and results written for it, so that every expected number is known."""
+
+import itertools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from replication.results import FLOW_COLUMNS, SERIES_COLUMNS, Results
+from replication.study import Study, parameters_of, plain_values
+from replication.template import instantiate
+
+BOTTLENECK_BPS = 1e6
+BOTTLENECK_DELAY_S = 0.05
+SEGMENT_BYTES = 960  # with 40 bytes of headers a packet takes 8 ms at the bottleneck
+DURATION_S = 10.0
+
+PUBLISHED = {"place": "Table 1"}
+ASSUMED = {"reason": "not stated", "source": "habit", "choices": None}
+
+
+def parameter(value, published=True):
+    if published:
+        return {"value": value, "published": PUBLISHED}
+    return {"value": value, "assumed": {**ASSUMED, "choices": [value], "range": None}}
+
+
+def link(name, a, b, rate, delay):
+    queue = {"kind": "droptail", "limit_packets": 20}
+    ends = {"id": name, "a": a, "b": b, "rate_bps": rate, "delay_s": delay}
+    return {**ends, "queue_ab": queue, "queue_ba": queue}
+
+
+def tcp(number):
+    return {
+        "id": f"tcp{number}",
+        "kind": "tcp",
+        "source": f"s{number}",
+        "destination": f"d{number}",
+        "start_s": 0.0,
+        "stop_s": "$duration_s",
+        "congestion_control": "$congestion_control",
+        "segment_bytes": "$segment_bytes",
+        "initial_window_segments": 2,
+        "delayed_ack_segments": 1,
+        "minimum_rto_s": 0.2,
+        "initial_rto_s": 1.0,
+    }
+
+
+def study_document(**changes: Any) -> dict[str, Any]:
+    """Two TCP flows over one bottleneck; factors: variant x access rate (fast, faster, fastest)."""
+    experiment = {
+        "id": "sweep",
+        "type": "homogeneous_dumbbell",
+        "title": "Sweep",
+        "question": "Which?",
+        "place": "Section 1",
+        "factors": [
+            {
+                "id": "variant",
+                "label": "Variant",
+                "published": PUBLISHED,
+                "levels": [
+                    {"key": key, "label": key, "set": {"congestion_control": key}}
+                    for key in ("reno", "vegas", "cubic")
+                ],
+            },
+            {
+                "id": "access",
+                "label": "Access rate",
+                "published": PUBLISHED,
+                "levels": [
+                    {"key": key, "label": key, "value": value, "set": {"access_bps": value * 1e6}}
+                    for key, value in (("slow", 10.0), ("mid", 20.0), ("fast", 30.0))
+                ],
+            },
+        ],
+        "topology": {
+            "nodes": ["s1", "s2", "left", "right", "d1", "d2"],
+            "links": [
+                *(link(f"in{n}", f"s{n}", "left", "$access_bps", "$access_s") for n in (1, 2)),
+                link("bottleneck", "left", "right", "$bottleneck_bps", "$bottleneck_s"),
+                *(link(f"out{n}", "right", f"d{n}", "$access_bps", "$access_s") for n in (1, 2)),
+            ],
+            "monitors": [{"link": "bottleneck", "direction": "ab"}],
+        },
+        "flows": [tcp(1), tcp(2)],
+        "duration_s": "$duration_s",
+        "sampling_interval_s": 1.0,
+    }
+    document = {
+        "id": "synthetic",
+        "title": "Synthetic",
+        "bibliography": {"title": "Synthetic", "authors": ["Nobody"]},
+        "original_system": {"engine": "ns2", "description": "none"},
+        "notes": {"scope": "s", "easy": "e", "hard": "h"},
+        "parameters": {
+            "congestion_control": parameter("reno"),
+            "segment_bytes": parameter(SEGMENT_BYTES, published=False),
+            "duration_s": parameter(DURATION_S),
+            "access_bps": parameter(10e6),
+            "access_s": parameter(0.01),
+            "bottleneck_bps": parameter(BOTTLENECK_BPS),
+            "bottleneck_s": parameter(BOTTLENECK_DELAY_S),
+        },
+        "experiments": [experiment],
+    }
+    return {**document, **changes}
+
+
+@dataclass
+class World:
+    """Builds a study and results of it; `flows` and `series` decide every number."""
+
+    folder: Path
+
+    def study(self, **changes: Any) -> Study:
+        return Study.model_validate(study_document(**changes))
+
+    def claim(self, test: dict[str, Any], **changes: Any) -> Study:
+        claim = {"id": "c1", "quote": "q", "place": "p", "reading": "r", "test": test}
+        return self.study(claims=[claim], **changes)
+
+    def table(self, cells: dict[str, Any] | None = None, **table: Any) -> Study:
+        cell = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
+        shape = {
+            "id": "1",
+            "title": "t",
+            "experiment": "sweep",
+            "where": {"variant": "reno"},
+            "row_factor": "access",
+            "columns": cells or {"throughput": cell},
+        }
+        return self.study(tables=[{**shape, **table}])
+
+    def published(self, *rows: tuple[str, str, str, float, str]) -> Path:
+        """Rows of (row, column, unit, value, printed) of table 1, or with the table first."""
+        path = self.folder / "published.csv"
+        full = [row if len(row) == 6 else ("1", *row) for row in rows]
+        names = ["table", "row", "column", "unit", "value", "printed"]
+        pd.DataFrame(full, columns=names).assign(place="p").to_csv(path, index=False)
+        return path
+
+    def results(
+        self,
+        study: Study,
+        flows=lambda **run: {},
+        series=lambda **run: [],
+        engines=("ns3",),
+        replicates=3,
+        runs=lambda levels: True,
+        refusal=lambda engine, levels: "",
+        duration_s=None,
+    ) -> Results:
+        """Write results and load them.
+
+        `flows(engine, replicate, flow, **levels)` overrides columns of a flow's row (None: no
+        row); `series(...)` gives a flow's samples; `runs(levels)` says whether a tier has a point.
+        """
+        design, flow_rows, samples, scenarios = [], [], [], {}
+        for experiment in study.experiments:
+            parameters = plain_values(parameters_of(study, experiment))
+            if duration_s is not None:
+                parameters["duration_s"] = duration_s
+            axes = [[(f.id, level) for level in f.levels] for f in experiment.factors]
+            for combination in itertools.product(*axes):
+                levels = {factor: level.key for factor, level in combination}
+                if not runs(levels):
+                    continue
+                values = dict(parameters)
+                for _, level in combination:
+                    values.update(level.set)
+                for replicate, engine in itertools.product(range(replicates), engines):
+                    scenario = instantiate(experiment, values, seed=replicate + 1)
+                    scenarios[scenario.id] = scenario.model_dump(mode="json")
+                    why = refusal(engine, levels)
+                    design.append(
+                        {
+                            "study": study.id,
+                            "experiment": experiment.id,
+                            "point": ",".join(levels.values()),
+                            "levels": json.dumps(levels),
+                            "replicate": replicate,
+                            "engine": engine,
+                            "scenario": scenario.id,
+                            "supported": not why,
+                            "reason": why,
+                            "batch": "b",
+                            "cost_s": 1.0,
+                        }
+                    )
+                    if why:
+                        continue
+                    for flow in scenario.flows:
+                        run = {"engine": engine, "replicate": replicate, "flow": flow.id, **levels}
+                        row = flows(**run)
+                        key = {"scenario": scenario.id, "engine": engine, "flow": flow.id}
+                        if row is not None:
+                            flow_rows.append({**flow_row(flow), **row, **key})
+                        samples += [{**key, **sample} for sample in series(**run)]
+                    for monitor in scenario.monitors:
+                        name = f"{monitor.link}:{monitor.direction}"
+                        run = {"engine": engine, "replicate": replicate, "flow": name, **levels}
+                        key = {"scenario": scenario.id, "engine": engine, "link": name}
+                        samples += [{**key, **sample} for sample in series(**run)]
+        self.write(design, flow_rows, samples, scenarios, study.id)
+        return Results.load(self.folder, study.id)
+
+    def write(self, design, flows, series, scenarios, study_id) -> None:
+        root = self.folder
+        (root / "design" / "scenarios").mkdir(parents=True, exist_ok=True)
+        folder = root / "results" / study_id
+        folder.mkdir(parents=True, exist_ok=True)
+        pd.DataFrame(design).to_csv(root / "design" / f"{study_id}.csv", index=False)
+        (root / "design" / "scenarios" / f"{study_id}.json").write_text(json.dumps(scenarios))
+        columns = [*FLOW_COLUMNS, "engine_version"]
+        table = pd.DataFrame(flows).assign(engine_version="1").reindex(columns=columns)
+        table.to_parquet(folder / "flows.parquet")
+        samples = pd.DataFrame(series).reindex(columns=list(SERIES_COLUMNS))
+        text = {name: object for name in ("scenario", "engine", "flow", "link")}
+        numbers = {name: float for name in SERIES_COLUMNS if name not in text}
+        samples = samples.astype(numbers | text)
+        samples = samples.where(samples.notna(), None).astype(numbers)
+        samples.to_parquet(folder / "series.parquet")
+
+
+def flow_row(flow) -> dict[str, Any]:
+    return {
+        "kind": flow.kind,
+        "throughput_bps": 4e5,
+        "goodput_bps": 3.8e5,
+        "delay_mean_s": 0.1,
+        "delay_p95_s": 0.12,
+        "rtt_mean_s": 0.2,
+        "packets_sent": 500,
+        "packets_received": 490,
+        "packets_dropped": 8,
+        "packets_in_flight": 2,
+        "retransmissions": 8,
+        "timeouts": 0,
+        "loss_rate": 8 / 500,
+        "delivery_ratio": 490 / 500,
+    }
+
+
+def tolerance(relative=None, absolute=None):
+    kind = {"relative": relative} if absolute is None else {"absolute": absolute}
+    return {**kind, "reason": "usual"}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+@pytest.fixture
+def sampled():
+    """Turns windows in segments, and what else is given, into samples one second apart."""
+
+    def samples(windows, ssthresh=np.nan, **columns):
+        rows = []
+        for number, window in enumerate(windows):
+            threshold = ssthresh[number] if isinstance(ssthresh, list) else ssthresh
+            row = {
+                "time_s": number + 1.0,
+                "cwnd_bytes": window * SEGMENT_BYTES,
+                "ssthresh_bytes": threshold * SEGMENT_BYTES,
+                "rtt_s": 1.0,
+                "throughput_bps": 1e5,
+            }
+            for name, value in columns.items():
+                row[name] = value[number] if isinstance(value, list) else value
+            rows.append(row)
+        return rows
+
+    return samples

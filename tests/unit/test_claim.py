@@ -1,0 +1,487 @@
+"""Claims: each kind of test, and that a changed result or threshold changes just its verdict."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from replication.claim import (
+    DIRECTION_ONLY,
+    NOT_REPRODUCED,
+    NOT_TESTABLE,
+    REPRODUCED,
+    ClaimError,
+    Judgement,
+    check_claims,
+    evaluate_claim,
+    judge_parts,
+    judge_statistic,
+)
+from replication.claim_model import Condition, Quantity
+from replication.comparison import Comparison, crossing, matched_factors
+
+ACCESS = {"slow": 0, "mid": 1, "fast": 2}
+
+
+def throughput(**where):
+    return {"experiment": "sweep", "metric": "throughput_bps", "where": where}
+
+
+def flows(reno=100.0, vegas=100.0, cubic=100.0, noise=(0.0, 0.0, 0.0)):
+    """Throughput by variant: a number, one for each access rate, or a function of the run."""
+    given = {"reno": reno, "vegas": vegas, "cubic": cubic}
+
+    def row(variant, access, replicate, **_):
+        value = given[variant]
+        if isinstance(value, list):
+            value = value[ACCESS[access]]
+        return {"throughput_bps": value + noise[replicate % len(noise)]}
+
+    return row
+
+
+def judge(world, test, row=None, **run):
+    study = world.claim(test)
+    results = world.results(study, flows=row or flows(), **run)
+    rows, _ = evaluate_claim(study, study.claims[0], results)
+    assert len(rows) == len(results.engines)
+    return rows[0]
+
+
+def ratio(expect, direction=None, **changes):
+    return {
+        "kind": "ratio",
+        "left": throughput(variant="vegas"),
+        "right": throughput(variant="reno"),
+        "expect": expect,
+        **({"direction": direction} if direction else {}),
+        **changes,
+    }
+
+
+# -- the verdict rule ----------------------------------------------------------------------------
+
+
+def verdict(values, expect, direction=None):
+    series = pd.Series(values, index=range(len(values)), dtype=float)
+    return judge_statistic(Comparison(series, 1), expect, direction, "statistic").verdict
+
+
+AT_LEAST_1 = Condition(at_least=1.0)
+AT_LEAST_HALF = Condition(at_least=0.5)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.20, 1.21, 1.19], REPRODUCED),  # mean and interval inside
+        ([1.20, 1.50, 0.95], DIRECTION_ONLY),  # mean inside, interval not
+        ([0.80, 0.81, 0.79], DIRECTION_ONLY),  # right direction, too small
+        ([0.40, 0.41, 0.39], NOT_REPRODUCED),
+        ([1.20, 0.95], REPRODUCED),  # two replicates have no interval
+        ([1.20, math.nan, 1.21, 1.22], DIRECTION_ONLY),  # undefined once
+        ([1.20, math.nan, math.nan], NOT_REPRODUCED),  # undefined mostly
+        ([math.nan], NOT_REPRODUCED),
+    ],
+)
+def test_verdict_rule(values, expected):
+    assert verdict(values, AT_LEAST_1, AT_LEAST_HALF) == expected
+
+
+def test_without_a_direction_only_a_mean_that_is_right_is_a_direction():
+    assert verdict([1.2, 1.5, 0.95], AT_LEAST_1) == DIRECTION_ONLY
+    assert verdict([0.9, 0.9, 0.9], AT_LEAST_1) == NOT_REPRODUCED
+
+
+@given(st.floats(-10, 10), st.floats(0, 5), st.floats(-10, 10), st.floats(0, 10))
+def test_a_stricter_condition_never_makes_a_better_verdict(middle, spread, bound, stricter):
+    values = [middle - spread, middle, middle + spread]
+    rank = [NOT_REPRODUCED, DIRECTION_ONLY, REPRODUCED]
+    lenient = verdict(values, Condition(at_least=bound))
+    strict = verdict(values, Condition(at_least=bound + stricter))
+    assert rank.index(strict) <= rank.index(lenient)
+
+
+@given(st.floats(0.1, 5), st.floats(1.5, 10))
+def test_more_spread_never_makes_a_claim_reproduced(spread, more):
+    tight = verdict([2 - spread, 2.0, 2 + spread], AT_LEAST_1)
+    loose = verdict([2 - more * spread, 2.0, 2 + more * spread], AT_LEAST_1)
+    assert not (loose == REPRODUCED and tight != REPRODUCED)
+
+
+# -- each kind of test, and what flips it ---------------------------------------------------------
+
+OTHERS = {"variant": ["reno", "cubic"]}
+
+#: kind -> test, result that reproduces, result of the right direction, result that does neither
+KINDS = {
+    "ratio": (
+        ratio({"at_least": 1.1}, {"at_least": 1.0}),
+        flows(vegas=120.0),
+        flows(vegas=105.0),
+        flows(vegas=90.0),
+    ),
+    "ratio, worst point": (
+        ratio({"at_least": 1.1}, {"at_least": 1.0}, reduce="minimum"),
+        flows(vegas=[111.0, 200.0, 300.0]),
+        flows(vegas=[109.0, 200.0, 300.0]),
+        flows(vegas=[99.0, 200.0, 300.0]),
+    ),
+    "ratio of means": (
+        ratio({"at_least": 1.1}, {"at_least": 1.0}, reduce="ratio_of_means"),
+        # matched ratios would be 1.67 on average; the means are 120 to 100
+        flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 100.0, 110.0]),
+        flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 80.0, 90.0]),
+        flows(reno=[50.0, 100.0, 150.0], vegas=[140.0, 70.0, 80.0]),
+    ),
+    "equivalence": (
+        {
+            "kind": "equivalence",
+            "left": throughput(variant="vegas"),
+            "right": throughput(variant="reno"),
+            "margin": 0.05,
+            "direction_margin": 0.2,
+        },
+        flows(vegas=[104.0, 96.0, 100.0]),
+        flows(vegas=[104.0, 96.0, 110.0]),
+        flows(vegas=[104.0, 70.0, 100.0]),
+    ),
+    "share": (
+        {
+            "kind": "share",
+            "left": throughput(variant="vegas"),
+            "relation": "above",
+            "right": throughput(**OTHERS),
+            "expect": {"at_least": 1.0},
+            "direction": {"at_least": 0.6},
+        },
+        flows(vegas=101.0),
+        flows(vegas=101.0, cubic=[100.0, 100.0, 102.0]),
+        flows(vegas=101.0, cubic=[100.0, 102.0, 102.0]),
+    ),
+    "trend": (
+        {
+            "kind": "trend",
+            "of": throughput(),
+            "over": "access",
+            "expect": {"at_least": 0.9},
+            "direction": {"at_least": 0.5},
+        },
+        flows(*[[1.0, 2.0, 3.0]] * 3),
+        flows([1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [1.0, 2.0, 3.0]),  # the worst is 0.5
+        flows([1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]),
+    ),
+    "crossover": (
+        {
+            "kind": "crossover",
+            "left": throughput(variant="reno"),
+            "right": throughput(variant="vegas"),
+            "over": "access",
+            "before": "left",
+            "expect": {"at_least": 12, "at_most": 18},
+            "direction": {"at_least": 10, "at_most": 30},
+        },
+        flows(reno=[110.0, 90.0, 90.0]),  # at 15
+        flows(reno=[110.0, 110.0, 90.0]),  # at 25
+        flows(reno=[110.0, 110.0, 110.0]),  # never
+    ),
+    "ordering": (
+        {
+            "kind": "ordering",
+            "of": throughput(),
+            "order": [{"variant": "cubic"}, {"variant": "reno"}, {"variant": "vegas"}],
+            "expect": {"at_least": 1.0},
+            "direction": {"at_least": 0.3},
+        },
+        flows(cubic=120.0, vegas=80.0),
+        flows(cubic=99.0, vegas=80.0),  # one pair of three is swapped: tau is a third
+        flows(cubic=80.0, vegas=120.0),
+    ),
+    "value": (
+        {
+            "kind": "value",
+            "of": throughput(variant="vegas"),
+            "reduce": "minimum",
+            "expect": {"at_least": 100.0},
+            "direction": {"at_least": 50.0},
+        },
+        flows(vegas=[100.0, 200.0, 300.0]),
+        flows(vegas=[99.0, 200.0, 300.0]),
+        flows(vegas=[49.0, 200.0, 300.0]),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("which", "expected"), [(0, REPRODUCED), (1, DIRECTION_ONLY), (2, NOT_REPRODUCED)]
+)
+def test_a_perturbed_result_flips_the_verdict(world, kind, which, expected):
+    test, *rows = KINDS[kind]
+    row = judge(world, test, rows[which])
+    assert row["verdict"] == expected, row["reason"]
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if "share" not in k and "ordering" not in k])
+def test_a_perturbed_threshold_flips_the_verdict(world, kind):
+    test, good, *_ = KINDS[kind]
+    observed = judge(world, test, good)["observed"]
+    if kind == "equivalence":
+        stricter = {**test, "margin": 0.99 * observed}
+    elif test["expect"].get("at_most") is not None:
+        stricter = {**test, "expect": {"at_least": observed + 0.01}}
+    else:
+        stricter = {**test, "expect": {"at_least": observed * 1.01}}
+    assert judge(world, stricter, good)["verdict"] == DIRECTION_ONLY
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_spread_over_replicates_flips_the_verdict(world, kind):
+    """The mean stays; only the interval grows past the condition."""
+    test, good, *_ = KINDS[kind]
+    calm = judge(world, test, good)
+    noisy = judge(world, test, lambda **run: {"throughput_bps": _shaken(good(**run), kind, **run)})
+    assert calm["verdict"] == REPRODUCED
+    assert calm["low"] == calm["observed"] == calm["high"]
+    assert noisy["verdict"] != REPRODUCED
+
+
+def _shaken(row, kind, variant, replicate, access, **_):
+    factor = [0.4, 1.0, 1.6][replicate]
+    value = row["throughput_bps"]
+    if kind in ("ratio", "ratio, worst point", "ratio of means", "equivalence", "value"):
+        return value * factor if variant == "vegas" else value
+    # the others see order only: turn it round in one replicate
+    return 300.0 - value if replicate == 0 else value
+
+
+# -- matching of points ---------------------------------------------------------------------------
+
+
+def match(world, left, right):
+    quantities = [Quantity(experiment="sweep", metric="timeouts", where=w) for w in (left, right)]
+    return matched_factors(world.study(), *quantities)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ({"variant": "reno"}, {"variant": "vegas"}, ["access"]),
+        ({"variant": "reno"}, {"variant": ["vegas", "cubic"]}, ["access"]),
+        ({}, {}, ["variant", "access"]),
+        ({"variant": "reno", "access": "slow"}, {"variant": "vegas"}, []),
+        ({"variant": "reno", "access": ["slow", "mid"]}, {"variant": "vegas"}, ["access"]),
+        ({"access": ["slow", "mid"]}, {"access": ["mid", "slow"]}, ["variant", "access"]),
+        ({"access": ["slow", "mid"]}, {"access": ["fast"]}, ["variant"]),
+    ],
+)
+def test_factors_that_neither_side_fixes_are_matched(world, left, right, expected):
+    assert match(world, left, right) == expected
+
+
+def test_a_list_on_one_side_narrows_both(world):
+    test = ratio({"at_least": 2.0}, reduce="minimum")
+    test["left"] = throughput(variant="vegas", access=["slow", "mid"])
+    row = judge(world, test, flows(vegas=[200.0, 200.0, 1.0]))
+    assert row["verdict"] == REPRODUCED and "over 2 points" in row["reason"]
+
+
+def test_points_are_matched_within_a_replicate(world):
+    """Vegas is always 10 % above, though replicates differ by far more: no spread at all."""
+
+    def row(variant, replicate, **_):
+        return {"throughput_bps": 10.0**replicate * (1.1 if variant == "vegas" else 1.0)}
+
+    found = judge(world, ratio({"at_least": 1.05}), row)
+    assert found["verdict"] == REPRODUCED
+    assert found["high"] - found["low"] < 1e-9
+
+
+def test_a_replicate_without_every_point_is_left_out(world):
+    def row(variant, access, replicate, **_):
+        if replicate == 3 and access == "fast":
+            return None
+        return {"throughput_bps": 1e9 if replicate == 3 and variant == "vegas" else 100.0}
+
+    found = judge(world, ratio({"at_least": 0.9, "at_most": 1.1}), row, replicates=4)
+    assert found["verdict"] == REPRODUCED
+    assert "runs have no result" in found["reason"]
+
+
+def test_nothing_over_nothing_is_equal_and_something_over_nothing_infinite(world):
+    test = ratio({"at_least": 0.9, "at_most": 1.1})
+    assert judge(world, test, flows(vegas=0.0, reno=0.0))["observed"] == 1
+    assert judge(world, test, flows(vegas=1.0, reno=0.0))["observed"] == math.inf
+
+
+def test_share_counts_left_points_not_pairs(world):
+    test, *_ = KINDS["share"]
+    found = judge(world, test, flows(vegas=101.0, cubic=[100.0, 100.0, 102.0]))
+    assert found["observed"] == pytest.approx(2 / 3)
+
+
+# -- crossing -------------------------------------------------------------------------------------
+
+
+@given(st.floats(0.01, 0.99), st.integers(0, 5), st.floats(0.1, 1e3))
+def test_a_line_crosses_where_it_is_zero(fraction, whole, slope):
+    x = np.arange(8.0)
+    zero = whole + fraction
+    assert crossing(x, slope * (zero - x)) == pytest.approx(zero)
+
+
+@pytest.mark.parametrize(
+    ("difference", "expected"),
+    [
+        ([1, 1, 1], None),
+        ([-1, -1, 1], None),  # the wrong side is ahead first
+        ([0, 0, 0], None),
+        ([1, 0, -1], 1.0),
+        ([0, 1, -1], 1.5),
+        ([1, 0, 1, -1], 2.5),  # touching is not crossing
+        ([1, -1, 1, -1], 0.5),  # the first crossing counts
+        ([1, 0], None),
+    ],
+)
+def test_crossing(difference, expected):
+    found = crossing(range(len(difference)), difference)
+    assert math.isnan(found) if expected is None else found == expected
+
+
+# -- not testable ---------------------------------------------------------------------------------
+
+
+def test_a_claim_that_the_paper_does_not_define_is_not_testable(world):
+    found = judge(world, {"kind": "not_testable", "reason": "No size is given."})
+    assert (found["verdict"], found["reason"]) == (NOT_TESTABLE, "No size is given.")
+
+
+def test_an_engine_that_refuses_a_side_cannot_test(world):
+    study = world.claim(ratio({"at_least": 1.1}))
+    results = world.results(
+        study,
+        flows=flows(vegas=120.0),
+        engines=("linux", "ns3"),
+        refusal=lambda engine, levels: (
+            "no vegas here" if engine == "linux" and levels["variant"] == "vegas" else ""
+        ),
+    )
+    linux, ns3 = evaluate_claim(study, study.claims[0], results)[0]
+    assert (linux["engine"], linux["verdict"]) == ("linux", NOT_TESTABLE)
+    assert "0 of 3 points were run: linux refuses 3 (no vegas here)" in linux["reason"]
+    assert math.isnan(linux["observed"])
+    assert ns3["verdict"] == REPRODUCED
+
+
+def test_a_tier_without_a_side_cannot_test(world):
+    test = ratio({"at_least": 1.1})
+    found = judge(world, test, runs=lambda levels: levels["variant"] != "vegas")
+    assert found["verdict"] == NOT_TESTABLE and "this tier leaves out 3" in found["reason"]
+
+
+def test_a_tier_with_fewer_points_says_so(world):
+    row = flows(vegas=120.0)
+    test = ratio({"at_least": 1.1})
+    found = judge(world, test, row, runs=lambda levels: levels["access"] == "mid")
+    assert found["verdict"] == REPRODUCED
+    assert "1 of 3 points were run: this tier leaves out 2" in found["reason"]
+    assert "points were run" not in judge(world, test, row)["reason"]
+
+
+def test_shorter_runs_than_the_studys_are_said(world):
+    found = judge(world, ratio({"at_least": 1.1}), flows(vegas=120.0), duration_s=4.0)
+    assert "Runs last 4 s, the study's 10 s." in found["reason"]
+
+
+def test_a_window_past_the_end_cannot_be_tested(world, sampled):
+    test = {"kind": "value", "of": {**throughput(), "window_s": (5, 10)}, "expect": {"at_least": 1}}
+
+    def series(flow, **_):
+        return sampled([5.0] * 4)
+
+    found = judge(world, test, series=series, duration_s=4.0)
+    assert found["verdict"] == NOT_TESTABLE
+    assert "no run gives throughput_bps from 5 to 10 s" in found["reason"]
+
+
+def test_undefined_values_are_left_out_and_counted(world):
+    def row(variant, access, **_):
+        lost = variant == "vegas" and access == "slow"
+        return {"throughput_bps": np.nan if lost else 120.0 if variant == "vegas" else 100.0}
+
+    found = judge(world, ratio({"at_least": 1.1}), row)
+    assert found["verdict"] == REPRODUCED
+    assert "over 2 points" in found["reason"] and "3 undefined values left out" in found["reason"]
+
+
+def test_one_level_has_no_trend(world):
+    test, good, *_ = KINDS["trend"]
+    found = judge(world, test, good, runs=lambda levels: levels["access"] == "mid")
+    assert found["verdict"] == NOT_TESTABLE and "no trend" in found["reason"]
+
+
+# -- claims of several parts ----------------------------------------------------------------------
+
+
+def part(name):
+    return Judgement("s", 1.0, 1.0, 1.0, ">= 1", name, f"It is {name}.")
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected", "share"),
+    [
+        ([REPRODUCED, REPRODUCED], REPRODUCED, 1.0),
+        ([REPRODUCED, DIRECTION_ONLY], DIRECTION_ONLY, 0.5),
+        ([REPRODUCED, NOT_REPRODUCED], NOT_REPRODUCED, 0.5),
+        ([DIRECTION_ONLY, NOT_REPRODUCED], NOT_REPRODUCED, 0.0),
+        ([REPRODUCED, NOT_TESTABLE], NOT_TESTABLE, 1.0),
+        ([NOT_REPRODUCED, NOT_TESTABLE], NOT_REPRODUCED, 0.0),
+    ],
+)
+def test_parts_make_a_whole(parts, expected, share):
+    found = judge_parts([part(name) for name in parts])
+    assert (found.verdict, found.observed) == (expected, share)
+    assert all(f"It is {name}." in found.reason for name in parts)
+
+
+def test_all_parts_are_evaluated_and_kept_as_evidence(world):
+    test = {"kind": "all", "parts": [KINDS["ratio"][0], KINDS["value"][0]]}
+    study = world.claim(test)
+    results = world.results(study, flows=flows(vegas=120.0))
+    rows, evidence = evaluate_claim(study, study.claims[0], results)
+    assert (rows[0]["verdict"], rows[0]["observed"]) == (REPRODUCED, 1.0)
+    assert set(evidence["side"]) == {"part 1 left", "part 1 right", "part 2 of"}
+
+
+# -- evidence and checks --------------------------------------------------------------------------
+
+
+def test_evidence_is_what_the_verdict_rests_on(world):
+    study = world.claim(ratio({"at_least": 1.1}))
+    results = world.results(study, flows=flows(vegas=[110.0, 120.0, 130.0], reno=100.0))
+    _, evidence = evaluate_claim(study, study.claims[0], results)
+    left = evidence[evidence["side"] == "left"]
+    assert len(left) == 3 * 3 and set(left["claim"]) == {"c1"}
+    values = {
+        json.loads(f)["access"]: v for f, v in zip(left["factors"], left["value"], strict=True)
+    }
+    assert values == {"slow": 110.0, "mid": 120.0, "fast": 130.0}
+
+
+def test_a_trend_needs_numbers_on_its_axis(world):
+    test = {**KINDS["trend"][0], "over": "variant"}
+    with pytest.raises(ClaimError, match="level 'cubic' of factor 'variant' has no value"):
+        check_claims(world.claim(test))
+    with pytest.raises(ClaimError, match="no factor 'colour'"):
+        check_claims(world.claim({**test, "over": "colour"}))
+    check_claims(world.claim(KINDS["trend"][0]))
+
+
+def test_an_order_is_checked_like_any_other_quantity(world):
+    test = {**KINDS["ordering"][0], "order": [{"variant": "reno"}, {"variant": "bbr"}]}
+    with pytest.raises(ValidationError, match="factor variant has no level 'bbr'"):
+        world.claim(test)

@@ -1,0 +1,321 @@
+"""Metrics on small results whose every number was written by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from replication.claim_model import Quantity
+from replication.feature import FLOW_FEATURES, WINDOW_FEATURES, FlowSeries, feature
+from replication.metric import COUNTS, METRICS, MetricError, quantity, validate_study_metrics
+from replication.results import FLOW_COLUMNS
+
+RENO = {"variant": "reno", "access": "slow"}
+
+
+def only(results, metric, **changes):
+    """The quantity at the one point RENO, which must be the same in every replicate."""
+    wanted = Quantity(experiment="sweep", metric=metric, **{"where": RENO, **changes})
+    values = quantity(results, wanted)["value"].unique()
+    assert len(values) == 1, values
+    return values[0]
+
+
+@pytest.fixture
+def uneven(world):
+    """tcp1 has 300 kbit/s and 100 packets of 0.1 s, tcp2 100 kbit/s and 300 packets of 0.2 s."""
+    one = {
+        "throughput_bps": 3e5,
+        "packets_sent": 110,
+        "packets_received": 100,
+        "packets_dropped": 10,
+        "delay_mean_s": 0.1,
+    }
+    two = {
+        "throughput_bps": 1e5,
+        "packets_sent": 300,
+        "packets_received": 300,
+        "packets_dropped": 0,
+        "delay_mean_s": 0.2,
+    }
+    return world.results(world.study(), flows=lambda flow, **_: one if flow == "tcp1" else two)
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "expected"),
+    [("sum", 4e5), ("mean", 2e5), ("maximum", 3e5), ("minimum", 1e5), ("jain", 0.8)],
+)
+def test_aggregates_over_flows(uneven, aggregate, expected):
+    assert only(uneven, "throughput_bps", aggregate=aggregate) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ("delivery_ratio", 400 / 410),
+        ("loss_rate", 10 / 410),
+        ("delay_mean_s", (100 * 0.1 + 300 * 0.2) / 400),
+    ],
+)
+def test_pooled_counts_every_packet_once(uneven, metric, expected):
+    assert only(uneven, metric, aggregate="pooled") == pytest.approx(expected)
+
+
+def test_pooled_delay_ignores_a_flow_that_received_nothing(world):
+    starved = {"packets_received": 0, "delay_mean_s": np.nan}
+    results = world.results(
+        world.study(), flows=lambda flow, **_: starved if flow == "tcp2" else {"delay_mean_s": 0.3}
+    )
+    assert only(results, "delay_mean_s", aggregate="pooled") == pytest.approx(0.3)
+
+
+def test_flows_can_be_named(uneven):
+    assert only(uneven, "throughput_bps", flows=["tcp2"]) == 1e5
+
+
+def test_a_flow_that_is_not_there_is_an_error_that_lists_the_flows(uneven):
+    with pytest.raises(MetricError, match="no flow 'udp'.*tcp1, tcp2"):
+        only(uneven, "throughput_bps", flows=["udp"])
+
+
+def test_a_frame_has_engine_replicate_factors_and_value(uneven):
+    frame = quantity(uneven, Quantity(experiment="sweep", metric="timeouts"))
+    assert list(frame.columns) == ["engine", "replicate", "variant", "access", "value"]
+    assert len(frame) == 3 * 9
+
+
+def test_a_changed_frame_does_not_change_the_next_one(uneven):
+    wanted = Quantity(experiment="sweep", metric="throughput_bps", where=RENO)
+    frame = quantity(uneven, wanted)
+    frame["value"] = -1.0
+    assert (quantity(uneven, wanted)["value"] > 0).all()
+
+
+def test_an_undefined_value_stays_a_row(world):
+    results = world.results(world.study(), flows=lambda **_: {"delay_mean_s": np.nan})
+    frame = quantity(results, Quantity(experiment="sweep", metric="delay_mean_s", where=RENO))
+    assert len(frame) == 3 and frame["value"].isna().all()
+
+
+# -- windows -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ramp(world, sampled):
+    """Throughput 1, 2, ... 10 kbit/s in samples at 1, 2, ... 10 s; delay is the same in ms."""
+
+    def series(flow, **_):
+        if ":" in flow:
+            return [{"time_s": t, "queue_packets": t, "drops": 1} for t in range(1, 11)]
+        steps = [float(t) for t in range(1, 11)]
+        return sampled(
+            [10.0] * 10,
+            ssthresh=5.0,
+            throughput_bps=[1e3 * t for t in steps],
+            delay_s=[1e-3 * t for t in steps],
+            drops=2,
+            retransmissions=1,
+        )
+
+    return world.results(world.study(), series=series)
+
+
+def test_a_window_excludes_its_start_and_includes_its_end(ramp):
+    # samples at 3, 4 and 5 s stand for 2 to 5 s
+    assert only(ramp, "throughput_bps", window_s=(2, 5)) == pytest.approx(4e3)
+
+
+def test_delay_in_a_window_is_weighted_by_bytes(ramp):
+    expected = (3 * 3 + 4 * 4 + 5 * 5) / (3 + 4 + 5) * 1e-3
+    assert only(ramp, "delay_mean_s", window_s=(2, 5)) == pytest.approx(expected)
+    assert only(ramp, "delay_s", window_s=(2, 5)) == pytest.approx(expected)
+
+
+def test_counts_in_a_window_are_summed(ramp):
+    assert only(ramp, "drops", window_s=(2, 5)) == 6
+    assert only(ramp, "retransmissions", window_s=(2, 5), aggregate="sum") == 6
+    assert only(ramp, "retransmissions", aggregate="sum") == 16  # the totals of the flows
+
+
+def test_a_window_beyond_the_end_of_the_run_has_no_value(ramp):
+    assert math.isnan(only(ramp, "throughput_bps", window_s=(5, 11)))
+    assert only(ramp, "throughput_bps", window_s=(5, 10)) == pytest.approx(8e3)
+
+
+def test_queues_are_those_of_the_monitors(ramp):
+    assert only(ramp, "queue_mean_packets") == pytest.approx(5.5)
+    assert only(ramp, "queue_peak_packets") == 10
+    assert only(ramp, "queue_drops", window_s=(0, 4)) == 4
+
+
+def test_fairness_per_interval(world, sampled):
+    shares = {"tcp1": [4.0, 1.0], "tcp2": [4.0, 0.0]}  # fair at first, then one takes all
+    results = world.results(
+        world.study(),
+        series=lambda flow, **_: (
+            sampled([5.0, 5.0], throughput_bps=shares[flow]) if flow in shares else []
+        ),
+    )
+    assert only(results, "jain_mean") == pytest.approx(0.75)
+    assert only(results, "jain_minimum") == pytest.approx(0.5)
+    assert only(results, "jain_variation") == pytest.approx(0.25)
+    # over the whole window: 5 to 4
+    overall = only(results, "throughput_bps", aggregate="jain", window_s=(0, 2))
+    assert overall == pytest.approx(81 / (2 * 41))
+
+
+# -- names -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", sorted(METRICS))
+def test_every_metric_can_be_computed(ramp, metric):
+    frame = quantity(ramp, Quantity(experiment="sweep", metric=metric))
+    assert len(frame) == 27
+    assert METRICS[metric].unit and METRICS[metric].description
+
+
+def test_metrics_are_the_columns_of_flows_and_the_features_that_exist():
+    flows = {name for name, metric in METRICS.items() if metric.source == "flow"}
+    assert flows == set(FLOW_COLUMNS[4:])
+    features = {name for name, metric in METRICS.items() if metric.source == "feature"}
+    assert features == WINDOW_FEATURES.keys() | FLOW_FEATURES.keys()
+    assert METRICS.keys() >= COUNTS
+
+
+def test_an_unknown_metric_is_an_error_that_lists_the_known_ones(ramp):
+    with pytest.raises(MetricError, match="unknown metric 'speed'.*throughput_bps.*jain_mean"):
+        only(ramp, "speed")
+
+
+@pytest.mark.parametrize(
+    ("metric", "changes", "message"),
+    [
+        ("throughput_bps", {"aggregate": "pooled"}, "cannot be pooled"),
+        ("loss_rate", {"window_s": (0, 5)}, "has no window_s"),
+        ("delay_mean_s", {"aggregate": "pooled", "window_s": (0, 5)}, "over a window"),
+        ("queue_mean_packets", {"aggregate": "jain"}, "no Jain's index"),
+    ],
+)
+def test_what_has_no_meaning_is_an_error(ramp, metric, changes, message):
+    with pytest.raises(MetricError, match=message):
+        only(ramp, metric, **changes)
+
+
+def test_a_study_is_checked_before_it_is_run(world):
+    of = {"experiment": "sweep", "metric": "speed"}
+    study = world.claim({"kind": "value", "of": of, "expect": {"at_least": 1}})
+    with pytest.raises(MetricError, match="synthetic: claim c1: unknown metric 'speed'"):
+        validate_study_metrics(study)
+    cell = {"metric": "speed", "tolerance": {"relative": 0.1, "reason": "r"}}
+    with pytest.raises(MetricError, match="table 1, column fast: unknown metric"):
+        validate_study_metrics(world.table({"fast": cell}))
+    validate_study_metrics(world.table())
+
+
+# -- features ----------------------------------------------------------------------------------
+
+
+def flow_series(windows, ssthresh=np.nan, rtt=1.0, step=1.0, windowed=False, throughput=None):
+    cwnd = np.asarray(windows, dtype=float)
+    return FlowSeries(
+        time_s=step * np.arange(1, cwnd.size + 1),
+        cwnd_segments=cwnd,
+        ssthresh_segments=np.broadcast_to(np.asarray(ssthresh, dtype=float), cwnd.shape),
+        rtt_s=np.broadcast_to(np.asarray(rtt, dtype=float), cwnd.shape),
+        throughput_bps=cwnd * 1e3 if throughput is None else np.asarray(throughput, dtype=float),
+        windowed=windowed,
+    )
+
+
+SAWTOOTH = [2, 4, 8, *range(16, 25), *range(12, 25), *range(12, 25), 12]
+
+
+@given(st.floats(1.2, 3.0), st.integers(4, 8), st.floats(0.02, 1.0), st.floats(0.3, 3.0))
+def test_growth_per_round_trip_is_found_whatever_the_sampling(factor, n, rtt, samples_per_rtt):
+    step = rtt / samples_per_rtt
+    windows = 10 * factor ** (np.arange(n) * step / rtt)
+    found = feature("slow_start_growth", flow_series(windows, rtt=rtt, step=step))
+    assert found == pytest.approx(factor, rel=1e-6)
+
+
+def test_growth_is_that_of_the_first_slow_start_only():
+    # doubling to 32, then congestion avoidance for much longer
+    windows = [2, 4, 8, 16, 32, *range(33, 60)]
+    assert feature("slow_start_growth", flow_series(windows, ssthresh=32)) == pytest.approx(2)
+    slow = feature("slow_start_growth", flow_series(windows[4:], ssthresh=1e9))
+    assert slow < 1.1
+
+
+def test_growth_needs_three_samples():
+    assert math.isnan(feature("slow_start_growth", flow_series([2, 4], ssthresh=4)))
+
+
+def test_a_sawtooth_is_counted_and_measured():
+    series = flow_series(SAWTOOTH, ssthresh=16)
+    assert feature("sawtooth_count", series) == 3
+    assert feature("sawtooth_depth", series) == pytest.approx(0.5)
+    assert feature("window_growth_rate", series) == pytest.approx(1.0)
+    assert feature("early_growth", series) == pytest.approx(0.5)
+    assert feature("slow_start_reentries", series) == 0
+
+
+def test_a_sawtooth_in_a_window_is_counted_without_start_up():
+    assert feature("sawtooth_count", flow_series(SAWTOOTH[9:], ssthresh=1, windowed=True)) == 3
+
+
+@given(st.floats(0.3, 0.75))
+def test_depth_is_the_factor_of_the_reduction(factor):
+    tooth = list(np.linspace(100 * factor, 100, 20))
+    series = flow_series([100, *tooth, *tooth, 100 * factor], ssthresh=1)
+    assert feature("sawtooth_depth", series) == pytest.approx(factor)
+
+
+def test_concave_growth_is_early_and_convex_growth_late():
+    time = np.linspace(0, 1, 41)
+    concave, convex = 70 + 30 * (1 - (1 - time) ** 3), 70 + 30 * time**3
+    for rise, early in ((concave, True), (convex, False)):
+        series = flow_series([100, *rise, *rise, 70], ssthresh=1)
+        assert (feature("early_growth", series) > 0.55) is early
+
+
+@pytest.mark.parametrize(
+    ("windows", "ssthresh", "expected"),
+    [
+        ([2, 4, 8, 16, 1, 2, 4, 8, 9, 1, 4], [99, 99, 99, 16, 8, 8, 8, 8, 8, 5, 5], 2),  # timeouts
+        ([2, 4, 8, 16, 8, 9, 10, 5, 6], [99, 99, 99, 16, 8, 8, 8, 5, 5], 0),  # fast recovery
+        ([8, 8, 3, 2, 2, 3, 2], [8, 8, 2, 2, 2, 2, 2], 0),  # a small window above its threshold
+        ([1, 2, 4, 8], 99, 0),  # the first slow start is not a re-entry
+    ],
+)
+def test_only_restarts_from_slow_start_are_reentries(windows, ssthresh, expected):
+    assert feature("slow_start_reentries", flow_series(windows, ssthresh)) == expected
+
+
+def test_variation_is_that_of_the_steady_window():
+    steady = flow_series([2, 50, 20, 20, 20, 20], ssthresh=20)
+    assert feature("cwnd_variation", steady) > 0.3
+    assert feature("cwnd_variation", flow_series([20] * 9, ssthresh=20)) == 0
+
+
+def test_throughput_of_a_flow_without_window_varies_too():
+    series = flow_series([np.nan] * 4, throughput=[1, 3, 1, 3])
+    assert feature("throughput_variation", series) == pytest.approx(0.5)
+    assert math.isnan(feature("cwnd_mean_segments", series))
+
+
+def test_start_up_lasts_until_the_threshold():
+    assert feature("start_up_duration_s", flow_series([2, 4, 8, 9], ssthresh=8)) == 2
+    assert math.isnan(feature("start_up_duration_s", flow_series([2, 4, 8], ssthresh=99)))
+
+
+@given(st.lists(st.floats(1, 1e3), min_size=1, max_size=30))
+def test_no_window_breaks_a_feature(windows):
+    for name in WINDOW_FEATURES.keys() | FLOW_FEATURES.keys():
+        value = feature(name, flow_series(windows, ssthresh=10))
+        assert math.isnan(value) or value >= 0
+
+
+def test_segments_are_those_of_the_scenario(world, sampled):
+    results = world.results(world.study(), series=lambda flow, **_: sampled([7.0] * 3, ssthresh=5))
+    assert only(results, "cwnd_peak_segments") == pytest.approx(7.0)

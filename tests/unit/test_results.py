@@ -1,0 +1,116 @@
+"""Loading results: what is joined, and what is said when a file is missing or damaged."""
+
+import json
+
+import pandas as pd
+import pytest
+from replication.results import Results, ResultsError
+
+
+@pytest.fixture
+def loaded(world):
+    world.results(world.study(), replicates=2)
+    return world.folder
+
+
+def load(folder):
+    return Results.load(folder, "synthetic")
+
+
+def test_runs_are_those_of_the_levels_asked_for(loaded):
+    runs = load(loaded).runs("sweep", {"variant": ["reno", "vegas"], "access": "mid"})
+    assert len(runs) == 2 * 2
+    assert set(runs["variant"]) == {"reno", "vegas"} and set(runs["access"]) == {"mid"}
+    assert set(runs["replicate"]) == {0, 1}
+
+
+def test_runs_of_an_unknown_experiment_or_factor_are_none(loaded):
+    results = load(loaded)
+    assert results.runs("other", {}).empty
+    assert results.runs("sweep", {"colour": "red"}).empty
+
+
+def test_segment_sizes_come_from_the_scenarios(loaded):
+    table = load(loaded).segment_bytes
+    assert set(table["segment_bytes"]) == {960.0}
+    assert set(table["flow"]) == {"tcp1", "tcp2"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "design/synthetic.csv",
+        "design/scenarios/synthetic.json",
+        "results/synthetic/flows.parquet",
+        "results/synthetic/series.parquet",
+    ],
+)
+def test_a_missing_file_is_named_with_the_remedy(loaded, name):
+    (loaded / name).unlink()
+    with pytest.raises(ResultsError, match=rf"{name}: no such file; run the workflow"):
+        load(loaded)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("design/scenarios/synthetic.json", "is not JSON"),
+        ("results/synthetic/flows.parquet", "is not a Parquet table"),
+    ],
+)
+def test_a_truncated_file_is_named(loaded, name, what):
+    path = loaded / name
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ResultsError, match=f"{name}.*{what}"):
+        load(loaded)
+
+
+def test_a_damaged_series_is_found_when_it_is_needed(loaded):
+    path = loaded / "results/synthetic/series.parquet"
+    path.write_bytes(b"PAR1")
+    results = load(loaded)
+    with pytest.raises(ResultsError, match=r"series\.parquet.*not a Parquet table"):
+        _ = results.series
+
+
+def test_a_missing_column_is_named(loaded):
+    path = loaded / "results/synthetic/flows.parquet"
+    pd.read_parquet(path).drop(columns="timeouts").to_parquet(path)
+    with pytest.raises(ResultsError, match="has no column timeouts"):
+        load(loaded)
+
+
+def test_a_flow_that_is_there_twice_is_refused(loaded):
+    path = loaded / "results/synthetic/flows.parquet"
+    table = pd.read_parquet(path)
+    pd.concat([table, table.iloc[[3]]]).to_parquet(path)
+    with pytest.raises(ResultsError, match=r"flow tcp2 .* is there twice"):
+        load(loaded)
+
+
+def test_a_scenario_that_is_not_described_is_refused(loaded):
+    path = loaded / "design/scenarios/synthetic.json"
+    scenarios = json.loads(path.read_text())
+    gone = sorted(scenarios)[0]
+    del scenarios[gone]
+    path.write_text(json.dumps(scenarios))
+    with pytest.raises(ResultsError, match=gone):
+        load(loaded)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("levels", "[1]", "is not a JSON object"),
+        ("levels", "{", "is not a JSON object"),
+        ("supported", "perhaps", "is neither true nor false"),
+        ("replicate", "one", "invalid literal"),
+    ],
+)
+def test_a_bad_design_is_refused(loaded, column, value, message):
+    path = loaded / "design/synthetic.csv"
+    table = pd.read_csv(path, dtype=str)
+    table.loc[0, column] = value
+    table.to_csv(path, index=False)
+    with pytest.raises(ResultsError, match=message):
+        load(loaded)

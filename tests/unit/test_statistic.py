@@ -1,0 +1,182 @@
+"""Statistics against values from tables, and against properties that must hold for any data."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from replication.statistic import (
+    estimate,
+    half_ulp,
+    jain_index,
+    kendall,
+    relative_deviation,
+    significant_digits,
+    simplest_fraction,
+    spearman,
+    wilson_interval,
+)
+
+moderate = st.floats(-1e6, 1e6, allow_nan=False)
+positive = st.floats(1e-3, 1e6)
+
+
+def test_interval_is_students():
+    # t(0.975, 2) = 4.302653, standard deviation 1, n = 3
+    found = estimate([1.0, 2.0, 3.0])
+    assert found.mean == 2.0
+    assert found.high - 2.0 == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
+    assert 2.0 - found.low == pytest.approx(found.high - 2.0)
+
+
+@pytest.mark.parametrize(("values", "n"), [([], 0), ([5.0], 1), ([5.0, 7.0], 2)])
+def test_fewer_than_three_replicates_have_no_interval(values, n):
+    found = estimate(values)
+    assert found.n == n
+    assert math.isnan(found.low) and math.isnan(found.high)
+    assert not found.has_interval
+
+
+def test_undefined_values_do_not_count():
+    assert estimate([1.0, math.nan, 3.0]).n == 2
+
+
+def test_interval_of_equal_values_is_exactly_their_value():
+    found = estimate([0.1] * 7)
+    assert (found.low, found.mean, found.high) == (0.1, 0.1, 0.1)
+
+
+def test_interval_stays_in_the_range_of_the_statistic():
+    found = estimate([0.0, 1.0, 1.0], lowest=0, highest=1)
+    assert (found.low, found.high) == (0, 1)
+
+
+def test_infinite_values_have_their_range_for_an_interval():
+    found = estimate([2.0, math.inf, 3.0])
+    assert (found.low, found.mean, found.high) == (2.0, math.inf, math.inf)
+
+
+@given(st.lists(moderate, min_size=3, max_size=10), moderate, st.floats(0.5, 100))
+def test_interval_moves_and_scales_with_the_data(values, shift, scale):
+    found, moved = estimate(values), estimate([scale * v + shift for v in values])
+    size = max(abs(v) for v in values) * scale + abs(shift) + 1
+    for name in ("low", "mean", "high"):
+        expected = scale * getattr(found, name) + shift
+        assert getattr(moved, name) == pytest.approx(expected, abs=1e-6 * size)
+
+
+def test_interval_holds_the_true_mean_in_95_of_100_samples():
+    generator = np.random.default_rng(1)
+    samples = generator.normal(10, 3, size=(2000, 5))
+    held = sum(e.low <= 10 <= e.high for e in map(estimate, samples))
+    assert 0.935 < held / 2000 < 0.965
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    [(0, 10, 0.0, 0.2775), (5, 5, 0.5655, 1.0), (8, 10, 0.4902, 0.9433), (1, 2, 0.0945, 0.9055)],
+)
+def test_wilson_interval(successes, trials, low, high):
+    assert wilson_interval(successes, trials) == pytest.approx((low, high), abs=1e-4)
+
+
+@pytest.mark.parametrize("bad", [(1, 0), (-1, 3), (4, 3)])
+def test_wilson_interval_needs_trials(bad):
+    with pytest.raises(ValueError):
+        wilson_interval(*bad)
+
+
+@given(st.lists(positive, min_size=1, max_size=20), positive)
+def test_jain_lies_between_one_over_n_and_one_and_ignores_the_unit(values, scale):
+    index = jain_index(values)
+    assert 1 / len(values) - 1e-12 <= index <= 1 + 1e-12
+    assert jain_index([scale * v for v in values]) == pytest.approx(index)
+
+
+@given(st.integers(1, 20), positive)
+def test_jain_of_equals_is_one_and_of_one_taker_one_over_n(n, value):
+    assert jain_index([value] * n) == pytest.approx(1)
+    assert jain_index([value] + [0.0] * (n - 1)) == pytest.approx(1 / n)
+
+
+def test_jain_of_two_to_one_is_nine_tenths():
+    assert jain_index([2.0, 1.0]) == pytest.approx(0.9)
+
+
+def test_jain_of_nothing_is_undefined():
+    assert math.isnan(jain_index([])) and math.isnan(jain_index([0.0, 0.0]))
+    assert jain_index([3.0, math.nan]) == 1
+
+
+def test_rank_correlations_see_order_only():
+    assert spearman([1, 2, 3, 4], [1, 10, 100, 1000]) == pytest.approx(1)
+    assert kendall([1, 2, 3], [9, 5, 1]) == pytest.approx(-1)
+    # one neighbouring pair of three is swapped: (2 - 1) / 3
+    assert kendall([1, 2, 3], [1, 3, 2]) == pytest.approx(1 / 3)
+
+
+def test_constant_data_have_no_trend():
+    assert spearman([1, 2, 3], [5, 5, 5]) == 0
+    assert kendall([1, 2, 3], [5, 5, 5]) == 0
+
+
+@pytest.mark.parametrize(
+    ("printed", "value", "expected"),
+    [
+        ("122.144", 0.122144, 0.5e-6),
+        ("0.480", 480000, 500),
+        ("1984.12", 1984120, 5),
+        ("119", 119, 0.5),
+        ("~121 kbps", 121000, 500),
+        ("about 10%", 0.1, 0.005),
+        ("less than 8Mbps", 8e6, 5e5),
+        ("derived:14.65", 14.65, 0.005),
+        ("1,964.1", 1964.1, 0.05),
+        ("0.00", 0.0, 0.005),
+        ("5e-3", 0.005, 0.0005),
+        ("three", 3, 0),
+    ],
+)
+def test_half_of_the_last_printed_digit(printed, value, expected):
+    assert half_ulp(printed, value) == pytest.approx(expected)
+
+
+@given(st.integers(1, 10**6), st.integers(0, 6))
+def test_rounding_a_number_moves_it_by_half_a_digit_at_most(number, places):
+    value = number / 997
+    printed = f"{value:.{places}f}"
+    if float(printed):
+        bound = half_ulp(printed, float(printed))
+        assert abs(value - float(printed)) <= bound * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("printed", "digits"),
+    [("0.997667", 6), ("0.0480", 3), ("1.500", 4), ("1500", 2), ("29", 2), ("none", 0)],
+)
+def test_significant_digits(printed, digits):
+    assert significant_digits(printed) == digits
+
+
+def test_relative_deviation_has_the_sign_of_the_difference():
+    assert relative_deviation(90, 100) == pytest.approx(-0.1)
+    assert relative_deviation(-90, -100) == pytest.approx(0.1)
+    assert math.isnan(relative_deviation(1, 0))
+
+
+@given(st.integers(1, 60), st.integers(0, 60), st.integers(1, 400))
+def test_simplest_fraction_has_the_smallest_denominator(denominator, numerator, width):
+    middle = Fraction(numerator, denominator)
+    low, high = float(max(middle - Fraction(1, 40 * width), 0)), float(middle + Fraction(1, 999))
+    found = simplest_fraction(low, high)
+    assert low <= found <= high
+    exact_low, exact_high = Fraction(low), Fraction(high)
+    smaller = range(1, found.denominator)
+    assert not any(math.ceil(exact_low * d) <= math.floor(exact_high * d) for d in smaller)
+
+
+def test_simplest_fraction_refuses_an_empty_interval():
+    with pytest.raises(ValueError):
+        simplest_fraction(0.2, 0.1)
