@@ -72,7 +72,7 @@ def percent(raw: str) -> Number:
     if value is None:
         return Number(raw, MISSING)
     share = 100 * value
-    digits = 1 if abs(share) < 9.95 else 0
+    digits = 2 if abs(share) < 0.995 else 1 if abs(share) < 9.95 else 0
     text = _signed(f"{share:+,.{digits}f}")
     return Number(raw, f"{text} %")
 
@@ -89,7 +89,8 @@ def significant(value: float) -> str:
     """Return `value` with four significant digits, in plain notation where that is readable."""
     if value == 0:
         return "0"
-    magnitude = math.floor(math.log10(abs(value)))
+    # Rounded first: 9.9996 has four digits as 10.00, not as 10.000.
+    magnitude = int(f"{value:.{SIGNIFICANT_DIGITS - 1}e}".partition("e")[2])
     if not -5 <= magnitude < 9:
         mantissa, exponent = f"{value:.{SIGNIFICANT_DIGITS - 1}e}".split("e")
         return _signed(f"{mantissa}×10^{int(exponent)}")

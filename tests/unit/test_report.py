@@ -1,0 +1,448 @@
+"""The rendered report: complete, escaped, offline, accessible, and equal to the files it shows."""
+
+import csv
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from replication import report_number as numbers
+from replication.errors import InputError
+from replication.evaluate import evaluate_study, merge
+from replication.report import PACKAGE, render
+from replication.report_verdict import VERDICTS, Tally
+from replication.study import Study
+
+NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"
+TEXTS = {
+    *("title", "description", "scope", "easy", "hard", "reason", "source", "quote", "place"),
+    *("question", "label", "reading", "venue", "authors", "threats", "differences"),
+}
+#: What is judged by no claim and stands in no table of the page.
+PROVENANCE = {
+    "written": "2026-01-02T03:04:05+00:00",
+    "config": {"tier": "paper", "runtime": "native"},
+    "tier": {"id": "paper", "title": "the papers' own durations", "levels": "all"},
+    "engines": {"ns3": {"version": "3.44", "fingerprint": "f"}},
+    "platform": {"system": "Linux", "cores": 2},
+    "stages": {"simulate_batch": {"jobs": 3, "wall_s": 12.5, "cpu_s": 24.0}},
+    "simulate": {"scenarios": 27, "simulator_cpu_s": 3723.0, "efficiency": 0.95},
+}
+CELL = {
+    "metric": "throughput_bps",
+    "aggregate": "sum",
+    "tolerance": {"relative": 0.1, "reason": "usual"},
+}
+TABLE = {
+    "id": "1",
+    "title": "Rates",
+    "experiment": "sweep",
+    "where": {"variant": "reno"},
+    "row_factor": "access",
+    "columns": {"throughput": CELL},
+}
+RATES = {"metric": "throughput_bps", "experiment": "sweep", "aggregate": "sum"}
+VALUE = {"kind": "value", "of": RATES, "expect": {"at_least": 7e5}}
+TESTS = {
+    "value": VALUE,
+    "wrong": {**VALUE, "expect": {"at_least": 9e5}, "direction": {"at_least": 5e5}},
+    "parts": {"kind": "all", "parts": [VALUE, VALUE]},
+    "open": {"kind": "not_testable", "reason": "No loss is reported."},
+}
+PUBLISHED = [
+    ("1", "slow", "throughput", "bit/s", 800000, "0.80"),
+    ("1", "mid", "throughput", "bit/s", 1200000, "1.20"),
+    ("1", "fast", "throughput", "bit/s", 123456, "0.123456"),
+]
+
+
+class Project:
+    """A project folder with one study, its results and its evaluation."""
+
+    def __init__(self, world, root: Path) -> None:
+        self.world, self.root, self.data = world, root, world.folder
+        self.out = root / "reports" / "html"
+        self.provenance = PROVENANCE
+
+    def add(self, study: Study, **results) -> None:
+        document = study.model_dump(mode="json", exclude_none=True)
+        self.write(f"configs/studies/{study.id}.yaml", json.dumps(document, ensure_ascii=False))
+        published = self.world.published(*PUBLISHED)
+        self.write(f"data/published/{study.id}.csv", published.read_text())
+        flows = {"slow": 4e5, "mid": 4.1e5, "fast": 4.2e5}
+        results.setdefault(
+            "flows",
+            lambda access, replicate, **_: {"throughput_bps": flows[access] + 1000 * replicate},
+        )
+        found = self.world.results(study, **results)
+        evaluate_study(study, published, found, self.data / "evaluation" / study.id)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def merge(self, *studies: str) -> None:
+        merge([self.data / "evaluation" / name for name in studies], self.data)
+        (self.data / "provenance.json").write_text(json.dumps(self.provenance))
+
+    def render(self, *studies: str) -> Path:
+        self.merge(*studies)
+        render(self.root, self.data, self.root / "reports" / "notebooks", self.out)
+        return self.out
+
+    def rows(self, name: str) -> list[dict[str, str]]:
+        with (self.data / name).open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def project(world, tmp_path):
+    return Project(world, tmp_path / "project")
+
+
+def example(world, **changes) -> Study:
+    claims = [
+        {"id": name, "quote": f"Words of {name}", "place": "p", "reading": "r", "test": test}
+        for name, test in TESTS.items()
+    ]
+    return world.study(tables=[TABLE], claims=claims, **changes)
+
+
+def soup(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def poisoned(value, counter, key=""):
+    """Return a document with every text that people write made hostile."""
+    if isinstance(value, dict):
+        machine = ("topology", "flows")
+        return {k: v if k in machine else poisoned(v, counter, k) for k, v in value.items()}
+    if isinstance(value, list):
+        return [poisoned(v, counter, key) for v in value]
+    if isinstance(value, str) and key in TEXTS:
+        return f"{value} {NASTY.format(next(counter))}"
+    return value
+
+
+def test_every_text_is_shown_and_none_is_markup(project):
+    counter = itertools.count()
+    plain = example(project.world).model_dump(mode="json", exclude_none=True)
+    plain["notes"] |= {"threats": ["t"], "differences": ["d"]}
+    document = poisoned(plain, counter)
+    document["tables"][0]["id"] = "1<b>'\""
+    rows = [("1<b>'\"", *row[1:]) for row in PUBLISHED]
+    project.world.published = lambda *_: type(project.world).published(project.world, *rows)
+    project.provenance = json.loads(json.dumps(PROVENANCE).replace("3.44", "3.44<i>"))
+    project.add(Study.model_validate(document))
+    out = project.render("synthetic")
+
+    pages = [soup(out / "index.html"), soup(out / "synthetic.html")]
+    for page in pages:
+        assert all(s.get("src", "").startswith("assets/") for s in page.find_all("script"))
+        assert not page.find_all(["img", "iframe", "b", "i", "object", "base"])
+        for tag in page.find_all(True):
+            assert not [name for name in tag.attrs if name.startswith("on")]
+    text = pages[1].get_text() + json.dumps(
+        [tag.get("title", "") for tag in pages[1].find_all(True)]
+    )
+    shown = {int(number) for number in re.findall(r"window\.hit=(\d+)", text)}
+    assert shown == set(range(next(counter)))
+    assert "𝒯é" in text and "{{ 7*7 }}" in text and "1<b>'\"" in pages[1].get_text()
+    assert "3.44<i>" in pages[0].get_text()
+    for script in (out / "charts").iterdir():
+        body = script.read_text(encoding="utf-8")
+        assert body.isascii()
+        json.loads(body.partition(" = ")[2].rstrip(";\n"))
+
+
+def test_nothing_points_to_a_host(project):
+    study = example(project.world)
+    paper = study.bibliography.model_copy(update={"venue": "https://example.org/paper"})
+    project.add(study.model_copy(update={"bibliography": paper}))
+    out = project.render("synthetic")
+    for path in out.glob("*.html"):
+        page = soup(path)
+        for tag, name in itertools.product(
+            page.find_all(True), ("href", "src", "action", "srcset", "poster", "data-script")
+        ):
+            target = tag.get(name, "")
+            assert "//" not in target, f"{path.name}: {tag}"
+        assert not [a for a in page.find_all("a") if "example.org" in str(a)]
+    for path in [*out.glob("assets/*"), *out.glob("charts/*")]:
+        hosts = re.findall(r"https?://[\w.-]+", path.read_text(encoding="utf-8"))
+        assert set(hosts) <= {"http://www.w3.org"}, path.name
+        assert not re.search(r"@import|url\(", path.read_text()) or path.name == "vega.js"
+    assert str(project.root) not in "".join(p.read_text() for p in out.glob("*.html"))
+
+
+def test_every_link_leads_somewhere(project):
+    project.add(example(project.world))
+    out = project.render("synthetic")
+    for path in out.glob("*.html"):
+        for tag in soup(path).find_all(["a", "link", "script", "use", "figure"]):
+            target = tag.get("href") or tag.get("src") or tag.get("data-script")
+            if not target or target.startswith("data:"):
+                continue
+            file, _, anchor = target.partition("#")
+            page = path if not file else out / file
+            assert page.is_file(), f"{path.name}: {target}"
+            if anchor:
+                assert soup(page).find(id=anchor), f"{path.name}: {target}"
+
+
+def test_every_number_of_the_tables_is_that_of_the_file(project):
+    project.add(example(project.world), engines=("ns3", "ns2"))
+    out = project.render("synthetic")
+    shown = soup(out / "synthetic.html").select("tr[data-column]")
+    cells = project.rows("cells.csv")
+    assert len(shown) == len(cells) == 6
+    for row in cells:
+        keys = {f"data-{name}": row[name] for name in ("row", "column", "engine")}
+        (found,) = [tr for tr in shown if all(tr[k] == v for k, v in keys.items())]
+        published, reproduced, deviation, interval, n = found.select("td.num")
+        assert published["data-value"] == row["published"]
+        assert reproduced["data-value"] == row["reproduced_mean"]
+        assert deviation["data-value"] == row["relative_deviation"]
+        assert n.get_text() == row["n"]
+        assert row["verdict"] in found.get_text()
+        for cell, column, scale in (
+            (published, "published", 1e-6),
+            (reproduced, "reproduced_mean", 1e-6),
+            (deviation, "relative_deviation", 100),
+        ):
+            text = cell.get_text().replace("−", "-").replace(",", "").rstrip(" %")
+            assert float(text) == pytest.approx(float(row[column]) * scale, rel=6e-3), column
+        low, high = (float(end) for end in interval.get_text().split(" to "))
+        assert low == pytest.approx(float(row["reproduced_low"]) * 1e-6, rel=1e-3)
+        assert high == pytest.approx(float(row["reproduced_high"]) * 1e-6, rel=1e-3)
+    for name in ("cells.csv", "claims.csv", "audit.csv", "provenance.json"):
+        assert (out / "data" / name).read_bytes() == (project.data / name).read_bytes()
+
+
+def test_the_first_page_counts_what_the_files_count(project):
+    project.add(example(project.world))
+    other = example(project.world).model_copy(update={"id": "other", "title": "Other"})
+    project.add(other)
+    page = soup(project.render("synthetic", "other") / "index.html")
+    for what, name in (("numbers", "cells.csv"), ("claims", "claims.csv")):
+        rows = project.rows(name)
+        for study in ("synthetic", "other", ""):
+            (line,) = page.select(f'tbody[data-study="{study}"] tr[data-what="{what}"]')
+            ours = [r["verdict"] for r in rows if study in ("", r["study"])]
+            for cell in line.select("td[data-verdict]"):
+                assert int(cell.get_text()) == ours.count(cell["data-verdict"])
+            assert int(line.select_one("td.total").get_text()) == len(ours)
+    answer = page.select_one(".answer").get_text()
+    assert answer == (
+        "Of 6 published numbers in 2 studies, 6 could be tested: 2 (33 %) inside the tolerance "
+        "set before the run, 2 outside, 2 impossible as printed. Of 8 claims, 6 could be tested: "
+        "4 (67 %) reproduced, 2 in direction only, 0 not reproduced."
+    )
+
+
+def test_a_claim_shows_words_reading_statistic_and_verdict(project):
+    project.add(example(project.world))
+    page = soup(project.render("synthetic") / "synthetic.html")
+    for row in project.rows("claims.csv"):
+        card = page.find(id=f"claim-{row['claim']}")
+        text = " ".join(card.get_text().split())
+        assert row["quote"] in text and row["verdict"] in text and row["place"] in text
+        assert all(part in text for part in row["reason"].split())
+        observed = card.select_one("strong[data-value]")
+        assert (observed["data-value"] if observed else "") == row["observed"]
+        assert card.select_one(".badge svg"), "the verdict has a symbol, not only a colour"
+
+
+def test_several_engines_stand_beside_each_other(project):
+    project.add(example(project.world), engines=("ns3", "ns2"))
+    out = project.render("synthetic")
+    page = soup(out / "synthetic.html")
+    assert "The verdicts are those of" not in page.get_text(), "ns2 is the paper's own"
+    bodies = soup(out / "index.html").select("tbody[data-engine]")
+    assert [body["data-engine"] for body in bodies] == ["ns2", "ns3"]
+    headline = [r for r in project.rows("cells.csv") if r["engine"] == "ns2"]
+    assert f"Of {len(headline)} published" in soup(out / "index.html").get_text()
+
+
+def test_only_the_chosen_studies_are_shown(project):
+    project.add(example(project.world))
+    project.add(example(project.world).model_copy(update={"id": "other"}))
+    project.render("synthetic", "other")
+    out = project.render("other")
+    assert sorted(p.name for p in out.glob("*.html")) == ["index.html", "other.html"]
+    assert "synthetic.html" not in (out / "index.html").read_text()
+
+
+def test_a_quick_tier_says_so_on_every_page(project):
+    project.add(example(project.world))
+    for page in project.render("synthetic").glob("*.html"):
+        assert not soup(page).select(".banner")
+    project.provenance = PROVENANCE | {"tier": {"id": "quick", "levels": "quick"}}
+    for page in project.render("synthetic").glob("*.html"):
+        assert "provisional" in soup(page).select_one(".banner").get_text()
+
+
+def test_a_study_without_tables_or_claims_still_renders(project):
+    project.add(project.world.study(tables=[TABLE]))
+    project.add(
+        project.world.study(id="words", claims=example(project.world).model_dump()["claims"])
+    )
+    out = project.render("synthetic", "words")
+    assert soup(out / "words.html").select(".claim") and not soup(out / "words.html").select(
+        ".cells"
+    )
+    assert soup(out / "synthetic.html").select(".cells")
+
+
+def test_refused_points_are_named(project):
+    refusal = lambda engine, levels: "has no vegas" if levels["variant"] == "vegas" else ""  # noqa: E731
+    project.add(example(project.world), refusal=refusal)
+    text = soup(project.render("synthetic") / "synthetic.html").get_text()
+    assert "refused: has no vegas" in text
+
+
+def test_notebooks_are_converted_and_linked(project):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Looked at")])
+    project.add(example(project.world))
+    path = project.root / "reports" / "notebooks" / "synthetic.homogeneous_dumbbell.ipynb"
+    path.parent.mkdir(parents=True)
+    nbformat.write(notebook, path)
+    out = project.render("synthetic")
+    assert "Looked at" in (out / "notebooks" / f"{path.stem}.html").read_text()
+    link = soup(out / "synthetic.html").find("a", string="homogeneous dumbbell")
+    assert link["href"] == f"notebooks/{path.stem}.html"
+
+
+def test_a_failed_rendering_leaves_the_last_report(project):
+    project.add(example(project.world))
+    out = project.render("synthetic")
+    before = (out / "index.html").read_bytes()
+    cells = project.data / "cells.csv"
+    cells.write_text(cells.read_text().replace(",reproduced,", ",perhaps,"))
+    with pytest.raises(InputError, match=r"cells\.csv: verdict 'perhaps' is unknown"):
+        render(project.root, project.data, project.root / "none", out)
+    assert (out / "index.html").read_bytes() == before
+    assert [p.name for p in out.parent.iterdir()] == ["html"]
+
+
+def test_a_missing_result_is_named(project):
+    project.add(example(project.world))
+    project.merge("synthetic")
+    (project.data / "claims.csv").unlink()
+    with pytest.raises(InputError, match=r"claims\.csv: cannot be read.*run"):
+        render(project.root, project.data, project.root / "none", project.out)
+    assert not project.out.exists()
+
+
+class Outline(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.levels = []
+
+    def handle_starttag(self, tag, attrs):
+        if re.fullmatch(r"h[1-6]", tag):
+            self.levels.append(int(tag[1]))
+
+
+def test_pages_are_built_for_assistive_technology(project):
+    project.add(example(project.world))
+    out = project.render("synthetic")
+    for path in out.glob("*.html"):
+        page = soup(path)
+        outline = Outline()
+        outline.feed(path.read_text())
+        assert outline.levels[0] == 1 and outline.levels.count(1) == 1
+        assert all(b <= a + 1 for a, b in itertools.pairwise(outline.levels)), outline.levels
+        assert page.html["lang"] == "en" and page.title.get_text()
+        assert len(page.find_all("main")) == 1 and page.find("a", class_="skip")["href"] == "#main"
+        assert all(th.get("scope") for th in page.find_all("th"))
+        names = [tag["id"] for tag in page.find_all(id=True)]
+        assert len(names) == len(set(names))
+        for plot in page.select(".plot"):
+            assert page.find(id=plot["aria-labelledby"]).get_text().strip()
+        assert all(nav.get("aria-label") for nav in page.find_all("nav"))
+        assert path.stat().st_size < 5e6
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def contrast(a: str, b: str) -> float:
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_words_have_contrast(scheme):
+    style = (PACKAGE / "assets" / "report.css").read_text()
+    found = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", style)
+    colours = {name: pair[scheme] for name, *pair in found}
+    words = ["ink", "muted", "link", *(f"v-{verdict.slug}" for verdict in VERDICTS)]
+    for name, ground in itertools.product(words, ("paper", "panel")):
+        assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+    assert contrast(colours["ink"], colours["banner"]) >= 4.5
+    assert contrast(colours["strong-line"], colours["paper"]) >= 3
+
+
+@pytest.mark.parametrize(
+    ("raw", "half", "unit", "shown"),
+    [
+        ("1964130", "5", "bit/s", "1.96413"),
+        ("0.122144", "5e-07", "s", "122.144"),
+        ("0.997667", "5e-07", "1", "0.997667"),
+        ("53000", "500", "bit/s", "0.053"),
+        ("119", "0.5", "packets", "119"),
+        ("1200", "", "packets", "1,200"),
+        ("", "", "1", "–"),
+    ],
+)
+def test_published_numbers_keep_their_digits(raw, half, unit, shown):
+    assert numbers.published(raw, half, unit).shown == shown
+
+
+@pytest.mark.parametrize(
+    ("raw", "unit", "shown"),
+    [
+        ("1964130", "bit/s", "1.964"),
+        ("-0.25", "1", "−0.2500"),
+        ("0", "s", "0"),
+        ("12", "packets", "12"),
+        ("123456", "packets", "123,456"),
+        ("1e-09", "1", "1.000×10^−9"),
+        ("nan", "1", "–"),
+        ("inf", "1", "–"),
+        ("", "1", "–"),
+        ("9.9996", "1", "10.00"),
+    ],
+)
+def test_numbers_have_four_digits(raw, unit, shown):
+    assert numbers.number(raw, unit).shown == shown
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("0.0321", "+3.2 %"),
+        ("0.0025", "+0.25 %"),
+        ("-0.45", "−45 %"),
+        ("3.64", "+364 %"),
+        ("", "–"),
+    ],
+)
+def test_deviations_are_signed_percentages(raw, shown):
+    assert numbers.percent(raw).shown == shown
+
+
+def test_a_tally_knows_the_five_verdicts_only():
+    tally = Tally.of(["reproduced", "impossible", "reproduced"])
+    assert [share.count for share in tally.shares] == [2, 0, 0, 0, 1]
+    with pytest.raises(InputError, match="'not run' is unknown"):
+        Tally.of(["not run"])
