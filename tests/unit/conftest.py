@@ -9,9 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import settings
 from replication.results import FLOW_COLUMNS, SERIES_COLUMNS, Results
 from replication.study import Study, parameters_of, plain_values
 from replication.template import instantiate
+
+# Time on a shared machine says nothing about the code.
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
 
 BOTTLENECK_BPS = 1e6
 BOTTLENECK_DELAY_S = 0.05

@@ -75,7 +75,7 @@ def test_flows_can_be_named(uneven):
 
 
 def test_a_flow_that_is_not_there_is_an_error_that_lists_the_flows(uneven):
-    with pytest.raises(MetricError, match="no flow 'udp'.*tcp1, tcp2"):
+    with pytest.raises(MetricError, match=r"no flow 'udp'.*tcp1, tcp2"):
         only(uneven, "throughput_bps", flows=["udp"])
 
 
@@ -184,7 +184,7 @@ def test_metrics_are_the_columns_of_flows_and_the_features_that_exist():
 
 
 def test_an_unknown_metric_is_an_error_that_lists_the_known_ones(ramp):
-    with pytest.raises(MetricError, match="unknown metric 'speed'.*throughput_bps.*jain_mean"):
+    with pytest.raises(MetricError, match=r"unknown metric 'speed'.*throughput_bps.*jain_mean"):
         only(ramp, "speed")
 
 
@@ -205,7 +205,7 @@ def test_what_has_no_meaning_is_an_error(ramp, metric, changes, message):
 def test_a_study_is_checked_before_it_is_run(world):
     of = {"experiment": "sweep", "metric": "speed"}
     study = world.claim({"kind": "value", "of": of, "expect": {"at_least": 1}})
-    with pytest.raises(MetricError, match="synthetic: claim c1: unknown metric 'speed'"):
+    with pytest.raises(MetricError, match=r"synthetic: claim c1: unknown metric 'speed'"):
         validate_study_metrics(study)
     cell = {"metric": "speed", "tolerance": {"relative": 0.1, "reason": "r"}}
     with pytest.raises(MetricError, match="table 1, column fast: unknown metric"):

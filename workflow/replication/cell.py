@@ -186,7 +186,7 @@ class _Rows:
         return columns[column]
 
     def check_unit(self, row: Mapping[Hashable, Any], cell: Cell) -> None:
-        unit = check_metric(cell.metric).unit
+        unit = "1" if cell.aggregate == "jain" else check_metric(cell.metric).unit
         if unit != row["unit"]:
             raise CellError(
                 f"{self.study.id}: table {row['table']}, row {row['row']}, column "

@@ -184,7 +184,8 @@ def read_results(
         raise ResultsError(
             f"{scenarios}: scenario {unknown[0]} of {design} is not in it; run `replicate design`"
         )
-    table = _read_parquet(flows, FLOW_COLUMNS)
+    # A table without rows does not know that its keys are text.
+    table = _read_parquet(flows, FLOW_COLUMNS).astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
     twice = table.duplicated(["scenario", "engine", "flow"])
     if twice.any():
         row = table[twice].iloc[0]

@@ -1,0 +1,335 @@
+"""Audit: planted impossible numbers are found, possible ones are not accused."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from replication.audit import CONSISTENT, SUSPICIOUS, audit_study
+from replication.bound import set_ups
+from replication.cell import IMPOSSIBLE, map_cells, read_published
+from replication.config import load_study
+
+ROOT = Path(__file__).resolve().parents[2]
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+
+# The synthetic path: 10 ms access, 50 ms bottleneck, 10 ms access; 1000 bytes at 10, 1, 10 Mbit/s.
+PROPAGATION_S = 0.07
+TRANSMISSION_S = 0.008 + 2 * 0.0008
+LINK_BPS = 1e6
+
+
+def cell(metric, aggregate="mean", **changes):
+    tolerance = {"relative": 0.1, "reason": "r"}
+    return {"metric": metric, "aggregate": aggregate, "tolerance": tolerance, **changes}
+
+
+def audit(world, study, *published):
+    return audit_study(study, map_cells(study, read_published(world.published(*published))))
+
+
+def found(world, cell_, value, printed=None, unit=None, study=None):
+    """The findings on one value in the row `slow`, by check."""
+    units = {"delay": "s", "rtt": "s", "throughput": "bit/s", "goodput": "bit/s"}
+    unit = unit or units.get(cell_["metric"].split("_")[0], "1")
+    study = study or world.table({"x": cell_})
+    findings = audit(world, study, ("slow", "x", unit, value, printed or repr(float(value))))
+    return {finding.check: finding.finding for finding in findings}
+
+
+# -- delay ----------------------------------------------------------------------------------------
+
+
+@SAME_FOLDER
+@given(delay=st.floats(1e-4, 0.0699))
+def test_any_delay_below_propagation_is_impossible(world, delay):
+    value = float(f"{delay:.5f}")
+    assert found(world, cell("delay_mean_s"), value, f"{value:.5f}")["propagation"] == IMPOSSIBLE
+
+
+@SAME_FOLDER
+@given(delay=st.floats(PROPAGATION_S + TRANSMISSION_S, 100))
+def test_no_delay_that_the_path_allows_is_accused(world, delay):
+    assert found(world, cell("delay_mean_s"), delay)["propagation"] == CONSISTENT
+
+
+def test_a_delay_between_propagation_and_transmission_is_only_suspicious(world):
+    # the packet size is an assumption
+    assert found(world, cell("delay_mean_s"), 0.075)["propagation"] == SUSPICIOUS
+
+
+def test_rounding_speaks_for_the_paper(world):
+    # 0.07 printed as 0.1 tenths: could be 0.0699 rounded up, and 0.06 could not
+    assert found(world, cell("delay_mean_s"), 0.069, "0.069")["propagation"] == IMPOSSIBLE
+    assert found(world, cell("delay_mean_s"), 0.07, "0.07")["propagation"] != IMPOSSIBLE
+    assert found(world, cell("delay_mean_s"), 0.0, "0.0")["propagation"] == IMPOSSIBLE
+    assert found(world, cell("delay_mean_s"), 0.1, "0.1")["propagation"] == CONSISTENT
+
+
+def test_a_round_trip_goes_there_and_back(world):
+    assert found(world, cell("rtt_mean_s"), 0.139)["propagation"] == IMPOSSIBLE
+    assert found(world, cell("rtt_mean_s"), 0.160)["propagation"] == CONSISTENT
+
+
+def test_only_published_delays_make_a_value_impossible(world):
+    """With the access delay assumed, 50 ms is all that is sure."""
+    parameters = world.study().model_dump()["parameters"]
+    assumed = {"value": 0.01, "assumed": {"reason": "r", "source": "s", "range": [0, 0.1]}}
+    study = world.table({"x": cell("delay_mean_s")}).model_dump()
+    study["parameters"] = {**parameters, "access_s": assumed}
+    study = world.study().model_validate(study)
+    assert found(world, cell("delay_mean_s"), 0.060, study=study)["propagation"] == SUSPICIOUS
+    assert found(world, cell("delay_mean_s"), 0.049, study=study)["propagation"] == IMPOSSIBLE
+
+
+# -- throughput -----------------------------------------------------------------------------------
+
+
+@SAME_FOLDER
+@given(rate=st.floats(1.0, LINK_BPS))
+def test_no_throughput_that_the_link_carries_is_accused(world, rate):
+    for aggregate in ("sum", "maximum"):
+        assert found(world, cell("throughput_bps", aggregate), rate)["capacity"] == CONSISTENT
+    for aggregate in ("mean", "minimum"):
+        assert found(world, cell("throughput_bps", aggregate), rate / 2)["capacity"] == CONSISTENT
+
+
+@SAME_FOLDER
+@given(excess=st.floats(1.001, 100))
+def test_any_throughput_above_the_link_is_impossible(world, excess):
+    for aggregate, bound in (("sum", 1.0), ("maximum", 1.0), ("mean", 0.5), ("minimum", 0.5)):
+        value = excess * bound * LINK_BPS
+        assert found(world, cell("throughput_bps", aggregate), value)["capacity"] == IMPOSSIBLE
+
+
+def test_a_link_of_assumed_rate_limits_nothing_for_sure(world):
+    assumed = {"value": 1e6, "assumed": {"reason": "r", "source": "s", "range": [1e5, 1e9]}}
+    study = world.table({"x": cell("throughput_bps", "maximum")}).model_dump()
+    study["parameters"]["bottleneck_bps"] = assumed
+    study = world.study().model_validate(study)
+    # the access links are published: 10 Mbit/s
+    assert found(world, cell("throughput_bps"), 2e6, study=study)["capacity"] == SUSPICIOUS
+    assert found(world, cell("throughput_bps"), 11e6, study=study)["capacity"] == IMPOSSIBLE
+
+
+def sums(world, first, second, **flows):
+    columns = {
+        "one": cell("goodput_bps", flows=["tcp1"]),
+        "two": cell("goodput_bps", flows=flows.get("two", ["tcp2"])),
+    }
+    rows = [
+        ("slow", "one", "bit/s", first * 1e3, f"~{first} kbps"),
+        ("slow", "two", "bit/s", second * 1e3, f"~{second} Kbps"),
+    ]
+    found = audit(world, world.table(columns), *rows)
+    return [finding for finding in found if finding.check == "capacity_sum"]
+
+
+def test_flows_that_add_up_to_more_than_the_link_are_impossible(world):
+    (finding,) = sums(world, 121, 957)
+    assert finding.finding == IMPOSSIBLE
+    assert (finding.row, finding.column) == ("slow", "one+two")
+    assert finding.published == 1078e3 and finding.bound == pytest.approx(1e6)
+    assert "1078 kbit/s" in finding.reason
+
+
+@SAME_FOLDER
+@given(first=st.integers(1, 999))
+def test_flows_that_fill_the_link_are_not_accused(world, first):
+    (finding,) = sums(world, first, 1000 - first)
+    assert finding.finding == CONSISTENT
+
+
+def test_rounding_speaks_for_the_paper_in_sums_too(world):
+    assert sums(world, 500, 501)[0].finding == CONSISTENT  # 499.5 and 500.5
+    assert sums(world, 500, 502)[0].finding == IMPOSSIBLE
+
+
+def test_the_same_flow_twice_is_no_sum(world):
+    assert sums(world, 600, 600, two=["tcp1"]) == []
+
+
+def test_flows_at_different_times_may_add_up_to_more(world):
+    """One flow after the other: each may have had the link to itself."""
+    study = world.table(
+        {
+            "one": cell("goodput_bps", flows=["tcp1"]),
+            "two": cell("goodput_bps", flows=["tcp2"]),
+        }
+    ).model_dump()
+    first, second = study["experiments"][0]["flows"]
+    study["experiments"][0]["flows"] = [{**first, "stop_s": 5.0}, {**second, "start_s": 5.0}]
+    study = world.study().model_validate(study)
+    rows = [("slow", name, "bit/s", 900e3, "900.0") for name in ("one", "two")]
+    (finding,) = [f for f in audit(world, study, *rows) if f.check == "capacity_sum"]
+    assert finding.finding == CONSISTENT
+
+
+# -- ranges, counts, granularity ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value", "printed", "expected"),
+    [
+        (cell("delivery_ratio", "pooled"), 1.002, "1.002", IMPOSSIBLE),
+        (cell("delivery_ratio", "pooled"), 1.0, "1.000", CONSISTENT),
+        (cell("loss_rate"), 0.0, "0.0", CONSISTENT),
+        (cell("loss_rate"), -0.01, "-0.01", IMPOSSIBLE),
+        (cell("jain_mean"), 0.4, "0.4", IMPOSSIBLE),  # of two flows: at least a half
+        (cell("retransmissions", "jain"), 0.5, "0.5", CONSISTENT),
+        (cell("jain_mean"), 1.01, "1.01", IMPOSSIBLE),
+    ],
+)
+def test_ranges(world, wanted, value, printed, expected):
+    assert found(world, wanted, value, printed)["range"] == expected
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "value", "printed", "expected"),
+    [
+        ("sum", 97, "97", CONSISTENT),
+        ("sum", 97.4, "97.4", SUSPICIOUS),
+        ("mean", 97.5, "97.5", CONSISTENT),  # of two flows
+        ("mean", 97.3, "97.3", SUSPICIOUS),
+    ],
+)
+def test_counts_are_whole(world, aggregate, value, printed, expected):
+    found_ = found(world, cell("retransmissions", aggregate), value, printed, unit="packets")
+    assert found_["whole_number"] == expected
+
+
+def test_a_ratio_says_how_many_packets_it_needs(world):
+    study = world.table({"x": cell("delivery_ratio", "pooled")})
+    findings = audit(world, study, ("slow", "x", "1", 0.9967, "0.9967"))
+    (finding,) = [f for f in findings if f.check == "granularity"]
+    assert finding.finding == CONSISTENT
+    assert finding.bound == 299 and "298/299" in finding.reason
+    # 10 s at 1 Mbit/s are 1250 packets of the assumed size: not enough for eight digits
+    findings = audit(world, study, ("slow", "x", "1", 0.99923457, "0.99923457"))
+    (finding,) = [f for f in findings if f.check == "granularity"]
+    assert finding.finding == SUSPICIOUS
+
+
+# -- repetitions ----------------------------------------------------------------------------------
+
+
+def repeated(world, values, study=None, check="repeated_in_column"):
+    study = study or world.table({"x": cell("throughput_bps", "sum")})
+    rows = [
+        (row, "x", "bit/s", float(value) * 1e3, value)
+        for row, value in zip(("slow", "mid", "fast"), values, strict=True)
+    ]
+    return {f.row: f.finding for f in audit(world, study, *rows) if f.check == check}
+
+
+def test_digits_that_repeat_where_set_ups_differ_are_suspicious(world):
+    assert repeated(world, ["802.13", "870.35", "802.13"]) == {
+        "slow": SUSPICIOUS,
+        "fast": SUSPICIOUS,
+    }
+
+
+def test_a_changed_last_digit_is_not_suspicious(world):
+    assert repeated(world, ["802.13", "870.35", "802.14"]) == {}
+
+
+def test_few_digits_repeat_by_chance(world):
+    assert repeated(world, ["802", "870", "802"]) == {"slow": CONSISTENT, "fast": CONSISTENT}
+
+
+def test_one_set_up_may_be_measured_twice(world):
+    twice = {"a": {"where": {"access": "slow"}}, "b": {"where": {"access": "slow"}}}
+    study = world.table({"x": cell("throughput_bps", "sum")}, row_factor=None, rows=twice)
+    rows = [(row, "x", "bit/s", 802130, "802.13") for row in ("a", "b")]
+    assert not [f for f in audit(world, study, *rows) if f.check == "repeated_in_column"]
+
+
+def test_lossless_runs_have_their_ratio_in_common(world):
+    study = world.table({"x": cell("delivery_ratio", "pooled")})
+    rows = [(row, "x", "1", 1.0, "1.000000") for row in ("slow", "mid")]
+    assert not [f for f in audit(world, study, *rows) if f.check == "repeated_in_column"]
+
+
+def variants(world, reno, vegas):
+    """Two measures of two algorithms at one point."""
+    rows = {key: {"where": {"variant": key, "access": "slow"}} for key in ("reno", "vegas")}
+    columns = {"rate": cell("throughput_bps", "sum"), "delay": cell("delay_mean_s")}
+    study = world.table(columns, where={}, row_factor=None, rows=rows)
+    published = [
+        (row, column, unit, float(text) * scale, text)
+        for row, texts in (("reno", reno), ("vegas", vegas))
+        for (column, unit, scale), text in zip(
+            (("rate", "bit/s", 1e3), ("delay", "s", 1e-3)), texts, strict=True
+        )
+    ]
+    found = audit(world, study, *published)
+    return {(f.row, f.column): f.finding for f in found if f.check == "repeated_in_column"}
+
+
+def test_algorithms_that_agree_in_everything_may_never_have_acted(world):
+    found = variants(world, ("802.13", "122.144"), ("802.13", "122.144"))
+    assert set(found.values()) == {CONSISTENT} and len(found) == 4
+
+
+def test_algorithms_that_differ_elsewhere_do_not_agree_to_the_last_digit(world):
+    found = variants(world, ("802.13", "122.144"), ("802.13", "121.9"))
+    assert found == {("reno", "rate"): SUSPICIOUS, ("vegas", "rate"): SUSPICIOUS}
+
+
+# -- trends ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("trend", "values", "broken"),
+    [
+        ("increasing", ["1.0", "2.0", "3.0"], set()),
+        ("increasing", ["1.0", "3.0", "2.0"], {"fast"}),
+        ("decreasing", ["3.0", "2.0", "1.0"], set()),
+        ("decreasing", ["1.0", "2.0", "1.0"], {"mid"}),
+        ("increasing", ["1.0", "1.0", "1.0"], set()),  # equal digits may hide a rise
+    ],
+)
+def test_a_declared_trend_is_checked(world, trend, values, broken):
+    study = world.table({"x": cell("throughput_bps", "sum", monotonic=trend)})
+    found = repeated(world, values, study, check="monotonic")
+    assert {row for row, finding in found.items() if finding == SUSPICIOUS} == broken
+    assert set(found) == {"mid", "fast"}
+
+
+# -- bounds ---------------------------------------------------------------------------------------
+
+
+def test_bounds_follow_the_path(world):
+    (point,) = set_ups(world.study(), "sweep", {"variant": "reno", "access": "slow"})
+    flow = point.scenario.flows[0]
+    assert [link.id for link, _ in point.path(flow)] == ["in1", "bottleneck", "out1"]
+    assert point.delay_s(flow, strict=True) == pytest.approx(PROPAGATION_S)
+    assert point.delay_s(flow, strict=False) == pytest.approx(PROPAGATION_S + TRANSMISSION_S)
+    assert point.rate_bps(flow, strict=True) == LINK_BPS
+    assert point.total_rate_bps(point.flows("tcp"), strict=True) == LINK_BPS
+
+
+# -- the papers -----------------------------------------------------------------------------------
+
+
+def paper(name):
+    study = load_study(ROOT, name)
+    return audit_study(study, map_cells(study, read_published(_published(name))))
+
+
+def _published(name):
+    return ROOT / "data" / "published" / f"{name}.csv"
+
+
+def test_the_vegas_delays_of_nishitha_are_the_only_impossible_ones():
+    broken = {(f.table, f.column) for f in paper("nishitha") if f.finding == IMPOSSIBLE}
+    assert broken == {("5.2", "delay")}
+
+
+def test_the_rates_of_kapadia_are_impossible_as_a_sum_only():
+    broken = [f for f in paper("kapadia") if f.finding == IMPOSSIBLE]
+    assert [(f.row, f.check) for f in broken] == [("pair_reno_vegas", "capacity_sum")]
+
+
+def test_nothing_in_saxena_is_impossible():
+    assert not [f for f in paper("saxena") if f.finding == IMPOSSIBLE]

@@ -1,0 +1,220 @@
+"""Cells: mapping, and verdicts that flip where the tolerance ends."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from replication.cell import (
+    CELL_COLUMNS,
+    CellError,
+    MappedCell,
+    evaluate_cells,
+    judge_cell,
+    map_cells,
+    read_published,
+)
+from replication.claim_model import Quantity
+from replication.statistic import Estimate, estimate
+from replication.study import Cell
+
+SLOW = ("slow", "throughput", "bit/s", 800e3, "800.0")  # printed in kbit/s: half a digit is 50
+
+
+def judged(world, study, *published, **run):
+    cells = map_cells(study, read_published(world.published(*published)))
+    results = world.results(study, **run)
+    return list(evaluate_cells(cells, study, results, {}))
+
+
+def mapped(value=800e3, half_ulp=50.0, **tolerance):
+    kind = {"reason": "r", **(tolerance or {"relative": 0.1})}
+    cell = Cell(metric="throughput_bps", tolerance=kind)
+    wanted = Quantity(experiment="sweep", metric="throughput_bps")
+    return MappedCell("1", "slow", "throughput", "bit/s", value, half_ulp, "800.0", cell, wanted)
+
+
+def verdict(cell, mean):
+    return judge_cell("synthetic", cell, "ns3", estimate([mean]))["verdict"]
+
+
+# -- the rule -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mean", "expected"),
+    [
+        (800e3, "reproduced"),
+        (880e3 + 49, "reproduced"),  # a tenth and half the last digit
+        (880e3 + 51, "not reproduced"),
+        (720e3 - 49, "reproduced"),
+        (720e3 - 51, "not reproduced"),
+    ],
+)
+def test_a_result_past_the_tolerance_flips_the_verdict(mean, expected):
+    assert verdict(mapped(), mean) == expected
+
+
+@pytest.mark.parametrize(("relative", "expected"), [(0.06, "reproduced"), (0.04, "not reproduced")])
+def test_a_tighter_tolerance_flips_the_verdict(relative, expected):
+    assert verdict(mapped(relative=relative), 840e3) == expected
+
+
+@pytest.mark.parametrize(("absolute", "expected"), [(41e3, "reproduced"), (39e3, "not reproduced")])
+def test_an_absolute_tolerance_is_in_the_unit_of_the_value(absolute, expected):
+    assert verdict(mapped(absolute=absolute), 840e3) == expected
+
+
+@pytest.mark.parametrize(("half_ulp", "expected"), [(500, "reproduced"), (5, "not reproduced")])
+def test_a_coarsely_printed_value_is_judged_more_leniently(half_ulp, expected):
+    assert verdict(mapped(half_ulp=half_ulp), 880e3 + 400) == expected
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0, 10), st.floats(0.01, 0.99), st.floats(-2e6, 2e6))
+def test_inside_means_within_the_band(published, half_ulp, relative, mean):
+    row = judge_cell("s", mapped(published, half_ulp, relative=relative), "ns3", estimate([mean]))
+    distance = abs(mean - published) - half_ulp
+    if distance < 0.999 * relative * abs(published):
+        assert row["inside"] is True and row["verdict"] == "reproduced"
+    if distance > 1.001 * relative * abs(published) + 1e-6:
+        assert row["inside"] is False and row["verdict"] == "not reproduced"
+
+
+def test_the_interval_does_not_decide_a_cell_but_is_given():
+    row = judge_cell("s", mapped(), "ns3", Estimate(800e3, 100e3, 1500e3, 3))
+    assert row["verdict"] == "reproduced"
+    assert (row["reproduced_low"], row["reproduced_high"], row["n"]) == (100e3, 1500e3, 3)
+
+
+def test_an_impossible_value_is_impossible_however_close():
+    row = judge_cell("s", mapped(), "ns3", estimate([800e3]), impossible="Beyond the link.")
+    assert row["verdict"] == "impossible" and row["inside"] is True
+    assert row["reason"].startswith("Beyond the link.")
+
+
+def test_the_reason_gives_deviation_and_tolerance():
+    row = judge_cell("s", mapped(), "ns3", estimate([840e3]))
+    assert "Deviation +5.0 %, tolerance 10 %" in row["reason"]
+    assert "no variance" in row["reason"]
+    assert row["relative_deviation"] == pytest.approx(0.05)
+
+
+def test_a_published_zero_has_no_relative_deviation():
+    row = judge_cell("s", mapped(0.0, 0.5, absolute=2.0), "ns3", estimate([1.0]))
+    assert math.isnan(row["relative_deviation"]) and row["verdict"] == "reproduced"
+
+
+# -- from runs to rows ----------------------------------------------------------------------------
+
+
+def test_a_row_for_each_cell_and_engine(world):
+    rows = judged(world, world.table(), SLOW, engines=("linux", "ns3"))
+    assert [row["engine"] for row in rows] == ["linux", "ns3"]
+    assert all(list(row) == CELL_COLUMNS for row in rows)
+    # two flows of 400 kbit/s each, in the run of every replicate
+    assert rows[0]["reproduced_mean"] == 800e3 and rows[0]["n"] == 3
+    assert rows[0]["published_half_ulp"] == pytest.approx(50)
+
+
+def test_a_cell_reads_the_point_of_its_own_row(world):
+    def row(variant, access, **_):
+        return {"throughput_bps": {"slow": 1e5, "mid": 2e5, "fast": 3e5}[access]}
+
+    mid = ("mid", *SLOW[1:])
+    slow_row, mid_row = judged(world, world.table(), SLOW, mid, flows=row)
+    assert (slow_row["reproduced_mean"], mid_row["reproduced_mean"]) == (2e5, 4e5)
+
+
+def test_rows_can_be_flows_and_columns_levels(world):
+    cell = {"metric": "throughput_bps", "tolerance": {"relative": 0.1, "reason": "r"}}
+    rows = {"one": {"where": {}, "flows": ["tcp1"]}, "two": {"where": {}, "flows": ["tcp2"]}}
+    study = world.table(
+        where={"access": "slow"},
+        row_factor=None,
+        rows=rows,
+        columns=None,
+        column_factor="variant",
+        cell=cell,
+    )
+    found = judged(
+        world,
+        study,
+        ("one", "vegas", "bit/s", 1e5, "100"),
+        ("two", "vegas", "bit/s", 1e5, "100"),
+        flows=lambda flow, variant, **_: {
+            "throughput_bps": (1e5 if flow == "tcp1" else 2e5) * (variant == "vegas")
+        },
+    )
+    assert [row["reproduced_mean"] for row in found] == [1e5, 2e5]
+    assert [row["verdict"] for row in found] == ["reproduced", "not reproduced"]
+
+
+def test_what_was_not_run_is_not_testable(world):
+    (row,) = judged(world, world.table(), SLOW, runs=lambda levels: levels["access"] == "mid")
+    assert row["verdict"] == "not testable" and row["inside"] is None and row["n"] == 0
+    assert "this tier leaves out 1" in row["reason"]
+
+
+def test_what_an_engine_refuses_is_not_testable(world):
+    (row,) = judged(world, world.table(), SLOW, refusal=lambda engine, levels: "no such queue")
+    assert row["verdict"] == "not testable" and "no such queue" in row["reason"]
+
+
+def test_what_has_no_result_is_not_testable(world):
+    (row,) = judged(
+        world, world.table(), SLOW, flows=lambda access, **_: None if access == "slow" else {}
+    )
+    assert row["verdict"] == "not testable" and "3 of 3 runs have no result" in row["reason"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "expected"),
+    [("retransmissions", "packets", "not testable"), ("loss_rate", "1", "reproduced")],
+)
+def test_a_count_of_a_shorter_run_decides_nothing(world, metric, unit, expected):
+    cell = {"metric": metric, "tolerance": {"absolute": 100, "reason": "r"}}
+    published = ("slow", "count", unit, 8, "8")
+    (row,) = judged(world, world.table({"count": cell}), published, duration_s=4.0)
+    assert row["verdict"] == expected
+    (row,) = judged(world, world.table({"count": cell}), published)
+    assert row["verdict"] == "reproduced"
+
+
+# -- mapping and its errors -----------------------------------------------------------------------
+
+
+def test_tables_that_are_not_mapped_are_left_alone(world):
+    published = world.published(SLOW, ("setup", "router", "rate", "bit/s", 1e6, "1"))
+    assert [c.table for c in map_cells(world.table(), read_published(published))] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (("slower", *SLOW[1:]), "table 1, row slower, column throughput: .*no such row.*slow, mid"),
+        (("slow", "delay", "s", 1, "1"), "table 1, row slow, column delay: .*no such column"),
+        (("slow", "throughput", "s", 1, "1"), "the number is in 's', metric throughput_bps in"),
+    ],
+)
+def test_a_number_that_maps_to_nothing_is_named(world, row, message):
+    with pytest.raises(CellError, match=message):
+        map_cells(world.table(), read_published(world.published(row)))
+
+
+def test_a_value_that_is_not_a_number_is_named(world):
+    path = world.published(SLOW, ("mid", "throughput", "bit/s", math.inf, "x"))
+    with pytest.raises(CellError, match="row mid, column throughput: value 'inf'"):
+        read_published(path)
+
+
+def test_a_number_given_twice_is_named(world):
+    with pytest.raises(CellError, match="row slow, column throughput is there twice"):
+        read_published(world.published(SLOW, SLOW))
+
+
+def test_a_missing_or_foreign_file_is_named(world, tmp_path):
+    with pytest.raises(CellError, match="no such file"):
+        read_published(tmp_path / "none.csv")
+    (tmp_path / "odd.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(CellError, match="has no column table, row"):
+        read_published(tmp_path / "odd.csv")

@@ -1,0 +1,168 @@
+"""Evaluation: files with fixed columns, the same bytes twice, and checks before any run."""
+
+import json
+
+import pandas as pd
+import pytest
+from replication.audit import AUDIT_COLUMNS
+from replication.cell import CELL_COLUMNS, CellError
+from replication.claim import CLAIM_COLUMNS, EVIDENCE_COLUMNS, ClaimError
+from replication.evaluate import (
+    HEADLINE_METRICS,
+    QUANTITY_COLUMNS,
+    EvaluationError,
+    check_study,
+    evaluate_study,
+    merge,
+    write_table,
+)
+from replication.metric import MetricError
+
+FILES = ("cells.csv", "claims.csv", "audit.csv", "quantities.csv", "evidence.parquet")
+
+
+def complete(world):
+    """A study with a claim and a table, of which one published delay is impossible."""
+    delay = {"metric": "delay_mean_s", "tolerance": {"relative": 0.1, "reason": "r"}}
+    table = world.table({"delay": delay}).model_dump()["tables"]
+    of = {"experiment": "sweep", "metric": "throughput_bps", "where": {"variant": "reno"}}
+    study = world.claim({"kind": "value", "of": of, "expect": {"at_least": 1e5}}, tables=table)
+    published = world.published(
+        ("slow", "delay", "s", 0.1, "100"), ("mid", "delay", "s", 0.021, "21")
+    )
+    return study, published
+
+
+@pytest.fixture
+def evaluated(world):
+    study, published = complete(world)
+    results = world.results(
+        study, flows=lambda replicate, **_: {"throughput_bps": 4e5 + replicate / 3}
+    )
+    evaluate_study(study, published, results, world.folder / "out")
+    return world.folder / "out"
+
+
+def test_every_file_has_its_columns(evaluated):
+    for name, columns in (
+        ("cells", CELL_COLUMNS),
+        ("claims", CLAIM_COLUMNS),
+        ("audit", AUDIT_COLUMNS),
+        ("quantities", QUANTITY_COLUMNS),
+    ):
+        assert list(pd.read_csv(evaluated / f"{name}.csv").columns) == list(columns)
+    evidence = pd.read_parquet(evaluated / "evidence.parquet")
+    assert list(evidence.columns) == list(EVIDENCE_COLUMNS) and len(evidence) == 9
+    assert sorted(path.name for path in evaluated.iterdir()) == sorted(FILES)
+
+
+def test_the_contracted_columns_are_as_the_design_fixes_them():
+    assert ",".join(CELL_COLUMNS) == (
+        "study,table,row,column,engine,unit,published,published_half_ulp,reproduced_mean,"
+        "reproduced_low,reproduced_high,n,relative_deviation,inside,verdict,reason"
+    )
+    assert ",".join(CLAIM_COLUMNS) == (
+        "study,claim,quote,place,engine,statistic,observed,low,high,margin,verdict,reason"
+    )
+    assert ",".join(AUDIT_COLUMNS) == (
+        "study,table,row,column,check,published,bound,finding,reason"
+    )
+
+
+def test_the_audit_makes_cells_impossible(evaluated):
+    cells = pd.read_csv(evaluated / "cells.csv").set_index("row")
+    assert cells.loc["slow", "verdict"] == "reproduced"
+    assert cells.loc["mid", "verdict"] == "impossible"
+    assert "propagation delay" in cells.loc["mid", "reason"]
+
+
+def test_the_same_results_give_the_same_bytes(world, evaluated):
+    before = {name: (evaluated / name).read_bytes() for name in FILES}
+    study, published = complete(world)
+    results = world.results(
+        study, flows=lambda replicate, **_: {"throughput_bps": 4e5 + replicate / 3}
+    )
+    evaluate_study(study, published, results, evaluated)
+    assert before == {name: (evaluated / name).read_bytes() for name in FILES}
+
+
+def test_a_changed_result_changes_the_bytes(world, evaluated):
+    before = (evaluated / "claims.csv").read_bytes()
+    study, published = complete(world)
+    results = world.results(study, flows=lambda **_: {"throughput_bps": 4.1e5})
+    evaluate_study(study, published, results, evaluated)
+    assert before != (evaluated / "claims.csv").read_bytes()
+
+
+def test_quantities_are_per_point_engine_flow_and_metric(evaluated):
+    table = pd.read_csv(evaluated / "quantities.csv")
+    assert len(table) == 9 * 2 * len(HEADLINE_METRICS)
+    rows = table[(table["metric"] == "throughput_bps") & (table["flow"] == "tcp1")]
+    assert set(rows["n"]) == {3} and set(rows["unit"]) == {"bit/s"}
+    assert rows["mean"].to_list() == pytest.approx([4e5 + 1 / 3] * 9)
+    assert (rows["low"] < rows["mean"]).all() and (rows["mean"] < rows["high"]).all()
+    levels = {tuple(sorted(json.loads(text).items())) for text in table["levels"]}
+    assert len(levels) == 9
+
+
+def test_a_study_without_claims_and_tables_gives_empty_files(world):
+    study = world.study()
+    evaluate_study(study, world.published(), world.results(study), world.folder / "out")
+    assert (world.folder / "out" / "cells.csv").read_text() == ",".join(CELL_COLUMNS) + "\n"
+    assert pd.read_parquet(world.folder / "out" / "evidence.parquet").empty
+
+
+def test_nothing_is_written_if_a_number_maps_to_nothing(world):
+    study, _ = complete(world)
+    published = world.published(("none", "delay", "s", 0.1, "100"))
+    with pytest.raises(CellError, match="row none"):
+        evaluate_study(study, published, world.results(study), world.folder / "out")
+    assert not (world.folder / "out").exists()
+
+
+def test_numbers_have_one_format(world):
+    path = world.folder / "t.csv"
+    rows = [{"a": 1 / 3, "b": float("nan")}, {"a": True, "b": None}, {"a": 2, "b": 1e-7}]
+    write_table(path, rows, ("a", "b"))
+    assert path.read_text() == "a,b\n0.3333333333,\ntrue,\n2,1e-07\n"
+    with pytest.raises(ValueError, match="row with columns"):
+        write_table(path, [{"a": 1}], ("a", "b"))
+
+
+# -- merging --------------------------------------------------------------------------------------
+
+
+def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
+    merge([evaluated, evaluated], world.folder / "all")
+    for name in ("cells", "claims", "audit"):
+        one = pd.read_csv(evaluated / f"{name}.csv")
+        both = pd.read_csv(world.folder / "all" / f"{name}.csv")
+        pd.testing.assert_frame_equal(both, pd.concat([one, one], ignore_index=True))
+
+
+def test_merging_names_what_is_missing_or_foreign(world, evaluated):
+    with pytest.raises(EvaluationError, match=r"none/cells\.csv: no such file"):
+        merge([evaluated, world.folder / "none"], world.folder / "all")
+    (evaluated / "claims.csv").write_text("study,claim\n")
+    with pytest.raises(EvaluationError, match=r"claims\.csv: made by another version"):
+        merge([evaluated], world.folder / "all")
+
+
+# -- checks before any run ------------------------------------------------------------------------
+
+
+def test_a_sound_study_passes(world):
+    check_study(*complete(world))
+
+
+def test_unsound_studies_are_refused(world):
+    _, published = complete(world)
+    of = {"experiment": "sweep", "metric": "speed"}
+    with pytest.raises(MetricError):
+        check_study(world.claim({"kind": "value", "of": of, "expect": {"at_least": 1}}), published)
+    trend = {"kind": "trend", "over": "variant", "expect": {"at_least": 1}}
+    of = {"experiment": "sweep", "metric": "timeouts"}
+    with pytest.raises(ClaimError):
+        check_study(world.claim({**trend, "of": of}), published)
+    with pytest.raises(CellError):
+        check_study(world.table(), published)
