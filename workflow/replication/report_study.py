@@ -51,7 +51,6 @@ class TableView:
     tally: Tally
     tolerances: list[str]
     engines: list[str]
-    has_reasons: bool
     notes: list[str]
     #: How many cells each verdict has, over all engines: the choices of the filter.
     choices: list[tuple[Verdict, int]]
@@ -206,7 +205,6 @@ def _tables(study: Study, cells: list[Row], source: Source) -> dict[str, list[Ta
                 tally=Tally.of(row["verdict"] for row in source.headline(rows)),
                 tolerances=_tolerances(table),
                 engines=sorted({row["engine"] for row in rows}),
-                has_reasons=any(view.reason for view in views),
                 notes=notes,
                 choices=[
                     (v, n) for v in VERDICTS if (n := sum(view.verdict == v for view in views))

@@ -48,21 +48,29 @@
       await loadScript(figure.dataset.script);
       const spec = fit(window.replicationCharts[figure.id], plot);
       delete window.replicationCharts[figure.id];
-      const message = plot.firstElementChild;
+      await show(plot, spec, figure.id);
+      plot.dataset.drawn = "";
+    } catch (error) {
+      plot.textContent = `The chart cannot be drawn (${error.message}); its data are below.`;
+      console.error(error);
+    }
+  }
+
+  // Labels make panels wider than their width says: fewer stand side by side if they overflow.
+  async function show(plot, spec, name) {
+    for (;;) {
+      plot.replaceChildren();
       await vegaEmbed(plot, spec, {
         mode: "vega-lite",
         renderer: "svg",
         ast: true, // No code is made from text, so the page can forbid it.
         actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false },
-        downloadFileName: figure.id,
+        downloadFileName: name,
         tooltip: { theme: "custom" },
         logLevel: 1, // Errors only: a table of which nothing was run has no extent to warn of.
       });
-      message?.remove();
-      plot.dataset.drawn = "";
-    } catch (error) {
-      plot.textContent = `The chart cannot be drawn (${error.message}); its data are below.`;
-      console.error(error);
+      if (!wraps(spec) || plot.scrollWidth <= plot.clientWidth) return;
+      spec = { ...spec, columns: spec.columns - 1 };
     }
   }
 
