@@ -146,3 +146,14 @@ def test_each_flow_has_its_own_congestion_control(run_ns3: Run) -> None:
     flows = [tcp("n", "newreno", sack=True), tcp("v", "vegas", sack=True)]
     result = run_ns3(dumbbell(flows, rate_bps=4e6, duration_s=30, queue=droptail(40)))
     assert result.number("n", "goodput_bps") > 2 * result.number("v", "goodput_bps")
+
+
+def test_each_direction_has_its_own_queue(run_ns3: Run) -> None:
+    # The same overload both ways: each direction drops at its own limit.
+    flows = [cbr("forth", 2e7), cbr("back", 2e7, source="d0", destination="s0")]
+    scenario = single_link(flows, rate_bps=RATE_BPS, duration_s=2, queue=droptail(7))
+    scenario["links"][0]["queue_ba"] = droptail(70)
+    scenario["monitors"].append({"link": "wire", "direction": "ba"})
+    result = run_ns3(scenario)
+    assert max(result.samples("queue_packets", link="wire:ab")) == 7
+    assert max(result.samples("queue_packets", link="wire:ba")) == 70
