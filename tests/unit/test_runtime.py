@@ -3,7 +3,6 @@
 import os
 
 import pytest
-
 from replication.errors import RunError
 from replication.runtime import Limits, network_is_isolated, run_native
 
@@ -26,7 +25,7 @@ def test_a_failure_carries_exit_code_and_last_words(tmp_path):
 
 
 def test_a_hang_is_killed_and_named(tmp_path):
-    with pytest.raises(RunError, match="time_limit_s = 0.3"):
+    with pytest.raises(RunError, match=r"time_limit_s = 0\.3"):
         shell("sleep 30", tmp_path, Limits(memory_bytes=2**30, time_s=0.3))
 
 

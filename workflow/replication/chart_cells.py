@@ -130,7 +130,7 @@ def _scatter_panel(frame: pd.DataFrame, studies: list[str], unit: str) -> Drawin
     wide = high / low > 20
     scale = alt.Scale(type="log" if wide else "linear", domain=[low, high], nice=False, clamp=True)
     picked, opacity = legend_filter("study", unit)
-    what = "ratio" if unit == "1" else unit
+    what = "dimensionless" if unit == "1" else unit
     x = alt.X("published:Q", title=f"Published ({what})", scale=scale)
     title = f"Reproduced ({what})"
     line = (

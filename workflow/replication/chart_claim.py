@@ -94,4 +94,5 @@ def _about(quantity: Quantity, experiment: Experiment, metric: str) -> bool:
         and quantity.metric == metric
         and quantity.window_s is None
         and quantity.flows == "tcp"
+        and quantity.aggregate == "mean"
     )

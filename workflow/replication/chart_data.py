@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,12 @@ from replication.study import Experiment, Factor, Study
 
 @dataclass(frozen=True)
 class Display:
-    """How a quantity is shown: what it is called, its unit there, and the factor to that unit."""
+    """How a quantity is shown: its name, its unit there, the factor to it, its largest value."""
 
     label: str
     unit: str
     factor: float
+    highest: float = math.inf
 
     @property
     def title(self) -> str:
@@ -62,10 +64,11 @@ def display_unit(unit: str) -> tuple[str, float]:
 def display_metric(metric: str) -> Display:
     """Return how a metric is shown; rates of loss in per cent."""
     if metric == "loss_rate":
-        return Display(_LABELS[metric], "%", 100.0)
+        return Display(_LABELS[metric], "%", 100.0, 100.0)
     unit, factor = display_unit(METRICS[metric].unit if metric in METRICS else "1")
     fallback = metric.replace("_", " ").capitalize()
-    return Display(_LABELS.get(metric, fallback), unit, factor)
+    highest = 1.0 if metric == "delivery_ratio" or metric.startswith("jain") else math.inf
+    return Display(_LABELS.get(metric, fallback), unit, factor, highest)
 
 
 def display_factor(factor: Factor) -> Display:
@@ -151,7 +154,8 @@ def estimates(
     display = display_metric(metric)
     rows = []
     for key, group in values.groupby(keys, sort=False, observed=True):
-        found = estimate(group["value"].to_numpy(dtype=float) * display.factor)
+        sample = group["value"].to_numpy(dtype=float) * display.factor
+        found = estimate(sample, lowest=0.0, highest=display.highest)
         rows.append((*key, found.mean, found.low, found.high, found.n))
     frame = pd.DataFrame(rows, columns=[*keys, "mean", "low", "high", "n"])
     axis = axis_factor(experiment)

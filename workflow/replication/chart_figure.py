@@ -96,7 +96,7 @@ def themed(chart: Drawing) -> Drawing:
     sizes: dict[str, Any] = {"labelFontSize": 11, "titleFontSize": 12}
     lines = {"domainColor": INK, "domainOpacity": 0.4, "tickColor": INK, "tickOpacity": 0.4}
     grid = {"gridColor": INK, "gridOpacity": 0.12}
-    legend = {"symbolStrokeWidth": 2, "symbolSize": 90, "labelLimit": 240}
+    legend = {"symbolStrokeWidth": 2, "symbolSize": 90, "symbolOpacity": 1, "labelLimit": 240}
     chart = chart.properties(background="transparent")
     return chart.configure(
         font="sans-serif",

@@ -161,7 +161,7 @@ def bound_layers(bounds: pd.DataFrame, x: Horizontal, display: Display) -> list[
     base = alt.Chart(bounds).encode(x=x.encoding(), y=alt.Y("value:Q", title=display.title))
     tooltip = [alt.Tooltip("source:N", title="Published")]
     return [
-        base.mark_rule(color=INK, strokeDash=[6, 3], strokeWidth=1.4).encode(
+        base.mark_rule(color=INK, strokeDash=[6, 3], strokeWidth=1.4, clip=True).encode(
             x2="x_end:Q", tooltip=tooltip
         ),
         base.mark_text(align="left", baseline="bottom", dy=-3, fontSize=10).encode(text="word:N"),

@@ -65,7 +65,7 @@ def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
         ours = [run for run in runs if run.engine == engine]
         for name, sampled in SAMPLED.items():
             parts = [_flows_over_time(results, series, run, sampled) for run in ours]
-            frame = _over_replicates(pd.concat(parts, ignore_index=True))
+            frame = _over_replicates(pd.concat(parts, ignore_index=True), sampled.display)
             if not frame.empty:
                 figures.append(_time_figure(results, experiment, ours, (name, sampled), frame))
     return figures
@@ -131,8 +131,8 @@ def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
             if axis is not None:
                 panel = f"{axis.label}: {level_label(axis, run.levels[axis.id])}"
             parts.append(values.assign(series=name, panel=panel, replicate=run.replicate))
-        frame = _over_replicates(pd.concat(parts, ignore_index=True))
-        display = Display("Jain's index of the flows' throughput", "1", 1.0)
+        display = Display("Jain's index of throughput", "1", 1.0, 1.0)
+        frame = _over_replicates(pd.concat(parts, ignore_index=True), display)
         chart = _panels(frame, display, f"jain {engine}", {}, zero=False)
         title = f"{experiment.title}: Jain's index over time on {engine}"
         words = "Jain's fairness index (1 is equal shares) against time (s)." + _describe(frame, "")
@@ -173,10 +173,10 @@ def bin_ends(time_s: pd.Series, width: float) -> npt.NDArray[np.float64]:
     return np.asarray((np.ceil(times / width - 1e-6) * width).round(9), dtype=np.float64)
 
 
-def _over_replicates(frame: pd.DataFrame) -> pd.DataFrame:
+def _over_replicates(frame: pd.DataFrame, display: Display) -> pd.DataFrame:
     rows = []
     for key, group in frame.groupby(["panel", "series", "time_s"], sort=False):
-        found = estimate(group["value"].to_numpy(dtype=float))
+        found = estimate(group["value"].to_numpy(dtype=float), 0.0, display.highest)
         if found.n:
             rows.append((*key, *(_round(v) for v in (found.mean, found.low, found.high)), found.n))
     return pd.DataFrame(rows, columns=["panel", "series", "time_s", "mean", "low", "high", "n"])

@@ -85,7 +85,7 @@ def _trace_figure(
     end_s = float(results.scenarios[run.scenario]["duration_s"])
     zoom = zoom_of(run.point, run.engine)
     picked, opacity = legend_filter("flow", run.point, run.engine)
-    x = alt.X("time_s:Q", title="Time (s)", scale=alt.Scale(domain=[0.0, 1.12 * end_s], nice=False))
+    x = alt.X("time_s:Q", title="Time (s)", scale=alt.Scale(domain=[0.0, 1.28 * end_s], nice=False))
     panels = [
         _panel(long[long["panel"] == name], name, order, x, opacity, _diamonds(own, name, end_s))
         for name in _TITLES
@@ -163,14 +163,17 @@ def _losses(samples: pd.DataFrame, flows: dict[str, dict[str, object]]) -> pd.Da
 
 
 def _diamonds(published: Sequence[PublishedValue], panel: str, end_s: float) -> pd.DataFrame:
+    """Return time_s, value, word, flow, source: a column right of the lines for each word."""
     rows = []
+    words: dict[str, int] = {}
     for value in published:
         where, word = _PLACES.get(value.metric, ("", ""))
         if where == panel:
-            names = "" if isinstance(value.flows, str) else f", {', '.join(value.flows)}"
+            column = words.setdefault(word, len(words))
+            flow = "" if isinstance(value.flows, str) else ", ".join(value.flows)
             source = f"table {value.table}, row {value.row}, column {value.column}"
-            rows.append((1.015 * end_s, value.value, word + names, source))
-    return pd.DataFrame(rows, columns=["time_s", "value", "word", "source"])
+            rows.append(((1.02 + 0.09 * column) * end_s, value.value, word, flow, source))
+    return pd.DataFrame(rows, columns=["time_s", "value", "word", "flow", "source"])
 
 
 def _panel(
@@ -215,17 +218,19 @@ def _panel(
 
 
 def _diamond_layers(diamonds: pd.DataFrame, x: alt.X, title: str) -> list[Drawing]:
-    base = alt.Chart(diamonds).encode(x=x, y=alt.Y("value:Q", title=title))
+    y = alt.Y("value:Q", title=title)
+    base = alt.Chart(diamonds).encode(x=x, y=y)
     tooltip = [
         alt.Tooltip("source:N", title="Published in"),
-        alt.Tooltip("word:N", title="Value"),
+        alt.Tooltip("word:N", title="What"),
         alt.Tooltip("value:Q", title=title, format=".4g"),
     ]
-    words = diamonds.drop_duplicates("word")
-    labels = alt.Chart(words).encode(x=x, y=alt.Y("value:Q", title=title))
+    highest = diamonds.sort_values("value").drop_duplicates("word", keep="last")
+    words = alt.Chart(highest).encode(x=x, y=y, text="word:N")
     return [
         base.mark_point(**PUBLISHED_MARK).encode(tooltip=tooltip),
-        labels.mark_text(align="left", dx=8, fontSize=10).encode(text="word:N"),
+        base.mark_text(align="left", dx=7, fontSize=10).encode(text="flow:N"),
+        words.mark_text(dy=-11, fontSize=10),
     ]
 
 

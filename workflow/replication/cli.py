@@ -147,6 +147,16 @@ def simulate(
         progress.tick(force=True)
 
 
+@app.command()
+def program(
+    engine: Annotated[str, typer.Argument(help="An engine's name.")], root: Root = HERE
+) -> None:
+    """Print where an engine's program is, once `make engines` has built it."""
+    from replication.pipeline import Pipeline
+
+    print((root / Pipeline.load(root, {"engines": engine}).program(engine)).resolve())
+
+
 @app.command("fetch-wheel")
 def fetch_wheel(
     lock: Annotated[Path, typer.Option(help="File that pins the wheel by hash.")],

@@ -39,7 +39,6 @@ _Loader.add_implicit_resolver(
     re.compile(r"^[-+]?\d[\d_]*(?:\.\d*)?[eE][-+]?\d+$"),
     list("-+0123456789"),
 )
-_Loader.add_constructor("tag:yaml.org,2002:float", yaml.SafeLoader.construct_yaml_float)
 
 
 def read_yaml(path: Path) -> Any:

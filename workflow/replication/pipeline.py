@@ -92,7 +92,7 @@ class Pipeline:
 
     def notebooks(self) -> list[tuple[str, str]]:
         """Return (study, experiment type) for each notebook of the report."""
-        pairs = []
+        pairs: list[tuple[str, str]] = []
         for name in self.studies:
             types = [e.type for e in load_study(self.root, name).experiments]
             pairs += [(name, kind) for kind in dict.fromkeys(types)]
@@ -126,7 +126,8 @@ class Pipeline:
 
     def summary(self) -> list[str]:
         """Return what would run, a line a study, and the expected cost."""
-        stores = {e: self.paths.store(e, self.fingerprint(e)) for e in self.config.engines}
+        engines: list[str] = list(self.config.engines)
+        stores = {e: self.paths.store(e, self.fingerprint(e)) for e in engines}
         lines = [f"tier {self.plan.tier.id}: {self.plan.tier.title}"]
         for study in self.studies:
             runs = self.plan.runs[study]

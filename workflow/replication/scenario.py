@@ -204,7 +204,7 @@ class TcpFlow(_Flow):
 
 
 class CbrFlow(_Flow):
-    """Constant bit rate UDP; `packet_bytes` is the whole IP packet, `rate_bps` counts those bytes."""
+    """Constant bit rate UDP: IP packets of `packet_bytes` each, `rate_bps` of them in all."""
 
     kind: Literal["cbr"] = "cbr"
     rate_bps: Rate

@@ -20,13 +20,31 @@ from replication.runtime import Limits, run_native
 from replication.scenario import Scenario
 from replication.store import Store
 
-FLOW_COLUMNS = (
-    "throughput_bps,goodput_bps,delay_mean_s,delay_p95_s,rtt_mean_s,packets_sent,packets_received,"
-    "packets_dropped,packets_in_flight,retransmissions,timeouts,loss_rate,delivery_ratio"
-).split(",")
-SERIES_COLUMNS = (
-    "throughput_bps,cwnd_bytes,ssthresh_bytes,rtt_s,delay_s,queue_packets,drops,retransmissions"
-).split(",")
+FLOW_COLUMNS = [
+    "throughput_bps",
+    "goodput_bps",
+    "delay_mean_s",
+    "delay_p95_s",
+    "rtt_mean_s",
+    "packets_sent",
+    "packets_received",
+    "packets_dropped",
+    "packets_in_flight",
+    "retransmissions",
+    "timeouts",
+    "loss_rate",
+    "delivery_ratio",
+]
+SERIES_COLUMNS = [
+    "throughput_bps",
+    "cwnd_bytes",
+    "ssthresh_bytes",
+    "rtt_s",
+    "delay_s",
+    "queue_packets",
+    "drops",
+    "retransmissions",
+]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,170 @@
+"""The whole workflow on real simulations: results, repeatability, reruns, interruption."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pandas as pd
+import pytest
+
+from tests.workflow.project import copy_project
+
+STUDIES = ("dzivhani", "kapadia", "liang_shen", "nishitha", "saxena")
+SIMULATE = {"simulate_batch", "simulate_heavy_batch"}
+RESULTS = [f"data/reproduced/results/{s}/{t}.parquet" for s in STUDIES for t in ("flows", "series")]
+VERDICTS = [f"data/reproduced/{name}.csv" for name in ("cells", "claims", "audit")]
+
+
+@pytest.fixture
+def changed(quick):
+    """Edit files of the finished project for one test; put them back afterwards."""
+    before = {}
+
+    def edit(path, old, new):
+        file = quick.root / path
+        before.setdefault(file, (file.read_bytes(), file.stat()))
+        quick.edit(path, old, new)
+
+    yield edit
+    for file, (content, stat) in before.items():
+        file.write_bytes(content)
+        os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def test_it_ends_in_a_report_with_every_study(quick):
+    for name in ("index", *STUDIES):
+        assert (quick.root / "reports" / "html" / f"{name}.html").stat().st_size > 2000
+    claims = pd.read_csv(quick.root / "data/reproduced/claims.csv")
+    assert set(claims["study"]) == set(STUDIES)
+    assert set(claims["engine"]) == {"ns3"}
+
+
+def test_every_packet_is_accounted_for(quick):
+    for study in STUDIES:
+        flows = pd.read_parquet(quick.root / f"data/reproduced/results/{study}/flows.parquet")
+        ends = flows["packets_received"] + flows["packets_dropped"] + flows["packets_in_flight"]
+        assert (flows["packets_sent"] == ends).all()
+        assert (flows["packets_in_flight"] >= 0).all()
+
+
+def test_every_designed_run_has_its_results(quick):
+    for study in STUDIES:
+        design = pd.read_csv(quick.root / f"data/reproduced/design/{study}.csv")
+        flows = pd.read_parquet(quick.root / f"data/reproduced/results/{study}/flows.parquet")
+        assert set(design.loc[design["supported"], "scenario"]) == set(flows["scenario"])
+
+
+def test_provenance_names_what_ran(quick):
+    document = json.loads((quick.root / "data/reproduced/provenance.json").read_text())
+    assert document["config"]["tier"] == "quick"
+    assert document["engines"]["ns3"]["version"].startswith("3.44")
+    assert 0 < document["simulate"]["efficiency"] <= 1
+    assert document["simulate"]["scenarios"] > 100
+
+
+def test_a_second_run_does_nothing(quick):
+    assert quick.jobs("all", tier="quick") == {}
+
+
+def test_another_folder_and_another_number_of_cores_give_the_same_bytes(quick, tmp_path):
+    other = copy_project(tmp_path / "elsewhere", engines_from=quick.root)
+    other.snakemake(*VERDICTS, cores=3, tier="quick")
+    for path in RESULTS + VERDICTS:
+        assert (other.root / path).read_bytes() == (quick.root / path).read_bytes(), path
+
+
+def test_a_claims_wording_reruns_no_simulation(quick, changed):
+    changed("configs/studies/nishitha.yaml", "  - id: c01", "  # reworded\n  - id: c01")
+    jobs = quick.jobs("all", tier="quick")
+    assert not SIMULATE & jobs.keys()
+    assert jobs["evaluate_study"] == 1
+    assert jobs["render_report"] == 1
+
+
+def test_a_parameter_reruns_only_its_study(quick, changed):
+    study = (quick.root / "configs/studies/nishitha.yaml").read_text(encoding="utf-8")
+    line = next(x for x in study.splitlines() if x.strip().startswith("bottleneck_delay_s"))
+    block = study[study.index(line) :].split("\n", 2)
+    old, new = "\n".join(block[:2]), "\n".join(block[:2]).replace("0.05", "0.06")
+    assert old != new
+    changed("configs/studies/nishitha.yaml", old, new)
+    jobs = quick.jobs("all", tier="quick")
+    design = pd.read_csv(quick.root / "data/reproduced/design/nishitha.csv")
+    assert sum(jobs.get(rule, 0) for rule in SIMULATE) == design["batch"].nunique()
+    assert jobs["evaluate_study"] == jobs["design_study"] == jobs["collect_results"] == 1
+
+
+def test_a_published_number_reruns_only_the_judging_of_its_study(quick, changed):
+    changed("data/published/saxena.csv", "Table II, bandwidth 100, NewReno", "Table II, first")
+    jobs = quick.jobs("all", tier="quick")
+    assert not (SIMULATE | {"design_study", "collect_results"}) & jobs.keys()
+    assert jobs["evaluate_study"] == 1
+
+
+def test_the_engines_source_reruns_every_simulation(quick, changed):
+    changed("workflow/engines/ns3/wheel.lock", "# The pinned", "# The one pinned")
+    jobs = quick.jobs("all", tier="quick")
+    batches = list((quick.root / "data/reproduced/batches").glob("*.flows.parquet"))
+    assert sum(jobs.get(rule, 0) for rule in SIMULATE) == len(batches)
+    assert jobs["build_ns3_program"] == 1
+
+
+def test_a_run_killed_midway_resumes_to_the_same_result(quick, tmp_path):
+    victim = copy_project(tmp_path / "victim", engines_from=quick.root)
+    target = "data/reproduced/results/nishitha/series.parquet"
+    command = victim.command(target, tier="quick", studies="nishitha")
+    with subprocess.Popen(
+        command,
+        cwd=victim.root,
+        env=victim.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        store = victim.root / "data/reproduced/store"
+        while len(list(store.glob("*/[0-9a-f]*/usage.json"))) < 5:
+            assert process.poll() is None, "it ended before it could be killed"
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+    finished = {p: p.stat().st_mtime_ns for p in store.glob("*/[0-9a-f]*/usage.json")}
+    assert finished and not (victim.root / target).exists()
+    unlock = ["snakemake", "--unlock", "--cores", "1"]
+    subprocess.run(unlock, cwd=victim.root, env=victim.environment(), check=True)
+    victim.snakemake(target, tier="quick", studies="nishitha")
+    assert (victim.root / target).read_bytes() == (quick.root / target).read_bytes()
+    assert all(path.stat().st_mtime_ns == then for path, then in finished.items())
+
+
+def test_one_scenario_can_be_run_again_to_the_same_bytes(quick, tmp_path):
+    design = pd.read_csv(quick.root / "data/reproduced/design/kapadia.csv")
+    scenario = design["scenario"].iloc[0]
+    subprocess.run(
+        ["replicate", "run", scenario, "--output", str(tmp_path)],
+        cwd=quick.root,
+        env=quick.environment(),
+        check=True,
+    )
+    (entry,) = (quick.root / "data/reproduced/store").glob(f"*/{scenario}")
+    for name in ("flows.csv", "series.csv", "run.json"):
+        assert (tmp_path / name).read_bytes() == (entry / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"tier": "huge"}, "tier"),
+        ({"studies": "nobody"}, "studies"),
+        ({"engines": "abacus"}, "engines"),
+        ({"runtime": "podman"}, "runtime"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_bad_settings_end_in_one_line_and_code_two(quick, settings, word):
+    done = quick.snakemake("all", check=False, **settings)
+    errors = [line for line in done.stdout.splitlines() if not line.startswith("Config file")]
+    assert done.returncode == 2
+    assert len(errors) == 1
+    assert errors[0].startswith("error: ")
+    assert word in errors[0]
