@@ -234,7 +234,10 @@ def test_a_changed_last_digit_is_not_suspicious(world):
 
 
 def test_few_digits_repeat_by_chance(world):
-    assert repeated(world, ["802", "870", "802"]) == {"slow": CONSISTENT, "fast": CONSISTENT}
+    chance = {"slow": CONSISTENT, "fast": CONSISTENT}
+    assert repeated(world, ["802", "870", "802"]) == chance
+    # four digits, but only nine values lie between the largest and the smallest
+    assert repeated(world, ["802.1", "802.9", "802.1"]) == chance
 
 
 def test_one_set_up_may_be_measured_twice(world):

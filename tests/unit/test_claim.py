@@ -84,6 +84,7 @@ AT_LEAST_HALF = Condition(at_least=0.5)
         ([0.40, 0.41, 0.39], NOT_REPRODUCED),
         ([1.20, 0.95], REPRODUCED),  # two replicates have no interval
         ([1.20, math.nan, 1.21, 1.22], DIRECTION_ONLY),  # undefined once
+        ([1.20, math.nan], NOT_REPRODUCED),  # half is not most
         ([1.20, math.nan, math.nan], NOT_REPRODUCED),  # undefined mostly
         ([math.nan], NOT_REPRODUCED),
     ],
@@ -350,6 +351,12 @@ def test_a_line_crosses_where_it_is_zero(fraction, whole, slope):
 def test_crossing(difference, expected):
     found = crossing(range(len(difference)), difference)
     assert math.isnan(found) if expected is None else found == expected
+
+
+@pytest.mark.parametrize(("before", "expected"), [("left", NOT_REPRODUCED), ("right", REPRODUCED)])
+def test_a_crossover_is_from_the_side_that_is_ahead_first(world, before, expected):
+    test = {**KINDS["crossover"][0], "before": before}
+    assert judge(world, test, flows(reno=[90.0, 110.0, 110.0]))["verdict"] == expected
 
 
 # -- not testable ---------------------------------------------------------------------------------

@@ -70,6 +70,12 @@ def test_pooled_delay_ignores_a_flow_that_received_nothing(world):
     assert only(results, "delay_mean_s", aggregate="pooled") == pytest.approx(0.3)
 
 
+def test_pooled_over_flows_that_received_nothing_is_undefined(world):
+    starved = {"packets_received": 0, "delay_mean_s": np.nan}
+    results = world.results(world.study(), flows=lambda **_: starved)
+    assert math.isnan(only(results, "delay_mean_s", aggregate="pooled"))
+
+
 def test_flows_can_be_named(uneven):
     assert only(uneven, "throughput_bps", flows=["tcp2"]) == 1e5
 

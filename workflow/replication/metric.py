@@ -356,8 +356,7 @@ def _pooled(metric: Metric, flows: pd.DataFrame) -> pd.DataFrame:
     table = flows[[*RUN]].assign(bottom=flows[bottom].astype(float))
     top_values = flows[top].astype(float)
     table["top"] = top_values if top.startswith("packets") else top_values * table["bottom"]
-    # A flow without packets has no mean delay, and no weight either.
-    table = table[table["bottom"] > 0]
+    # A flow without packets has no mean delay, and no weight either: NaN adds nothing.
     sums = table.groupby(RUN, observed=True)[["top", "bottom"]].sum()
     return (sums["top"] / sums["bottom"]).rename("value").reset_index()
 
