@@ -16,6 +16,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from replication.png import repack
+
 #: Any Altair chart: its classes share no useful type.
 Drawing = Any
 INK = "currentColor"
@@ -68,12 +70,12 @@ class Figure:
         """Return the Vega-Lite specification, its data inside."""
         return dict(self.chart.to_dict(validate=False))
 
-    def png(self, scale: float = 1.5) -> bytes:
+    def png(self, scale: float = 1.25) -> bytes:
         """Return the chart as a PNG on white, for readers that show no Vega-Lite."""
         import vl_convert
 
         specification = self.specification() | {"background": "white"}
-        return bytes(vl_convert.vegalite_to_png(specification, scale=scale))
+        return repack(bytes(vl_convert.vegalite_to_png(specification, scale=scale)))
 
 
 def make_figure(

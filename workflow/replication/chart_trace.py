@@ -85,7 +85,10 @@ def _trace_figure(
     end_s = float(results.scenarios[run.scenario]["duration_s"])
     zoom = zoom_of(run.point, run.engine)
     picked, opacity = legend_filter("flow", run.point, run.engine)
-    x = alt.X("time_s:Q", title="Time (s)", scale=alt.Scale(domain=[0.0, 1.28 * end_s], nice=False))
+    # Published values stand to the right of the end, where time has no meaning.
+    domain = alt.Scale(domain=[0.0, 1.28 * end_s], nice=False)
+    ticks = alt.Axis(labelExpr=f"datum.value <= {end_s} ? datum.label : ''")
+    x = alt.X("time_s:Q", title="Time (s)", scale=domain, axis=ticks)
     panels = [
         _panel(long[long["panel"] == name], name, order, x, opacity, _diamonds(own, name, end_s))
         for name in _TITLES
@@ -185,7 +188,9 @@ def _panel(
     diamonds: pd.DataFrame,
 ) -> Drawing:
     title = _TITLES[name]
-    y = alt.Y("value:Q", title=title)
+    # Room above the highest value for the words over the published ones.
+    largest = max([*long["value"], *diamonds["value"]]) * (1.18 if len(diamonds) else 1.05)
+    y = alt.Y("value:Q", title=title, scale=alt.Scale(domain=[0.0, largest or 1.0], nice=True))
     tooltip = [
         alt.Tooltip("flow:N", title="Flow"),
         alt.Tooltip("quantity:N", title="Quantity"),
@@ -207,7 +212,7 @@ def _panel(
                 threshold.mark_line(strokeWidth=1.2, strokeDash=[1, 3], interpolate="step-after")
             )
     if len(diamonds):
-        layers += _diamond_layers(diamonds, x, title)
+        layers += _diamond_layers(diamonds, x, y)
     height = 190 if name == "cwnd" else 110
     chart = alt.layer(*layers).properties(width=WIDTH + 60, height=height)
     if name == "cwnd":
@@ -217,20 +222,19 @@ def _panel(
     return chart
 
 
-def _diamond_layers(diamonds: pd.DataFrame, x: alt.X, title: str) -> list[Drawing]:
-    y = alt.Y("value:Q", title=title)
+def _diamond_layers(diamonds: pd.DataFrame, x: alt.X, y: alt.Y) -> list[Drawing]:
     base = alt.Chart(diamonds).encode(x=x, y=y)
     tooltip = [
         alt.Tooltip("source:N", title="Published in"),
         alt.Tooltip("word:N", title="What"),
-        alt.Tooltip("value:Q", title=title, format=".4g"),
+        alt.Tooltip("value:Q", title="Value", format=".4g"),
     ]
     highest = diamonds.sort_values("value").drop_duplicates("word", keep="last")
-    words = alt.Chart(highest).encode(x=x, y=y, text="word:N")
+    words = alt.Chart(highest).encode(x=x, y=alt.value(9), text="word:N")
     return [
         base.mark_point(**PUBLISHED_MARK).encode(tooltip=tooltip),
         base.mark_text(align="left", dx=7, fontSize=10).encode(text="flow:N"),
-        words.mark_text(dy=-11, fontSize=10),
+        words.mark_text(fontSize=10),
     ]
 
 

@@ -1,0 +1,122 @@
+"""The notebooks' fixture: a small, committed cut of a run, with the layout of the data folder.
+
+It holds what the notebooks show: designs, scenarios, flows and verdicts whole, and of the series
+those that are drawn, rounded to six digits.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from replication.config import load_study
+from replication.errors import InputError
+from replication.evaluate import merge
+from replication.files import write_text
+from replication.notebook import refresh
+from replication.results import Results
+from replication.simulate import SERIES_COLUMNS, write_parquet
+from replication.study import Study
+
+LIMIT_BYTES = 3_000_000
+#: Types of experiment whose series are drawn, and whether every replicate is.
+DRAWN = {"queuing": True, "bdp_jain": True, "cwnd_traces": False}
+#: Of the provenance, what says which run it was; not on whose machine.
+PROVENANCE = ("config", "engines", "studies", "tier")
+_EVALUATION = ("cells.csv", "claims.csv", "audit.csv", "quantities.csv")
+
+
+def make_fixture(root: Path, data: Path, output: Path, studies: Sequence[str]) -> int:
+    """Cut a fixture from a run and return its size in bytes.
+
+    Parameters
+    ----------
+    root
+        The project's folder.
+    data
+        Results of a quick run (``data/reproduced``).
+    output
+        Folder to replace (``notebooks/fixture``).
+    studies
+        Ids of the studies to cut.
+
+    Raises
+    ------
+    InputError
+        Results are missing, or the fixture would be above 3 MB; `output` is then as it was.
+    """
+    work = output.parent / f".{output.name}.new"
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        for study in studies:
+            _cut_study(load_study(root, study), data, work)
+        merge([work / "evaluation" / study for study in studies], work)
+        _cut_provenance(data / "provenance.json", work / "provenance.json")
+        size = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
+        if size > LIMIT_BYTES:
+            raise InputError(
+                f"{output}: would have {size} bytes, above {LIMIT_BYTES}; cut it from tier quick"
+            )
+        shutil.rmtree(output, ignore_errors=True)
+        work.rename(output)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return size
+
+
+def refresh_notebooks(folder: Path) -> list[Path]:
+    """Execute every notebook of a folder on the fixture and store its outputs in it."""
+    paths = sorted(folder.glob("*.ipynb"))
+    for path in paths:
+        refresh(path)
+    return paths
+
+
+def _cut_study(study: Study, data: Path, output: Path) -> None:
+    results = Results.load(data, study.id)
+    for name in (f"design/{study.id}.csv", f"design/scenarios/{study.id}.json"):
+        _copy(data / name, output / name)
+    folder = output / "results" / study.id
+    folder.mkdir(parents=True)
+    _copy(data / "results" / study.id / "flows.parquet", folder / "flows.parquet")
+    write_parquet(_cut_series(study, results), folder / "series.parquet")
+    for name in _EVALUATION:
+        path = Path("evaluation") / study.id / name
+        _copy(data / path, output / path)
+
+
+def _cut_series(study: Study, results: Results) -> pd.DataFrame:
+    wanted: set[str] = set()
+    for experiment in study.experiments:
+        if experiment.type in DRAWN:
+            runs = results.runs(experiment.id, {})
+            runs = runs if DRAWN[experiment.type] else runs[runs["replicate"] == 0]
+            wanted |= set(runs["scenario"])
+    series = pd.read_parquet(results.series_path)
+    series = series[series["scenario"].isin(wanted)].reset_index(drop=True)
+    for column in SERIES_COLUMNS:
+        series[column] = _rounded(series[column].to_numpy(dtype=float))
+    return series
+
+
+def _rounded(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[float]:
+    return [float(f"{value:.6g}") for value in values]
+
+
+def _cut_provenance(source: Path, target: Path) -> None:
+    if source.is_file():
+        document = json.loads(source.read_text(encoding="utf-8"))
+        kept = {key: document[key] for key in PROVENANCE if key in document}
+        write_text(target, json.dumps(kept, indent=2, sort_keys=True) + "\n")
+
+
+def _copy(source: Path, target: Path) -> None:
+    if not source.is_file():
+        raise InputError(f"{source}: no such file; run the workflow first")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
