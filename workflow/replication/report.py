@@ -6,16 +6,19 @@ them are written: a failed rendering leaves the last report in place.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import jinja2
 import pandas as pd
+from altair.utils.schemapi import debug_mode
 
 from replication.chart import Figure, figures_of, scatter_figure
 from replication.chart_data import read_cells
@@ -64,13 +67,10 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
     """
     source = Source.load(root, data)
     with _replacing(out) as folder:
-        _write_assets(folder)
         _copy_data(source, folder)
-        executed = _write_notebooks(source, notebooks, folder)
-        pages = _environment(source)
-        _write_index(source, pages, folder)
-        for study in source.studies.values():
-            _write_study(source, study, executed[study.id], pages, folder)
+        _write_studies(source, notebooks, folder)
+        _write_index(source, folder)
+        _write_assets(folder)
 
 
 @contextmanager
@@ -109,34 +109,47 @@ def _environment(source: Source) -> jinja2.Environment:
     return environment
 
 
-def _write_index(source: Source, pages: jinja2.Environment, folder: Path) -> None:
+def _write_index(source: Source, folder: Path) -> None:
     cells = pd.read_csv(source.data / "cells.csv", dtype={"table": str, "row": str, "column": str})
     figures = write_figures([scatter_figure(cells)] if source.cells else [], folder)
-    page = pages.get_template("index.html").render(
-        page="index", overview=overview(source), figures=figures
-    )
-    write_text(folder / "index.html", page)
+    page = _environment(source).get_template("index.html")
+    text = page.render(page="index", overview=overview(source), figures=figures)
+    write_text(folder / "index.html", text)
 
 
-def _write_study(
-    source: Source, study: Study, notebooks: list[str], pages: jinja2.Environment, folder: Path
-) -> None:
-    figures = {
-        experiment: write_figures(found, folder)
-        for experiment, found in _study_figures(source, study).items()
-    }
-    page = pages.get_template("study.html").render(
+def _write_studies(source: Source, notebooks: Path, folder: Path) -> None:
+    """Write the studies' pages, a process each: making charts takes most of the time."""
+    write = partial(_write_study, source, notebooks, folder)
+    workers = min(len(source.studies), os.cpu_count() or 1)
+    if workers < 2:
+        for study in source.studies.values():
+            write(study)
+        return
+    with ProcessPoolExecutor(workers) as pool:
+        list(pool.map(write, source.studies.values()))
+
+
+def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> None:
+    # Altair would check every part of every chart against its schema again, which takes longer
+    # than making them.
+    with debug_mode(False):
+        figures = {
+            experiment: write_figures(found, folder)
+            for experiment, found in _study_figures(source, study).items()
+        }
+    page = _environment(source).get_template("study.html")
+    text = page.render(
         page=study.id,
         view=study_page(source, study, figures),
         ledger=ledger(study),
-        notebooks=notebooks,
+        notebooks=_write_notebooks(study, notebooks, folder / "notebooks"),
         downloads=[
             (name, what)
             for suffix, what in STUDY_DOWNLOADS.items()
             if (folder / "data" / (name := f"{study.id}.{suffix}.csv")).is_file()
         ],
     )
-    write_text(folder / f"{study.id}.html", page)
+    write_text(folder / f"{study.id}.html", text)
 
 
 def _study_figures(source: Source, study: Study) -> dict[str, list[Figure]]:
@@ -180,14 +193,9 @@ def _copy_data(source: Source, folder: Path) -> None:
                 shutil.copyfile(path, data / f"{study}.{kind}.csv")
 
 
-def _write_notebooks(source: Source, notebooks: Path, folder: Path) -> dict[str, list[str]]:
-    """Convert the executed notebooks of each study; return their names."""
-    target = folder / "notebooks"
-    target.mkdir()
-    names: dict[str, list[str]] = {}
-    for study in source.studies:
-        executed = sorted(notebooks.glob(f"{study}.*.ipynb"))
-        names[study] = [path.stem for path in executed]
-        for path in executed:
-            to_html(path, target / f"{path.stem}.html")
-    return names
+def _write_notebooks(study: Study, notebooks: Path, target: Path) -> list[str]:
+    """Convert the executed notebooks of a study; return their names."""
+    executed = sorted(notebooks.glob(f"{study.id}.*.ipynb"))
+    for path in executed:
+        to_html(path, target / f"{path.stem}.html")
+    return [path.stem for path in executed]

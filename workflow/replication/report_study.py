@@ -194,7 +194,7 @@ def _tables(study: Study, cells: list[Row], source: Source) -> dict[str, list[Ta
         if not rows:
             continue
         table = known.get(name)
-        notes = _shared([row["reason"] for row in rows])
+        notes = _shared(rows)
         views = [_cell(study, table, row, printed.get(_key(row), {}), notes) for row in rows]
         tables.setdefault(table.experiment if table else "", []).append(
             TableView(
@@ -218,10 +218,17 @@ def _key(row: Row) -> tuple[str, str, str]:
     return row["table"], row["row"], row["column"]
 
 
-def _shared(reasons: list[str]) -> list[str]:
-    """Return the sentences that most of the reasons hold: the page says them once."""
-    counted = Counter(part for reason in reasons for part in set(_sentences(reason)))
-    return [part for part, count in counted.items() if count > 1 and 2 * count > len(reasons)]
+def _shared(rows: list[Row]) -> list[str]:
+    """Return the sentences that most reasons hold whatever the verdict, to be said once."""
+    counted: Counter[str] = Counter()
+    verdicts: dict[str, set[str]] = {}
+    for row in rows:
+        for part in set(_sentences(row["reason"])):
+            counted[part] += 1
+            verdicts.setdefault(part, set()).add(row["verdict"])
+    return [
+        part for part, count in counted.items() if 2 * count > len(rows) and len(verdicts[part]) > 1
+    ]
 
 
 def _sentences(text: str) -> list[str]:

@@ -1,0 +1,100 @@
+"""A rendered report and a browser to open it in, offline, from the file system."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = Path("/usr/bin/chromium")
+PROVENANCE = {
+    "written": "2026-01-02T03:04:05+00:00",
+    "tier": {"id": "quick", "title": "reduced matrix, short runs", "levels": "quick"},
+    "engines": {"ns3": {"version": "3.44", "fingerprint": "f"}},
+}
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory) -> Path:
+    """The folder of REPLICATION_REPORT_HTML, or a report of the notebooks' example data."""
+    given = os.environ.get("REPLICATION_REPORT_HTML")
+    if given:
+        return Path(given).resolve()
+    from replication.report import render
+
+    work = tmp_path_factory.mktemp("report")
+    data = shutil.copytree(ROOT / "notebooks" / "fixture", work / "data")
+    (data / "provenance.json").write_text(json.dumps(PROVENANCE))
+    executed = work / "notebooks"
+    executed.mkdir()
+    cells = [nbformat.v4.new_markdown_cell("# Example"), nbformat.v4.new_code_cell("1 + 1")]
+    example = nbformat.v4.new_notebook(cells=cells)
+    nbformat.write(example, executed / "saxena.throughput_tables.ipynb")
+    render(ROOT, data, executed, work / "html")
+    return work / "html"
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is missing: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield browser
+        browser.close()
+
+
+class Tab:
+    """A page that collects what must not be: errors, and requests to anywhere but the folder."""
+
+    def __init__(self, browser, report: Path, width=1280, scheme="light", scripts=True) -> None:
+        self.report = report
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            java_script_enabled=scripts,
+        )
+        self.page = self.context.new_page()
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else 0)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("requestfailed", lambda request: self.errors.append(request.url))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def open(self, name: str):
+        self.page.goto((self.report / name).as_uri())
+        return self.page
+
+    def wait_for_charts(self, which=".plot", timeout_s=60.0) -> int:
+        """Wait until every chart is drawn; return how many there are."""
+        everything = f"[...document.querySelectorAll('{which}')]"
+        for _ in range(round(10 * timeout_s)):
+            if self.page.evaluate(f"{everything}.every((plot) => 'drawn' in plot.dataset)"):
+                return self.page.evaluate(f"{everything}.length")
+            self.page.wait_for_timeout(100)
+        raise AssertionError(f"not all charts are drawn: {self.errors}")
+
+    def outside(self) -> list[str]:
+        """Return requests that leave the report's folder."""
+        inside = (self.report.as_uri() + "/", "data:", "blob:")
+        return [url for url in self.requests if not url.startswith(inside)]
+
+
+@pytest.fixture
+def tab(chromium, report):
+    tabs = []
+
+    def make(**settings) -> Tab:
+        tabs.append(Tab(chromium, report, **settings))
+        return tabs[-1]
+
+    yield make
+    for one in tabs:
+        one.context.close()
