@@ -80,6 +80,23 @@ def test_red_drops_early(run_ns3: Run) -> None:
     assert sum(result.samples("drops", link="wire:ab", after_s=5)) > 0
 
 
+def losses_by_size(run_ns3: Run, byte_mode: bool) -> float:
+    """Return the loss rate of 1000-byte packets over that of 250-byte ones under RED."""
+    flows = [cbr("large", 0.6 * RATE_BPS, packet_bytes=1000)]
+    flows += [cbr("small", 0.6 * RATE_BPS, packet_bytes=250)]
+    queue = red(10, 30) | {"byte_mode": byte_mode}
+    scenario = single_link(flows, rate_bps=RATE_BPS, delay_s=0.01, duration_s=30, queue=queue)
+    result = run_ns3(scenario)
+    return result.number("large", "loss_rate") / result.number("small", "loss_rate")
+
+
+def test_red_in_byte_mode_drops_in_proportion_to_size(run_ns3: Run) -> None:
+    # Floyd and Jacobson 1993, section 4: p is scaled by size over mean size, here 4 to 1; the
+    # spreading of drops by count mixes sizes, so half of it is asked for, and none without.
+    assert losses_by_size(run_ns3, byte_mode=True) > 2
+    assert 0.8 < losses_by_size(run_ns3, byte_mode=False) < 1.25
+
+
 def test_pie_holds_its_target(run_ns3: Run) -> None:
     # RFC 8033 controls the mean; the sawtooth of four flows leaves it within a factor of two.
     result = queue_samples(run_ns3, pie(0.015))

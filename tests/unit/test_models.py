@@ -10,7 +10,6 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-
 from replication.config import Config, Tier, load_config, load_study, study_ids
 from replication.errors import InputError
 from replication.files import read_model, read_yaml

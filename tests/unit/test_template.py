@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-
 from replication.study import Experiment
 from replication.template import TemplateError, expand, instantiate, replicate_seed, resolve
 

@@ -70,7 +70,11 @@ class Pfifo(Document):
 
 
 class Red(Document):
-    """Random Early Detection (Floyd and Jacobson 1993)."""
+    """Random Early Detection (Floyd and Jacobson 1993).
+
+    With `byte_mode` the queue is measured, and drops are weighted, in bytes: thresholds and limit
+    count packets of `mean_packet_bytes` (ns-2: `queue_in_bytes_` and `bytes_`).
+    """
 
     kind: Literal["red"] = "red"
     limit_packets: Count
@@ -80,6 +84,7 @@ class Red(Document):
     maximum_probability: Annotated[float, Field(gt=0, le=1)]
     mean_packet_bytes: Count
     gentle: bool = True
+    byte_mode: bool = False
     wait: bool = True
     device_queue_packets: Count = 1
 

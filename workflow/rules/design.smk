@@ -8,6 +8,10 @@ rule design_study:
     output:
         design=f"{PATHS.design}/{{study}}.csv",
         scenarios=f"{PATHS.design}/scenarios/{{study}}.json",
+    log:
+        f"{PATHS.data}/logs/design_study/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
     params:
         code=PIPE.code("design", "template", "scenario", "study", "engine"),
         engines=",".join(PIPE.config.engines),
@@ -15,10 +19,6 @@ rule design_study:
         data=PATHS.data,
         # The batches are outputs too, but named by their content: see simulate_batch.
         batches=lambda wildcards: PIPE.batch_ids(wildcards.study),
-    log:
-        f"{PATHS.data}/logs/design_study/{{study}}.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
     message:
         "Designing {wildcards.study}"
     shell:

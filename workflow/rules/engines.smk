@@ -9,12 +9,12 @@ rule fetch_ns3_wheel:
         lock="workflow/engines/ns3/wheel.lock",
     output:
         prefix=directory(f"{NS3_WHEEL}/ns3"),
-    params:
-        code=PIPE.code("wheel"),
     log:
         f"{PATHS.data}/logs/fetch_ns3_wheel.log",
     benchmark:
         f"{PATHS.data}/benchmarks/fetch_ns3_wheel.tsv"
+    params:
+        code=PIPE.code("wheel"),
     message:
         "Fetching the pinned ns-3 wheel"
     shell:
@@ -27,17 +27,17 @@ rule build_ns3_program:
         sources=ENGINES["ns3"].sources(REPO),
     output:
         program=PIPE.program("ns3"),
-    params:
-        folder="workflow/engines/ns3",
-        build=lambda wildcards, output: Path(output.program).parent,
-        prefix=lambda wildcards, input: Path(input.prefix).absolute(),
     log:
         f"{PATHS.data}/logs/build_ns3_program.log",
     benchmark:
         f"{PATHS.data}/benchmarks/build_ns3_program.tsv"
+    threads: workflow.cores
+    params:
+        folder="workflow/engines/ns3",
+        build=lambda wildcards, output: Path(output.program).parent,
+        prefix=lambda wildcards, input: Path(input.prefix).absolute(),
     message:
         "Compiling our ns-3 program"
-    threads: workflow.cores
     shell:
         "make --silent --directory {params.folder} --jobs {threads}"
         ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" > {log} 2>&1'

@@ -15,15 +15,30 @@ rule evaluate_study:
         audit=f"{PATHS.data}/evaluation/{{study}}/audit.csv",
         quantities=f"{PATHS.data}/evaluation/{{study}}/quantities.csv",
         evidence=f"{PATHS.data}/evaluation/{{study}}/evidence.parquet",
-    params:
-        code=PIPE.code(
-            "evaluate", "claim", "cell", "audit", "metric*", "statistic", "results", "trace"
-        ),
-        data=PATHS.data,
     log:
         f"{PATHS.data}/logs/evaluate_study/{{study}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/evaluate_study/{{study}}.tsv"
+    params:
+        code=PIPE.code(
+            "audit",
+            "bound",
+            "cell",
+            "claim",
+            "claim_model",
+            "comparison",
+            "coverage",
+            "evaluate",
+            "feature",
+            "metric",
+            "results",
+            "scenario",
+            "statistic",
+            "study",
+            "template",
+            "trace",
+        ),
+        data=PATHS.data,
     message:
         "Judging {wildcards.study}"
     shell:
@@ -40,14 +55,14 @@ rule merge_evaluations:
         cells=f"{PATHS.data}/cells.csv",
         claims=f"{PATHS.data}/claims.csv",
         audit=f"{PATHS.data}/audit.csv",
-    params:
-        code=PIPE.code("evaluate"),
-        studies=PIPE.studies,
-        data=PATHS.data,
     log:
         f"{PATHS.data}/logs/merge_evaluations.log",
     benchmark:
         f"{PATHS.data}/benchmarks/merge_evaluations.tsv"
+    params:
+        code=PIPE.code("evaluate"),
+        studies=PIPE.studies,
+        data=PATHS.data,
     message:
         "Putting the verdicts together"
     shell:
@@ -61,15 +76,15 @@ rule write_provenance:
         usage=expand(rules.simulate_batch.output.usage, batch=PIPE.batches),
     output:
         provenance=f"{PATHS.data}/provenance.json",
+    log:
+        f"{PATHS.data}/logs/write_provenance.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/write_provenance.tsv"
     params:
         code=PIPE.code("provenance"),
         selection=SELECTION,
         studies=",".join(PIPE.studies),
         config=PIPE.config.model_dump_json(),
-    log:
-        f"{PATHS.data}/logs/write_provenance.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/write_provenance.tsv"
     message:
         "Writing down what ran"
     shell:

@@ -14,13 +14,13 @@ rule execute_notebook:
         quantities=rules.evaluate_study.output.quantities,
     output:
         notebook=f"{PATHS.executed}/{{study}}.{{kind}}.ipynb",
-    params:
-        code=PIPE.code("notebook", "chart*"),
-        data=PATHS.data,
     log:
         f"{PATHS.data}/logs/execute_notebook/{{study}}.{{kind}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.{{kind}}.tsv"
+    params:
+        code=PIPE.code("notebook", "chart*"),
+        data=PATHS.data,
     message:
         "Executing notebook {wildcards.kind} on {wildcards.study}"
     shell:

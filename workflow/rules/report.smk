@@ -14,15 +14,15 @@ rule render_report:
         ],
     output:
         index=f"{PATHS.html}/index.html",
+    log:
+        f"{PATHS.data}/logs/render_report.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/render_report.tsv"
     params:
         code=PIPE.code("report*", "chart*", "notebook", "templates/**/*", "assets/**/*"),
         data=PATHS.data,
         executed=PATHS.executed,
         html=PATHS.html,
-    log:
-        f"{PATHS.data}/logs/render_report.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/render_report.tsv"
     message:
         "Rendering the report"
     shell:

@@ -13,6 +13,10 @@ rule simulate_batch:
         flows=f"{PATHS.data}/batches/{{batch}}.flows.parquet",
         series=f"{PATHS.data}/batches/{{batch}}.series.parquet",
         usage=f"{PATHS.data}/batches/{{batch}}.usage.json",
+    log:
+        f"{PATHS.data}/logs/simulate_batch/{{batch}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/simulate_batch/{{batch}}.tsv"
     params:
         code=PIPE.code("simulate", "store"),
         runtime=PIPE.config.runtime,
@@ -21,10 +25,6 @@ rule simulate_batch:
         memory=PIPE.config.memory_limit_bytes,
         time=PIPE.config.time_limit_s,
         goal=PATHS.goal,
-    log:
-        f"{PATHS.data}/logs/simulate_batch/{{batch}}.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/simulate_batch/{{batch}}.tsv"
     shell:
         "replicate simulate --batch {params.batch} --program {input.program}"
         " --store {params.store} --flows {output.flows} --series {output.series}"
@@ -53,12 +53,12 @@ rule collect_results:
     output:
         flows=f"{PATHS.data}/results/{{study}}/flows.parquet",
         series=f"{PATHS.data}/results/{{study}}/series.parquet",
-    params:
-        code=PIPE.code("simulate"),
     log:
         f"{PATHS.data}/logs/collect_results/{{study}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/collect_results/{{study}}.tsv"
+    params:
+        code=PIPE.code("simulate"),
     message:
         "Collecting the results of {wildcards.study}"
     shell:

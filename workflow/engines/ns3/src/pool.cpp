@@ -25,14 +25,12 @@ constexpr std::size_t kClasses = kLargest / kGranule + 1;
 constexpr std::size_t kSpan = std::size_t{1} << 16;
 constexpr std::size_t kArena = std::size_t{1} << 30;
 
-struct FreeObject
-{
+struct FreeObject {
     FreeObject* next;
 };
 
 /// Zero-initialised before any constructor runs, so that static initialisers may allocate.
-struct Pool
-{
+struct Pool {
     std::array<FreeObject*, kClasses> free;
     std::array<std::uint8_t, kArena / kSpan> spanClass;
     std::byte* begin;
@@ -46,8 +44,7 @@ bool Reserve()
 {
     void* arena = mmap(nullptr, kArena + kSpan, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (arena == MAP_FAILED)
-    {
+    if (arena == MAP_FAILED) {
         g_pool.failed = true;
         return false;
     }
@@ -61,8 +58,7 @@ bool Reserve()
 bool Refill(std::size_t sizeClass)
 {
     if (g_pool.failed || (g_pool.begin == nullptr && !Reserve()) ||
-        g_pool.unused == g_pool.begin + kArena)
-    {
+        g_pool.unused == g_pool.begin + kArena) {
         return false;
     }
     std::byte* span = g_pool.unused;
@@ -71,8 +67,7 @@ bool Refill(std::size_t sizeClass)
         static_cast<std::uint8_t>(sizeClass);
     const std::size_t size = sizeClass * kGranule;
     FreeObject* head = nullptr;
-    for (std::size_t i = kSpan / size; i-- > 0;)
-    {
+    for (std::size_t i = kSpan / size; i-- > 0;) {
         head = new (span + i * size) FreeObject{head};
     }
     g_pool.free[sizeClass] = head;
@@ -82,8 +77,7 @@ bool Refill(std::size_t sizeClass)
 void* Allocate(std::size_t size)
 {
     const std::size_t sizeClass = size == 0 ? 1 : (size + kGranule - 1) / kGranule;
-    if (sizeClass < kClasses && (g_pool.free[sizeClass] != nullptr || Refill(sizeClass)))
-    {
+    if (sizeClass < kClasses && (g_pool.free[sizeClass] != nullptr || Refill(sizeClass))) {
         FreeObject* object = g_pool.free[sizeClass];
         g_pool.free[sizeClass] = object->next;
         return object;
@@ -93,10 +87,9 @@ void* Allocate(std::size_t size)
 
 void Free(void* pointer)
 {
-    const auto offset = reinterpret_cast<std::uintptr_t>(pointer) -
-                        reinterpret_cast<std::uintptr_t>(g_pool.begin);
-    if (g_pool.begin == nullptr || offset >= kArena)
-    {
+    const auto offset =
+        reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(g_pool.begin);
+    if (g_pool.begin == nullptr || offset >= kArena) {
         std::free(pointer);
         return;
     }
@@ -109,8 +102,7 @@ void Free(void* pointer)
 void* operator new(std::size_t size)
 {
     void* pointer = Allocate(size);
-    if (pointer == nullptr)
-    {
+    if (pointer == nullptr) {
         throw std::bad_alloc();
     }
     return pointer;

@@ -11,6 +11,9 @@
 #include <ns3/red-queue-disc.h>
 #include <ns3/uinteger.h>
 
+#include <algorithm>
+#include <limits>
+
 namespace replicate
 {
 namespace
@@ -24,6 +27,13 @@ using ns3::QueueSizeValue;
 using ns3::TimeValue;
 using ns3::UintegerValue;
 
+QueueSizeValue Bytes(std::uint64_t bytes)
+{
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+    return QueueSizeValue(
+        QueueSize(QueueSizeUnit::BYTES, static_cast<std::uint32_t>(std::min(bytes, kMost))));
+}
+
 QueueSizeValue Packets(std::uint32_t packets)
 {
     return QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, packets));
@@ -34,13 +44,18 @@ TimeValue Nanoseconds(std::int64_t ns)
     return TimeValue(ns3::NanoSeconds(ns));
 }
 
-/// Floyd and Jacobson 1993; with `gentle`, Floyd 2000. The adaptive variants stay off.
+/// Floyd and Jacobson 1993; with `gentle`, Floyd 2000. The adaptive variants stay off. In byte mode
+/// queue, thresholds and limit are in bytes (packets x mean packet) and large packets are dropped
+/// more often than small ones, as with ns-2's queue_in_bytes_ and bytes_.
 ns3::Ptr<ns3::QueueDisc> MakeRed(const QueueSpec& spec, const LinkSpec& link, std::int64_t stream)
 {
+    const double unit = spec.byte_mode ? spec.mean_packet_bytes : 1;
+    const auto limit = spec.byte_mode
+                           ? Bytes(*spec.limit_packets * std::uint64_t{spec.mean_packet_bytes})
+                           : Packets(*spec.limit_packets);
     auto red = ns3::CreateObjectWithAttributes<ns3::RedQueueDisc>(
-        "MaxSize", Packets(*spec.limit_packets), "MinTh",
-        DoubleValue(spec.minimum_threshold_packets), "MaxTh",
-        DoubleValue(spec.maximum_threshold_packets), "QW", DoubleValue(spec.queue_weight),
+        "MaxSize", limit, "MinTh", DoubleValue(unit * spec.minimum_threshold_packets), "MaxTh",
+        DoubleValue(unit * spec.maximum_threshold_packets), "QW", DoubleValue(spec.queue_weight),
         "LInterm", DoubleValue(1 / spec.maximum_probability), "MeanPktSize",
         UintegerValue(spec.mean_packet_bytes), "Gentle", BooleanValue(spec.gentle), "Wait",
         BooleanValue(spec.wait), "LinkBandwidth", ns3::DataRateValue(ns3::DataRate(link.rate_bps)),

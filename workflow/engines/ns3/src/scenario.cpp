@@ -52,6 +52,7 @@ void ReadRed(Fields& fields, QueueSpec& queue)
     queue.maximum_probability = fields.Number("maximum_probability", 0, 1, true);
     queue.mean_packet_bytes = fields.Count("mean_packet_bytes");
     queue.gentle = fields.Boolean("gentle", true);
+    queue.byte_mode = fields.Boolean("byte_mode", false);
     queue.wait = fields.Boolean("wait", true);
     if (queue.minimum_threshold_packets >= queue.maximum_threshold_packets)
         Refuse(fields.Path("minimum_threshold_packets"), "not below maximum_threshold_packets",

@@ -23,6 +23,7 @@ struct QueueSpec {
     double maximum_probability = 0;
     std::uint32_t mean_packet_bytes = 0;
     bool gentle = true;
+    bool byte_mode = false;
     bool wait = true;
     std::int64_t target_ns = 0;
     std::int64_t interval_ns = 0;
