@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from replication.cell import half_width
 from replication.chart_data import display_unit
 from replication.chart_figure import (
     INK,
@@ -27,11 +28,21 @@ from replication.study import Study, Table
 
 _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high"]
 _COLUMNS = ["study", "table", "row", "column", "row_label", "column_label", "engine"]
-_COLUMNS += ["display_unit", *_VALUES, "n", "relative_deviation", "verdict"]
+_COLUMNS += [
+    "display_unit",
+    *_VALUES,
+    "accepted_low",
+    "accepted_high",
+    "n",
+    "relative_deviation",
+    "verdict",
+]
 
 
 def cells_figure(cells: pd.DataFrame, table: Table, study: Study | None = None) -> Figure:
     """Draw one published table: each cell's published value beside the reproduced ones.
+
+    A grey bar is the tolerance that was set beforehand: means inside it are `reproduced`.
 
     Parameters
     ----------
@@ -47,6 +58,7 @@ def cells_figure(cells: pd.DataFrame, table: Table, study: Study | None = None) 
     frame["column_label"] = [
         _label(study, table, table.column_factor, key) for key in frame["column"]
     ]
+    frame = _with_tolerance(frame, table)
     rows = list(dict.fromkeys(frame["row_label"]))
     panels = [
         _cell_panel(part, rows, str(label), frame["verdict"])
@@ -78,7 +90,9 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
     spread = ours.transform_filter("isValid(datum.reproduced_low)").mark_rule(strokeWidth=2)
     means = ours.transform_filter("isValid(datum.reproduced_mean)").mark_point(filled=True, size=50)
     theirs = base.transform_calculate(kind=f"'{PUBLISHED}'").mark_point(**PUBLISHED_MARK)
+    band = base.mark_bar(color=INK, opacity=0.13, height={"band": 0.7})
     layers = [
+        band.encode(x=alt.X("accepted_low:Q", title=title, scale=scale), x2="accepted_high:Q"),
         spread.encode(
             x=alt.X("reproduced_low:Q", title=title, scale=scale), x2="reproduced_high:Q"
         ),
@@ -164,6 +178,20 @@ def _display(cells: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
+def _with_tolerance(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """Add accepted_low and accepted_high: the published value give or take the tolerance."""
+    margins = []
+    for row in frame.to_dict("records"):
+        cell = table.cell or (table.columns or {})[row["column"]]
+        _, factor = display_unit(str(row["unit"]))
+        published = row["published"] / factor
+        margin = half_width(cell.tolerance, published) + float(row["published_half_ulp"])
+        margins.append(factor * margin)
+    return frame.assign(
+        accepted_low=frame["published"] - margins, accepted_high=frame["published"] + margins
+    )
+
+
 def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[[name for name in _COLUMNS if name in frame]]
 
@@ -196,9 +224,10 @@ def _tooltip(unit: str) -> list[alt.Tooltip]:
 
 
 def _describe_cells(frame: pd.DataFrame, title: str) -> str:
+    columns = ", ".join(dict.fromkeys(frame["column_label"]))
     words = (
-        f"{title}. Published values as hollow diamonds, reproduced means with 95 % intervals, a "
-        f"panel a column: {', '.join(dict.fromkeys(frame['column_label']))}."
+        f"{title}. Published values as hollow diamonds, their tolerance as grey bars, reproduced "
+        f"means with 95 % intervals, a panel a column: {columns}."
     )
     run = frame[frame["reproduced_mean"].notna()]
     if run.empty:

@@ -31,7 +31,8 @@ class Display:
     @property
     def title(self) -> str:
         """Return the axis title."""
-        return f"{self.label} ({self.unit})" if self.unit else self.label
+        unit = self.unit.replace(" (", ", ").replace(")", "")  # a unit may have a note of its own
+        return f"{self.label} ({unit})" if unit else self.label
 
 
 #: SI unit to display unit and factor.

@@ -51,7 +51,12 @@ class Horizontal:
         if not self.values:
             return alt.X(f"{field}:N", title=self.title, sort=None)
         low, high = min(self.values), max(self.values)
-        axis = alt.Axis(values=list(self.values), labelOverlap="greedy", format="~g")
+        axis = alt.Axis(
+            values=list(self.values),
+            labelOverlap="greedy",
+            # A format of the axis itself would be rounded to the distance of its ticks.
+            labelExpr="format(datum.value, '.6~g')",
+        )
         if low > 0 and high / low >= 30:
             domain = [low / 1.3, high * 1.3]
             scale = alt.Scale(type="log", domain=domain, nice=False)

@@ -146,7 +146,7 @@ def _jain_over_time(results: Results, series: pd.DataFrame, run: Run) -> pd.Data
     flows = [k for k, f in scenario_flows(results, run.scenario).items() if f["kind"] == "tcp"]
     frame = _of_run(series, run)
     frame = frame[frame["flow"].isin(flows)]
-    width = max(1.0, _bin_width(results, run, BINS))
+    width = _bin_width(results, run, BINS, at_least_s=1.0)
     frame = frame.assign(time_s=bin_ends(frame["time_s"], width))
     shares = frame.groupby(["time_s", "flow"], observed=True)["throughput_bps"].mean()
     rows = [
@@ -161,10 +161,12 @@ def _of_run(series: pd.DataFrame, run: Run) -> pd.DataFrame:
     return frame.assign(flow=frame["flow"].astype(object))
 
 
-def _bin_width(results: Results, run: Run, bins: int) -> float:
+def _bin_width(results: Results, run: Run, bins: int, at_least_s: float = 0.0) -> float:
+    """Return a multiple of the sampling interval; `at_least_s` as long as there are 20 bins."""
     scenario = results.scenarios[run.scenario]
     duration, step = float(scenario["duration_s"]), float(scenario["sampling_interval_s"])
-    return step * max(1, round(duration / (bins * step)))
+    wanted = max(duration / bins, min(at_least_s, duration / 20))
+    return step * max(1, round(wanted / step))
 
 
 def bin_ends(time_s: pd.Series, width: float) -> npt.NDArray[np.float64]:

@@ -36,7 +36,7 @@ from replication.results import Results
 from replication.study import Experiment
 
 #: Samples that each panel may keep, all flows together; under 2000 in all.
-LIMITS = {"cwnd": 640, "ssthresh": 240, "rtt": 360, "throughput": 300, "queue": 200}
+LIMITS = {"cwnd": 720, "ssthresh": 200, "rtt": 360, "throughput": 300, "queue": 160}
 MARKS = 240
 #: Published metric to the panel it is drawn in and the word beside it.
 _PLACES = {
@@ -176,7 +176,20 @@ def _diamonds(published: Sequence[PublishedValue], panel: str, end_s: float) -> 
             flow = "" if isinstance(value.flows, str) else ", ".join(value.flows)
             source = f"table {value.table}, row {value.row}, column {value.column}"
             rows.append(((1.02 + 0.09 * column) * end_s, value.value, word, flow, source))
-    return pd.DataFrame(rows, columns=["time_s", "value", "word", "flow", "source"])
+    frame = pd.DataFrame(rows, columns=["time_s", "value", "word", "flow", "source"])
+    return _labels_apart(frame.sort_values(["word", "value"], ignore_index=True))
+
+
+def _labels_apart(diamonds: pd.DataFrame) -> pd.DataFrame:
+    """Give diamonds that would lie on each other one label together."""
+    names = list(diamonds["flow"])
+    words, values = list(diamonds["word"]), list(diamonds["value"])
+    for upper in range(1, len(names)):
+        close = values[upper] - values[upper - 1] < 0.1 * max(values)
+        if close and words[upper] == words[upper - 1]:
+            names[upper] = ", ".join(n for n in (names[upper - 1], names[upper]) if n)
+            names[upper - 1] = ""
+    return diamonds.assign(flow=names)
 
 
 def _panel(
