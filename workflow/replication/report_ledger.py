@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from replication.report_number import significant
 from replication.study import Assumed, Experiment, Factor, Parameter, Published, Study
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One parameter or factor; `scope` says which experiments it holds for."""
+    """One parameter or factor; `scope` names the experiment it holds for, empty for all."""
 
     scope: str
     name: str
@@ -49,7 +48,7 @@ def ledger(study: Study) -> Ledger:
 
 def _tagged(study: Study) -> Iterator[tuple[str, str, str, str, Parameter | Factor]]:
     for name, parameter in study.parameters.items():
-        yield "all experiments", name, plain(parameter.value), parameter.unit, parameter
+        yield "", name, plain(parameter.value), parameter.unit, parameter
     for experiment in study.experiments:
         yield from _of_experiment(experiment)
 
@@ -85,7 +84,7 @@ def plain(value: JsonValue) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{round(value):,}" if value == round(value) else significant(value)
+        return f"{round(value):,}" if value == round(value) else f"{value:.12g}"
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
