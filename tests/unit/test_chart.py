@@ -1,0 +1,294 @@
+"""Charts: units on axes, published values drawn in, thinning that keeps peaks, safe ids."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from replication.chart import (
+    cells_figure,
+    claims_figure,
+    experiment_figures,
+    scatter_figure,
+    verdicts_figure,
+)
+from replication.chart_claim import claimed_values
+from replication.chart_data import Display, axis_factor, display_factor, estimates
+from replication.chart_figure import MAXIMUM_POINTS, PALETTE, html_id
+from replication.chart_line import Horizontal
+from replication.chart_thin import kept_samples, thin
+from replication.config import load_study, study_ids
+from replication.png import repack
+from replication.results import Results
+
+ROOT = Path(__file__).parents[2]
+FIXTURE = ROOT / "notebooks" / "fixture"
+EXPERIMENTS = [
+    (study, experiment.id)
+    for study in study_ids(ROOT)
+    for experiment in load_study(ROOT, study).experiments
+]
+DIAMOND = "diamond"
+
+
+def figures(study, experiment):
+    return experiment_figures(FIXTURE, load_study(ROOT, study), experiment)
+
+
+def encodings(node):
+    """Every encoding block of a specification."""
+    if isinstance(node, dict):
+        if isinstance(node.get("encoding"), dict):
+            yield node["encoding"]
+        for key, value in node.items():
+            if key not in ("datasets", "config"):
+                yield from encodings(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from encodings(item)
+
+
+def marks(node):
+    """Every mark with its encoding and the name of its data."""
+    if isinstance(node, dict):
+        if "mark" in node:
+            yield node
+        for key, value in node.items():
+            if key not in ("datasets", "config"):
+                yield from marks(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from marks(item)
+
+
+@pytest.mark.parametrize(("study", "experiment"), EXPERIMENTS)
+def test_every_experiment_has_figures_with_units_on_all_numeric_axes(study, experiment):
+    found = figures(study, experiment)
+    assert found
+    for figure in found:
+        seen = 0
+        for encoding in encodings(figure.specification()):
+            for channel in ("x", "y"):
+                spec = encoding.get(channel, {})
+                if spec.get("type") == "quantitative":
+                    assert re.search(r"\(.+\)", spec["title"]), (figure.id, spec)
+                    seen += 1
+        assert seen, figure.id
+
+
+@pytest.mark.parametrize(("study", "experiment"), EXPERIMENTS)
+def test_figures_are_small_described_and_need_no_host(study, experiment):
+    ids = set()
+    for figure in figures(study, experiment):
+        text = json.dumps(figure.specification(), allow_nan=False)
+        rows = sum(len(rows) for rows in figure.specification()["datasets"].values())
+        assert rows <= MAXIMUM_POINTS, figure.id
+        assert "http" not in text.replace(figure.specification()["$schema"], "")
+        assert len(figure.description) > 60 and "nan" not in figure.description
+        assert re.fullmatch(r"[a-z][a-z0-9-]*", figure.id)
+        ids.add(figure.id)
+    assert len(ids) == len(figures(study, experiment))
+
+
+def test_ids_are_unique_over_all_studies():
+    ids = [figure.id for study, name in EXPERIMENTS for figure in figures(study, name)]
+    assert len(ids) == len(set(ids))
+
+
+def test_colour_is_never_the_only_distinction():
+    for study, name in EXPERIMENTS:
+        for figure in figures(study, name):
+            for node in marks(figure.specification()):
+                encoding = node.get("encoding", {})
+                mark = node["mark"] if isinstance(node["mark"], str) else node["mark"]["type"]
+                field = encoding.get("color", {}).get("field")
+                if field and mark == "point":
+                    assert "shape" in encoding, figure.id
+                if field and mark == "line":
+                    dashed = isinstance(node["mark"], dict) and "strokeDash" in node["mark"]
+                    assert dashed or "strokeDash" in encoding, figure.id
+
+
+@pytest.mark.parametrize(
+    ("study", "experiment"),
+    [("saxena", "bandwidth"), ("kapadia", "trios"), ("liang_shen", "sweep")],
+)
+def test_published_values_are_hollow_diamonds_with_the_papers_numbers(study, experiment):
+    found = figures(study, experiment)
+    drawn = []
+    for figure in found:
+        spec = figure.specification()
+        for node in marks(spec):
+            if isinstance(node["mark"], dict) and node["mark"].get("shape") == DIAMOND:
+                assert node["mark"]["filled"] is False
+                drawn += [
+                    row.get("value", row.get("published"))
+                    for row in spec["datasets"].get(node.get("data", {}).get("name"), [])
+                ]
+    assert drawn
+    published = pd.read_csv(ROOT / "data" / "published" / f"{study}.csv")
+    if study == "saxena":
+        wanted = published.loc[published["table"] == "II", "value"] / 1e6
+        assert {round(v, 9) for v in wanted} <= {round(v, 9) for v in drawn if v is not None}
+    if study == "kapadia":
+        wanted = published[
+            (published["table"] == "trace:reno") & (published["column"] == "cwnd_mean")
+        ]
+        assert set(wanted["value"]) <= set(drawn)
+
+
+def test_claimed_ratio_is_drawn_from_the_reproduced_baseline():
+    study = load_study(ROOT, "liang_shen")
+    experiment = study.experiment("sweep")
+    results = Results.load(FIXTURE, "liang_shen")
+    frame = estimates(results, experiment, "throughput_bps")
+    drawn = claimed_values(study, experiment, "throughput_bps", frame)
+    base = frame[frame["variant"].isin(["tahoe", "reno"])].groupby("x")["mean"].mean()
+    assert len(drawn) == len(base)
+    for row in drawn.to_dict("records"):
+        assert row["value"] == pytest.approx(1.1 * base[row["x"]])
+
+
+def test_scatter_verdicts_and_claims_are_drawn_from_the_files():
+    cells = pd.read_csv(FIXTURE / "cells.csv", dtype={"row": str, "column": str})
+    claims = pd.read_csv(FIXTURE / "claims.csv")
+    scatter = scatter_figure(cells)
+    assert len(scatter.data) == cells["reproduced_mean"].notna().sum()
+    counts = verdicts_figure(claims, cells).data
+    assert counts["count"].sum() == len(claims) + len(cells)
+    study = load_study(ROOT, "nishitha")
+    own = claims[claims["study"] == "nishitha"]
+    assert set(claims_figure(own, study).data["claim"]) == set(
+        own[own["observed"].notna()]["claim"]
+    )
+
+
+def test_empty_evaluations_give_a_figure_and_not_an_error():
+    cells = pd.read_csv(FIXTURE / "cells.csv").iloc[:0]
+    claims = pd.read_csv(FIXTURE / "claims.csv").iloc[:0]
+    for figure in (
+        scatter_figure(cells),
+        verdicts_figure(claims, cells),
+        claims_figure(claims, load_study(ROOT, "nishitha")),
+    ):
+        assert figure.specification()
+
+
+def test_tolerance_in_the_chart_is_that_of_the_verdict():
+    study = load_study(ROOT, "saxena")
+    table = next(table for table in study.tables if table.id == "II")
+    cells = pd.read_csv(
+        FIXTURE / "evaluation" / "saxena" / "cells.csv", dtype={"row": str, "table": str}
+    )
+    data = cells_figure(cells, table, study).data
+    judged = data[data["verdict"].isin(["reproduced", "not reproduced"])]
+    assert len(judged)
+    within = (judged["reproduced_mean"] >= judged["accepted_low"]) & (
+        judged["reproduced_mean"] <= judged["accepted_high"]
+    )
+    assert (within == (judged["verdict"] == "reproduced")).all()
+
+
+def test_units_with_a_note_do_not_nest_brackets():
+    assert Display("Rate", "KB (as printed)", 1.0).title == "Rate (KB, as printed)"
+
+
+def test_axis_is_logarithmic_only_over_wide_ranges():
+    assert Horizontal("x (1)", (1.0, 100.0)).encoding().to_dict()["scale"]["type"] == "log"
+    assert "type" not in Horizontal("x (1)", (1.0, 10.0)).encoding().to_dict()["scale"]
+
+
+def test_numeric_factor_is_on_the_axis_in_display_units():
+    axis = axis_factor(load_study(ROOT, "liang_shen").experiment("sweep"))
+    assert axis is not None and axis.id == "cbr_rate"
+    assert display_factor(axis).title == "CBR rate (Mbit/s)"
+
+
+@given(st.text())
+def test_html_ids_are_safe(text):
+    assert re.fullmatch(r"[a-z][a-z0-9-]*", html_id("figure", text))
+
+
+def test_palette_has_no_colour_twice():
+    assert len(set(PALETTE)) == len(PALETTE)
+
+
+values = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=400)
+
+
+@given(values, st.integers(1, 40))
+def test_thinning_keeps_ends_and_extremes_of_the_whole_and_of_every_bin(samples, bins):
+    time = np.arange(len(samples), dtype=float)
+    data = np.array(samples)
+    kept = kept_samples(time, data, bins)
+    assert list(kept) == sorted(set(kept))
+    assert {0, len(samples) - 1} <= set(kept)
+    assert data[kept].max() == data.max() and data[kept].min() == data.min()
+    assert len(kept) <= max(4 * bins, 1)
+    width = (len(samples) - 1) / bins or 1.0
+    bin_of = np.minimum((time / width).astype(int), bins - 1)
+    for number in set(bin_of):
+        own = data[bin_of == number]
+        shown = data[[k for k in kept if bin_of[k] == number]]
+        assert shown.max() == own.max() and shown.min() == own.min()
+
+
+def test_every_nth_sample_would_lose_the_peak_that_thinning_keeps():
+    samples = np.ones(10_000)
+    samples[4_321] = 99.0
+    assert samples[::100].max() == 1.0
+    assert samples[kept_samples(np.arange(10_000.0), samples, 50)].max() == 99.0
+
+
+def test_thinning_leaves_out_missing_samples_and_keeps_groups_apart():
+    frame = pd.DataFrame(
+        {
+            "flow": ["a"] * 500 + ["b"] * 500,
+            "time_s": [*np.arange(500.0), *np.arange(500.0)],
+            "value": [np.nan, *np.zeros(498), 5.0, 7.0, *np.ones(499)],
+        }
+    )
+    kept = thin(frame, "value", ["flow"], 80)
+    assert len(kept) <= 80 and kept["value"].notna().all()
+    assert kept.groupby("flow")["value"].max().to_dict() == {"a": 5.0, "b": 7.0}
+
+
+def test_thinning_refuses_what_has_no_meaning():
+    with pytest.raises(ValueError, match="bins"):
+        kept_samples([0.0], [1.0], 0)
+    with pytest.raises(ValueError, match="as many"):
+        kept_samples([0.0, 1.0], [1.0], 2)
+
+
+def test_repacking_keeps_the_pixels_and_shrinks_the_file():
+    figure = figures("liang_shen", "sweep")[0]
+    import vl_convert
+
+    raw = vl_convert.vegalite_to_png(figure.specification() | {"background": "white"}, scale=1)
+    small = repack(raw)
+    assert len(small) < len(raw)
+
+    def pixels(png):
+        data, place = b"", 8
+        while place < len(png):
+            length = int.from_bytes(png[place : place + 4], "big")
+            if png[place + 4 : place + 8] == b"IDAT":
+                data += png[place + 8 : place + 8 + length]
+            place += 12 + length
+        return zlib.decompress(data)
+
+    assert pixels(small) == pixels(raw)
+    assert repack(small) == small
+
+
+@pytest.mark.parametrize("damage", [b"", b"GIF89a", b"\x89PNG\r\n\x1a\n\x00\x00"])
+def test_repacking_names_what_is_not_a_png(damage):
+    with pytest.raises(ValueError, match="PNG"):
+        repack(damage)
