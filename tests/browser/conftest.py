@@ -41,7 +41,7 @@ def report(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def chromium():
     if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is missing: apt-get install chromium")
+        pytest.fail(f"{CHROMIUM} is missing: apt-get install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-dev-shm-usage"]
