@@ -27,6 +27,11 @@ TAG = "parameters"
 KERNEL = "python3"
 TIME_LIMIT_S = 600
 _PAGE = Path(__file__).parent / "templates" / "notebook.html"
+#: Markup that outputs may have in a page; anything else is shown as text.
+_ALLOWED_TAGS = (
+    *("p", "h4", "b", "i", "q", "cite", "ul", "ol", "li", "code", "pre", "div", "span"),
+    *("table", "caption", "thead", "tbody", "tr", "th", "td"),
+)
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": KERNEL}
 
 
@@ -39,11 +44,16 @@ def read_notebook(path: Path) -> NotebookNode:
         It is missing or not a notebook.
     """
     try:
-        notebook: NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-        nbformat.validate(notebook)
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not UTF-8 text") from None
+    try:
+        notebook: NotebookNode = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
+        nbformat.validate(notebook)
+    # nbformat fails in its own ways on JSON of another shape.
+    except (nbformat.ValidationError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: is not a notebook: {str(error)[:200]}") from None
     return notebook
 
@@ -117,6 +127,7 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
                 str(executed),
                 parameters=relative,
                 kernel_name=KERNEL,
+                language="python",
                 progress_bar=False,
                 log_output=False,
                 execution_timeout=TIME_LIMIT_S,
@@ -187,9 +198,13 @@ def to_html(notebook: Path, output: Path) -> None:
     """
     from nbconvert import HTMLExporter
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+    from traitlets.config import Config
 
     document = read_notebook(notebook)
-    exporter = HTMLExporter(template_name="basic", sanitize_html=True)  # type: ignore[no-untyped-call]
+    rules = Config({"SanitizeHTML": {"tags": list(_ALLOWED_TAGS), "attributes": {}}})
+    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
+        template_name="basic", sanitize_html=True, config=rules
+    )
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     body, _ = exporter.from_notebook_node(document)
     light = HtmlFormatter(style="default").get_style_defs(".highlight")
