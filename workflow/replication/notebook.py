@@ -197,14 +197,14 @@ def to_html(notebook: Path, output: Path) -> None:
         The notebook cannot be read.
     """
     from nbconvert import HTMLExporter
+    from nbconvert.preprocessors.sanitize import SanitizeHTML
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
-    from traitlets.config import Config
 
     document = read_notebook(notebook)
-    rules = Config({"SanitizeHTML": {"tags": list(_ALLOWED_TAGS), "attributes": {}}})
-    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
-        template_name="basic", sanitize_html=True, config=rules
-    )
+    # The exporter's own sanitising knows no table heads and paragraphs and shows them as text.
+    sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes={})  # type: ignore[no-untyped-call]
+    document, _ = sanitizer.preprocess(document, {})  # type: ignore[no-untyped-call]
+    exporter = HTMLExporter(template_name="basic")  # type: ignore[no-untyped-call]
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     body, _ = exporter.from_notebook_node(document)
     light = HtmlFormatter(style="default").get_style_defs(".highlight")
