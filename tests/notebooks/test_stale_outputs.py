@@ -1,0 +1,42 @@
+"""The committed outputs are compared with fresh ones, strictly: changed data must be noticed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def project(tmp_path):
+    """One notebook, its data and the studies, as a project of their own."""
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    shutil.copytree(ROOT / "notebooks" / "fixture", tmp_path / "notebooks" / "fixture")
+    shutil.copy(ROOT / "notebooks" / "homogeneous_dumbbell.ipynb", tmp_path / "notebooks")
+    return tmp_path
+
+
+def compare(project):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=."]
+    command += ["--nbval", "--nbval-current-env", "notebooks/homogeneous_dumbbell.ipynb"]
+    return subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=300)
+
+
+def test_unchanged_data_pass(project):
+    result = compare(project)
+    assert result.returncode == 0, result.stdout[-2000:]
+
+
+def test_a_changed_number_fails(project):
+    path = project / "notebooks" / "fixture" / "evaluation" / "nishitha" / "cells.csv"
+    text = path.read_text(encoding="utf-8")
+    assert "0.997667" in text
+    path.write_text(text.replace("0.997667", "0.123456"), encoding="utf-8")
+    result = compare(project)
+    assert result.returncode == 1
+    assert "0.123" in result.stdout
