@@ -86,7 +86,7 @@ def _trace_figure(
     zoom = zoom_of(run.point, run.engine)
     picked, opacity = legend_filter("flow", run.point, run.engine)
     # Published values stand to the right of the end, where time has no meaning.
-    domain = alt.Scale(domain=[0.0, 1.28 * end_s], nice=False)
+    domain = alt.Scale(domain=[0.0, 1.34 * end_s], nice=False)
     ticks = alt.Axis(labelExpr=f"datum.value <= {end_s} ? datum.label : ''")
     x = alt.X("time_s:Q", title="Time (s)", scale=domain, axis=ticks)
     panels = [
@@ -185,7 +185,7 @@ def _labels_apart(diamonds: pd.DataFrame) -> pd.DataFrame:
     names = list(diamonds["flow"])
     words, values = list(diamonds["word"]), list(diamonds["value"])
     for upper in range(1, len(names)):
-        close = values[upper] - values[upper - 1] < 0.1 * max(values)
+        close = values[upper] - values[upper - 1] < 0.07 * max(values)
         if close and words[upper] == words[upper - 1]:
             names[upper] = ", ".join(n for n in (names[upper - 1], names[upper]) if n)
             names[upper - 1] = ""
