@@ -13,7 +13,7 @@ CONFIG := $(if $(strip $(SETTINGS)),--config $(strip $(SETTINGS)))
 SELECT := $(if $(TIER),--tier $(TIER)) $(if $(STUDIES),--studies $(STUDIES)) \
           $(if $(ENGINES),--engines $(ENGINES))
 RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
-SNAKEMAKE := $(RUN) snakemake --cores $(CORES) --quiet rules progress --rerun-incomplete
+SNAKEMAKE := $(RUN) snakemake --cores $(CORES) --quiet all --rerun-incomplete
 
 .PHONY: help report plan engines render test lint format schemas lock clean distclean setup
 

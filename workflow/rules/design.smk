@@ -19,9 +19,8 @@ rule design_study:
         data=PATHS.data,
         # The batches are outputs too, but named by their content: see simulate_batch.
         batches=lambda wildcards: PIPE.batch_ids(wildcards.study),
-    message:
-        "Designing {wildcards.study}"
     shell:
+        'echo "designing {wildcards.study}" >&2; '
         "replicate design {wildcards.study} --tier {params.tier} --engines {params.engines}"
         " --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"

@@ -15,9 +15,8 @@ rule fetch_ns3_wheel:
         f"{PATHS.data}/benchmarks/fetch_ns3_wheel.tsv"
     params:
         code=PIPE.code("wheel"),
-    message:
-        "Fetching the pinned ns-3 wheel"
     shell:
+        'echo "fetching the pinned ns-3 wheel" >&2; '
         "replicate fetch-wheel --lock {input.lock} --output {output.prefix} > {log} 2>&1"
 
 
@@ -36,9 +35,8 @@ rule build_ns3_program:
         folder="workflow/engines/ns3",
         build=lambda wildcards, output: Path(output.program).parent,
         prefix=lambda wildcards, input: Path(input.prefix).absolute(),
-    message:
-        "Compiling our ns-3 program"
     shell:
+        'echo "compiling our ns-3 program" >&2; '
         "make --silent --directory {params.folder} --jobs {threads}"
         ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" > {log} 2>&1'
         " || {{ tail -n 20 {log} >&2; exit 1; }}"

@@ -39,9 +39,8 @@ rule evaluate_study:
             "trace",
         ),
         data=PATHS.data,
-    message:
-        "Judging {wildcards.study}"
     shell:
+        'echo "judging {wildcards.study}" >&2; '
         "replicate evaluate {wildcards.study} --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"
 
@@ -63,9 +62,8 @@ rule merge_evaluations:
         code=PIPE.code("evaluate"),
         studies=PIPE.studies,
         data=PATHS.data,
-    message:
-        "Putting the verdicts together"
     shell:
+        'echo "putting the verdicts together" >&2; '
         "replicate merge {params.studies} --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"
 
@@ -85,8 +83,7 @@ rule write_provenance:
         selection=SELECTION,
         studies=",".join(PIPE.studies),
         config=PIPE.config.model_dump_json(),
-    message:
-        "Writing down what ran"
     shell:
+        'echo "writing down what ran" >&2; '
         "replicate provenance {params.selection} --studies {params.studies}"
         " --output {output.provenance} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"

@@ -21,8 +21,7 @@ rule execute_notebook:
     params:
         code=PIPE.code("notebook", "chart*"),
         data=PATHS.data,
-    message:
-        "Executing notebook {wildcards.kind} on {wildcards.study}"
     shell:
+        'echo "executing notebook {wildcards.kind} on {wildcards.study}" >&2; '
         "replicate notebook {input.notebook} --study {wildcards.study} --data {params.data}"
         " --output {output.notebook} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"

@@ -23,8 +23,7 @@ rule render_report:
         data=PATHS.data,
         executed=PATHS.executed,
         html=PATHS.html,
-    message:
-        "Rendering the report"
     shell:
+        'echo "rendering the report" >&2; '
         "replicate render --data {params.data} --notebooks {params.executed}"
         " --output {params.html} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"

@@ -59,9 +59,8 @@ rule collect_results:
         f"{PATHS.data}/benchmarks/collect_results/{{study}}.tsv"
     params:
         code=PIPE.code("simulate"),
-    message:
-        "Collecting the results of {wildcards.study}"
     shell:
+        'echo "collecting the results of {wildcards.study}" >&2; '
         "( replicate collect --output {output.flows} --keys engine,scenario,flow {input.flows}"
         " && replicate collect --output {output.series} --keys engine,scenario,time_s,flow,link"
         " {input.series} ) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"

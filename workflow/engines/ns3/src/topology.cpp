@@ -10,6 +10,7 @@
 #include <ns3/ipv4-routing-helper.h>
 #include <ns3/net-device-queue-interface.h>
 #include <ns3/point-to-point-channel.h>
+#include <ns3/simulator.h>
 #include <ns3/traffic-control-layer.h>
 #include <ns3/uinteger.h>
 
@@ -22,6 +23,9 @@ namespace
 
 /// Random streams of one link direction: loss first, then the queue discipline's.
 constexpr std::int64_t kStreamsPerDirection = 4;
+
+/// The largest there is: segments are never fragmented.
+constexpr std::uint16_t kMtu = 65535;
 
 class StaticRoutingHelper : public ns3::Ipv4RoutingHelper
 {
@@ -36,6 +40,31 @@ public:
 ns3::Ptr<StaticRouting> RoutingOf(ns3::Ptr<ns3::Node> node)
 {
     return ns3::DynamicCast<StaticRouting>(node->GetObject<ns3::Ipv4>()->GetRoutingProtocol());
+}
+
+using DeviceQueue = ns3::Queue<ns3::Packet>;
+
+bool IsFull(const DeviceQueue* queue)
+{
+    return queue->WouldOverflow(1, kMtu);
+}
+
+/// Flow control between queue discipline and device queue, as NetDeviceQueue::ConnectQueueTraces
+/// does it, but for the event it schedules at every dequeue: one is needed only while stopped.
+void StopWhenFull(ns3::NetDeviceQueue* tx, DeviceQueue* queue, ns3::Ptr<const ns3::Packet>)
+{
+    if (IsFull(queue))
+        tx->Stop();
+}
+
+void WakeWhenStopped(ns3::NetDeviceQueue* tx, DeviceQueue* queue, ns3::Ptr<const ns3::Packet>)
+{
+    if (!tx->IsStopped())
+        return;
+    ns3::Simulator::ScheduleNow([tx, queue] {
+        if (!IsFull(queue))
+            tx->Wake();
+    });
 }
 
 } // namespace
@@ -72,7 +101,7 @@ void Topology::MakeLink(const Scenario& scenario, std::uint32_t link)
         egress.queue = MakeDeviceQueue(spec.queue[i]);
         egress.device = ns3::CreateObject<ns3::PointToPointNetDevice>();
         egress.device->SetAddress(ns3::Mac48Address::Allocate());
-        egress.device->SetMtu(65535); // segments are never fragmented
+        egress.device->SetMtu(kMtu);
         egress.device->SetDataRate(ns3::DataRate(spec.rate_bps));
         egress.device->SetQueue(egress.queue);
         m_nodes.Get(spec.ends[i])->AddDevice(egress.device);
@@ -113,9 +142,14 @@ void Topology::MakeQueues(const Scenario& scenario, std::uint32_t link)
                 MakeLoss(*spec.loss[i], stream));
         if (!egress.disc)
             continue;
-        auto flow_control = ns3::CreateObject<ns3::NetDeviceQueueInterface>();
-        egress.device->AggregateObject(flow_control);
-        flow_control->GetTxQueue(0)->ConnectQueueTraces(egress.queue);
+        auto interface = ns3::CreateObject<ns3::NetDeviceQueueInterface>();
+        egress.device->AggregateObject(interface);
+        const auto tx = ns3::PeekPointer(interface->GetTxQueue(0));
+        const auto device_queue = ns3::PeekPointer(egress.queue);
+        egress.queue->TraceConnectWithoutContext(
+            "Enqueue", ns3::MakeBoundCallback(&StopWhenFull, tx, device_queue));
+        egress.queue->TraceConnectWithoutContext(
+            "Dequeue", ns3::MakeBoundCallback(&WakeWhenStopped, tx, device_queue));
         auto layer = egress.device->GetNode()->GetObject<ns3::TrafficControlLayer>();
         layer->SetRootQueueDiscOnDevice(egress.device, egress.disc);
     }
