@@ -249,6 +249,24 @@ def render(
 
 
 @app.command()
+def fixture(
+    root: Root = HERE,
+    data: Annotated[Path, typer.Option(help="Results of a quick run of every study.")] = DATA,
+) -> None:
+    """Cut the notebooks' small data set from a quick run, and refresh their outputs.
+
+    Example: make report TIER=quick && replicate fixture
+    """
+    from replication.config import study_ids
+    from replication.fixture import make_fixture, refresh_notebooks
+
+    size = make_fixture(root, data, root / "notebooks" / "fixture", study_ids(root))
+    print(f"notebooks/fixture: {size / 1e6:.1f} MB")
+    for path in refresh_notebooks(root / "notebooks"):
+        print(path)
+
+
+@app.command()
 def run(
     scenario: Annotated[str, typer.Argument(help="A scenario's id, from the report or a design.")],
     output: Annotated[Path, typer.Option(help="Folder for flows.csv and series.csv.")] = Path(

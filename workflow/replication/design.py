@@ -220,7 +220,9 @@ class Plan:
 def make_plan(root: Path, config: Config) -> Plan:
     """Design and batch every chosen study."""
     tier = load_tier(root, config.tier)
-    fingerprints: dict[str, str] = {name: ENGINES[name].fingerprint(root) for name in config.engines}
+    fingerprints: dict[str, str] = {
+        name: ENGINES[name].fingerprint(root) for name in config.engines
+    }
     runs: dict[str, list[Run]] = {}
     batches: dict[str, list[Batch]] = {}
     for name in chosen_studies(root, config):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import os
 import sys
@@ -98,23 +99,14 @@ class Pipeline:
             pairs += [(name, kind) for kind in dict.fromkeys(types)]
         return pairs
 
-    def code(self, *modules: str) -> str:
-        """Return a hash over modules of the package: a rule's `code` parameter.
+    def code(self, module: str, *patterns: str) -> str:
+        """Return a hash over a module and all it imports: a rule's `code` parameter.
 
-        A change there reruns the rule and what depends on it. A name may be a pattern
-        (`metric*`); one with a slash is a pattern of files (`templates/**/*`).
+        A change there reruns the rule and what depends on it. `patterns` name other files of the
+        package that decide what the module does (`templates/**/*`).
         """
-        files: list[Path] = []
-        for module in modules:
-            found = [
-                p
-                for p in sorted(PACKAGE.glob(module if "/" in module else f"{module}.py"))
-                if p.is_file()
-            ]
-            if not found:
-                raise InputError(f"pipeline: there is no module {module!r} in the package")
-            files += found
-        return sha256_of(*files)[:16]
+        files = [p for pattern in patterns for p in PACKAGE.glob(pattern) if p.is_file()]
+        return sha256_of(*closure(module), *files)[:16]
 
     def write_goal(self) -> None:
         """Tell the jobs what there is to do, for their progress lines."""
@@ -151,6 +143,21 @@ class Pipeline:
             f"about {(cost_total - cost_done) / 60:.1f} CPU minutes to go"
         )
         return lines
+
+
+def closure(module: str) -> list[Path]:
+    """Return the files of a module of this package and of all it imports, directly or not."""
+    found: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found[name] = PACKAGE / f"{name}.py"
+        for node in ast.walk(ast.parse(found[name].read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("replication."):
+                waiting.append(str(node.module).removeprefix("replication."))
+    return [found[name] for name in sorted(found)]
 
 
 def load_or_exit(root: Path, overrides: dict[str, Any]) -> Pipeline:

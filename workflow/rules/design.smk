@@ -13,7 +13,7 @@ rule design_study:
     benchmark:
         f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
     params:
-        code=PIPE.code("design", "template", "scenario", "study", "engine"),
+        code=PIPE.code("design"),
         engines=",".join(PIPE.config.engines),
         tier=PIPE.config.tier,
         data=PATHS.data,

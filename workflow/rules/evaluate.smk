@@ -20,24 +20,7 @@ rule evaluate_study:
     benchmark:
         f"{PATHS.data}/benchmarks/evaluate_study/{{study}}.tsv"
     params:
-        code=PIPE.code(
-            "audit",
-            "bound",
-            "cell",
-            "claim",
-            "claim_model",
-            "comparison",
-            "coverage",
-            "evaluate",
-            "feature",
-            "metric",
-            "results",
-            "scenario",
-            "statistic",
-            "study",
-            "template",
-            "trace",
-        ),
+        code=PIPE.code("evaluate"),
         data=PATHS.data,
     shell:
         'echo "judging {wildcards.study}" >&2; '

@@ -7,6 +7,7 @@ rule execute_notebook:
         study="configs/studies/{study}.yaml",
         published=f"{PATHS.published}/{{study}}.csv",
         design=rules.design_study.output.design,
+        scenarios=rules.design_study.output.scenarios,
         flows=rules.collect_results.output.flows,
         series=rules.collect_results.output.series,
         cells=rules.evaluate_study.output.cells,
@@ -19,7 +20,7 @@ rule execute_notebook:
     benchmark:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.{{kind}}.tsv"
     params:
-        code=PIPE.code("notebook", "chart*"),
+        code=PIPE.code("notebook") + PIPE.code("chapter"),
         data=PATHS.data,
     shell:
         'echo "executing notebook {wildcards.kind} on {wildcards.study}" >&2; '

@@ -19,7 +19,7 @@ rule render_report:
     benchmark:
         f"{PATHS.data}/benchmarks/render_report.tsv"
     params:
-        code=PIPE.code("report*", "chart*", "notebook", "templates/**/*", "assets/**/*"),
+        code=PIPE.code("report", "templates/**/*", "assets/**/*"),
         data=PATHS.data,
         executed=PATHS.executed,
         html=PATHS.html,

@@ -18,7 +18,7 @@ rule simulate_batch:
     benchmark:
         f"{PATHS.data}/benchmarks/simulate_batch/{{batch}}.tsv"
     params:
-        code=PIPE.code("simulate", "store"),
+        code=PIPE.code("simulate"),
         runtime=PIPE.config.runtime,
         batch=lambda wildcards: f"{PATHS.design}/batches/{wildcards.batch}.json",
         store=lambda wildcards: PIPE.store(wildcards.batch),

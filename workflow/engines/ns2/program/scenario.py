@@ -134,8 +134,9 @@ def _queue(fields: Fields) -> Queue:
     device = 0
     check_queue(kind, fields)
     if kind == "droptail":
-        packets, bytes_ = fields.optional_count("limit_packets"), fields.optional_count(
-            "limit_bytes"
+        packets, bytes_ = (
+            fields.optional_count("limit_packets"),
+            fields.optional_count("limit_bytes"),
         )
         if (packets is None) == (bytes_ is None):
             refuse(
