@@ -19,7 +19,7 @@ class Progress:
     goal: dict[Path, dict[str, float]]
     started: float
     done_at_start_s: float
-    every_s: float = 10.0
+    every_s: float = 20.0
     _last: float = field(default_factory=time.monotonic)
 
     @classmethod

@@ -12,6 +12,7 @@ import os
 import resource
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -65,8 +66,10 @@ def network_is_isolated() -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def run_native(command: list[str], limits: Limits, work: Path) -> Usage:
-    """Run `command` to its end in folder `work`.
+def run_native(
+    command: list[str], limits: Limits, work: Path, waiting: Callable[[], None] = lambda: None
+) -> Usage:
+    """Run `command` to its end in folder `work`; call `waiting` now and then meanwhile.
 
     Raises
     ------
@@ -89,7 +92,7 @@ def run_native(command: list[str], limits: Limits, work: Path) -> Usage:
             )
     except OSError as error:
         raise RunError(f"{command[0]}: cannot start: {error.strerror}") from None
-    status, used = _wait(process, limits.time_s)
+    status, used = _wait(process, limits.time_s, waiting)
     usage = Usage(
         wall_s=round(time.monotonic() - start, 4),
         cpu_s=round(used.ru_utime + used.ru_stime, 4),
@@ -100,7 +103,9 @@ def run_native(command: list[str], limits: Limits, work: Path) -> Usage:
     return usage
 
 
-def _wait(process: subprocess.Popen[bytes], time_s: float) -> tuple[int, resource.struct_rusage]:
+def _wait(
+    process: subprocess.Popen[bytes], time_s: float, waiting: Callable[[], None]
+) -> tuple[int, resource.struct_rusage]:
     """Reap the process with its own resource usage; kill it at the wall time limit."""
     deadline = time.monotonic() + time_s
     pause = 0.0005
@@ -111,6 +116,7 @@ def _wait(process: subprocess.Popen[bytes], time_s: float) -> tuple[int, resourc
             return process.returncode, used
         if time.monotonic() > deadline:
             process.kill()
+        waiting()
         time.sleep(pause)
         pause = min(pause * 1.5, 0.02)
 

@@ -90,17 +90,17 @@ def run_job(job: Job, progress: Callable[[], None]) -> list[dict[str, Any]]:
         usage = job.store.usage(scenario_id)
         reused = usage is not None
         if usage is None:
-            usage = _run_one(job, scenario_id)
+            usage = _run_one(job, scenario_id, progress)
         usages.append({"scenario": scenario_id, "engine": job.engine, "reused": reused} | usage)
         progress()
     return usages
 
 
-def _run_one(job: Job, scenario_id: str) -> dict[str, Any]:
+def _run_one(job: Job, scenario_id: str, progress: Callable[[], None]) -> dict[str, Any]:
     work = job.store.begin(scenario_id, job.scenarios[scenario_id])
     command = [str(job.program), "--scenario", str(work / "scenario.json"), "--output", str(work)]
     try:
-        used = run_native(command, job.limits, work)
+        used = run_native(command, job.limits, work, progress)
         job.store.finish(scenario_id, work, used.as_dict())
     except (RunError, OSError) as error:
         raise RunError(f"scenario {scenario_id} on {job.engine}: {error}") from None

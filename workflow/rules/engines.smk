@@ -23,7 +23,7 @@ rule fetch_ns3_wheel:
 rule build_ns3_program:
     input:
         prefix=rules.fetch_ns3_wheel.output.prefix,
-        sources=ENGINES["ns3"].sources(REPO),
+        sources=[p.relative_to(REPO) for p in ENGINES["ns3"].sources(REPO)],
     output:
         program=PIPE.program("ns3"),
     log:
