@@ -1,9 +1,10 @@
-"""Build the ns-3 engine once and run scenarios on it."""
+"""Build the engines once and run scenarios on them."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -72,6 +73,54 @@ def run_ns3(
         path.write_text(json.dumps(scenario))
         words = ["--scenario", path, "--output", output]
         done = invoke_ns3(*words, *(["--trace", trace_path] if trace else []), **options)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        return read_result(output, trace_path if trace else None)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def ns2_program() -> Path:
+    """Return the ns-2 engine's program: as the environment says, else laid out here."""
+    given = os.environ.get("REPLICATION_NS2_PROGRAM")
+    if given:
+        return Path(given).resolve(strict=True)
+    if shutil.which("ns") is None:
+        pytest.fail("there is no ns-2: install Debian's package ns2")
+    build = ROOT / "data" / "reproduced" / "engines" / "ns2"
+    folder = ROOT / "workflow" / "engines" / "ns2"
+    command = ["make", "-C", folder, f"BUILD={build}", f"PYTHON={sys.executable}"]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.fail(f"the ns-2 engine cannot be laid out:\n{made.stderr[-4000:]}")
+    return build / "replicate-ns2"
+
+
+@pytest.fixture(scope="session")
+def invoke_ns2(ns2_program: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return a function that calls the ns-2 engine's program with any arguments."""
+
+    def invoke(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+        command = [str(ns2_program), *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+    return invoke
+
+
+@pytest.fixture(scope="session")
+def run_ns2(
+    invoke_ns2: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., Result]:
+    """Return a function that runs a scenario (a dict) on ns-2 and reads back what was written."""
+
+    def run(scenario: dict[str, Any], *, trace: bool = False, **options: Any) -> Result:
+        folder = tmp_path_factory.mktemp("run")
+        path, output, trace_path = folder / "scenario.json", folder / "out", folder / "trace.csv"
+        path.write_text(json.dumps(scenario))
+        words = ["--scenario", path, "--output", output]
+        done = invoke_ns2(*words, *(["--trace", trace_path] if trace else []), **options)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
         return read_result(output, trace_path if trace else None)

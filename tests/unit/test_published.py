@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
 from replication.config import study_ids
 
 ROOT = Path(__file__).parents[2]

@@ -168,3 +168,17 @@ def test_bad_settings_end_in_one_line_and_code_two(quick, settings, word):
     assert len(errors) == 1
     assert errors[0].startswith("error: ")
     assert word in errors[0]
+
+
+def test_a_further_paper_is_a_file_and_its_numbers(quick, tmp_path):
+    guide = (quick.root / "configs/README.md").read_text(encoding="utf-8")
+    study, numbers = (guide.split(f"```{kind}\n")[1].split("```")[0] for kind in ("yaml", "csv"))
+    name = study.split("\nid: ")[1].split()[0]
+    further = copy_project(tmp_path / "further", engines_from=quick.root)
+    (further.root / f"configs/studies/{name}.yaml").write_text(study, encoding="utf-8")
+    (further.root / f"data/published/{name}.csv").write_text(numbers, encoding="utf-8")
+    further.snakemake("all", tier="quick", studies=name)
+    cells = pd.read_csv(further.root / "data/reproduced/cells.csv")
+    assert len(cells) == len(numbers.strip().splitlines()) - 1
+    title = study.split("\ntitle: ")[1].split("\n")[0]
+    assert title in (further.root / f"reports/html/{name}.html").read_text(encoding="utf-8")

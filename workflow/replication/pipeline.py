@@ -155,7 +155,9 @@ def closure(module: str) -> list[Path]:
             continue
         found[name] = PACKAGE / f"{name}.py"
         for node in ast.walk(ast.parse(found[name].read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("replication."):
+            if isinstance(node, ast.ImportFrom) and node.module == "replication":
+                waiting += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("replication."):
                 waiting.append(str(node.module).removeprefix("replication."))
     return [found[name] for name in sorted(found)]
 

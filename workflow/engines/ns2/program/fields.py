@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from pathlib import Path
 from typing import Any, NoReturn
 
 _IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
@@ -44,7 +45,7 @@ def parse(path: str) -> Any:
         return document
 
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 (pathlib costs start-up time)
+        with Path(path).open("rb") as file:
             content = file.read(_LARGEST_FILE_BYTES)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror}): give a scenario file") from None

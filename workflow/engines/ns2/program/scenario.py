@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from features import check_queue, check_tcp
-from fields import Fields, identifier, parse, refuse, register, resolve
+from fields import Fields, identifier, parse, refuse, register, resolve, show
 
 DIRECTIONS = ("ab", "ba")
 
@@ -191,15 +191,10 @@ def _loss(fields: Fields, flows: dict[str, int]) -> Loss:
         numbers = fields.items("data_packets", 1)
         for number in numbers:
             if type(number) is not int or not 1 <= number <= 1_000_000_000:
-                refuse(fields.path("data_packets"), show_item(number), "give integers from 1")
+                refuse(fields.path("data_packets"), show(number), "give integers from 1")
         loss = Loss(0, flow, sorted(set(numbers)))
     fields.finish()
     return loss
-
-
-def show_item(value: Any) -> str:
-    """Return a list's item as JSON, cut short."""
-    return json.dumps(value)[:64]
 
 
 def _link(fields: Fields, nodes: dict[str, int], flows: dict[str, int]) -> list[Direction]:

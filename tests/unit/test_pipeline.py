@@ -1,0 +1,59 @@
+"""The pipeline: what makes a rule run again, and what a user is told beforehand."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from replication.errors import InputError
+from replication.pipeline import PACKAGE, Pipeline, closure
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def quick():
+    return Pipeline.load(ROOT, {"tier": "quick"})
+
+
+def test_a_modules_closure_holds_what_it_imports_at_any_depth():
+    names = {path.stem for path in closure("evaluate")}
+    assert {"evaluate", "claim", "comparison", "feature", "trace", "errors"} <= names
+    assert "report" not in names
+    assert "report_number" in {path.stem for path in closure("report_study")}
+
+
+def test_the_package_imports_itself_in_the_form_that_closures_follow():
+    for path in PACKAGE.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                assert all(not a.name.startswith("replication") for a in node.names), path.name
+
+
+def test_code_changes_with_any_file_behind_it(quick, tmp_path, monkeypatch):
+    before = quick.code("simulate")
+    for path in PACKAGE.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr("replication.pipeline.PACKAGE", tmp_path)
+    assert quick.code("simulate") == before
+    (tmp_path / "scenario.py").write_text("# changed\n", encoding="utf-8")
+    assert quick.code("simulate") != before
+
+
+def test_every_study_has_a_notebook_for_each_experiment_type(quick):
+    for _, kind in quick.notebooks():
+        assert (ROOT / "notebooks" / f"{kind}.ipynb").is_file()
+    assert len(set(quick.notebooks())) == len(quick.notebooks())
+
+
+def test_the_summary_counts_scenarios_and_cost(quick):
+    *studies, total = quick.summary()
+    assert len(studies) == 1 + len(quick.studies)
+    assert total.startswith("in all ")
+    assert "CPU minutes" in total
+
+
+def test_settings_that_name_nothing_are_refused():
+    with pytest.raises(InputError, match="tier"):
+        Pipeline.load(ROOT, {"tier": "none"})
+    with pytest.raises(InputError, match="nobody"):
+        Pipeline.load(ROOT, {"studies": "nobody"})

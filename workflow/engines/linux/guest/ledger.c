@@ -1,0 +1,307 @@
+#include "ledger.h"
+
+#include "network.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BIN_NS 10000
+
+/// A data packet under way; in order of sending, so that the wanted one is near the head.
+struct journey {
+	int64_t sent_ns;
+	uint16_t id;
+	bool over;
+};
+
+struct account {
+	struct journey *journey;
+	size_t first, count, room;
+	bool started;
+	uint32_t first_sequence;
+	int64_t highest; /* bytes sent so far, relative to the first */
+	uint32_t *bin;
+	size_t bins;
+	int source_device, last_device;
+	struct flow_ledger public;
+};
+
+struct transmitter {
+	int device;
+	int64_t free_ns; /* when the transmission under way ends */
+	struct monitor_ledger public;
+};
+
+static const struct plan *the_plan;
+static struct account *accounts;
+static struct transmitter *transmitters;
+static struct ledger_totals totals;
+static uint64_t outstanding;
+
+static void *grow(void *memory, size_t count, size_t size)
+{
+	memory = realloc(memory, count * size);
+	if (!memory)
+		die("the guest's memory is too small for this scenario");
+	return memory;
+}
+
+void ledger_open(const struct plan *plan)
+{
+	the_plan = plan;
+	accounts = allocate(plan->flows, sizeof(*accounts));
+	transmitters = allocate(plan->monitors, sizeof(*transmitters));
+	for (int i = 0; i < plan->flows; i++) {
+		const struct plan_flow *flow = &plan->flow[i];
+
+		accounts[i].public.interval =
+		    allocate(plan_samples(plan), sizeof(struct flow_interval));
+		accounts[i].source_device =
+		    device_index(&plan->link[flow->source_link], flow->source_link,
+				 flow->source_side ? DEVICE_B : DEVICE_A);
+		accounts[i].last_device = device_index(&plan->link[flow->last_link], flow->last_link,
+						       flow->last_side ? DEVICE_B : DEVICE_A);
+	}
+	for (int i = 0; i < plan->monitors; i++) {
+		const struct plan_monitor *monitor = &plan->monitor[i];
+
+		transmitters[i].public.interval =
+		    allocate(plan_samples(plan), sizeof(struct monitor_interval));
+		transmitters[i].device =
+		    device_index(&plan->link[monitor->link], monitor->link,
+				 monitor->direction == AHEAD ? DEVICE_M : DEVICE_N);
+	}
+}
+
+struct flow_ledger *ledger_flow(int flow)
+{
+	return &accounts[flow].public;
+}
+
+struct monitor_ledger *ledger_monitor(int monitor)
+{
+	return &transmitters[monitor].public;
+}
+
+const struct ledger_totals *ledger_totals(void)
+{
+	return &totals;
+}
+
+uint64_t ledger_outstanding(void)
+{
+	return outstanding;
+}
+
+/// The interval that a time falls into, its end included; -1 if none.
+static int64_t interval_of(int64_t time_ns)
+{
+	int64_t index = time_ns <= 0 ? 0 : (time_ns - 1) / the_plan->interval_ns;
+
+	return index < plan_samples(the_plan) ? index : -1;
+}
+
+static void count_retransmission(struct account *account, const struct packet *packet)
+{
+	int64_t begin;
+
+	if (!account->started) {
+		account->started = true;
+		account->first_sequence = packet->sequence;
+	}
+	/* Sequence numbers wrap; what is sent is never 2 GiB from the highest sent. */
+	begin = account->highest + (int32_t)(packet->sequence - account->first_sequence -
+					     (uint32_t)account->highest);
+	if (begin < account->highest) {
+		int64_t index = interval_of(packet->time_ns);
+
+		account->public.retransmissions++;
+		if (index >= 0)
+			account->public.interval[index].retransmissions++;
+	}
+	if (begin + packet->payload_bytes > account->highest)
+		account->highest = begin + packet->payload_bytes;
+}
+
+static void sent(struct account *account, bool tcp, const struct packet *packet)
+{
+	if (packet->time_ns > the_plan->duration_ns)
+		return;
+	if (tcp)
+		count_retransmission(account, packet);
+	if (account->first == account->count)
+		account->first = account->count = 0;
+	if (account->count == account->room) {
+		size_t keep = account->count - account->first;
+
+		memmove(account->journey, account->journey + account->first,
+			keep * sizeof(struct journey));
+		account->first = 0;
+		account->count = keep;
+		if (2 * keep >= account->room) {
+			account->room = account->room ? 2 * account->room : 64;
+			account->journey =
+			    grow(account->journey, account->room, sizeof(struct journey));
+		}
+	}
+	account->journey[account->count++] =
+	    (struct journey){.sent_ns = packet->time_ns, .id = packet->id};
+	account->public.sent++;
+	outstanding++;
+}
+
+/// End the journey of a packet: return when it was sent, or -1 if no such packet is under way.
+static int64_t end_journey(struct account *account, const struct packet *packet)
+{
+	for (size_t i = account->first; i < account->count; i++) {
+		struct journey *journey = &account->journey[i];
+
+		if (journey->over || journey->id != packet->id)
+			continue;
+		journey->over = true;
+		outstanding--;
+		while (account->first < account->count && account->journey[account->first].over)
+			account->first++;
+		return journey->sent_ns;
+	}
+	return -1;
+}
+
+static void count_delay(struct account *account, int64_t delay_ns)
+{
+	size_t bin = (size_t)(delay_ns / BIN_NS);
+
+	if (bin >= account->bins) {
+		size_t bins = 2 * bin + 64;
+
+		account->bin = grow(account->bin, bins, sizeof(uint32_t));
+		memset(account->bin + account->bins, 0, (bins - account->bins) * sizeof(uint32_t));
+		account->bins = bins;
+	}
+	account->bin[bin]++;
+	account->public.delay_sum_ns += (uint64_t)delay_ns;
+	if (delay_ns > account->public.delay_largest_ns)
+		account->public.delay_largest_ns = delay_ns;
+}
+
+static void received(struct account *account, int64_t stop_ns, const struct packet *packet)
+{
+	int64_t sent_ns = end_journey(account, packet);
+	int64_t index = interval_of(packet->time_ns);
+	int64_t delay_ns = packet->time_ns - sent_ns;
+
+	if (sent_ns < 0) {
+		if (packet->time_ns <= the_plan->duration_ns)
+			die("a packet arrived that was not under way");
+		return;
+	}
+	if (packet->time_ns > the_plan->duration_ns)
+		return;
+	account->public.received++;
+	count_delay(account, delay_ns);
+	if (packet->time_ns <= stop_ns) {
+		account->public.ip_bytes += packet->ip_bytes;
+		account->public.payload_bytes += packet->payload_bytes;
+	}
+	if (index >= 0) {
+		struct flow_interval *interval = &account->public.interval[index];
+
+		interval->received++;
+		interval->ip_bytes += packet->ip_bytes;
+		interval->delay_ns += (uint64_t)delay_ns;
+	}
+}
+
+/// Follow a monitored link's transmitter: the shaper has just let this packet go.
+static void transmitted(int number, const struct packet *packet)
+{
+	const struct plan_monitor *monitor = &the_plan->monitor[number];
+	const struct plan_queue *queue = &the_plan->link[monitor->link].queue[monitor->direction];
+	struct transmitter *transmitter = &transmitters[number];
+	struct monitor_interval *intervals = transmitter->public.interval;
+	int64_t begin_ns =
+	    packet->time_ns > transmitter->free_ns ? packet->time_ns : transmitter->free_ns;
+	int64_t sample, index;
+
+	transmitter->free_ns =
+	    begin_ns + (int64_t)((uint64_t)packet->ip_bytes * NS_PER_S / queue->rate_Bps);
+	index = interval_of(transmitter->free_ns);
+	if (index >= 0 && transmitter->free_ns <= the_plan->duration_ns)
+		intervals[index].ip_bytes += packet->ip_bytes;
+	/* Between shaper and transmission it waits in the device. */
+	for (sample = interval_of(packet->time_ns + 1);
+	     sample >= 0 && sample < plan_samples(the_plan) &&
+	     (sample + 1) * the_plan->interval_ns < begin_ns;
+	     sample++)
+		intervals[sample].device_packets++;
+}
+
+void ledger_packet(const struct packet *packet)
+{
+	bool forth;
+	int flow = flow_of(packet->source, packet->destination, &forth);
+
+	totals.transmissions += packet->out && packet->time_ns <= the_plan->duration_ns;
+	if (packet->out)
+		for (int i = 0; i < the_plan->monitors; i++)
+			if (transmitters[i].device == packet->device)
+				transmitted(i, packet);
+	if (flow < 0 || flow >= the_plan->flows || !forth || !packet->payload_bytes)
+		return;
+	if (!packet->out && packet->device == accounts[flow].source_device)
+		sent(&accounts[flow], the_plan->flow[flow].tcp, packet);
+	if (packet->out && packet->device == accounts[flow].last_device)
+		received(&accounts[flow], the_plan->flow[flow].stop_ns, packet);
+}
+
+/// Was it the monitored queue, or the wire behind it, that dropped a packet which came in here?
+static bool watches(const struct plan_monitor *monitor, int device)
+{
+	enum device from = index_device(device);
+	bool ahead = from == DEVICE_A || from == DEVICE_N;
+
+	return index_link(device) == monitor->link && ahead == (monitor->direction == AHEAD);
+}
+
+void ledger_drop(const struct packet *packet, bool of_flow)
+{
+	int64_t index = interval_of(packet->time_ns);
+	bool forth = false;
+	int flow = of_flow ? flow_of(packet->source, packet->destination, &forth) : -1;
+	bool data = flow >= 0 && flow < the_plan->flows && forth && packet->payload_bytes;
+
+	totals.drops++;
+	if (data && end_journey(&accounts[flow], packet) < 0 &&
+	    packet->time_ns <= the_plan->duration_ns)
+		die("a packet was dropped that was not under way");
+	if (packet->time_ns > the_plan->duration_ns)
+		return;
+	totals.control_drops += !data;
+	if (data)
+		accounts[flow].public.dropped++;
+	if (index < 0)
+		return;
+	if (data)
+		accounts[flow].public.interval[index].drops++;
+	for (int i = 0; i < the_plan->monitors; i++)
+		if (watches(&the_plan->monitor[i], packet->device))
+			transmitters[i].public.interval[index].drops++;
+}
+
+int64_t ledger_delay_quantile(int flow, double share)
+{
+	const struct account *account = &accounts[flow];
+	uint64_t seen = 0;
+
+	for (size_t bin = 0; bin < account->bins; bin++) {
+		seen += account->bin[bin];
+		if ((double)seen >= share * (double)account->public.received) {
+			int64_t edge = (int64_t)(bin + 1) * BIN_NS;
+
+			return edge < account->public.delay_largest_ns
+				   ? edge
+				   : account->public.delay_largest_ns;
+		}
+	}
+	return account->public.delay_largest_ns;
+}

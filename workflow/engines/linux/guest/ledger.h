@@ -1,0 +1,52 @@
+/// The ledger: from packets seen and packets dropped to the counts of flows and monitors.
+///
+/// A flow's data packet is sent when it enters the wire at its source and received when it leaves
+/// the wire at its destination; in between it may be dropped. Nothing is inferred: at the end every
+/// packet that was still out must turn up as one or the other.
+#pragma once
+
+#include "plan.h"
+#include "tap.h"
+
+struct flow_interval {
+	uint64_t ip_bytes, delay_ns;
+	uint32_t received, drops, retransmissions;
+	uint32_t cwnd_segments, ssthresh_segments, rtt_us; /* 0: none */
+};
+
+struct flow_ledger {
+	uint64_t sent, received, dropped, retransmissions;
+	uint64_t ip_bytes;	/* until the flow's stop */
+	uint64_t payload_bytes; /* likewise; of CBR */
+	uint64_t delay_sum_ns;
+	int64_t delay_largest_ns;
+	struct flow_interval *interval;
+};
+
+struct monitor_interval {
+	uint64_t ip_bytes;
+	uint32_t queue_packets, device_packets, drops;
+};
+
+struct monitor_ledger {
+	struct monitor_interval *interval;
+};
+
+void ledger_open(const struct plan *plan);
+struct flow_ledger *ledger_flow(int flow);
+struct monitor_ledger *ledger_monitor(int monitor);
+
+void ledger_packet(const struct packet *packet);
+void ledger_drop(const struct packet *packet, bool of_flow);
+
+/// Data packets that are neither received nor dropped yet.
+uint64_t ledger_outstanding(void);
+
+/// Upper edge of the 10 us bin that `share` of the flow's delays do not exceed.
+int64_t ledger_delay_quantile(int flow, double share);
+
+struct ledger_totals {
+	uint64_t drops; /* of all packets, in the wire, ever */
+	uint64_t control_drops, transmissions;
+};
+const struct ledger_totals *ledger_totals(void);

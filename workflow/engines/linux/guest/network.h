@@ -1,0 +1,60 @@
+/// The scenario's network out of kernel parts.
+///
+/// Each node is a network namespace. A link is three veth pairs; what lies between the nodes is in
+/// the first namespace, the "wire":
+///
+///   node a          wire                                                     node b
+///   e<l> ======= A ---> M ================ N ---> B ======= e<l>
+///                    redirect          redirect
+///   a to b: HTB and the scenario's queue at M, netem (rate, delay, loss) at B
+///   b to a: HTB and the scenario's queue at N, netem (rate, delay, loss) at A
+///
+/// HTB lets a packet go when the last one's transmission ends, so what waits is in the queue; netem
+/// adds the packet's own transmission and the propagation. Nodes have no queues of their own, so
+/// that a packet's time at A (or B) is the time IP sent it.
+#pragma once
+
+#include "plan.h"
+
+/// The four devices of a link in the wire.
+enum device { DEVICE_A, DEVICE_B, DEVICE_M, DEVICE_N };
+
+/// Bits of plan_link.taps, and of the index of a device (above TAP_SHIFT).
+enum tap {
+	TAP_IN_A = 1,
+	TAP_OUT_A = 2,
+	TAP_IN_B = 4,
+	TAP_OUT_B = 8,
+	TAP_OUT_M = 16,
+	TAP_OUT_N = 32,
+};
+#define INDEX_TAP_IN (1 << 20)
+#define INDEX_TAP_OUT (1 << 21)
+#define INDEX_WIRE (1 << 22)
+
+int device_index(const struct plan_link *link, int number, enum device device);
+static inline int index_link(int index)
+{
+	return ((index & 0xfffff) - 16) / 4;
+}
+static inline enum device index_device(int index)
+{
+	return (enum device)((index & 0xfffff) % 4);
+}
+
+struct network {
+	int *node_namespace;
+	int wire_namespace;
+	int wire; /* netlink socket of the wire */
+};
+
+void network_build(const struct plan *plan, struct network *network);
+void enter_namespace(int namespace);
+
+/// Addresses of a flow's two ends, in host byte order: of its own, so that routes can tell flows
+/// apart.
+uint32_t source_address(int flow);
+uint32_t destination_address(int flow);
+
+/// The flow that a packet from `source` to `destination` belongs to and whether it goes forth, or -1.
+int flow_of(uint32_t source, uint32_t destination, bool *forth);

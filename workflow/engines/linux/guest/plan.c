@@ -1,0 +1,125 @@
+#include "plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void read_queue(const char *line, struct plan *plan)
+{
+	struct plan_queue queue = {0};
+	int link, direction;
+	double *v = queue.value;
+
+	if (sscanf(line,
+		   "queue %d %d %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32
+		   " %11s %lf %lf %lf %lf %lf %lf %lf %lf",
+		   &link, &direction, &queue.rate_Bps, &queue.delay_ns, &queue.loss,
+		   &queue.burst_bytes, queue.kind, v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6,
+		   v + 7) != 15 ||
+	    link < 0 || link >= plan->links || direction < AHEAD || direction > BACK)
+		die("plan: %s", line);
+	plan->link[link].queue[direction] = queue;
+}
+
+static bool read_tcp(const char *line, struct plan_flow *flow)
+{
+	int sack, timestamps;
+
+	flow->tcp = true;
+	if (sscanf(line,
+		   "tcp %d %d %" SCNd64 " %" SCNd64 " %d %d %d %d %15s %" SCNu32 " %" SCNu32
+		   " %" SCNu32 " %d %d",
+		   &flow->source, &flow->destination, &flow->start_ns, &flow->stop_ns,
+		   &flow->source_link, &flow->source_side, &flow->last_link, &flow->last_side,
+		   flow->control, &flow->segment_bytes, &flow->maximum_window,
+		   &flow->receive_buffer, &sack, &timestamps) != 14)
+		return false;
+	flow->sack = sack;
+	flow->timestamps = timestamps;
+	return true;
+}
+
+static bool read_cbr(const char *line, struct plan_flow *flow)
+{
+	return sscanf(line,
+		      "cbr %d %d %" SCNd64 " %" SCNd64 " %d %d %d %d %" SCNu32 " %lf",
+		      &flow->source, &flow->destination, &flow->start_ns, &flow->stop_ns,
+		      &flow->source_link, &flow->source_side, &flow->last_link, &flow->last_side,
+		      &flow->payload_bytes, &flow->interval_ns) == 10;
+}
+
+static bool read_route(const char *line, struct plan_route *route)
+{
+	int to_source, quick_ack;
+
+	if (sscanf(line, "route %d %d %d %d %" SCNu32 " %" SCNu32 " %" SCNu32 " %d", &route->node,
+		   &route->link, &route->flow, &to_source, &route->initial_window,
+		   &route->minimum_rto_ms, &route->ssthresh_segments, &quick_ack) != 8)
+		return false;
+	route->to_source = to_source;
+	route->quick_ack = quick_ack;
+	return true;
+}
+
+static void read_parameter(const char *line)
+{
+	char module[24], name[24], value[24], path[128];
+
+	if (sscanf(line, "parameter %23[a-z_] %23[a-z_] %23[0-9]", module, name, value) != 3)
+		die("plan: %s", line);
+	snprintf(path, sizeof(path), "/sys/module/%s/parameters/%s", module, name);
+	write_text(path, value);
+}
+
+static void read_sizes(const char *line, struct plan *plan)
+{
+	if (sscanf(line, "run %" SCNd64 " %" SCNd64 " %" SCNu32 " %d %d %d %d %d",
+		   &plan->duration_ns, &plan->interval_ns, &plan->mtu, &plan->nodes, &plan->links,
+		   &plan->routes, &plan->flows, &plan->monitors) != 8)
+		die("plan: %s", line);
+	plan->link = allocate(plan->links, sizeof(*plan->link));
+	plan->route = allocate(plan->routes, sizeof(*plan->route));
+	plan->flow = allocate(plan->flows, sizeof(*plan->flow));
+	plan->monitor = allocate(plan->monitors, sizeof(*plan->monitor));
+}
+
+void plan_read(const char *path, struct plan *plan)
+{
+	char line[512];
+	int links = 0, routes = 0, flows = 0, monitors = 0;
+	FILE *file = fopen(path, "re");
+
+	if (!file)
+		die("%s: %m", path);
+	while (fgets(line, sizeof(line), file)) {
+		bool good = true;
+
+		if (!strncmp(line, "run ", 4))
+			read_sizes(line, plan);
+		else if (!strncmp(line, "queue ", 6))
+			read_queue(line, plan);
+		else if (!strncmp(line, "parameter ", 10))
+			read_parameter(line);
+		else if (!strncmp(line, "link ", 5) && links < plan->links) {
+			struct plan_link *link = &plan->link[links++];
+			good = sscanf(line, "link %d %d %u", &link->node[0], &link->node[1],
+				      &link->taps) == 3;
+		} else if (!strncmp(line, "route ", 6) && routes < plan->routes)
+			good = read_route(line, &plan->route[routes++]);
+		else if (!strncmp(line, "tcp ", 4) && flows < plan->flows)
+			good = read_tcp(line, &plan->flow[flows++]);
+		else if (!strncmp(line, "cbr ", 4) && flows < plan->flows)
+			good = read_cbr(line, &plan->flow[flows++]);
+		else if (!strncmp(line, "monitor ", 8) && monitors < plan->monitors) {
+			struct plan_monitor *monitor = &plan->monitor[monitors++];
+			good = sscanf(line, "monitor %d %d", &monitor->link, &monitor->direction) == 2;
+		} else
+			good = false;
+		if (!good)
+			die("plan: %s", line);
+	}
+	fclose(file);
+	if (links != plan->links || routes != plan->routes || flows != plan->flows ||
+	    monitors != plan->monitors)
+		die("plan: incomplete");
+}

@@ -1,0 +1,65 @@
+/// What to build and run, as the launcher worked it out of the scenario: words and numbers, a
+/// statement a line (see plan.c). Everything was checked before; here a fault is fatal.
+#pragma once
+
+#include "common.h"
+
+enum { AHEAD, BACK }; /* a to b, b to a */
+
+struct plan_queue {
+	char kind[12];
+	uint64_t rate_Bps; /* 8 times this is the link's rate in bit/s */
+	uint64_t delay_ns;
+	uint32_t loss; /* of 2^32-1 */
+	uint32_t burst_bytes;
+	double value[8]; /* by kind: see queue.c */
+};
+
+struct plan_link {
+	int node[2];
+	unsigned taps; /* bits of enum tap in network.h */
+	struct plan_queue queue[2];
+};
+
+struct plan_route {
+	int node, link;
+	int flow;
+	bool to_source;
+	uint32_t initial_window, minimum_rto_ms, ssthresh_segments;
+	bool quick_ack;
+};
+
+struct plan_flow {
+	bool tcp;
+	int source, destination;
+	int64_t start_ns, stop_ns;
+	int source_link, source_side; /* where its packets enter the network */
+	int last_link, last_side;     /* and where they leave it */
+	char control[16];
+	uint32_t segment_bytes, maximum_window, receive_buffer;
+	bool sack, timestamps;
+	uint32_t payload_bytes;
+	double interval_ns;
+};
+
+struct plan_monitor {
+	int link, direction;
+};
+
+struct plan {
+	int64_t duration_ns, interval_ns;
+	uint32_t mtu;
+	int nodes, links, routes, flows, monitors;
+	struct plan_link *link;
+	struct plan_route *route;
+	struct plan_flow *flow;
+	struct plan_monitor *monitor;
+};
+
+/// Read the plan; sets kernel parameters it names as it goes.
+void plan_read(const char *path, struct plan *plan);
+
+static inline int64_t plan_samples(const struct plan *plan)
+{
+	return plan->duration_ns / plan->interval_ns;
+}

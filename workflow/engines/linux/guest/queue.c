@@ -1,0 +1,252 @@
+#include "queue.h"
+
+#include "netlink.h"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linux/tc_act/tc_mirred.h>
+#include <math.h>
+#include <string.h>
+
+#define LEAF_PARENT TC_H_MAKE(1u << 16, 1)
+#define TICK_NS 64 /* unit of time of the traffic control interface */
+#define DEEPEST 1000000
+
+static void begin(struct request *request, uint16_t type, int device, uint32_t parent,
+		  uint32_t handle, const char *kind)
+{
+	struct tcmsg what = {
+	    .tcm_family = AF_UNSPEC, .tcm_ifindex = device, .tcm_handle = handle, .tcm_parent = parent};
+
+	if (type == RTM_NEWTFILTER)
+		what.tcm_info = TC_H_MAKE(1u << 16, htons(ETH_P_ALL));
+	request_begin(request, type, NLM_F_CREATE | NLM_F_EXCL, &what, sizeof(what));
+	request_put_text(request, TCA_KIND, kind);
+}
+
+void redirect(int socket, int from, int to)
+{
+	struct tc_mirred target = {
+	    .action = TC_ACT_STOLEN, .eaction = TCA_EGRESS_REDIR, .ifindex = (uint32_t)to};
+	struct nlattr *options, *actions, *first, *details;
+	struct request request;
+
+	begin(&request, RTM_NEWQDISC, from, TC_H_INGRESS, TC_H_MAKE(TC_H_INGRESS, 0), "ingress");
+	netlink_do(socket, &request, "ingress");
+	begin(&request, RTM_NEWTFILTER, from, TC_H_MAKE(TC_H_INGRESS, 0), 0, "matchall");
+	options = request_nest(&request, TCA_OPTIONS);
+	actions = request_nest(&request, TCA_MATCHALL_ACT);
+	first = request_nest(&request, 1);
+	request_put_text(&request, TCA_ACT_KIND, "mirred");
+	details = request_nest(&request, TCA_ACT_OPTIONS);
+	request_put(&request, TCA_MIRRED_PARMS, &target, sizeof(target));
+	request_end(&request, details);
+	request_end(&request, first);
+	request_end(&request, actions);
+	request_end(&request, options);
+	netlink_do(socket, &request, "redirect");
+}
+
+/// Sizes of packets from here on are those of IP: without the Ethernet header.
+static void count_ip_bytes(struct request *request)
+{
+	struct tc_sizespec sizes = {.overhead = -ETH_HLEN, .linklayer = TC_LINKLAYER_ETHERNET};
+	struct nlattr *stab = request_nest(request, TCA_STAB);
+
+	request_put(request, TCA_STAB_BASE, &sizes, sizeof(sizes));
+	request_end(request, stab);
+}
+
+static void add_shaper(int socket, int device, const struct plan_queue *queue)
+{
+	struct tc_htb_glob root = {.version = 3, .rate2quantum = 10, .defcls = 1};
+	double burst_ns = queue->burst_bytes * 1e9 / queue->rate_Bps;
+	struct tc_htb_opt class = {.quantum = 200000};
+	struct nlattr *options;
+	struct request request;
+
+	begin(&request, RTM_NEWQDISC, device, TC_H_ROOT, 1u << 16, "htb");
+	count_ip_bytes(&request);
+	options = request_nest(&request, TCA_OPTIONS);
+	request_put(&request, TCA_HTB_INIT, &root, sizeof(root));
+	request_end(&request, options);
+	netlink_do(socket, &request, "htb");
+
+	class.rate.rate = queue->rate_Bps < UINT32_MAX ? (uint32_t)queue->rate_Bps : UINT32_MAX;
+	class.rate.linklayer = TC_LINKLAYER_ETHERNET;
+	class.ceil = class.rate;
+	class.buffer = class.cbuffer = (uint32_t)(burst_ns / TICK_NS);
+	begin(&request, RTM_NEWTCLASS, device, 1u << 16, LEAF_PARENT, "htb");
+	options = request_nest(&request, TCA_OPTIONS);
+	request_put(&request, TCA_HTB_RATE64, &queue->rate_Bps, sizeof(queue->rate_Bps));
+	request_put(&request, TCA_HTB_CEIL64, &queue->rate_Bps, sizeof(queue->rate_Bps));
+	request_put(&request, TCA_HTB_PARMS, &class, sizeof(class));
+	request_end(&request, options);
+	netlink_do(socket, &request, "htb class");
+}
+
+/// value: limit (packets or bytes)
+static void put_fifo(struct request *request, const struct plan_queue *queue)
+{
+	struct tc_fifo_qopt fifo = {.limit = (uint32_t)queue->value[0]};
+
+	request_put(request, TCA_OPTIONS, &fifo, sizeof(fifo));
+}
+
+/// How the average decays while idle, as the kernel wants it: powers of (1 - w) for 256 cells of
+/// idle time, in units of 2^-Wlog (Floyd and Jacobson 1993, section 11).
+static uint8_t red_idle_table(double weight, unsigned log_weight, double packet_ns, uint8_t *table)
+{
+	double decay = -log(1.0 - weight) / (packet_ns / TICK_NS);
+	double most = 31 / decay;
+	uint8_t log_cell;
+
+	for (log_cell = 0; log_cell < 32; log_cell++)
+		if (most / (1u << log_cell) < 512)
+			break;
+	table[0] = 0;
+	for (int i = 1; i < 255; i++) {
+		double steps = (double)((uint64_t)i << log_cell) * decay;
+
+		table[i] = (uint8_t)(steps / log(2) < 31 ? rint(steps / log(2)) : 31);
+	}
+	table[255] = 31;
+	(void)log_weight;
+	return log_cell;
+}
+
+/// value: limit, minimum, maximum (all bytes), log2 of 1/weight, probability, mean packet (bytes)
+static void put_red(struct request *request, const struct plan_queue *queue)
+{
+	const double *v = queue->value;
+	struct tc_red_qopt red = {.limit = (uint32_t)v[0],
+				  .qth_min = (uint32_t)v[1],
+				  .qth_max = (uint32_t)v[2],
+				  .Wlog = (unsigned char)v[3],
+				  .Plog = 31};
+	uint8_t table[256];
+	struct nlattr *options = request_nest(request, TCA_OPTIONS);
+
+	red.Scell_log = red_idle_table(ldexp(1, -(int)v[3]), red.Wlog,
+				       v[5] * 1e9 / (double)queue->rate_Bps, table);
+	request_put(request, TCA_RED_PARMS, &red, sizeof(red));
+	request_put(request, TCA_RED_STAB, table, sizeof(table));
+	request_put_u32(request, TCA_RED_MAX_P, (uint32_t)(v[4] * UINT32_MAX));
+	request_end(request, options);
+}
+
+/// value: limit (packets), target, interval (us)
+static void put_codel(struct request *request, const struct plan_queue *queue)
+{
+	struct nlattr *options = request_nest(request, TCA_OPTIONS);
+
+	request_put_u32(request, TCA_CODEL_LIMIT, (uint32_t)queue->value[0]);
+	request_put_u32(request, TCA_CODEL_TARGET, (uint32_t)queue->value[1]);
+	request_put_u32(request, TCA_CODEL_INTERVAL, (uint32_t)queue->value[2]);
+	request_put_u32(request, TCA_CODEL_ECN, 0);
+	request_end(request, options);
+}
+
+/// value: limit (packets), target, interval (us), flows, quantum (bytes)
+static void put_fq_codel(struct request *request, const struct plan_queue *queue)
+{
+	struct nlattr *options = request_nest(request, TCA_OPTIONS);
+
+	request_put_u32(request, TCA_FQ_CODEL_LIMIT, (uint32_t)queue->value[0]);
+	request_put_u32(request, TCA_FQ_CODEL_TARGET, (uint32_t)queue->value[1]);
+	request_put_u32(request, TCA_FQ_CODEL_INTERVAL, (uint32_t)queue->value[2]);
+	request_put_u32(request, TCA_FQ_CODEL_FLOWS, (uint32_t)queue->value[3]);
+	request_put_u32(request, TCA_FQ_CODEL_QUANTUM, (uint32_t)queue->value[4]);
+	request_put_u32(request, TCA_FQ_CODEL_ECN, 0);
+	request_end(request, options);
+}
+
+/// value: limit (packets), target, update interval (us)
+static void put_pie(struct request *request, const struct plan_queue *queue)
+{
+	struct nlattr *options = request_nest(request, TCA_OPTIONS);
+
+	request_put_u32(request, TCA_PIE_LIMIT, (uint32_t)queue->value[0]);
+	request_put_u32(request, TCA_PIE_TARGET, (uint32_t)queue->value[1]);
+	request_put_u32(request, TCA_PIE_TUPDATE, (uint32_t)queue->value[2]);
+	request_put_u32(request, TCA_PIE_ECN, 0);
+	request_put_u32(request, TCA_PIE_BYTEMODE, 0);
+	request_put_u32(request, TCA_PIE_DQ_RATE_ESTIMATOR, 0);
+	request_end(request, options);
+}
+
+void add_queue(int socket, int device, const struct plan_queue *queue)
+{
+	static const struct {
+		const char *kind;
+		void (*put)(struct request *, const struct plan_queue *);
+	} known[] = {{"pfifo", put_fifo}, {"bfifo", put_fifo},	     {"red", put_red},
+		     {"codel", put_codel}, {"fq_codel", put_fq_codel}, {"pie", put_pie}};
+	struct request request;
+
+	add_shaper(socket, device, queue);
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(known[i].kind, queue->kind)) {
+			begin(&request, RTM_NEWQDISC, device, LEAF_PARENT, 2u << 16, queue->kind);
+			known[i].put(&request, queue);
+			netlink_do(socket, &request, queue->kind);
+			return;
+		}
+	die("plan: queue %s", queue->kind);
+}
+
+void add_wire(int socket, int device, const struct plan_queue *queue)
+{
+	struct tc_netem_qopt netem = {.limit = DEEPEST, .loss = queue->loss};
+	struct tc_netem_rate rate = {.rate = UINT32_MAX};
+	int64_t delay = (int64_t)queue->delay_ns;
+	struct request request;
+	struct nlattr *options;
+
+	if (queue->rate_Bps < UINT32_MAX)
+		rate.rate = (uint32_t)queue->rate_Bps;
+	begin(&request, RTM_NEWQDISC, device, TC_H_ROOT, 1u << 16, "netem");
+	count_ip_bytes(&request);
+	options = request_nest(&request, TCA_OPTIONS);
+	/* netem's fixed part has no attribute header. */
+	memcpy((char *)&request + request.header.nlmsg_len, &netem, sizeof(netem));
+	request.header.nlmsg_len += NLMSG_ALIGN(sizeof(netem));
+	request_put(&request, TCA_NETEM_LATENCY64, &delay, sizeof(delay));
+	request_put(&request, TCA_NETEM_RATE, &rate, sizeof(rate));
+	request_put(&request, TCA_NETEM_RATE64, &queue->rate_Bps, sizeof(queue->rate_Bps));
+	request_end(&request, options);
+	netlink_do(socket, &request, "netem");
+}
+
+static struct queue_state read_state(int socket, int device, uint32_t parent)
+{
+	struct tcmsg what = {.tcm_family = AF_UNSPEC, .tcm_ifindex = device, .tcm_parent = parent};
+	const struct nlmsghdr *answer;
+	const struct nlattr *stats;
+	struct tc_stats numbers;
+	struct request request;
+
+	request_begin(&request, RTM_GETQDISC, 0, &what, sizeof(what));
+	answer = netlink_get(socket, &request, "queue state");
+	stats = attribute_find((const char *)NLMSG_DATA(answer) + NLMSG_ALIGN(sizeof(what)),
+			       answer->nlmsg_len - NLMSG_SPACE(sizeof(what)), TCA_STATS);
+	if (!stats || attribute_size(stats) < offsetof(struct tc_stats, backlog))
+		die("queue state: no counters");
+	memset(&numbers, 0, sizeof(numbers));
+	memcpy(&numbers, attribute_data(stats),
+	       attribute_size(stats) < sizeof(numbers) ? attribute_size(stats) : sizeof(numbers));
+	return (struct queue_state){.packets = numbers.qlen, .drops = numbers.drops};
+}
+
+struct queue_state queue_state(int socket, int device)
+{
+	return read_state(socket, device, LEAF_PARENT);
+}
+
+struct queue_state wire_state(int socket, int device)
+{
+	return read_state(socket, device, TC_H_ROOT);
+}

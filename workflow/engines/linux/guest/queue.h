@@ -1,0 +1,18 @@
+/// Queue disciplines: the scenario's queue behind a shaper, and the wire (rate, delay, loss).
+#pragma once
+
+#include "plan.h"
+
+/// Send all that comes into device `from` out of device `to`.
+void redirect(int socket, int from, int to);
+
+void add_queue(int socket, int device, const struct plan_queue *queue);
+void add_wire(int socket, int device, const struct plan_queue *queue);
+
+struct queue_state {
+	uint32_t packets, drops;
+};
+
+/// State of the scenario's queue at `device`; of the wire at `device`.
+struct queue_state queue_state(int socket, int device);
+struct queue_state wire_state(int socket, int device);

@@ -1,0 +1,144 @@
+"""Command line: checks, runs ns-2, writes the result files.
+
+Exit code 0: done. 2: bad input or an unsupported feature. 3: a defect (a law was broken, or ns-2
+failed). On failure one line says why, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from features import SIMULATOR_VERSION, supports
+from fields import InputError
+from plan import has_syn, write_plan
+from reader import BrokenRunError, Reader
+from routing import find_paths
+from scenario import Scenario, read_scenario
+from tables import TRACE_HEAD, flows_csv, run_json, series_csv
+
+USAGE = "usage: replicate-ns2 --scenario FILE.json --output DIR [--trace FILE.csv]"
+DRIVER = Path(__file__).resolve().parent / "driver.tcl"
+
+
+def main(words: list[str]) -> int:
+    """Run the command; return its exit code."""
+    try:
+        return _command(words)
+    except InputError as error:
+        return _fail(2, str(error))
+    except BrokenRunError as error:
+        return _fail(3, f"{error} (a defect of replicate-ns2 or ns-2: please report it)")
+    except OSError as error:
+        return _fail(2, f"{error.filename}: {error.strerror}: give a writable place with room")
+
+
+def _fail(code: int, message: str) -> int:
+    print(f"replicate-ns2: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _command(words: list[str]) -> int:
+    if words == ["--version"]:
+        print(f"ns2 {SIMULATOR_VERSION}")
+        return 0
+    if words == ["--supports"]:
+        print(json.dumps(supports()))
+        return 0
+    if words in (["--help"], ["-h"]):
+        print(f"{USAGE}\n       replicate-ns2 --version | --supports | --help")
+        return 0
+    options = dict(zip(words[::2], words[1::2], strict=False))
+    known = {"--scenario", "--output", "--trace"}
+    if len(words) != 2 * len(options) or not {"--scenario", "--output"} <= set(options) <= known:
+        raise InputError(USAGE)
+    _run(options["--scenario"], Path(options["--output"]), options.get("--trace"))
+    return 0
+
+
+def _run(scenario_path: str, output: Path, trace_path: str | None) -> None:
+    try:
+        scenario = read_scenario(scenario_path)
+        paths = find_paths(scenario)
+        plan = write_plan(scenario, paths)
+        trace: list[str] | None = None if trace_path is None else []
+        reader = Reader(scenario, trace)
+        output.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".ns2.", dir=output) as folder:
+            work = Path(folder)
+            _simulate(plan, work, reader, trace is not None)
+            _check_listed(scenario, reader)
+            _write(work, output / "flows.csv", [flows_csv(scenario, reader)])
+            _write(work, output / "series.csv", series_csv(scenario, reader))
+            if trace_path is not None and trace is not None:
+                Path(trace_path).write_text("\n".join([TRACE_HEAD, *trace]) + "\n")
+            _write(work, output / "run.json", [run_json(scenario, reader)])
+    except InputError as error:
+        raise InputError(f"{scenario_path}: {error}") from None
+
+
+def _write(work: Path, path: Path, pieces: Iterable[str]) -> None:
+    """Write beside the results, then move into place, so that a file is there whole or not."""
+    with (work / path.name).open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(pieces)
+    (work / path.name).replace(path)
+
+
+def _simulate(plan: str, work: Path, reader: Reader, calls: bool) -> None:
+    (work / "plan").write_text(plan)
+    receive, send = os.pipe()
+    with (work / "errors").open("wb") as stderr:
+        try:
+            # stdout is ns-2's own chatter (addresses of objects among it).
+            process = subprocess.Popen(
+                ["ns", str(DRIVER), "plan", f"/dev/fd/{send}", str(int(calls))],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                pass_fds=(send,),
+                cwd=work,
+            )
+        except FileNotFoundError:
+            os.close(receive)
+            raise InputError("there is no ns: install Debian's package ns2") from None
+        finally:
+            os.close(send)
+    broken = None
+    with os.fdopen(receive, "rb", buffering=1 << 18) as lines:
+        try:
+            reader.read(lines)
+        except BrokenRunError as error:
+            broken = error
+    # The pipe is closed: an ns that still writes has ended by SIGPIPE.
+    _check_exit(process.wait(), work / "errors", broken)
+
+
+def _check_exit(status: int, errors: Path, broken: BrokenRunError | None) -> None:
+    words = errors.read_text(encoding="utf-8", errors="replace").strip()
+    if status == 2:
+        raise InputError(words)
+    if status not in (0, -signal.SIGPIPE) or words:
+        first = words.splitlines()[0] if words else "it printed nothing"
+        raise BrokenRunError(f"ns-2 failed with exit code {status}: {first}")
+    if broken is not None:
+        raise broken
+
+
+def _check_listed(scenario: Scenario, reader: Reader) -> None:
+    """Refuse a run in which a SYN sent again shifted the numbers of listed losses."""
+    for i, direction in enumerate(scenario.directions):
+        loss = direction.loss
+        if loss is None or loss.flow < 0 or not has_syn(scenario.flows[loss.flow]):
+            continue
+        if reader.flows[loss.flow].syns_again:
+            way = direction.name.rsplit(":", 1)[1]
+            raise InputError(
+                f"links[{i // 2}].loss_{way}: listed: not supported by ns2 where the flow's SYN is"
+                " lost too; let the SYN through"
+            )

@@ -1,0 +1,137 @@
+"""The result files, as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from features import SIMULATOR_VERSION, agent_of
+from metrics import FlowCount, FlowSample
+from reader import Reader
+from scenario import Flow, Scenario
+
+FLOWS_HEAD = (
+    "flow,kind,throughput_bps,goodput_bps,delay_mean_s,delay_p95_s,rtt_mean_s,packets_sent,"
+    "packets_received,packets_dropped,packets_in_flight,retransmissions,timeouts,loss_rate,"
+    "delivery_ratio"
+)
+SERIES_HEAD = (
+    "time_s,flow,link,throughput_bps,cwnd_bytes,ssthresh_bytes,rtt_s,delay_s,queue_packets,"
+    "drops,retransmissions"
+)
+TRACE_HEAD = "time_s,flow,event,sequence,cwnd_bytes,ssthresh_bytes"
+
+
+def shortest(value: float) -> str:
+    """Return the shortest text that reads back as `value`."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def ratio(a: float, b: float) -> str:
+    """Return a / b, or nothing where b is zero."""
+    return shortest(a / b) if b else ""
+
+
+def decimal_s(ns: int) -> str:
+    """Return nanoseconds as seconds, without rounding and without trailing zeros."""
+    return f"{ns // 10**9}.{ns % 10**9:09d}".rstrip("0").removesuffix(".")
+
+
+def flows_csv(scenario: Scenario, reader: Reader) -> str:
+    """Return flows.csv."""
+    lines = [FLOWS_HEAD]
+    for flow, count in zip(scenario.flows, reader.flows, strict=True):
+        lines.append(_flow_line(flow, count))
+    return "\n".join(lines) + "\n"
+
+
+def _flow_line(flow: Flow, count: FlowCount) -> str:
+    active_s = (flow.stop_ns - flow.start_ns) / 1e9
+    fields = [
+        flow.id,
+        flow.kind,
+        shortest(count.counted * flow.packet_bytes * 8 / active_s),
+        shortest(_delivered(flow, count) * flow.payload_bytes * 8 / active_s),
+        ratio(count.delay_us / 1e6, count.received),
+        shortest(count.delay_quantile_us(0.95) / 1e6) if count.received else "",
+        ratio(count.rtt_us / 1e6, count.rtt_samples),
+        str(count.sent),
+        str(count.received),
+        str(count.dropped),
+        str(count.in_flight),
+        str(count.retransmissions),
+        str(count.timeouts),
+        ratio(count.dropped, count.sent),
+        ratio(count.received, count.sent),
+    ]
+    return ",".join(fields)
+
+
+def _delivered(flow: Flow, count: FlowCount) -> int:
+    """Return packets for the application: all of CBR's, in order or not."""
+    return count.counted if flow.kind == "cbr" else count.delivered_packets
+
+
+def series_csv(scenario: Scenario, reader: Reader) -> Iterator[str]:
+    """Yield series.csv piece by piece."""
+    yield SERIES_HEAD + "\n"
+    interval_s = scenario.interval_ns / 1e9
+    monitors = [scenario.directions[i].name for i in scenario.monitors]
+    for number, sample in enumerate(reader.samples, start=1):
+        now_ns = number * scenario.interval_ns
+        time = decimal_s(now_ns)
+        for flow, row in zip(scenario.flows, sample.flows, strict=True):
+            yield f"{time},{flow.id},,{_flow_row(flow, row, now_ns, interval_s)}\n"
+        for name, link in zip(monitors, sample.links, strict=True):
+            rate = shortest(link.left_bytes * 8 / interval_s)
+            yield f"{time},,{name},{rate},,,,,{link.waiting},{link.drops},\n"
+
+
+def _flow_row(flow: Flow, row: FlowSample, now_ns: int, interval_s: float) -> str:
+    interval = row.interval
+    cwnd = ssthresh = rtt = ""
+    if flow.kind == "tcp" and row.connected and now_ns <= flow.stop_ns:
+        segment = flow.settings["segment_bytes"]
+        cwnd = str(round(row.cwnd * segment))
+        ssthresh = FlowCount.bytes_or_empty(row.ssthresh, segment)
+        rtt = shortest(row.rtt_us / 1e6) if row.rtt_us else ""
+    rate = shortest(interval.counted * flow.packet_bytes * 8 / interval_s)
+    delay = ratio(interval.delay_us / 1e6, interval.received)
+    return f"{rate},{cwnd},{ssthresh},{rtt},{delay},,{interval.drops},{interval.retransmissions}"
+
+
+def run_json(scenario: Scenario, reader: Reader) -> str:
+    """Return run.json: what ran, its totals, and what the agents do not do as asked."""
+    flows = reader.flows
+    document = {
+        "engine": "ns2",
+        "version": SIMULATOR_VERSION,
+        "scenario": scenario.sha256[:16],
+        "scenario_sha256": scenario.sha256,
+        "duration_s": scenario.duration_ns / 1e9,
+        "seed": scenario.seed,
+        "agents": {f.id: agent_of(f.settings).title for f in scenario.flows if f.kind == "tcp"},
+        "traits": _traits(scenario),
+        "data_packets_sent": sum(flow.sent for flow in flows),
+        "data_packets_received": sum(flow.received for flow in flows),
+        "data_packets_dropped": sum(flow.dropped for flow in flows),
+        "data_packets_in_flight": sum(flow.in_flight for flow in flows),
+        "control_packets_dropped": reader.control_dropped,
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _traits(scenario: Scenario) -> list[str]:
+    """Return where ns-2's agents and queues differ from the scenario's words."""
+    traits = set()
+    for flow in scenario.flows:
+        if flow.kind != "tcp":
+            continue
+        agent = agent_of(flow.settings)
+        if not agent.syn:
+            traits.add(f"{agent.title} has no handshake: its first packet carries data")
+        if agent.name == "Vegas" and flow.settings["limited_transmit"]:
+            traits.add(f"{agent.title} has no limited transmit")
+    if any(direction.queue.kind == "red" for direction in scenario.directions):
+        traits.add("Queue/RED has no device queue below it")
+    return sorted(traits)
