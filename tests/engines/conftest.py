@@ -126,3 +126,47 @@ def run_ns2(
         return read_result(output, trace_path if trace else None)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def linux_program() -> Path:
+    """Return the linux engine's program: as the environment says, else built here."""
+    given = os.environ.get("REPLICATION_LINUX_PROGRAM")
+    if given:
+        return Path(given).resolve(strict=True)
+    build = ROOT / "data" / "reproduced" / "engines" / "linux"
+    command = [str(ROOT / "workflow" / "engines" / "linux" / "build"), "--output", str(build)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.fail(f"the linux engine cannot be built:\n{made.stderr[-4000:]}")
+    return build / "replicate-linux"
+
+
+@pytest.fixture(scope="session")
+def invoke_linux(linux_program: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return a function that calls the linux engine's program with any arguments."""
+
+    def invoke(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+        command = [str(linux_program), *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+    return invoke
+
+
+@pytest.fixture(scope="session")
+def run_linux(
+    invoke_linux: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., Result]:
+    """Return a function that runs a scenario (a dict) on Linux and reads back what was written."""
+
+    def run(scenario: dict[str, Any], **options: Any) -> Result:
+        folder = tmp_path_factory.mktemp("run")
+        path, output = folder / "scenario.json", folder / "out"
+        path.write_text(json.dumps(scenario))
+        done = invoke_linux("--scenario", path, "--output", output, **options)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        return read_result(output, None)
+
+    return run

@@ -34,6 +34,11 @@ class Agent:
     own_headers: bool = True
 
     @property
+    def bare_first(self) -> bool:
+        """Return whether packet 0 lacks its headers: ns-2 leaves them to the SYN."""
+        return self.own_headers and not self.syn
+
+    @property
     def title(self) -> str:
         """Return the agent as one would name it in Tcl."""
         path = f"Agent/TCP/{self.name}" if self.name else "Agent/TCP"
@@ -56,7 +61,6 @@ LINUX = {
     "hybla": "hybla",
     "illinois": "illinois",
     "linuxreno": "reno",
-    "lp": "lp",
     "scalable": "scalable",
     "veno": "veno",
     "westwood_plus": "westwood",
@@ -68,6 +72,7 @@ REFUSED = {
     "bbr": "not supported by ns2: ns-2.35 is older than it",
     "dctcp": "not supported by ns2: it needs ECN, which scenarios do not have",
     "ledbat": "not supported by ns2: Debian's ns-2.35 has no LEDBAT",
+    "lp": "not supported by ns2: its module mistakes ns-2's clock for congestion on an idle path",
     "westwood": "not supported by ns2: its Linux module is Westwood+; use westwood_plus",
 }
 QUEUES = ("droptail", "pfifo", "red")
@@ -124,8 +129,6 @@ def check_tcp(settings: dict[str, Any], fields: Fields) -> None:
             no("sack", "false", f"{control} is a Linux agent, which needs SACK; use true")
         if not settings["limited_transmit"]:
             no("limited_transmit", "false", f"the Linux agent of {control} always does it")
-        if control == "lp" and not settings["timestamps"]:
-            no("timestamps", "false", "lp measures one-way delay by them; use true")
 
 
 def supports() -> dict[str, Any]:

@@ -15,7 +15,7 @@ class Interval:
     """What happened to a flow since the last sample."""
 
     received: int = 0
-    counted: int = 0
+    counted_bytes: int = 0
     delay_us: int = 0
     drops: int = 0
     retransmissions: int = 0
@@ -54,14 +54,16 @@ class FlowCount:
     """Counters of one flow; packets are data packets.
 
     `counted` are those that arrived while the flow was active, `delivered` those that the
-    application got in order meanwhile.
+    application got in order meanwhile. Packet 0 may lack `missing_bytes` of headers.
     """
 
     packet_bytes: int
     syn: bool
+    missing_bytes: int = 0
     sent: int = 0
     received: int = 0
     counted: int = 0
+    counted_bytes: int = 0
     delivered: int = 0
     dropped: int = 0
     in_flight: int = 0
@@ -121,8 +123,10 @@ class FlowCount:
         interval.received += 1
         interval.delay_us += delay_us
         if self.active:
+            size = self.packet_bytes if number else self.packet_bytes - self.missing_bytes
             self.counted += 1
-            interval.counted += 1
+            self.counted_bytes += size
+            interval.counted_bytes += size
         self._deliver(number)
 
     def receive_syn(self, number: bytes) -> bool:

@@ -7,20 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from features import agent_of
 from metrics import FlowCount, FlowSample, Interval, LinkSample, Sample
 from plan import has_syn
-from scenario import Scenario
+from scenario import Flow, Scenario
 
 
 class BrokenRunError(Exception):
     """ns-2 or this program broke a law that every run obeys."""
 
 
+def _count_of(flow: Flow) -> FlowCount:
+    bare = flow.kind == "tcp" and agent_of(flow.settings).bare_first
+    missing = flow.packet_bytes - flow.payload_bytes if bare else 0
+    return FlowCount(flow.packet_bytes, has_syn(flow), missing)
+
+
 class Reader:
     """What is known of a run so far; `read` fills it."""
 
     def __init__(self, scenario: Scenario, trace: list[str] | None = None) -> None:
-        self.flows = [FlowCount(flow.packet_bytes, has_syn(flow)) for flow in scenario.flows]
+        self.flows = [_count_of(flow) for flow in scenario.flows]
         self.samples: list[Sample] = []
         self.control_dropped = 0
         self.ended = False

@@ -50,7 +50,7 @@ def _flow_line(flow: Flow, count: FlowCount) -> str:
     fields = [
         flow.id,
         flow.kind,
-        shortest(count.counted * flow.packet_bytes * 8 / active_s),
+        shortest(count.counted_bytes * 8 / active_s),
         shortest(_delivered(flow, count) * flow.payload_bytes * 8 / active_s),
         ratio(count.delay_us / 1e6, count.received),
         shortest(count.delay_quantile_us(0.95) / 1e6) if count.received else "",
@@ -95,7 +95,7 @@ def _flow_row(flow: Flow, row: FlowSample, now_ns: int, interval_s: float) -> st
         cwnd = str(round(row.cwnd * segment))
         ssthresh = FlowCount.bytes_or_empty(row.ssthresh, segment)
         rtt = shortest(row.rtt_us / 1e6) if row.rtt_us else ""
-    rate = shortest(interval.counted * flow.packet_bytes * 8 / interval_s)
+    rate = shortest(interval.counted_bytes * 8 / interval_s)
     delay = ratio(interval.delay_us / 1e6, interval.received)
     return f"{rate},{cwnd},{ssthresh},{rtt},{delay},,{interval.drops},{interval.retransmissions}"
 
@@ -129,7 +129,8 @@ def _traits(scenario: Scenario) -> list[str]:
             continue
         agent = agent_of(flow.settings)
         if not agent.syn:
-            traits.add(f"{agent.title} has no handshake: its first packet carries data")
+            bare = ", without headers" if agent.bare_first else ""
+            traits.add(f"{agent.title} has no handshake: its first packet carries data{bare}")
         if agent.name == "Vegas" and flow.settings["limited_transmit"]:
             traits.add(f"{agent.title} has no limited transmit")
     if any(direction.queue.kind == "red" for direction in scenario.directions):
