@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -177,6 +179,33 @@ def test_a_broken_simulator_is_a_defect(
     assert (done.returncode, done.stderr.count("\n")) == (3, 1)
     assert word in done.stderr
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_killed_program_takes_the_simulator_along(ns2_program: Path, tmp_path: Path) -> None:
+    scenario = single_link([cbr("c", 1e7)], rate_bps=1e7, duration_s=2000)
+    (tmp_path / "s.json").write_text(json.dumps(scenario))
+    command = [ns2_program, "--scenario", tmp_path / "s.json", "--output", tmp_path / "out"]
+    process = subprocess.Popen(command)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    simulator = wait_for(lambda: children.read_text().split())[0]
+    wait_for(lambda: "ns" in Path(f"/proc/{simulator}/comm").read_text())
+    process.kill()
+    process.wait()
+    wait_for(lambda: not Path(f"/proc/{simulator}").exists() or zombie(simulator))
+
+
+def wait_for(condition: Callable[[], Any]) -> Any:
+    """Return what `condition` gives once it gives something."""
+    deadline = time.monotonic() + 10
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+def zombie(pid: str) -> bool:
+    """Return whether a process has ended, though nobody has asked for its status."""
+    return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
 
 
 def test_a_failed_run_leaves_earlier_results_alone(invoke_ns2: Invoke, tmp_path: Path) -> None:

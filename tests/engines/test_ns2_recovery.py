@@ -193,6 +193,15 @@ def test_the_timer_backs_off_by_two(recover: Run, variant: str) -> None:
     assert waits[1] - waits[0] == pytest.approx(2 * MINIMUM_RTO_S, rel=1e-5)
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_segment_sent_again_gives_no_round_trip(recover: Run, variant: str) -> None:
+    # Karn's rule: a repair a second late must not count as a round trip of a second.
+    result = recover(variant, 5, maximum_window_bytes=SEGMENT)
+    assert result.number("t", "timeouts") == 1
+    assert max(result.samples("rtt_s", flow="t")) < 1.05 * RTT_S
+    assert result.number("t", "rtt_mean_s") == pytest.approx(RTT_S, rel=0.02)
+
+
 @pytest.mark.parametrize("variant", ["tahoe", "reno", "newreno"])
 def test_the_first_timeout_is_the_initial_one(recover: Run, variant: str) -> None:
     # The SYN is not a data packet: the loss of packet 1 meets a timer that has its sample.

@@ -88,7 +88,8 @@ proc make_link {index from to rate delay kind args} {
     $ns simplex-link $node($from) $node($to) $rate $delay $class
     set link($index) [$ns link $node($from) $node($to)]
     configure_$kind [$link($index) queue] {*}$args
-    # Later links between the same nodes would take this one's place in the simulator's table.
+    # The simulator resets the queues it knows: of parallel links, the last one only.
+    [$link($index) queue] reset
     set dropped($index) [tracer Drop $index]
     set drophead [$link($index) set drophead_]
     $dropped($index) target [$drophead target]
@@ -236,6 +237,8 @@ proc sample {number interval_ns last} {
         append line " " [$monitor set pkts_]
     }
     puts $events $line
+    # Fails, and so ends the run, once nobody reads any more. (Tcl ignores SIGPIPE.)
+    flush $events
     if {$number < $last} {
         incr number
         $ns at [instant [expr {$number * $interval_ns + 1}]] \

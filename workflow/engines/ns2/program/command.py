@@ -115,15 +115,21 @@ def _simulate(plan: str, work: Path, reader: Reader, calls: bool) -> None:
             reader.read(lines)
         except BrokenRunError as error:
             broken = error
-    # The pipe is closed: an ns that still writes has ended by SIGPIPE.
-    _check_exit(process.wait(), work / "errors", broken)
+    try:
+        status = process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        status = process.wait()
+    _check_exit(status, work / "errors", broken)
 
 
 def _check_exit(status: int, errors: Path, broken: BrokenRunError | None) -> None:
     words = errors.read_text(encoding="utf-8", errors="replace").strip()
     if status == 2:
         raise InputError(words)
-    if status not in (0, -signal.SIGPIPE) or words:
+    if broken is not None and "broken pipe" in words:
+        raise broken  # ns-2 failed only because the reader had given up
+    if status not in (0, -signal.SIGKILL) or words:
         first = words.splitlines()[0] if words else "it printed nothing"
         raise BrokenRunError(f"ns-2 failed with exit code {status}: {first}")
     if broken is not None:

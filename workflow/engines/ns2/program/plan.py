@@ -94,7 +94,7 @@ def _tcp(index: int, flow: Flow) -> list[str]:
         "tcpip_base_hdr_size_": 40,
         "timestamps_": _flag(settings["timestamps"]),
         "ts_option_size_": header - 40,
-        "window_": UNLIMITED_PACKETS if window is None else window // segment,
+        "window_": min(UNLIMITED_PACKETS, (window or 1 << 62) // segment),
         "windowInit_": settings["initial_window"],
         "windowInitOption_": 1,
         "windowOption_": 8 if settings["control"] == "highspeed" and not agent.linux else 1,
@@ -114,7 +114,7 @@ def _tcp(index: int, flow: Flow) -> list[str]:
         sink += "/DelAck"
         sink_options["interval_"] = _seconds(settings["ack_timeout_ns"])
     name = f"Agent/TCP/{agent.name}" if agent.name else "Agent/TCP"
-    limit = UNLIMITED_PACKETS if ssthresh is None else max(1, ssthresh // segment)
+    limit = min(UNLIMITED_PACKETS, max(1, (ssthresh or 1 << 62) // segment))
     return [
         f"tcp {index} {flow.source} {flow.destination} {name} {sink} {int(agent.syn)}"
         f" {{{_pairs(options)}}} {{{_pairs(sink_options)}}}",
