@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
-from replication.results import FLOW_COLUMNS, SERIES_COLUMNS, Results
+from replication.results import Results
 from replication.study import Study, parameters_of, plain_values
+from replication.table import FLOW_COLUMNS, SERIES_COLUMNS
 from replication.template import instantiate
 
 # Time on a shared machine says nothing about the code.

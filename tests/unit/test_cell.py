@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from replication.cell import (
-    CELL_COLUMNS,
     CellError,
     MappedCell,
     evaluate_cells,
@@ -17,6 +16,7 @@ from replication.cell import (
 from replication.claim_model import Quantity
 from replication.statistic import Estimate, estimate
 from replication.study import Cell
+from replication.table import CELL_COLUMNS
 
 SLOW = ("slow", "throughput", "bit/s", 800e3, "800.0")  # printed in kbit/s: half a digit is 50
 
@@ -110,7 +110,7 @@ def test_a_published_zero_has_no_relative_deviation():
 def test_a_row_for_each_cell_and_engine(world):
     rows = judged(world, world.table(), SLOW, engines=("linux", "ns3"))
     assert [row["engine"] for row in rows] == ["linux", "ns3"]
-    assert all(list(row) == CELL_COLUMNS for row in rows)
+    assert all(tuple(row) == CELL_COLUMNS for row in rows)
     # two flows of 400 kbit/s each, in the run of every replicate
     assert rows[0]["reproduced_mean"] == 800e3 and rows[0]["n"] == 3
     assert rows[0]["published_half_ulp"] == pytest.approx(50)

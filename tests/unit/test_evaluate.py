@@ -4,9 +4,8 @@ import json
 
 import pandas as pd
 import pytest
-from replication.audit import AUDIT_COLUMNS
-from replication.cell import CELL_COLUMNS, CellError
-from replication.claim import CLAIM_COLUMNS, EVIDENCE_COLUMNS, ClaimError
+from replication.cell import CellError
+from replication.claim import EVIDENCE_COLUMNS, ClaimError
 from replication.evaluate import (
     HEADLINE_METRICS,
     QUANTITY_COLUMNS,
@@ -17,6 +16,7 @@ from replication.evaluate import (
     write_table,
 )
 from replication.metric import MetricError
+from replication.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS
 
 FILES = ("cells.csv", "claims.csv", "audit.csv", "quantities.csv", "evidence.parquet")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from replication.claim_model import Quantity
 from replication.feature import FLOW_FEATURES, WINDOW_FEATURES, FlowSeries, feature
 from replication.metric import COUNTS, METRICS, MetricError, quantity, validate_study_metrics
-from replication.results import FLOW_COLUMNS
+from replication.table import FLOW_COLUMNS
 
 RENO = {"variant": "reno", "access": "slow"}
 

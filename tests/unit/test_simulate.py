@@ -8,7 +8,6 @@ from replication.errors import InputError, RunError
 from replication.runtime import Limits
 from replication.scenario import Scenario
 from replication.simulate import (
-    FLOW_COLUMNS,
     Job,
     collect,
     gather,
@@ -17,6 +16,7 @@ from replication.simulate import (
     write_parquet,
 )
 from replication.store import Store
+from replication.table import FLOW_NUMBERS
 
 from tests.unit.test_models import minimal_scenario
 
@@ -34,7 +34,7 @@ echo "{{}}" > "$4/run.json"
 
 @pytest.fixture
 def make_job(tmp_path):
-    def make(more="", columns=FLOW_COLUMNS):
+    def make(more="", columns=FLOW_NUMBERS):
         program = tmp_path / "program"
         text = PROGRAM.format(
             counter=tmp_path / "counter",
@@ -75,7 +75,7 @@ def test_a_damaged_run_is_made_again(make_job, tmp_path):
     (job.store.entry(victim) / "flows.csv").write_text("garbage")
     run_job(job, lambda: None)
     assert runs(tmp_path) == 4
-    assert len(gather(job, "flows.csv", FLOW_COLUMNS)) == 3
+    assert len(gather(job, "flows.csv", FLOW_NUMBERS)) == 3
 
 
 def test_a_failing_simulator_is_named_with_its_scenario_and_leaves_no_litter(make_job):
@@ -92,10 +92,10 @@ def test_a_simulator_that_leaves_a_table_out_is_refused(make_job):
 
 
 def test_a_table_without_a_column_of_the_contract_is_refused(make_job):
-    job = make_job(columns=FLOW_COLUMNS[1:])
+    job = make_job(columns=FLOW_NUMBERS[1:])
     run_job(job, lambda: None)
-    with pytest.raises(RunError, match=f"lacks {FLOW_COLUMNS[0]}"):
-        gather(job, "flows.csv", FLOW_COLUMNS)
+    with pytest.raises(RunError, match=f"lacks {FLOW_NUMBERS[0]}"):
+        gather(job, "flows.csv", FLOW_NUMBERS)
 
 
 def batch_file(tmp_path, **changes):

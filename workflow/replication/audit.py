@@ -28,17 +28,6 @@ from replication.study import Study
 
 SUSPICIOUS = "suspicious"
 CONSISTENT = "consistent"
-AUDIT_COLUMNS = (
-    "study",
-    "table",
-    "row",
-    "column",
-    "check",
-    "published",
-    "bound",
-    "finding",
-    "reason",
-)
 
 DELAYS = {"delay_mean_s", "delay_p95_s", "delay_s"}
 ROUND_TRIPS = {"rtt_mean_s", "rtt_s", "rtt_peak_s", "rtt_minimum_s"}

@@ -25,27 +25,9 @@ from replication.metric import COUNTS, check_metric, quantity
 from replication.results import Results
 from replication.statistic import Estimate, estimate, half_ulp, relative_deviation
 from replication.study import Cell, Study, Table, Tolerance
+from replication.table import PUBLISHED_COLUMNS
 
 IMPOSSIBLE = "impossible"
-PUBLISHED_COLUMNS = ("table", "row", "column", "unit", "value", "printed", "place")
-CELL_COLUMNS = [
-    "study",
-    "table",
-    "row",
-    "column",
-    "engine",
-    "unit",
-    "published",
-    "published_half_ulp",
-    "reproduced_mean",
-    "reproduced_low",
-    "reproduced_high",
-    "n",
-    "relative_deviation",
-    "inside",
-    "verdict",
-    "reason",
-]
 
 
 class CellError(InputError):

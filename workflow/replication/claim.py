@@ -58,20 +58,6 @@ DIRECTION_ONLY = "direction only"
 NOT_REPRODUCED = "not reproduced"
 NOT_TESTABLE = "not testable"
 
-CLAIM_COLUMNS = (
-    "study",
-    "claim",
-    "quote",
-    "place",
-    "engine",
-    "statistic",
-    "observed",
-    "low",
-    "high",
-    "margin",
-    "verdict",
-    "reason",
-)
 EVIDENCE_COLUMNS = ("claim", "side", "engine", "replicate", "factors", "value")
 
 

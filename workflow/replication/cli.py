@@ -122,8 +122,6 @@ def simulate(
     from replication.progress import Progress
     from replication.runtime import Limits
     from replication.simulate import (
-        FLOW_COLUMNS,
-        SERIES_COLUMNS,
         Job,
         gather,
         read_batch,
@@ -131,6 +129,7 @@ def simulate(
         write_parquet,
     )
     from replication.store import Store
+    from replication.table import FLOW_NUMBERS, SERIES_NUMBERS
 
     engine, scenarios = read_batch(batch)
     version = f"{ENGINES[engine].version}+{store.name.removeprefix(engine + '-').split('-')[0]}"
@@ -139,8 +138,8 @@ def simulate(
     progress = Progress.load(goal) if goal else None
     started = time.time()
     usages = run_job(job, progress.tick if progress else lambda: None)
-    write_parquet(gather(job, "flows.csv", FLOW_COLUMNS), flows)
-    write_parquet(gather(job, "series.csv", SERIES_COLUMNS), series)
+    write_parquet(gather(job, "flows.csv", FLOW_NUMBERS), flows)
+    write_parquet(gather(job, "series.csv", SERIES_NUMBERS), series)
     document = {"started": started, "finished": time.time(), "runs": usages}
     write_text(usage, json.dumps(document) + "\n")
     if progress:

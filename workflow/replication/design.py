@@ -17,21 +17,8 @@ from replication.errors import InputError
 from replication.files import write_text
 from replication.scenario import Scenario, canonical_json
 from replication.study import Experiment, Factor, Level, Study, parameters_of, plain_values
+from replication.table import DESIGN_COLUMNS
 from replication.template import TemplateError, instantiate, replicate_seed
-
-DESIGN_COLUMNS = [
-    "study",
-    "experiment",
-    "point",
-    "levels",
-    "replicate",
-    "engine",
-    "scenario",
-    "supported",
-    "reason",
-    "batch",
-    "cost_s",
-]
 
 
 @dataclass(frozen=True)
@@ -256,7 +243,7 @@ def write_design(plan: Plan, study: str, folder: Path) -> None:
         }
         for run in plan.runs[study]
     ]
-    table = pd.DataFrame(rows, columns=DESIGN_COLUMNS)
+    table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS))
     write_text(folder / f"{study}.csv", table.to_csv(index=False))
     scenarios = {run.scenario_id: run.scenario.model_dump(mode="json") for run in plan.runs[study]}
     write_text(folder / "scenarios" / f"{study}.json", canonical_json(scenarios) + "\n")

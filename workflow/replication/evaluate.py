@@ -13,15 +13,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from replication.audit import AUDIT_COLUMNS, audit_study
-from replication.cell import CELL_COLUMNS, IMPOSSIBLE, evaluate_cells, map_cells, read_published
-from replication.claim import CLAIM_COLUMNS, EVIDENCE_COLUMNS, check_claims, evaluate_claim
+from replication.audit import audit_study
+from replication.cell import IMPOSSIBLE, evaluate_cells, map_cells, read_published
+from replication.claim import EVIDENCE_COLUMNS, check_claims, evaluate_claim
 from replication.errors import InputError
 from replication.files import atomic, write_text
 from replication.metric import METRICS, validate_study_metrics
 from replication.results import Results
 from replication.statistic import estimate
 from replication.study import Study
+from replication.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS
 
 #: Significant digits of every number written: more than any input has, less than rounding noise.
 DIGITS = 10

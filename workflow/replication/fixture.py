@@ -20,8 +20,9 @@ from replication.evaluate import merge
 from replication.files import write_text
 from replication.notebook import refresh
 from replication.results import Results
-from replication.simulate import SERIES_COLUMNS, write_parquet
+from replication.simulate import write_parquet
 from replication.study import Study
+from replication.table import SERIES_NUMBERS
 
 LIMIT_BYTES = 3_000_000
 #: Types of experiment whose series are drawn, and whether every replicate is.
@@ -99,7 +100,7 @@ def _cut_series(study: Study, results: Results) -> pd.DataFrame:
             wanted |= set(runs["scenario"])
     series = pd.read_parquet(results.series_path)
     series = series[series["scenario"].isin(wanted)].reset_index(drop=True)
-    for column in SERIES_COLUMNS:
+    for column in SERIES_NUMBERS:
         series[column] = _rounded(series[column].to_numpy(dtype=float))
     return series
 

@@ -18,65 +18,18 @@ from replication.config import load_study
 from replication.errors import InputError
 from replication.report_verdict import verdict
 from replication.study import Study
+from replication.table import (
+    AUDIT_COLUMNS,
+    CELL_COLUMNS,
+    CLAIM_COLUMNS,
+    DESIGN_COLUMNS,
+    PUBLISHED_COLUMNS,
+)
 
 Row = dict[str, str]
 
-CELL_COLUMNS = [
-    "study",
-    "table",
-    "row",
-    "column",
-    "engine",
-    "unit",
-    "published",
-    "published_half_ulp",
-    "reproduced_mean",
-    "reproduced_low",
-    "reproduced_high",
-    "n",
-    "relative_deviation",
-    "inside",
-    "verdict",
-    "reason",
-]
-CLAIM_COLUMNS = [
-    "study",
-    "claim",
-    "quote",
-    "place",
-    "engine",
-    "statistic",
-    "observed",
-    "low",
-    "high",
-    "margin",
-    "verdict",
-    "reason",
-]
-AUDIT_COLUMNS = [
-    "study",
-    "table",
-    "row",
-    "column",
-    "check",
-    "published",
-    "bound",
-    "finding",
-    "reason",
-]
-DESIGN_COLUMNS = [
-    "experiment",
-    "point",
-    "levels",
-    "replicate",
-    "engine",
-    "scenario",
-    "supported",
-    "reason",
-]
 #: What the audit calls a check that found nothing.
 CONSISTENT = "consistent"
-PUBLISHED_COLUMNS = ["table", "row", "column", "unit", "value", "printed", "place"]
 
 
 @dataclass(frozen=True)

@@ -18,51 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from replication.errors import InputError
+from replication.table import DESIGN_COLUMNS, FLOW_COLUMNS, SERIES_COLUMNS
 
-DESIGN_COLUMNS = (
-    "experiment",
-    "point",
-    "levels",
-    "replicate",
-    "engine",
-    "scenario",
-    "supported",
-    "reason",
-)
-FLOW_COLUMNS = (
-    "scenario",
-    "engine",
-    "flow",
-    "kind",
-    "throughput_bps",
-    "goodput_bps",
-    "delay_mean_s",
-    "delay_p95_s",
-    "rtt_mean_s",
-    "packets_sent",
-    "packets_received",
-    "packets_dropped",
-    "packets_in_flight",
-    "retransmissions",
-    "timeouts",
-    "loss_rate",
-    "delivery_ratio",
-)
-SERIES_COLUMNS = (
-    "scenario",
-    "engine",
-    "time_s",
-    "flow",
-    "link",
-    "throughput_bps",
-    "cwnd_bytes",
-    "ssthresh_bytes",
-    "rtt_s",
-    "delay_s",
-    "queue_packets",
-    "drops",
-    "retransmissions",
-)
+#: Columns of a design that concern how it is run, not what was run.
+_UNUSED = ("study", "batch", "cost_s")
 _SERIES_KEYS = ("scenario", "engine", "flow", "link")
 
 
@@ -210,7 +169,7 @@ def _read_design(path: Path) -> pd.DataFrame:
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise ResultsError(f"{path}: is not a CSV table: {error}") from None
     _check_columns(path, table.columns, DESIGN_COLUMNS)
-    table = table[list(DESIGN_COLUMNS)].copy()
+    table = table[[name for name in DESIGN_COLUMNS if name not in _UNUSED]].copy()
     try:
         table["levels"] = pd.Series(
             [_levels(text) for text in table["levels"]], index=table.index, dtype=object

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,32 +19,6 @@ from replication.files import atomic
 from replication.runtime import Limits, run_native
 from replication.scenario import Scenario
 from replication.store import Store
-
-FLOW_COLUMNS = [
-    "throughput_bps",
-    "goodput_bps",
-    "delay_mean_s",
-    "delay_p95_s",
-    "rtt_mean_s",
-    "packets_sent",
-    "packets_received",
-    "packets_dropped",
-    "packets_in_flight",
-    "retransmissions",
-    "timeouts",
-    "loss_rate",
-    "delivery_ratio",
-]
-SERIES_COLUMNS = [
-    "throughput_bps",
-    "cwnd_bytes",
-    "ssthresh_bytes",
-    "rtt_s",
-    "delay_s",
-    "queue_packets",
-    "drops",
-    "retransmissions",
-]
 
 
 @dataclass(frozen=True)
@@ -112,7 +86,7 @@ def _run_one(job: Job, scenario_id: str, progress: Callable[[], None]) -> dict[s
     return usage
 
 
-def gather(job: Job, table: str, columns: list[str]) -> pd.DataFrame:
+def gather(job: Job, table: str, columns: Sequence[str]) -> pd.DataFrame:
     """Read one table of every scenario of the job into a tidy frame.
 
     Raises
@@ -130,7 +104,8 @@ def gather(job: Job, table: str, columns: list[str]) -> pd.DataFrame:
         missing = [name for name in columns if name not in frame]
         if missing:
             raise RunError(f"{path}: lacks {', '.join(missing)}; remove its folder")
-        frame[columns] = frame[columns].astype("float64")
+        numbers = list(columns)
+        frame[numbers] = frame[numbers].astype("float64")
         frame.insert(0, "scenario", scenario_id)
         frame.insert(1, "engine", job.engine)
         frame.insert(2, "engine_version", job.engine_version)

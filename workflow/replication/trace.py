@@ -30,6 +30,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from replication.table import PUBLISHED_COLUMNS
+
 FloatArray = npt.NDArray[np.float64]
 
 REDUCTION_FRACTION = 0.20
@@ -48,7 +50,6 @@ TRIO_COLUMNS = (
     "ssthresh_segments",
 )
 PAIR_COLUMNS = (*TRIO_COLUMNS[:2], "delivery_rate_kbps", "rtt_ms", *TRIO_COLUMNS[2:])
-ROW_COLUMNS = ("table", "row", "column", "unit", "value", "printed", "place")
 
 #: Data flows of the pair traces, by ascending client port.
 PAIR_LABELS: Mapping[str, tuple[str, ...]] = {
@@ -328,7 +329,7 @@ def derive_trace_rows(
                 rows.append({"table": f"trace:{stem}", "row": name, **_row(figure, origin)})
     if not rows:
         raise TraceMissingError(folder)
-    return pd.DataFrame(rows, columns=list(ROW_COLUMNS))
+    return pd.DataFrame(rows, columns=list(PUBLISHED_COLUMNS))
 
 
 @dataclass(frozen=True)
