@@ -49,24 +49,3 @@ rule merge_evaluations:
         'echo "putting the verdicts together" >&2; '
         "replicate merge {params.studies} --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"
-
-
-rule write_provenance:
-    input:
-        cells=rules.merge_evaluations.output.cells,
-        usage=expand(rules.simulate_batch.output.usage, batch=PIPE.batches),
-    output:
-        provenance=f"{PATHS.data}/provenance.json",
-    log:
-        f"{PATHS.data}/logs/write_provenance.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/write_provenance.tsv"
-    params:
-        code=PIPE.code("provenance"),
-        selection=SELECTION,
-        studies=",".join(PIPE.studies),
-        config=PIPE.config.model_dump_json(),
-    shell:
-        'echo "writing down what ran" >&2; '
-        "replicate provenance {params.selection} --studies {params.studies}"
-        " --output {output.provenance} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"

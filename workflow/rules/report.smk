@@ -1,6 +1,35 @@
 # Report: everything that a reader opens.
 
 
+NOTEBOOKS = [
+    rules.execute_notebook.output.notebook.format(study=study, kind=kind)
+    for study, kind in PIPE.notebooks()
+]
+
+
+rule write_provenance:
+    input:
+        cells=rules.merge_evaluations.output.cells,
+        # Their times belong to it too.
+        notebooks=NOTEBOOKS,
+        usage=expand(rules.simulate_batch.output.usage, batch=PIPE.batches),
+    output:
+        provenance=f"{PATHS.data}/provenance.json",
+    log:
+        f"{PATHS.data}/logs/write_provenance.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/write_provenance.tsv"
+    params:
+        code=PIPE.code("provenance"),
+        selection=SELECTION,
+        studies=",".join(PIPE.studies),
+        config=PIPE.config.model_dump_json(),
+    shell:
+        'echo "writing down what ran" >&2; '
+        "replicate provenance {params.selection} --studies {params.studies}"
+        " --output {output.provenance} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+
+
 rule render_report:
     input:
         cells=rules.merge_evaluations.output.cells,
@@ -8,10 +37,7 @@ rule render_report:
         audit=rules.merge_evaluations.output.audit,
         provenance=rules.write_provenance.output.provenance,
         evidence=expand(rules.evaluate_study.output.evidence, study=PIPE.studies),
-        notebooks=[
-            rules.execute_notebook.output.notebook.format(study=study, kind=kind)
-            for study, kind in PIPE.notebooks()
-        ],
+        notebooks=NOTEBOOKS,
     output:
         index=f"{PATHS.html}/index.html",
     log:
