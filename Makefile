@@ -21,7 +21,7 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
 	  awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 	@echo
-	@echo "  settings: TIER=quick|paper|deep CORES=n STUDIES=a,b ENGINES=ns3"
+	@echo "  settings: TIER=quick|paper|deep CORES=n STUDIES=a,b ENGINES=ns3,ns2"
 	@echo "  example:  make report TIER=quick STUDIES=saxena,nishitha CORES=2"
 
 report: setup compiler ## Run everything that is not up to date and write reports/html/index.html

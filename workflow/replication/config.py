@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from replication.engine import ENGINES
 from replication.errors import InputError, describe
 from replication.files import read_model, read_yaml
 from replication.model import Document, Identifier, PositiveSeconds
@@ -66,8 +67,8 @@ class Config(Document):
         if self.studies != "all":
             unique(self.studies, "study")
         for engine in self.engines:
-            if engine != "ns3":
-                raise ValueError(f"engines: {engine} is not built yet; use ns3")
+            if engine not in ENGINES:
+                raise ValueError(f"engines: {engine} is not built yet; use {', '.join(ENGINES)}")
         if self.runtime != "native":
             raise ValueError(f"runtime: {self.runtime} is not built yet; use native")
         return self

@@ -62,6 +62,8 @@ class Pipeline:
     def load(cls, root: Path, overrides: dict[str, Any]) -> Pipeline:
         """Validate the configuration and every study, and plan the run."""
         config = load_config(root / "configs" / "config.yaml", overrides)
+        for engine in config.engines:
+            ENGINES[engine].require()
         return cls(root=root, config=config, plan=make_plan(root, config))
 
     @property

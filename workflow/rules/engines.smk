@@ -40,3 +40,22 @@ rule build_ns3_program:
         "make --silent --directory {params.folder} --jobs {threads}"
         ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" > {log} 2>&1'
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
+
+
+rule build_ns2_program:
+    input:
+        sources=[p.relative_to(REPO) for p in ENGINES["ns2"].sources(REPO)],
+    output:
+        program=PIPE.program("ns2"),
+    log:
+        f"{PATHS.data}/logs/build_ns2_program.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/build_ns2_program.tsv"
+    params:
+        folder="workflow/engines/ns2",
+        build=lambda wildcards, output: Path(output.program).parent,
+    shell:
+        'echo "laying out our ns-2 program" >&2; '
+        "make --silent --directory {params.folder}"
+        ' BUILD="$PWD/{params.build}" PYTHON="$(command -v python)" > {log} 2>&1'
+        " || {{ tail -n 20 {log} >&2; exit 1; }}"
