@@ -180,14 +180,10 @@ static void add_route(int socket, const struct plan *plan, const struct plan_rou
 		request_put_u32(&request, RTAX_INITCWND, route->initial_window);
 	if (route->minimum_rto_ms)
 		request_put_u32(&request, RTAX_RTO_MIN, route->minimum_rto_ms);
-	if (route->ssthresh_segments)
-		request_put_u32(&request, RTAX_SSTHRESH, route->ssthresh_segments);
 	if (route->quick_ack)
 		request_put_u32(&request, RTAX_QUICKACK, 1);
-	/* Without the lock the kernel would let its own estimates stand in for these. */
-	request_put_u32(&request, RTAX_LOCK,
-			(route->minimum_rto_ms ? 1 << RTAX_RTO_MIN : 0) |
-			    (route->ssthresh_segments ? 1 << RTAX_SSTHRESH : 0));
+	/* The kernel heeds it only where it is locked. */
+	request_put_u32(&request, RTAX_LOCK, route->minimum_rto_ms ? 1 << RTAX_RTO_MIN : 0);
 	request_end(&request, metrics);
 	netlink_do(socket, &request, "route");
 }
@@ -216,8 +212,6 @@ static void configure_node(const struct plan *plan, const struct network *networ
 	write_text("/proc/sys/net/ipv4/ip_forward", "1");
 	write_text("/proc/sys/net/ipv4/tcp_ecn", "0");
 	write_text("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
-	/* Read, not saved: a route's initial ssthresh comes in by the same door. */
-	write_text("/proc/sys/net/ipv4/tcp_no_ssthresh_metrics_save", "0");
 	write_text("/proc/sys/net/ipv4/tcp_wmem", "4096 65536 67108864");
 	close(socket);
 }
@@ -227,6 +221,8 @@ void network_build(const struct plan *plan, struct network *network)
 	network->node_namespace = allocate(plan->nodes, sizeof(int));
 	network->wire_namespace = current_namespace();
 	network->wire = netlink_open(NETLINK_ROUTE);
+	/* One entry for each flow and hop, in all nodes together. */
+	write_text("/proc/sys/net/ipv4/neigh/default/gc_thresh3", "1000000");
 	for (int node = 0; node < plan->nodes; node++) {
 		if (unshare(CLONE_NEWNET))
 			die("unshare: %m");

@@ -52,9 +52,9 @@ static bool read_route(const char *line, struct plan_route *route)
 {
 	int to_source, quick_ack;
 
-	if (sscanf(line, "route %d %d %d %d %" SCNu32 " %" SCNu32 " %" SCNu32 " %d", &route->node,
-		   &route->link, &route->flow, &to_source, &route->initial_window,
-		   &route->minimum_rto_ms, &route->ssthresh_segments, &quick_ack) != 8)
+	if (sscanf(line, "route %d %d %d %d %" SCNu32 " %" SCNu32 " %d", &route->node, &route->link,
+		   &route->flow, &to_source, &route->initial_window, &route->minimum_rto_ms,
+		   &quick_ack) != 7)
 		return false;
 	route->to_source = to_source;
 	route->quick_ack = quick_ack;

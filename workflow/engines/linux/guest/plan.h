@@ -25,7 +25,7 @@ struct plan_route {
 	int node, link;
 	int flow;
 	bool to_source;
-	uint32_t initial_window, minimum_rto_ms, ssthresh_segments;
+	uint32_t initial_window, minimum_rto_ms;
 	bool quick_ack;
 };
 

@@ -29,8 +29,10 @@ static void begin(struct request *request, uint16_t type, int device, uint32_t p
 
 void redirect(int socket, int from, int to)
 {
+	/* A copy goes on and the original is consumed: so a packet leaves its sender's account where it
+	 * leaves the sender, and what waits in the network does not hold the sender back. */
 	struct tc_mirred target = {
-	    .action = TC_ACT_STOLEN, .eaction = TCA_EGRESS_REDIR, .ifindex = (uint32_t)to};
+	    .action = TC_ACT_STOLEN, .eaction = TCA_EGRESS_MIRROR, .ifindex = (uint32_t)to};
 	struct nlattr *options, *actions, *first, *details;
 	struct request request;
 
@@ -96,25 +98,20 @@ static void put_fifo(struct request *request, const struct plan_queue *queue)
 	request_put(request, TCA_OPTIONS, &fifo, sizeof(fifo));
 }
 
-/// How the average decays while idle, as the kernel wants it: powers of (1 - w) for 256 cells of
-/// idle time, in units of 2^-Wlog (Floyd and Jacobson 1993, section 11).
-static uint8_t red_idle_table(double weight, unsigned log_weight, double packet_ns, uint8_t *table)
+/// How the average decays while idle (Floyd and Jacobson 1993, section 11): by how many powers of two
+/// after each of 256 cells of idle time. Returns log2 of a cell's microseconds.
+static uint8_t red_idle_table(double weight, double packet_us, uint8_t *table)
 {
-	double decay = -log(1.0 - weight) / (packet_ns / TICK_NS);
-	double most = 31 / decay;
-	uint8_t log_cell;
+	double powers_per_us = -log2(1.0 - weight) / packet_us;
+	uint8_t log_cell = 0;
 
-	for (log_cell = 0; log_cell < 32; log_cell++)
-		if (most / (1u << log_cell) < 512)
-			break;
-	table[0] = 0;
-	for (int i = 1; i < 255; i++) {
-		double steps = (double)((uint64_t)i << log_cell) * decay;
+	while (log_cell < 31 && 31 / powers_per_us / (double)(1u << log_cell) >= 256)
+		log_cell++;
+	for (int i = 0; i < 256; i++) {
+		double powers = (double)((uint64_t)i << log_cell) * powers_per_us;
 
-		table[i] = (uint8_t)(steps / log(2) < 31 ? rint(steps / log(2)) : 31);
+		table[i] = (uint8_t)(powers < 31 ? powers : 31);
 	}
-	table[255] = 31;
-	(void)log_weight;
 	return log_cell;
 }
 
@@ -130,8 +127,8 @@ static void put_red(struct request *request, const struct plan_queue *queue)
 	uint8_t table[256];
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
-	red.Scell_log = red_idle_table(ldexp(1, -(int)v[3]), red.Wlog,
-				       v[5] * 1e9 / (double)queue->rate_Bps, table);
+	red.Scell_log =
+	    red_idle_table(ldexp(1, -(int)v[3]), v[5] * 1e6 / (double)queue->rate_Bps, table);
 	request_put(request, TCA_RED_PARMS, &red, sizeof(red));
 	request_put(request, TCA_RED_STAB, table, sizeof(table));
 	request_put_u32(request, TCA_RED_MAX_P, (uint32_t)(v[4] * UINT32_MAX));
@@ -229,7 +226,7 @@ static struct queue_state read_state(int socket, int device, uint32_t parent)
 	struct tc_stats numbers;
 	struct request request;
 
-	request_begin(&request, RTM_GETQDISC, 0, &what, sizeof(what));
+	request_begin(&request, RTM_GETQDISC, NLM_F_ECHO, &what, sizeof(what));
 	answer = netlink_get(socket, &request, "queue state");
 	stats = attribute_find((const char *)NLMSG_DATA(answer) + NLMSG_ALIGN(sizeof(what)),
 			       answer->nlmsg_len - NLMSG_SPACE(sizeof(what)), TCA_STATS);

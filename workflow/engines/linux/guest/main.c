@@ -1,0 +1,259 @@
+/// init of the guest: builds the scenario's network, runs its flows, writes what was measured.
+///
+/// All of it is one process. A process that never sleeps stops the virtual clock, and one that
+/// runs takes no virtual time, so that nothing here disturbs what is measured.
+#define _GNU_SOURCE
+#include "drops.h"
+#include "ledger.h"
+#include "network.h"
+#include "plan.h"
+#include "queue.h"
+#include "report.h"
+#include "socket.h"
+#include "tap.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define LONGEST_DRAIN_NS (3600 * NS_PER_S)
+/* Tokens of the epoll instance beside those of sockets. */
+#define TOKEN_TIMER (1ULL << 40)
+#define TOKEN_TAP (TOKEN_TIMER + 1)
+#define TOKEN_DROPS (TOKEN_TIMER + 2)
+
+static struct plan plan;
+static struct network network;
+static int poll_all, timer;
+static int64_t tap_latest = INT64_MIN;
+static int64_t next_sample; /* counts from 1 */
+static int64_t *next_packet; /* of each CBR flow */
+
+static void switch_off(void) __attribute__((noreturn));
+static void switch_off(void)
+{
+	sync();
+	reboot(RB_POWER_OFF);
+	_exit(1);
+}
+
+void die(const char *format, ...)
+{
+	char text[400];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	report_failure(text);
+	switch_off();
+}
+
+static void mount_all(void)
+{
+	mkdir("/proc", 0755);
+	mkdir("/sys", 0755);
+	if (mount("proc", "/proc", "proc", 0, NULL) || mount("sys", "/sys", "sysfs", 0, NULL))
+		die("mount: %m");
+}
+
+static void poll_add(int file, uint64_t token)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = token};
+
+	if (epoll_ctl(poll_all, EPOLL_CTL_ADD, file, &event))
+		die("epoll: %m");
+}
+
+static int64_t cbr_time(const struct plan_flow *flow, int64_t packet)
+{
+	return flow->start_ns + llround((double)packet * flow->interval_ns);
+}
+
+static void earlier(int64_t *when, int64_t candidate)
+{
+	if (candidate < *when)
+		*when = candidate;
+}
+
+/// When something is due next.
+static int64_t next_time(int64_t now)
+{
+	int64_t when = plan.duration_ns;
+
+	if (next_sample <= plan_samples(&plan))
+		earlier(&when, next_sample * plan.interval_ns);
+	for (int i = 0; i < plan.flows; i++) {
+		const struct plan_flow *flow = &plan.flow[i];
+
+		if (flow->start_ns > now)
+			earlier(&when, flow->start_ns);
+		else if (flow->stop_ns > now)
+			earlier(&when, flow->stop_ns);
+		if (!flow->tcp && cbr_time(flow, next_packet[i]) < flow->stop_ns)
+			earlier(&when, cbr_time(flow, next_packet[i]));
+	}
+	return when;
+}
+
+static void set_timer(int64_t when)
+{
+	int64_t at = START_NS + when;
+	struct itimerspec setting = {.it_value = {at / NS_PER_S, at % NS_PER_S}};
+
+	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &setting, NULL))
+		die("timer: %m");
+}
+
+static void sample(int64_t index)
+{
+	for (int i = 0; i < plan.flows; i++) {
+		struct flow_interval *interval = &ledger_flow(i)->interval[index];
+		struct tcp_state state;
+
+		if (!plan.flow[i].tcp)
+			continue;
+		state = flow_state(i);
+		if (!state.connected)
+			continue;
+		interval->cwnd_segments = state.cwnd_segments;
+		interval->ssthresh_segments = state.ssthresh_segments;
+		interval->rtt_us = state.rtt_samples ? state.rtt_sample_us : 0;
+	}
+	for (int i = 0; i < plan.monitors; i++) {
+		const struct plan_monitor *monitor = &plan.monitor[i];
+		int device = device_index(&plan.link[monitor->link], monitor->link,
+					  monitor->direction == AHEAD ? DEVICE_M : DEVICE_N);
+
+		ledger_monitor(i)->interval[index].queue_packets =
+		    queue_state(network.wire, device).packets;
+	}
+}
+
+/// Do everything that is due at `now`.
+static void act(int64_t now)
+{
+	for (; next_sample <= plan_samples(&plan) && next_sample * plan.interval_ns <= now;
+	     next_sample++)
+		sample(next_sample - 1);
+	for (int i = 0; i < plan.flows; i++) {
+		const struct plan_flow *flow = &plan.flow[i];
+
+		if (flow->start_ns <= now && !flow_started(i))
+			flow_start(i);
+		if (flow->stop_ns <= now)
+			flow_stop(i);
+		if (flow->tcp)
+			continue;
+		for (; cbr_time(flow, next_packet[i]) <= now &&
+		       cbr_time(flow, next_packet[i]) < flow->stop_ns;
+		     next_packet[i]++)
+			flow_send(i);
+	}
+}
+
+static void read_tap(void)
+{
+	tap_latest = tap_drain(ledger_packet, tap_latest);
+	drops_read();
+	drops_replay(tap_latest, ledger_drop);
+}
+
+/// Handle what comes until the scenario's time `until`.
+static void run_until(int64_t until, bool acting)
+{
+	struct epoll_event events[64];
+	int64_t due = acting ? next_time(-1) : until;
+
+	set_timer(due);
+	for (;;) {
+		int count = epoll_wait(poll_all, events, 64, -1);
+
+		for (int i = 0; i < count; i++) {
+			uint64_t token = events[i].data.u64, expired;
+
+			if (token == TOKEN_TAP || token == TOKEN_DROPS)
+				read_tap();
+			else if (token != TOKEN_TIMER)
+				socket_event(token);
+			else if (read(timer, &expired, sizeof(expired)) > 0) {
+				if (acting)
+					act(due);
+				if (due >= until)
+					return;
+				due = next_time(due);
+				set_timer(due);
+			}
+		}
+	}
+}
+
+/// Let the network empty, so that every packet is seen to arrive or to be dropped.
+static void drain(void)
+{
+	for (int i = 0; i < plan.flows; i++)
+		flow_stop(i);
+	for (int64_t waited = 0;; waited += 2 * NS_PER_S) {
+		run_until(plan.duration_ns + waited + 2 * NS_PER_S, false);
+		read_tap();
+		drops_replay(INT64_MAX, ledger_drop);
+		if (!ledger_outstanding())
+			break;
+		if (waited > LONGEST_DRAIN_NS)
+			die("packets are not conserved: %lu neither arrived nor were dropped",
+			    (unsigned long)ledger_outstanding());
+	}
+	tap_check();
+}
+
+/// The queues' own counters must agree with what the drop monitor reported one by one.
+static void check_drops(void)
+{
+	uint64_t drops = 0;
+
+	for (int i = 0; i < plan.links; i++) {
+		const struct plan_link *link = &plan.link[i];
+
+		for (int device = DEVICE_A; device <= DEVICE_N; device++) {
+			int index = device_index(link, i, device);
+
+			drops += device < DEVICE_M ? wire_state(network.wire, index).drops
+						   : queue_state(network.wire, index).drops;
+		}
+	}
+	if (drops != ledger_totals()->drops)
+		die("packets are not conserved: the queues counted %lu drops, %lu were seen",
+		    (unsigned long)drops, (unsigned long)ledger_totals()->drops);
+}
+
+int main(void)
+{
+	umask(022);
+	mount_all();
+	start_clock();
+	plan_read("/plan", &plan);
+	network_build(&plan, &network);
+	ledger_open(&plan);
+	poll_all = epoll_create1(EPOLL_CLOEXEC);
+	timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	next_packet = allocate(plan.flows, sizeof(*next_packet));
+	next_sample = 1;
+	poll_add(timer, TOKEN_TIMER);
+	poll_add(tap_open(), TOKEN_TAP);
+	poll_add(drops_open(), TOKEN_DROPS);
+	sockets_open(&plan, &network, poll_all);
+	if (scenario_now() >= 0)
+		die("the set-up took too long");
+	run_until(plan.duration_ns, true);
+	drain();
+	check_drops();
+	report_results(&plan);
+	switch_off();
+}

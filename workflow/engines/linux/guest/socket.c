@@ -1,0 +1,282 @@
+#define _GNU_SOURCE
+#include "socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PORT 5001
+#define TIMESTAMP_BYTES 12 /* the option, padded */
+#define ESTABLISHED 1	   /* state of TCP_INFO */
+enum role { SENDER, LISTENER, RECEIVER };
+
+struct connection {
+	int sender, listener, receiver;
+	bool started, stopped;
+	struct tcp_state last;
+};
+
+static const struct plan *the_plan;
+static const struct network *the_network;
+static struct connection *connections;
+static int the_poll;
+static char zeros[1 << 16];
+
+static void set(int file, int level, int option, int value, const char *what)
+{
+	if (setsockopt(file, level, option, &value, sizeof(value)))
+		die("%s %d: %m", what, value);
+}
+
+static struct sockaddr_in end(uint32_t address)
+{
+	return (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_port = htons(PORT),
+				    .sin_addr.s_addr = htonl(address)};
+}
+
+/// A socket of a node, bound to an address; the choice of namespace is for life.
+static int open_end(int node, int type, uint32_t address)
+{
+	struct sockaddr_in here = end(address);
+	int file;
+
+	enter_namespace(the_network->node_namespace[node]);
+	file = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (file < 0 || bind(file, (struct sockaddr *)&here, sizeof(here)))
+		die("socket: %m");
+	enter_namespace(the_network->wire_namespace);
+	return file;
+}
+
+static void watch(int flow, enum role role, int file, uint32_t events)
+{
+	struct epoll_event event = {.events = events,
+				    .data.u64 = (uint64_t)flow << 2 | (uint64_t)role};
+
+	if (epoll_ctl(the_poll, EPOLL_CTL_ADD, file, &event))
+		die("epoll: %m");
+}
+
+/// Let the kernel discard whatever comes in for this socket, without an answer.
+static void deafen(int file)
+{
+	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog program = {.len = 1, .filter = &nothing};
+
+	if (setsockopt(file, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
+		die("filter: %m");
+}
+
+/// The kernel's option counts the timestamp option into the segment.
+static int kernel_segment(const struct plan_flow *flow)
+{
+	return (int)flow->segment_bytes + (flow->timestamps ? TIMESTAMP_BYTES : 0);
+}
+
+static void open_tcp(int number)
+{
+	const struct plan_flow *flow = &the_plan->flow[number];
+	struct connection *connection = &connections[number];
+	int sender = open_end(flow->source, SOCK_STREAM, source_address(number));
+	int listener = open_end(flow->destination, SOCK_STREAM, destination_address(number));
+
+	if (setsockopt(sender, IPPROTO_TCP, TCP_CONGESTION, flow->control, strlen(flow->control)))
+		die("congestion control %s: %m", flow->control);
+	set(sender, IPPROTO_TCP, TCP_MAXSEG, kernel_segment(flow), "segment");
+	set(listener, IPPROTO_TCP, TCP_MAXSEG, kernel_segment(flow), "segment");
+	set(listener, SOL_SOCKET, SO_RCVBUFFORCE, (int)flow->receive_buffer, "receive buffer");
+	if (flow->maximum_window)
+		set(listener, IPPROTO_TCP, TCP_WINDOW_CLAMP, (int)flow->maximum_window, "window");
+	if (listen(listener, 1))
+		die("listen: %m");
+	watch(number, LISTENER, listener, EPOLLIN);
+	connection->sender = sender;
+	connection->listener = listener;
+}
+
+static void open_cbr(int number)
+{
+	const struct plan_flow *flow = &the_plan->flow[number];
+	struct sockaddr_in there = end(destination_address(number));
+
+	connections[number].sender = open_end(flow->source, SOCK_DGRAM, source_address(number));
+	connections[number].receiver =
+	    open_end(flow->destination, SOCK_DGRAM, destination_address(number));
+	/* It exists, so that no errors come back; its packets are counted on arrival. */
+	deafen(connections[number].receiver);
+	if (connect(connections[number].sender, (struct sockaddr *)&there, sizeof(there)))
+		die("connect: %m");
+}
+
+void sockets_open(const struct plan *plan, const struct network *network, int poll)
+{
+	the_plan = plan;
+	the_network = network;
+	the_poll = poll;
+	connections = allocate(plan->flows, sizeof(*connections));
+	for (int flow = 0; flow < plan->flows; flow++) {
+		connections[flow].receiver = -1;
+		if (plan->flow[flow].tcp)
+			open_tcp(flow);
+		else
+			open_cbr(flow);
+	}
+}
+
+/// Options that the kernel takes from the node when a connection opens; set for just this one.
+static void offer(const struct plan_flow *flow)
+{
+	write_text("/proc/sys/net/ipv4/tcp_sack", flow->sack ? "1" : "0");
+	write_text("/proc/sys/net/ipv4/tcp_timestamps", flow->timestamps ? "1" : "0");
+}
+
+bool flow_started(int flow)
+{
+	return connections[flow].started;
+}
+
+void flow_start(int number)
+{
+	const struct plan_flow *flow = &the_plan->flow[number];
+	static const struct plan_flow anything = {.sack = true, .timestamps = true};
+	struct connection *connection = &connections[number];
+	struct sockaddr_in there = end(destination_address(number));
+
+	connection->started = true;
+	if (!flow->tcp)
+		return;
+	enter_namespace(the_network->node_namespace[flow->source]);
+	offer(flow);
+	if (connect(connection->sender, (struct sockaddr *)&there, sizeof(there)) &&
+	    errno != EINPROGRESS)
+		die("connect: %m");
+	offer(&anything);
+	enter_namespace(the_network->wire_namespace);
+	watch(number, SENDER, connection->sender, EPOLLOUT);
+}
+
+struct tcp_state flow_state(int number)
+{
+	struct connection *connection = &connections[number];
+	struct tcp_state *state = &connection->last;
+	union {
+		struct tcp_info info;
+		uint32_t words[128];
+	} answer = {0};
+	socklen_t size = sizeof(answer);
+	/* What our patch adds to the kernel's answer is its end: see kernel/counters.patch. */
+	const uint32_t *ours;
+
+	if (!connection->started || connection->stopped)
+		return *state;
+	if (getsockopt(connection->sender, IPPROTO_TCP, TCP_INFO, &answer, &size))
+		die("TCP_INFO: %m");
+	ours = answer.words + size / 4 - 6;
+	if (ours[5] != 24)
+		die("TCP_INFO: not the counters of this kernel");
+	memcpy(&state->rtt_sum_us, ours, sizeof(state->rtt_sum_us));
+	state->rtt_samples = ours[2];
+	state->rtt_sample_us = ours[3];
+	state->timeouts = ours[4];
+	state->connected = answer.info.tcpi_state == ESTABLISHED;
+	state->cwnd_segments = answer.info.tcpi_snd_cwnd;
+	state->ssthresh_segments =
+	    answer.info.tcpi_snd_ssthresh < 0x7fffffff ? answer.info.tcpi_snd_ssthresh : 0;
+	state->sack = answer.info.tcpi_options & TCPI_OPT_SACK;
+	state->timestamps = answer.info.tcpi_options & TCPI_OPT_TIMESTAMPS;
+	state->segment_bytes = answer.info.tcpi_snd_mss;
+	if (connection->receiver >= 0) {
+		size = sizeof(answer);
+		if (getsockopt(connection->receiver, IPPROTO_TCP, TCP_INFO, &answer, &size))
+			die("TCP_INFO: %m");
+		state->delivered_bytes = answer.info.tcpi_bytes_received;
+	}
+	return *state;
+}
+
+/// The kernel must have agreed with itself on what the scenario asks for.
+static void check(int number)
+{
+	const struct plan_flow *flow = &the_plan->flow[number];
+	struct tcp_state state = flow_state(number);
+
+	if (state.connected && (state.sack != flow->sack || state.timestamps != flow->timestamps ||
+				state.segment_bytes != flow->segment_bytes))
+		die("flow %d: connected with sack %d, timestamps %d, segments of %u bytes", number,
+		    state.sack, state.timestamps, state.segment_bytes);
+}
+
+/// Repair mode lets a connection go without a word. A deaf socket then listens in its place, so that
+/// acknowledgements still under way are not answered by resets.
+void flow_stop(int number)
+{
+	struct connection *connection = &connections[number];
+	struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+
+	if (!connection->started || connection->stopped)
+		return;
+	if (the_plan->flow[number].tcp) {
+		check(number);
+		connection->stopped = true;
+		connection->last.connected = false;
+		epoll_ctl(the_poll, EPOLL_CTL_DEL, connection->sender, NULL);
+		deafen(connection->sender);
+		set(connection->sender, IPPROTO_TCP, TCP_REPAIR, 1, "repair");
+		if (connect(connection->sender, &nobody, sizeof(nobody)))
+			die("disconnect: %m");
+		set(connection->sender, IPPROTO_TCP, TCP_REPAIR, -1, "repair");
+		if (listen(connection->sender, 1))
+			die("listen: %m");
+	}
+	connection->stopped = true;
+}
+
+void flow_send(int flow)
+{
+	ssize_t size = the_plan->flow[flow].payload_bytes;
+
+	if (send(connections[flow].sender, zeros, (size_t)size, 0) != size)
+		die("send: %m");
+}
+
+static void accept_flow(int flow)
+{
+	int file = accept4(connections[flow].listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (file < 0)
+		return;
+	connections[flow].receiver = file;
+	watch(flow, RECEIVER, file, EPOLLIN);
+	epoll_ctl(the_poll, EPOLL_CTL_DEL, connections[flow].listener, NULL);
+}
+
+void socket_event(uint64_t token)
+{
+	static char sink[1 << 20];
+	int flow = (int)(token >> 2);
+	struct connection *connection = &connections[flow];
+
+	switch ((enum role)(token & 3)) {
+	case SENDER:
+		if (connection->stopped)
+			break;
+		while (write(connection->sender, zeros, sizeof(zeros)) > 0)
+			;
+		break;
+	case LISTENER:
+		accept_flow(flow);
+		break;
+	case RECEIVER:
+		/* One byte less would do; MSG_TRUNC spares the copy. */
+		while (recv(connection->receiver, sink, sizeof(sink), MSG_TRUNC) == sizeof(sink))
+			;
+		break;
+	}
+}

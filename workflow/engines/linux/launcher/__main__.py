@@ -1,0 +1,118 @@
+"""replicate-linux: run one scenario on a Linux kernel and write its tables."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from features import supports_json
+from fields import InputError
+from machine import MachineError, run_machine
+from plan import make_plan
+from scenario import read_scenario
+from tables import Results, flows_csv, run_json, series_csv
+
+HELP = """\
+usage: replicate-linux --scenario FILE --output DIR
+       replicate-linux --version | --supports | --help
+
+Run one scenario on a Linux kernel in virtual time and write flows.csv, series.csv and run.json.
+  --scenario FILE  scenario (JSON, see workflow/replication/scenario.py)
+  --output DIR     directory for the results; created if absent
+  --version        print the kernel's version and the hashes of kernel and guest
+  --supports       print as JSON what this engine supports
+exit code: 0 done, 2 bad input or unsupported feature, 3 defect of this program
+"""
+#: The folder that build has put this program into, beside kernel, archive and version.
+FOLDER = Path(sys.argv[0]).resolve().parent
+
+
+def _options(words: list[str]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for at in range(0, len(words), 2):
+        if words[at] not in ("--scenario", "--output"):
+            raise InputError(f"{words[at]}: unknown option: see --help")
+        if at + 1 == len(words) or not words[at + 1]:
+            raise InputError(f"{words[at]}: without a value: see --help")
+        options[words[at]] = words[at + 1]
+    if len(options) < 2:
+        raise InputError("--scenario and --output: missing: give both, see --help")
+    return options
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8"
+        raise InputError(f"{path}: cannot be read ({reason})") from None
+
+
+def _folder(path: str) -> Path:
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise InputError(f"{path}: not a directory that can be created") from None
+    return Path(path)
+
+
+def _write_all(folder: Path, tables: dict[str, str]) -> None:
+    """Write every table beside its place first, then move them all; run.json comes last."""
+    temporary = {name: folder / f".{name}.{os.getpid()}.tmp" for name in tables}
+    try:
+        for name, text in tables.items():
+            temporary[name].write_text(text, encoding="utf-8")
+        for name, path in temporary.items():
+            path.rename(folder / name)
+    except OSError as error:
+        for path in temporary.values():
+            path.unlink(missing_ok=True)
+        raise InputError(f"{folder}: cannot be written ({error.strerror})") from None
+
+
+def _run(options: dict[str, str], version: str) -> None:
+    path = options["--scenario"]
+    text = _read(path)
+    try:
+        scenario = read_scenario(text)
+        plan = make_plan(scenario)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    output = _folder(options["--output"])
+    results = Results(run_machine(FOLDER, plan, scenario.seed, output))
+    tables = {
+        "flows.csv": flows_csv(scenario, results),
+        "series.csv": series_csv(scenario, results),
+        "run.json": run_json(scenario, results, version),
+    }
+    _write_all(output, tables)
+
+
+def _complain(message: str, code: int) -> int:
+    line = "".join(c if c.isprintable() else " " for c in f"replicate-linux: {message}")
+    print(line.strip(), file=sys.stderr)
+    return code
+
+
+def main(words: list[str]) -> int:
+    """Do what the command line says; return the exit code."""
+    try:
+        version = (FOLDER / "version").read_text(encoding="utf-8").strip()
+        if words == ["--help"]:
+            print(HELP, end="")
+        elif words == ["--version"]:
+            print(f"linux {version} (replicate-linux)")
+        elif words == ["--supports"]:
+            print(supports_json(version))
+        else:
+            _run(_options(words), version)
+    except InputError as error:
+        return _complain(str(error), 2)
+    except (MachineError, OSError) as error:
+        return _complain(f"internal error: {error}", 3)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,99 @@
+"""The machine: boots the kernel on a plan, in virtual time, and returns what it wrote.
+
+The kernel's traces depend on its binary, the archive, the command line and the seed, and on nothing
+else: the command line is mixed into the guest's random numbers, so it is the same for every run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+
+from archive import archive
+
+_MEMORY_BYTES = 512 << 20
+_COMMAND_LINE = (
+    f"mem={_MEMORY_BYTES >> 20}M",
+    "initrd=initrd",
+    "hostfs=.",
+    "time-travel=inf-cpu",
+    "time-travel-start=0",
+    "con=null",
+    "con0=null,fd:1",
+    "norandmaps",
+    "uml_dir=.",
+    "umid=guest",
+    "quiet",
+    "panic=-1",
+)
+_ADDR_NO_RANDOMIZE = 0x0040000
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class MachineError(Exception):
+    """The guest failed: exit code 3."""
+
+
+def _memory_folder(work: Path) -> Path:
+    """Return where the guest's memory can live: a file system in memory that may hold code."""
+    shared = Path("/dev/shm")
+    try:
+        state = os.statvfs(shared)
+    except OSError:
+        return work
+    roomy = state.f_bavail * state.f_frsize >= _MEMORY_BYTES
+    executable = not state.f_flag & os.ST_NOEXEC
+    return shared if roomy and executable and os.access(shared, os.W_OK | os.X_OK) else work
+
+
+def _become_kernel(kernel: Path, work: Path, seed: int) -> None:
+    """Turn this (forked) process into the kernel; never returns."""
+    try:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        _libc.personality(_ADDR_NO_RANDOMIZE)
+        os.chdir(work)
+        console = os.open("console", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(console, 1)
+        os.dup2(console, 2)
+        environment = {
+            "REPLICATE_SEED": str(seed),
+            "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # rseq does not survive the kernel's tricks
+            "TMPDIR": str(_memory_folder(work)),
+        }
+        os.execve(kernel, ["linux", *_COMMAND_LINE], environment)
+    finally:
+        os._exit(127)
+
+
+def run_machine(folder: Path, plan: str, seed: int, scratch: Path) -> str:
+    """Boot the kernel in `folder` on a plan; return the text of its results."""
+    work = Path(tempfile.mkdtemp(prefix=".machine.", dir=scratch))
+    try:
+        base = (folder / "initrd").read_bytes()
+        (work / "initrd").write_bytes(base + archive({"plan": plan.encode()}))
+        child = os.fork()
+        if child == 0:
+            _become_kernel((folder / "linux").absolute(), work, seed)
+        _, status = os.waitpid(child, 0)
+        return _results(work, status)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _results(work: Path, status: int) -> str:
+    failure, results = work / "failure", work / "results"
+    if failure.is_file():
+        raise MachineError(failure.read_text(errors="replace").strip())
+    if results.is_file():
+        text = results.read_text()
+        if text.endswith("\nend\n"):
+            return text
+    console = (work / "console").read_text(errors="replace").strip().splitlines()
+    last = console[-1].strip() if console else "it printed nothing"
+    raise MachineError(f"the guest left no results (status {status}): {last[:300]}")

@@ -1,0 +1,384 @@
+"""A scenario as this engine reads it: checked, whole nanoseconds and bytes, nothing unsupported."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from features import (
+    LOSSES,
+    QUEUES,
+    check_delayed_acks,
+    check_recovery,
+    kernel_control,
+    minimum_rto_ms,
+)
+from fields import Fields, InputError, check_identifier, parse, refuse
+
+#: IP and TCP headers, the TCP option of timestamps, IP and UDP headers.
+TCP_HEADER_BYTES, TIMESTAMP_BYTES, UDP_HEADER_BYTES = 40, 12, 28
+#: Bounds of the kernel's TCP_MAXSEG.
+LEAST_SEGMENT_BYTES, MOST_SEGMENT_BYTES = 88, 32755
+MOST_FLOWS, MOST_LINKS, MOST_ROWS = 5000, 5000, 10**7
+
+
+@dataclass
+class Queue:
+    """The queue and transmitter of one direction of a link."""
+
+    kind: str
+    values: list[float]
+    device_packets: int
+    loss: float = 0.0
+
+
+@dataclass
+class Link:
+    """A link between nodes (indices)."""
+
+    id: str
+    nodes: tuple[int, int]
+    rate_bytes_per_s: int
+    delay_ns: int
+    queues: list[Queue]
+
+
+@dataclass
+class Flow:
+    """A flow; the TCP part is empty for CBR."""
+
+    id: str
+    tcp: bool
+    source: int
+    destination: int
+    start_ns: int
+    stop_ns: int
+    control: str = ""
+    segment_bytes: int = 0
+    initial_window: int = 0
+    maximum_window: int = 0
+    sack: bool = False
+    timestamps: bool = False
+    quick_ack: bool = False
+    minimum_rto_ms: int = 0
+    packet_bytes: int = 0
+    rate_bps: float = 0.0
+    parameters: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def largest_packet_bytes(self) -> int:
+        """Return the size of its largest IP packet."""
+        if not self.tcp:
+            return self.packet_bytes
+        return self.segment_bytes + TCP_HEADER_BYTES + TIMESTAMP_BYTES * self.timestamps
+
+
+@dataclass
+class Scenario:
+    """One run."""
+
+    sha256: str
+    duration_ns: int
+    interval_ns: int
+    seed: int
+    nodes: list[str]
+    links: list[Link]
+    flows: list[Flow]
+    monitors: list[tuple[int, int]]
+
+    @property
+    def samples(self) -> int:
+        """Return how many instants are sampled."""
+        return self.duration_ns // self.interval_ns
+
+
+def _droptail(fields: Fields) -> Queue:
+    packets, octets = fields.optional_count("limit_packets"), fields.optional_count("limit_bytes")
+    if (packets is None) == (octets is None):
+        refuse(
+            fields.path("limit_packets"),
+            "missing" if packets is None else "and limit_bytes",
+            "give exactly one of limit_packets and limit_bytes",
+        )
+    if packets is not None:
+        return Queue("pfifo", [packets], 0)
+    return Queue("bfifo", [octets or 0], 0)
+
+
+def _red(fields: Fields) -> list[float]:
+    limit = fields.count("limit_packets")
+    low = fields.number("minimum_threshold_packets", 0, 1e6)
+    high = fields.number("maximum_threshold_packets", 0, 1e6, above=True)
+    weight = fields.number("queue_weight", 0, 1, above=True)
+    probability = fields.number("maximum_probability", 0, 1, above=True)
+    size = fields.count("mean_packet_bytes")
+    if low >= high:
+        refuse(
+            fields.path("minimum_threshold_packets"),
+            "not below maximum_threshold_packets",
+            "give a minimum below the maximum",
+        )
+    for key, default in (("gentle", True), ("byte_mode", False), ("wait", True)):
+        if fields.boolean(key, default):
+            refuse(fields.path(key), "true", f"not supported by linux: its RED has no {key} mode")
+    power = round(-math.log2(weight))
+    if weight != 2.0**-power or power > 31:
+        nearest = 2.0 ** -min(power, 31)
+        refuse(
+            fields.path("queue_weight"),
+            f"{weight:g}",
+            f"not supported by linux: give a power of two, the nearest is {nearest!r}",
+        )
+    if high * size * 2**power >= 2**32:
+        refuse(fields.path("maximum_threshold_packets"), f"{high:g}", "too large for Linux's RED")
+    return [limit * size, low * size, high * size, power, probability, size]
+
+
+def _microseconds(fields: Fields, key: str) -> float:
+    ns = fields.nanoseconds(key, positive=True)
+    if ns % 1000:
+        refuse(fields.path(key), f"{ns / 1e9:g}", "not supported by linux: give whole microseconds")
+    return ns / 1000
+
+
+def _queue(value: object, path: str) -> Queue:
+    fields = Fields(value, path)
+    kind = fields.choice("kind", QUEUES, "droptail")
+    if kind == "droptail":
+        queue = _droptail(fields)
+        fields.finish()
+        return queue
+    device = fields.count("device_queue_packets", 1)
+    values = _red(fields) if kind == "red" else [float(fields.count("limit_packets"))]
+    if kind in ("codel", "fq_codel"):
+        values += [_microseconds(fields, "target_s"), _microseconds(fields, "interval_s")]
+    if kind == "fq_codel":
+        values += [fields.integer("buckets", 1, 65536, 1024)]
+        values += [fields.integer("quantum_bytes", 256, 2**20, 1514)]
+    if kind == "pie":
+        values += [_microseconds(fields, "target_s"), _microseconds(fields, "update_interval_s")]
+        fields.count("mean_packet_bytes", 1000)  # Linux goes by its MTU: see README.md
+    fields.finish()
+    return Queue(kind, values, device)
+
+
+def _loss(value: object, path: str) -> float:
+    fields = Fields(value, path)
+    kind = fields.choice("kind", ("random", "listed"))
+    if kind not in LOSSES:
+        refuse(
+            fields.path("kind"),
+            repr(kind),
+            "not supported by linux: netem cannot count; use random",
+        )
+    probability = fields.number("probability", 0, 1)
+    fields.finish()
+    return probability
+
+
+def _link(value: object, path: str, nodes: dict[str, int]) -> Link:
+    fields = Fields(value, path)
+    name = fields.identifier("id")
+    a, b = (_known(nodes, fields.identifier(end), fields.path(end), "node") for end in "ab")
+    if a == b:
+        refuse(fields.path("b"), "the same node as a", "join two different nodes")
+    rate_bps = fields.number("rate_bps", 0, 1e12, above=True)
+    rate = round(rate_bps / 8)
+    if rate == 0:
+        refuse(fields.path("rate_bps"), f"{rate_bps:g}", "give at least 8 bit per second")
+    delay_ns = fields.nanoseconds("delay_s", positive=False)
+    queues = []
+    for key in ("ab", "ba"):
+        queue = _queue(fields.object(f"queue_{key}"), fields.path(f"queue_{key}"))
+        loss = fields.object(f"loss_{key}", nullable=True)
+        queue.loss = 0.0 if loss is None else _loss(loss, fields.path(f"loss_{key}"))
+        queues.append(queue)
+    fields.finish()
+    return Link(name, (a, b), rate, delay_ns, queues)
+
+
+def _segments(fields: Fields, flow: Flow) -> None:
+    """Read sizes and windows, which the kernel keeps in its own units."""
+    flow.segment_bytes = fields.integer("segment_bytes", 64, 65000)
+    if not LEAST_SEGMENT_BYTES <= flow.segment_bytes <= MOST_SEGMENT_BYTES:
+        refuse(
+            fields.path("segment_bytes"),
+            flow.segment_bytes,
+            f"not supported by linux: give {LEAST_SEGMENT_BYTES} to {MOST_SEGMENT_BYTES}",
+        )
+    flow.initial_window = fields.integer("initial_window_segments", 1, 1000)
+    ssthresh = fields.optional_count("initial_ssthresh_bytes")
+    if ssthresh is not None:
+        refuse(
+            fields.path("initial_ssthresh_bytes"),
+            ssthresh,
+            "not supported by linux: a connection without a past starts at infinity; use null",
+        )
+    window = fields.optional_count("maximum_window_bytes")
+    if window is not None and (window < 2 * flow.segment_bytes or window < 1200 or window > 2**28):
+        refuse(
+            fields.path("maximum_window_bytes"),
+            window,
+            "not supported by linux: give at least 1200 bytes and two segments (a sender keeps "
+            "segments to half of the window), and at most 268435456",
+        )
+    flow.maximum_window = window or 0
+
+
+def _parameters(fields: Fields, flow: Flow) -> None:
+    """Read what the kernel holds once for all flows of an algorithm."""
+    for name in ("alpha", "beta", "gamma"):
+        default = {"alpha": 2, "beta": 4, "gamma": 1}[name]
+        value = fields.integer(f"vegas_{name}_packets", 0, 1000, default)
+        if flow.control == "vegas":
+            flow.parameters["tcp_vegas", name] = value
+    for name in ("tcp_friendliness", "fast_convergence"):
+        switch = fields.boolean(f"cubic_{name}", True)
+        if flow.control == "cubic":
+            flow.parameters["tcp_cubic", name] = int(switch)
+
+
+def _tcp(fields: Fields, flow: Flow) -> None:
+    flow.control = kernel_control(fields)
+    check_recovery(fields)
+    flow.quick_ack = check_delayed_acks(fields)
+    flow.minimum_rto_ms = minimum_rto_ms(fields)
+    flow.sack = fields.boolean("sack", False)
+    flow.timestamps = fields.boolean("timestamps", False)
+    if flow.control == "lp" and not flow.timestamps:
+        refuse(fields.path("timestamps"), "false", "lp measures one-way delay by them; use true")
+    _segments(fields, flow)
+    _parameters(fields, flow)
+
+
+def _flow(value: object, path: str, nodes: dict[str, int], duration_ns: int) -> Flow:
+    fields = Fields(value, path)
+    name = fields.identifier("id")
+    tcp = fields.choice("kind", ("tcp", "cbr"), "tcp") == "tcp"
+    source, destination = (
+        _known(nodes, fields.identifier(end), fields.path(end), "node")
+        for end in ("source", "destination")
+    )
+    if source == destination:
+        refuse(fields.path("destination"), "the same node as source", "give two different nodes")
+    start_ns = fields.nanoseconds("start_s", positive=False)
+    stop_ns = min(fields.nanoseconds("stop_s", positive=True), duration_ns)
+    if start_ns >= stop_ns:
+        refuse(
+            fields.path("start_s"),
+            "not before stop_s and duration_s",
+            "start the flow before it stops and before the run ends",
+        )
+    flow = Flow(name, tcp, source, destination, start_ns, stop_ns)
+    if tcp:
+        _tcp(fields, flow)
+    else:
+        flow.rate_bps = fields.number("rate_bps", 0, 1e12, above=True)
+        flow.packet_bytes = fields.integer("packet_bytes", 64, 65000)
+    fields.finish()
+    return flow
+
+
+def _known(index: dict[str, int], name: str, field_name: str, what: str) -> int:
+    if name not in index:
+        refuse(field_name, f"unknown {what} {name!r}", f"give the id of a {what} of this scenario")
+    return index[name]
+
+
+def _ids(items: list[Any], key: str) -> dict[str, int]:
+    """Return the index of every id; they may stand alone (nodes) or in objects."""
+    index: dict[str, int] = {}
+    for number, item in enumerate(items):
+        path = f"{key}[{number}]"
+        if isinstance(item, str):
+            name = check_identifier(item, path)
+        else:
+            name, path = Fields(item, path).identifier("id"), f"{path}.id"
+        if name in index:
+            refuse(path, f"duplicate id {name!r}", "give every id once")
+        index[name] = number
+    return index
+
+
+def _monitors(items: list[Any], links: dict[str, int]) -> list[tuple[int, int]]:
+    monitors: list[tuple[int, int]] = []
+    for number, item in enumerate(items):
+        fields = Fields(item, f"monitors[{number}]")
+        link = _known(links, fields.identifier("link"), fields.path("link"), "link")
+        direction = ("ab", "ba").index(fields.choice("direction", ("ab", "ba"), "ab"))
+        fields.finish()
+        if (link, direction) in monitors:
+            refuse(f"monitors[{number}]", "duplicate id", "watch every queue once")
+        monitors.append((link, direction))
+    return monitors
+
+
+def _check_shared(flows: list[Flow]) -> None:
+    """Refuse flows that differ in what the kernel holds once for all of them."""
+    shared: dict[tuple[str, str], int] = {}
+    for number, flow in enumerate(flows):
+        for (module, name), value in flow.parameters.items():
+            if shared.setdefault((module, name), value) != value:
+                refuse(
+                    f"flows[{number}].{name}",
+                    value,
+                    f"not supported by linux: the kernel has one {module}.{name} for all flows; "
+                    f"use {shared[module, name]}",
+                )
+
+
+def _check_sizes(scenario: Scenario) -> None:
+    if scenario.interval_ns > scenario.duration_ns:
+        refuse("sampling_interval_s", "longer than duration_s", "sample at least once")
+    rows = scenario.samples * (len(scenario.flows) + len(scenario.monitors))
+    if rows > MOST_ROWS:
+        refuse("sampling_interval_s", f"{rows} rows in series.csv", f"keep to {MOST_ROWS}")
+    for key, items, most in (
+        ("links", scenario.links, MOST_LINKS),
+        ("flows", scenario.flows, MOST_FLOWS),
+    ):
+        if len(items) > most:
+            refuse(key, f"{len(items)} items", f"give at most {most}")
+
+
+def read_scenario(text: str) -> Scenario:
+    """Read and check a scenario's text."""
+    document = parse(text)
+    fields = Fields(document, "")
+    fields.integer("schema_version", 1, 1, 1)
+    duration_ns = fields.nanoseconds("duration_s", positive=True)
+    interval_ns = fields.nanoseconds("sampling_interval_s", positive=True)
+    seed = fields.integer("seed", 1, 2**31 - 1)
+    lists = {key: fields.items(key, least) for key, least in _LISTS}
+    monitors = fields.items("monitors", 0, optional=True)
+    fields.finish()
+    for number, node in enumerate(lists["nodes"]):
+        if not isinstance(node, str):
+            refuse(f"nodes[{number}]", type(node).__name__, "give a string")
+    nodes, _, links = (_ids(lists[key], key) for key in ("nodes", "flows", "links"))
+    scenario = Scenario(
+        sha256=hashlib.sha256(_canonical(document).encode()).hexdigest(),
+        duration_ns=duration_ns,
+        interval_ns=interval_ns,
+        seed=seed,
+        nodes=list(nodes),
+        links=[_link(v, f"links[{n}]", nodes) for n, v in enumerate(lists["links"])],
+        flows=[_flow(v, f"flows[{n}]", nodes, duration_ns) for n, v in enumerate(lists["flows"])],
+        monitors=_monitors(monitors, links),
+    )
+    _check_shared(scenario.flows)
+    _check_sizes(scenario)
+    return scenario
+
+
+_LISTS = (("nodes", 2), ("links", 1), ("flows", 1))
+
+
+def _canonical(document: dict[str, Any]) -> str:
+    try:
+        return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        raise InputError("not valid JSON: a number is not finite") from None
