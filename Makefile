@@ -15,7 +15,7 @@ SELECT := $(if $(TIER),--tier $(TIER)) $(if $(STUDIES),--studies $(STUDIES)) \
 RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
 SNAKEMAKE := $(RUN) snakemake --cores $(CORES) --quiet all --rerun-incomplete
 
-.PHONY: help report plan engines render test lint format schemas lock clean distclean setup
+.PHONY: help report plan engines render test test-linux lint format schemas lock clean distclean setup
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
@@ -39,6 +39,9 @@ render: setup ## Render the report again from existing results; nothing is simul
 
 test: setup-dev engines lint ## Run every test and check
 	@$(RUN) tests/run
+
+test-linux: setup-dev ## Build the linux engine (not part of the workflow yet) and test it
+	@$(RUN) pytest tests/engines/test_linux_*.py
 
 lint: setup-dev ## Check format, style, types and the workflow
 	@$(RUN) tests/lint

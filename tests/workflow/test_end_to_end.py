@@ -191,6 +191,4 @@ def test_a_second_engine_gives_its_own_verdicts_beside_the_first(quick, tmp_path
     assert cells.groupby("engine").size().to_dict() == {"ns2": 60, "ns3": 60}
     alone = pd.read_csv(quick.root / "data/reproduced/cells.csv")
     first = cells[cells["engine"] == "ns3"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(
-        first, alone[alone["study"] == "nishitha"].reset_index(drop=True)
-    )
+    pd.testing.assert_frame_equal(first, alone[alone["study"] == "nishitha"].reset_index(drop=True))

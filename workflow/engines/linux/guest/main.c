@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -235,7 +236,12 @@ static void check_drops(void)
 
 int main(void)
 {
+	/* A file for each namespace and socket. */
+	const struct rlimit files = {1 << 19, 1 << 19};
+
 	umask(022);
+	if (setrlimit(RLIMIT_NOFILE, &files))
+		die("files: %m");
 	mount_all();
 	start_clock();
 	plan_read("/plan", &plan);

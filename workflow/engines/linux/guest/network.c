@@ -221,6 +221,8 @@ void network_build(const struct plan *plan, struct network *network)
 	network->node_namespace = allocate(plan->nodes, sizeof(int));
 	network->wire_namespace = current_namespace();
 	network->wire = netlink_open(NETLINK_ROUTE);
+	/* Many packets may be under way at one instant, none of which takes the processor any time. */
+	write_text("/proc/sys/net/core/netdev_max_backlog", "10000000");
 	/* One entry for each flow and hop, in all nodes together. */
 	write_text("/proc/sys/net/ipv4/neigh/default/gc_thresh3", "1000000");
 	for (int node = 0; node < plan->nodes; node++) {
