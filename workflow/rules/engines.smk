@@ -32,12 +32,11 @@ rule build_ns3_program:
         f"{PATHS.data}/benchmarks/build_ns3_program.tsv"
     threads: workflow.cores
     params:
-        folder="workflow/engines/ns3",
         build=lambda wildcards, output: Path(output.program).parent,
         prefix=lambda wildcards, input: Path(input.prefix).absolute(),
     shell:
         'echo "compiling our ns-3 program" >&2; '
-        "make --silent --directory {params.folder} --jobs {threads}"
+        "make --silent --directory workflow/engines/ns3 --jobs {threads}"
         ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" > {log} 2>&1'
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 
@@ -52,10 +51,9 @@ rule build_ns2_program:
     benchmark:
         f"{PATHS.data}/benchmarks/build_ns2_program.tsv"
     params:
-        folder="workflow/engines/ns2",
         build=lambda wildcards, output: Path(output.program).parent,
     shell:
         'echo "laying out our ns-2 program" >&2; '
-        "make --silent --directory {params.folder}"
+        "make --silent --directory workflow/engines/ns2"
         ' BUILD="$PWD/{params.build}" PYTHON="$(command -v python)" > {log} 2>&1'
         " || {{ tail -n 20 {log} >&2; exit 1; }}"

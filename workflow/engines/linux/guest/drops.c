@@ -122,7 +122,7 @@ void drops_read(void)
 
 void drops_replay(int64_t until_ns, void (*see)(const struct packet *packet, bool of_flow))
 {
-	while (first < count && waiting[first].packet.time_ns <= until_ns) {
+	while (first < count && waiting[first].packet.time_ns < until_ns) {
 		see(&waiting[first].packet, waiting[first].of_flow);
 		first++;
 	}
