@@ -130,11 +130,24 @@ void sockets_open(const struct plan *plan, const struct network *network, int po
 	}
 }
 
-/// Options that the kernel takes from the node when a connection opens; set for just this one.
-static void offer(const struct plan_flow *flow)
+/// Options that the kernel takes from the node whenever it sends a SYN or answers one.
+static void offer(bool sack, bool timestamps)
 {
-	write_text("/proc/sys/net/ipv4/tcp_sack", flow->sack ? "1" : "0");
-	write_text("/proc/sys/net/ipv4/tcp_timestamps", flow->timestamps ? "1" : "0");
+	write_text("/proc/sys/net/ipv4/tcp_sack", sack ? "1" : "0");
+	write_text("/proc/sys/net/ipv4/tcp_timestamps", timestamps ? "1" : "0");
+}
+
+/// Do all TCP flows of a node want the same options? Then it keeps them, for a SYN sent again too.
+static bool node_agrees(int node, const struct plan_flow *with)
+{
+	for (int i = 0; i < the_plan->flows; i++) {
+		const struct plan_flow *flow = &the_plan->flow[i];
+
+		if (flow->tcp && (flow->source == node || flow->destination == node) &&
+		    (flow->sack != with->sack || flow->timestamps != with->timestamps))
+			return false;
+	}
+	return true;
 }
 
 bool flow_started(int flow)
@@ -145,7 +158,6 @@ bool flow_started(int flow)
 void flow_start(int number)
 {
 	const struct plan_flow *flow = &the_plan->flow[number];
-	static const struct plan_flow anything = {.sack = true, .timestamps = true};
 	struct connection *connection = &connections[number];
 	struct sockaddr_in there = end(destination_address(number));
 
@@ -153,11 +165,12 @@ void flow_start(int number)
 	if (!flow->tcp)
 		return;
 	enter_namespace(the_network->node_namespace[flow->source]);
-	offer(flow);
+	offer(flow->sack, flow->timestamps);
 	if (connect(connection->sender, (struct sockaddr *)&there, sizeof(there)) &&
 	    errno != EINPROGRESS)
 		die("connect: %m");
-	offer(&anything);
+	if (!node_agrees(flow->source, flow))
+		offer(true, true); /* so that it accepts whatever others offer */
 	enter_namespace(the_network->wire_namespace);
 	watch(number, SENDER, connection->sender, EPOLLOUT);
 }
