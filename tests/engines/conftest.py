@@ -23,6 +23,36 @@ DEFAULT_BUILD = ROOT / "data" / "reproduced" / "engines" / "ns3"
 DEFAULT_PREFIX = ROOT / "data" / "reproduced" / "engines" / "ns3-wheel" / "ns3"
 
 
+Invoke = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., Result]
+
+
+def invoker(program: Path) -> Invoke:
+    """Return a function that calls an engine's program with any arguments."""
+
+    def invoke(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+        command = [str(program), *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+    return invoke
+
+
+def runner(invoke: Invoke, folders: pytest.TempPathFactory) -> Run:
+    """Return a function that runs a scenario (a dict) and reads back what was written."""
+
+    def run(scenario: dict[str, Any], *, trace: bool = False, **options: Any) -> Result:
+        folder = folders.mktemp("run")
+        path, output, trace_path = folder / "scenario.json", folder / "out", folder / "trace.csv"
+        path.write_text(json.dumps(scenario))
+        words = ["--scenario", path, "--output", output]
+        done = invoke(*words, *(["--trace", trace_path] if trace else []), **options)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        return read_result(output, trace_path if trace else None)
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def ns3_program() -> Path:
     """Return the engine's program: as the environment says, else built here."""
@@ -50,34 +80,15 @@ def ns3_program() -> Path:
 
 
 @pytest.fixture(scope="session")
-def invoke_ns3(ns3_program: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Return a function that calls the program with any arguments."""
-
-    def invoke(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-        command = [str(ns3_program), *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, **options)
-
-    return invoke
+def invoke_ns3(ns3_program: Path) -> Invoke:
+    """Return a function that calls the ns3 engine's program with any arguments."""
+    return invoker(ns3_program)
 
 
 @pytest.fixture(scope="session")
-def run_ns3(
-    invoke_ns3: Callable[..., subprocess.CompletedProcess[str]],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[..., Result]:
-    """Return a function that runs a scenario (a dict) and reads back what was written."""
-
-    def run(scenario: dict[str, Any], *, trace: bool = False, **options: Any) -> Result:
-        folder = tmp_path_factory.mktemp("run")
-        path, output, trace_path = folder / "scenario.json", folder / "out", folder / "trace.csv"
-        path.write_text(json.dumps(scenario))
-        words = ["--scenario", path, "--output", output]
-        done = invoke_ns3(*words, *(["--trace", trace_path] if trace else []), **options)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == ""
-        return read_result(output, trace_path if trace else None)
-
-    return run
+def run_ns3(invoke_ns3: Invoke, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a function that runs a scenario (a dict) on ns3 and reads back what was written."""
+    return runner(invoke_ns3, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -98,34 +109,15 @@ def ns2_program() -> Path:
 
 
 @pytest.fixture(scope="session")
-def invoke_ns2(ns2_program: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Return a function that calls the ns-2 engine's program with any arguments."""
-
-    def invoke(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-        command = [str(ns2_program), *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, **options)
-
-    return invoke
+def invoke_ns2(ns2_program: Path) -> Invoke:
+    """Return a function that calls the ns2 engine's program with any arguments."""
+    return invoker(ns2_program)
 
 
 @pytest.fixture(scope="session")
-def run_ns2(
-    invoke_ns2: Callable[..., subprocess.CompletedProcess[str]],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[..., Result]:
-    """Return a function that runs a scenario (a dict) on ns-2 and reads back what was written."""
-
-    def run(scenario: dict[str, Any], *, trace: bool = False, **options: Any) -> Result:
-        folder = tmp_path_factory.mktemp("run")
-        path, output, trace_path = folder / "scenario.json", folder / "out", folder / "trace.csv"
-        path.write_text(json.dumps(scenario))
-        words = ["--scenario", path, "--output", output]
-        done = invoke_ns2(*words, *(["--trace", trace_path] if trace else []), **options)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == ""
-        return read_result(output, trace_path if trace else None)
-
-    return run
+def run_ns2(invoke_ns2: Invoke, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a function that runs a scenario (a dict) on ns2 and reads back what was written."""
+    return runner(invoke_ns2, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -143,30 +135,12 @@ def linux_program() -> Path:
 
 
 @pytest.fixture(scope="session")
-def invoke_linux(linux_program: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def invoke_linux(linux_program: Path) -> Invoke:
     """Return a function that calls the linux engine's program with any arguments."""
-
-    def invoke(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-        command = [str(linux_program), *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, **options)
-
-    return invoke
+    return invoker(linux_program)
 
 
 @pytest.fixture(scope="session")
-def run_linux(
-    invoke_linux: Callable[..., subprocess.CompletedProcess[str]],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[..., Result]:
-    """Return a function that runs a scenario (a dict) on Linux and reads back what was written."""
-
-    def run(scenario: dict[str, Any], **options: Any) -> Result:
-        folder = tmp_path_factory.mktemp("run")
-        path, output = folder / "scenario.json", folder / "out"
-        path.write_text(json.dumps(scenario))
-        done = invoke_linux("--scenario", path, "--output", output, **options)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == ""
-        return read_result(output, None)
-
-    return run
+def run_linux(invoke_linux: Invoke, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a function that runs a scenario (a dict) on linux and reads back what was written."""
+    return runner(invoke_linux, tmp_path_factory)
