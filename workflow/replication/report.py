@@ -24,6 +24,7 @@ from replication.chart import Figure, figures_of, scatter_figure
 from replication.chart_data import read_cells
 from replication.files import write_text
 from replication.notebook import to_html
+from replication.report_engines import engines_page
 from replication.report_figure import write_figures
 from replication.report_ledger import ledger
 from replication.report_number import count
@@ -70,6 +71,8 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
         _copy_data(source, folder)
         _write_studies(source, notebooks, folder)
         _write_index(source, folder)
+        if source.engines:
+            _write_engines(source, folder)
         _write_assets(folder)
 
 
@@ -105,6 +108,7 @@ def _environment(source: Source) -> jinja2.Environment:
         studies=list(source.studies.values()),
         ran=ran(source.provenance),
         several_engines=len(source.engines) > 1,
+        engines_page=bool(source.engines),
     )
     return environment
 
@@ -115,6 +119,11 @@ def _write_index(source: Source, folder: Path) -> None:
     page = _environment(source).get_template("index.html")
     text = page.render(page="index", overview=overview(source), figures=figures)
     write_text(folder / "index.html", text)
+
+
+def _write_engines(source: Source, folder: Path) -> None:
+    page = _environment(source).get_template("engines.html")
+    write_text(folder / "engines.html", page.render(page="engines", view=engines_page(source)))
 
 
 def _write_studies(source: Source, notebooks: Path, folder: Path) -> None:

@@ -24,6 +24,11 @@ class TallyRow:
 
     study: Study
     engine: str
+    #: Whether its verdicts stand for the study, and whether the paper ran its family.
+    stands: bool
+    original: bool
+    #: What a reader must know if another engine than the paper's own stands; else empty.
+    mark: str
     cells: Tally
     claims: Tally
 
@@ -111,15 +116,20 @@ def _impossible(tally: Tally) -> str:
 
 
 def _rows(source: Source) -> list[TallyRow]:
+    """Return the tallies of each study by engine, that of its headline first."""
     rows = []
     for name, study in source.studies.items():
         cells, claims = of_study(source.cells, name), of_study(source.claims, name)
-        engines = sorted({row["engine"] for row in (*cells, *claims) if row["engine"]})
-        for engine in engines or [""]:
+        chosen = source.headlines[name]
+        for engine in source.shown_engines(name) or [""]:
+            stands = engine == chosen.engine
             rows.append(
                 TallyRow(
                     study=study,
                     engine=engine,
+                    stands=stands,
+                    original=engine == chosen.original,
+                    mark=chosen.mark if stands else "",
                     cells=Tally.of(r["verdict"] for r in cells if r["engine"] in ("", engine)),
                     claims=Tally.of(r["verdict"] for r in claims if r["engine"] in ("", engine)),
                 )

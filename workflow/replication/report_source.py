@@ -6,9 +6,7 @@ what a reader downloads.
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +14,8 @@ from typing import Any
 
 from replication.config import load_study
 from replication.errors import InputError
+from replication.headline import DEFAULT, Headline, headline
+from replication.participation import Participation, participations
 from replication.report_verdict import verdict
 from replication.study import Study
 from replication.table import (
@@ -25,8 +25,8 @@ from replication.table import (
     DESIGN_COLUMNS,
     PUBLISHED_COLUMNS,
 )
-
-Row = dict[str, str]
+from replication.table import Row as Row
+from replication.table import read_rows as read_rows
 
 #: What the audit calls a check that found nothing.
 CONSISTENT = "consistent"
@@ -86,22 +86,46 @@ class Source:
         return {name: load_study(self.root, name) for name in names}
 
     @cached_property
-    def engines(self) -> list[str]:
-        """Return the engines that verdicts were reached on, sorted."""
-        rows = (*self.cells, *self.claims)
-        return sorted({row["engine"] for row in rows if row["engine"]})
+    def parts(self) -> dict[str, dict[str, Participation]]:
+        """Return what each engine ran and refused of each study, in the order of its design.
 
-    def headline_engine(self, study: Study) -> str:
-        """Return the engine whose verdicts stand for the study: the paper's own if it was run."""
-        rows = (*self.cells, *self.claims)
-        ran = sorted({r["engine"] for r in rows if r["study"] == study.id and r["engine"]})
-        own = study.original_system.engine
-        return own if own in ran or not ran else ran[0]
+        Where the design was not kept, the engines of the verdicts count as having run one point.
+        """
+        return {
+            name: participations(self.design(name)) or self._judged(name) for name in self.studies
+        }
+
+    def _judged(self, study: str) -> dict[str, Participation]:
+        rows = of_study([*self.cells, *self.claims], study)
+        engines = dict.fromkeys(row["engine"] for row in rows if row["engine"])
+        return {name: Participation(name, ran=1, refused=0, reasons=()) for name in engines}
+
+    @cached_property
+    def engines(self) -> list[str]:
+        """Return the engines that ran a point of any study, the default engine first."""
+        ran = {e for parts in self.parts.values() for e, part in parts.items() if part.ran}
+        return sorted(ran, key=lambda name: (name != DEFAULT, name))
+
+    @cached_property
+    def headlines(self) -> dict[str, Headline]:
+        """Return whose verdicts stand for each study."""
+        return {
+            name: headline(study.original_system.engine, self.parts[name])
+            for name, study in self.studies.items()
+        }
+
+    def shown_engines(self, study: str) -> list[str]:
+        """Return the engines whose verdicts on a study are shown, that of its headline first.
+
+        An engine that ran nothing of the study has no verdict worth a row.
+        """
+        chosen, parts = self.headlines[study].engine, self.parts[study]
+        others = [engine for engine, part in parts.items() if part.ran and engine != chosen]
+        return [chosen, *others] if chosen else others
 
     def headline(self, rows: list[Row]) -> list[Row]:
         """Return the rows that stand for their study: those of its headline engine."""
-        chosen = {name: self.headline_engine(study) for name, study in self.studies.items()}
-        return [row for row in rows if row["engine"] in ("", chosen[row["study"]])]
+        return [r for r in rows if r["engine"] in ("", self.headlines[r["study"]].engine)]
 
     @cached_property
     def findings(self) -> list[Row]:
@@ -124,25 +148,6 @@ class Source:
 def of_study(rows: list[Row], study: str) -> list[Row]:
     """Return the rows of one study."""
     return [row for row in rows if row["study"] == study]
-
-
-def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
-    """Return the rows of a CSV file that must have `columns`, every field as text."""
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file, restval="")
-            missing = [name for name in columns if name not in (reader.fieldnames or [])]
-            if missing:
-                raise InputError(
-                    f"{path}: has no column {', '.join(missing)}; delete it and run again"
-                )
-            return [{name: row[name] or "" for name in reader.fieldnames or []} for row in reader]
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); run the evaluation first"
-        ) from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: is not a CSV table: {error}") from None
 
 
 def _read_provenance(path: Path) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from replication import report_number as numbers
 from replication.claim import conditions, describe
 from replication.claim_model import AllTest, Claim, NotTestable, SimpleTest, ValueTest
+from replication.headline import Headline
 from replication.metric import METRICS
+from replication.participation import is_supported
 from replication.report_figure import FigureView
 from replication.report_number import Number
 from replication.report_source import Row, Source, of_study
@@ -123,7 +125,7 @@ class StudyPage:
     """Everything on a study's page but the ledger and the audit."""
 
     study: Study
-    engine: str
+    headline: Headline
     cells: Tally
     claims: Tally
     experiments: list[ExperimentView]
@@ -158,10 +160,10 @@ def study_page(source: Source, study: Study, figures: dict[str, list[FigureView]
         )
         for e in study.experiments
     ]
-    ours = [row for row in design if row["supported"].lower() in ("true", "1")]
+    ours = [row for row in design if is_supported(row)]
     return StudyPage(
         study=study,
-        engine=source.headline_engine(study),
+        headline=source.headlines[study.id],
         cells=Tally.of(row["verdict"] for row in source.headline(cells)),
         claims=Tally.of(row["verdict"] for row in source.headline(claims)),
         experiments=experiments,
@@ -351,7 +353,7 @@ def _points(experiment: Experiment, design: list[Row]) -> list[PointView]:
             points.setdefault((row["point"], row["engine"]), []).append(row)
     views = []
     for (_, engine), rows in points.items():
-        refused = rows[0]["supported"].lower() not in ("true", "1")
+        refused = not is_supported(rows[0])
         views.append(
             PointView(
                 labels=_level_labels(experiment, json.loads(rows[0]["levels"])),

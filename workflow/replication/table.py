@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from replication.errors import InputError
+
+#: A row of a CSV file, every field as text.
+Row = dict[str, str]
+
 PUBLISHED_COLUMNS = ("table", "row", "column", "unit", "value", "printed", "place")
 DESIGN_COLUMNS = (
     "study",
@@ -88,3 +97,72 @@ AUDIT_COLUMNS = (
     "finding",
     "reason",
 )
+#: How often two engines agree on a study; `study` is empty for all studies together.
+AGREEMENT_COLUMNS = (
+    "study",
+    "kind",
+    "left",
+    "right",
+    "items",
+    "compared",
+    "agreed",
+    "unequal",
+    "share",
+    "low",
+    "high",
+    "reason",
+)
+#: Each claim and cell on two engines; a claim has no table, row and column, a cell no claim.
+PAIR_COLUMNS = (
+    "study",
+    "kind",
+    "claim",
+    "table",
+    "row",
+    "column",
+    "left",
+    "right",
+    "left_verdict",
+    "right_verdict",
+    "left_points",
+    "right_points",
+    "agree",
+    "difference",
+    "difference_low",
+    "difference_high",
+)
+#: What two engines measured at the points that a disagreement rests on.
+CONTRAST_COLUMNS = (
+    "study",
+    "group",
+    "left",
+    "right",
+    "metric",
+    "unit",
+    "left_mean",
+    "right_mean",
+    "difference",
+    "low",
+    "high",
+    "n",
+    "differs",
+)
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
+    """Return the rows of a CSV file that must have `columns`, every field as text."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file, restval="")
+            missing = [name for name in columns if name not in (reader.fieldnames or [])]
+            if missing:
+                raise InputError(
+                    f"{path}: has no column {', '.join(missing)}; delete it and run again"
+                )
+            return [{name: row[name] or "" for name in reader.fieldnames or []} for row in reader]
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); run the evaluation first"
+        ) from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: is not a CSV table: {error}") from None
