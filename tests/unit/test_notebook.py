@@ -43,12 +43,14 @@ def text_of(path):
     return "".join(str(o.get("data", o.get("text", ""))) for o in outputs(path))
 
 
-def test_there_is_a_notebook_for_every_experiment_type_with_its_parameters():
+def test_there_is_a_notebook_for_every_kind_with_its_parameters():
     from typing import get_args
 
+    from replication.notebook_kind import FURTHER
     from replication.study import ExperimentType
 
-    assert {path.stem for path in NOTEBOOKS} == set(get_args(ExperimentType))
+    kinds = [*get_args(ExperimentType), *(further.name for further in FURTHER)]
+    assert [path.stem for path in NOTEBOOKS] == sorted(kinds)
     for path in NOTEBOOKS:
         assert parameter_names(path) == ["study", "data", "root"]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from replication.errors import InputError
+from replication.notebook_kind import FurtherNotebook
 from replication.pipeline import PACKAGE, Pipeline, closure
 
 ROOT = Path(__file__).parents[2]
@@ -39,10 +40,27 @@ def test_code_changes_with_any_file_behind_it(quick, tmp_path, monkeypatch):
     assert quick.code("simulate") != before
 
 
-def test_every_study_has_a_notebook_for_each_experiment_type(quick):
+def test_every_study_has_its_notebooks_once(quick):
     for _, kind in quick.notebooks():
         assert (ROOT / "notebooks" / f"{kind}.ipynb").is_file()
     assert len(set(quick.notebooks())) == len(quick.notebooks())
+
+
+def test_a_further_notebook_belongs_to_the_studies_that_want_it(quick, monkeypatch):
+    entry = FurtherNotebook(
+        name="extra",
+        module="rerun",
+        wanted=lambda study, engines: study.id == "saxena" and "ns3" in engines,
+        inputs=("extra.csv", "evaluation/{study}/extra.csv"),
+    )
+    before = quick.notebooks()
+    assert quick.notebook_inputs("saxena", "extra") == []
+    monkeypatch.setattr("replication.notebook_kind.FURTHER", (entry,))
+    assert set(quick.notebooks()) - set(before) == {("saxena", "extra")}
+    inputs = [path.as_posix() for path in quick.notebook_inputs("saxena", "extra")]
+    assert inputs == ["data/reproduced/extra.csv", "data/reproduced/evaluation/saxena/extra.csv"]
+    assert quick.notebook_code("extra").endswith(quick.code("rerun"))
+    assert quick.notebook_code("queuing").endswith(quick.code("chapter"))
 
 
 def test_the_summary_counts_scenarios_and_cost(quick):

@@ -6,10 +6,8 @@ the tables and charts beside it.
 
 from __future__ import annotations
 
-import html
 import json
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +16,10 @@ import pandas as pd
 
 from replication.chart import figures_of, tables_of
 from replication.chart_data import display_unit, read_cells
-from replication.chart_figure import VERDICTS, Figure, number
+from replication.chart_figure import VERDICTS, Figure
 from replication.config import load_study
 from replication.errors import InputError
+from replication.markup import Html, interval, percent, rounded, show, table, text
 from replication.results import Results
 from replication.study import Experiment, Parameter, Study, parameters_of
 
@@ -85,9 +84,9 @@ class Chapter:
         """Return the paper, its questions and where it asks them."""
         paper = self.study.bibliography
         year = f", {paper.year}" if paper.year else ""
-        head = f"<p><cite>{_text(paper.title)}</cite> ({_text(', '.join(paper.authors))}{year})</p>"
+        head = f"<p><cite>{text(paper.title)}</cite> ({text(', '.join(paper.authors))}{year})</p>"
         items = "".join(
-            f"<li><b>{_text(e.title)}</b>: {_text(e.question)} ({_text(e.place)})</li>"
+            f"<li><b>{text(e.title)}</b>: {text(e.question)} ({text(e.place)})</li>"
             for e in self.experiments
         )
         return Html(f"{head}<ul>{items}</ul>")
@@ -104,10 +103,10 @@ class Chapter:
             rows = [_parameter_row(name, p) for name, p in parameters.items()]
             assumed = sum(p.assumed is not None for p in parameters.values())
             parts += [
-                _table(["Factor", "Levels", "Unit"], factors, f"{experiment.title}: factors"),
+                table(["Factor", "Levels", "Unit"], factors, f"{experiment.title}: factors"),
                 f"<p>{assumed} of {len(rows)} parameters are not in the paper; they are marked "
                 "<i>assumed</i>, with the reason and what else would be plausible.</p>",
-                _table(
+                table(
                     ["Parameter", "Value", "Unit", "Source", "Where or why"], rows, "Parameters"
                 ),
             ]
@@ -120,12 +119,12 @@ class Chapter:
         count = supported["scenario"].nunique()
         points = supported[["point", "engine"]].drop_duplicates().shape[0]
         engines = ", ".join(sorted(supported["engine"].unique())) or "no engine"
-        words = f"<p>{count} runs at {points} points on {_text(engines)}."
+        words = f"<p>{count} runs at {points} points on {text(engines)}."
         claims, cells = self._own_claims(), self._own_cells()
         words += _counts("claims", claims) + _counts("published numbers", cells) + "</p>"
         lines = [
-            f"<li><b>{_text(row['verdict'])}</b> ({_text(row['claim'])}, {_text(row['engine'])}): "
-            f"<q>{_text(row['quote'])}</q> {_text(_first_sentence(row['reason']))}</li>"
+            f"<li><b>{text(row['verdict'])}</b> ({text(row['claim'])}, {text(row['engine'])}): "
+            f"<q>{text(row['quote'])}</q> {text(_first_sentence(row['reason']))}</li>"
             for row in claims.to_dict("records")
         ]
         return Html(words + (f"<ul>{''.join(lines)}</ul>" if lines else ""))
@@ -137,15 +136,15 @@ class Chapter:
                 row["claim"],
                 row["engine"],
                 row["statistic"],
-                _rounded(row["observed"]),
-                _interval(row["low"], row["high"]),
+                rounded(row["observed"]),
+                interval(row["low"], row["high"]),
                 row["margin"],
                 row["verdict"],
             )
             for row in self._own_claims().to_dict("records")
         ]
         head = ["Claim", "Engine", "Statistic", "Observed", "95 % interval", "Asked for", "Verdict"]
-        return Html(_table(head, rows, "Claims") if rows else "<p>No claims.</p>")
+        return Html(table(head, rows, "Claims") if rows else "<p>No claims.</p>")
 
     def cell_table(self) -> Html:
         """Return the chapter's published numbers beside the reproduced ones."""
@@ -158,17 +157,17 @@ class Chapter:
                     f"{row['table']}: {row['row']}, {row['column']}",
                     row["engine"],
                     unit,
-                    _rounded(factor * row["published"]),
-                    _rounded(factor * row["reproduced_mean"]),
-                    _interval(low, high),
-                    _percent(row["relative_deviation"]),
+                    rounded(factor * row["published"]),
+                    rounded(factor * row["reproduced_mean"]),
+                    interval(low, high),
+                    percent(row["relative_deviation"]),
                     row["verdict"],
                 )
             )
         if not rows:
             return Html("<p>The paper prints no numbers for these experiments.</p>")
         head = ["Number", "Engine", "Unit", "Published", "Reproduced", "95 % interval"]
-        return Html(_table([*head, "Deviation", "Verdict"], rows, "Published numbers"))
+        return Html(table([*head, "Deviation", "Verdict"], rows, "Published numbers"))
 
     def figures(self) -> list[Figure]:
         """Return the figures of all experiments of the chapter."""
@@ -180,11 +179,7 @@ class Chapter:
 
     def show_figures(self) -> None:
         """Display each figure under its title; its description is the image's alternative text."""
-        from IPython.display import display
-
-        for figure in self.figures():
-            display(Html(f"<h4>{_text(figure.title)}</h4>"))  # type: ignore[no-untyped-call]
-            display(Picture(figure))  # type: ignore[no-untyped-call]
+        show(self.figures())
 
     def _own_claims(self) -> pd.DataFrame:
         ids = {e.id for e in self.experiments}
@@ -200,31 +195,6 @@ class Chapter:
             for table in tables_of(self.study, experiment)
         ]
         return pd.concat(parts) if parts else self.cells.iloc[:0]
-
-
-@dataclass(frozen=True)
-class Html:
-    """Markup that a notebook shows."""
-
-    markup: str
-
-    def _repr_html_(self) -> str:
-        return self.markup
-
-    def __repr__(self) -> str:
-        return "(a table or text)"
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure that a notebook shows as an image with alternative text."""
-
-    figure: Figure
-
-    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        # Bytes: IPython encodes them, as it does for its own images.
-        data = {"image/png": self.figure.png(), "text/plain": f"({self.figure.title})"}
-        return data, {"image/png": {"alt": self.figure.description}}
 
 
 def find_project(folder: Path) -> Path:
@@ -275,32 +245,3 @@ def _counts(what: str, table: pd.DataFrame) -> str:
 
 def _first_sentence(reason: object) -> str:
     return str(reason).split(" (95 %")[0].split("; expected")[0].rstrip(".") + "."
-
-
-def _rounded(value: object) -> str:
-    return number(float(value)) if isinstance(value, float | int) else "–"
-
-
-def _interval(low: Any, high: Any) -> str:
-    if low is None or high is None or math.isnan(low) or math.isnan(high):
-        return "–"
-    return f"{number(low)} to {number(high)}"
-
-
-def _percent(share: Any) -> str:
-    return "–" if share is None or math.isnan(share) else f"{100 * share:+.1f} %"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str) -> str:
-    titles = "".join(f"<th>{_text(title)}</th>" for title in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>\n" for row in rows
-    )
-    return (
-        f"<table><caption>{_text(caption)}</caption><thead><tr>{titles}</tr></thead>\n"
-        f"<tbody>{body}</tbody></table>\n"
-    )
-
-
-def _text(value: object) -> str:
-    return html.escape("–" if value is None or value != value else str(value))

@@ -15,6 +15,7 @@ from replication.design import Batch, Plan, make_plan
 from replication.engine import ENGINES
 from replication.errors import InputError
 from replication.files import sha256_of
+from replication.notebook_kind import CHAPTER, further, notebook_names
 from replication.progress import count, write_goal
 
 PACKAGE = Path(__file__).parent
@@ -94,12 +95,23 @@ class Pipeline:
         return self.paths.store(engine, self.fingerprint(engine))
 
     def notebooks(self) -> list[tuple[str, str]]:
-        """Return (study, experiment type) for each notebook of the report."""
-        pairs: list[tuple[str, str]] = []
-        for name in self.studies:
-            types = [e.type for e in load_study(self.root, name).experiments]
-            pairs += [(name, kind) for kind in dict.fromkeys(types)]
-        return pairs
+        """Return (study, notebook) for each notebook of the report."""
+        return [
+            (name, notebook)
+            for name in self.studies
+            for notebook in notebook_names(load_study(self.root, name), self.config.engines)
+        ]
+
+    def notebook_inputs(self, study: str, notebook: str) -> list[Path]:
+        """Return what a notebook reads beside the study's results and evaluation."""
+        entry = further(notebook)
+        names = entry.inputs if entry else ()
+        return [self.paths.data / name.format(study=study) for name in names]
+
+    def notebook_code(self, notebook: str) -> str:
+        """Return a hash over what executes a notebook and what it imports."""
+        entry = further(notebook)
+        return self.code("notebook") + self.code(entry.module if entry else CHAPTER)
 
     def code(self, module: str, *patterns: str) -> str:
         """Return a hash over a module and all it imports: a rule's `code` parameter.

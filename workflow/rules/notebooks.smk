@@ -1,4 +1,4 @@
-# Notebooks: papermill executes one an experiment type on each study's full results.
+# Notebooks: papermill executes them on each study's full results.
 
 
 rule execute_notebook:
@@ -13,6 +13,7 @@ rule execute_notebook:
         cells=rules.evaluate_study.output.cells,
         claims=rules.evaluate_study.output.claims,
         quantities=rules.evaluate_study.output.quantities,
+        further=lambda wildcards: PIPE.notebook_inputs(wildcards.study, wildcards.kind),
     output:
         notebook=f"{PATHS.executed}/{{study}}.{{kind}}.ipynb",
     log:
@@ -20,7 +21,7 @@ rule execute_notebook:
     benchmark:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.{{kind}}.tsv"
     params:
-        code=PIPE.code("notebook") + PIPE.code("chapter"),
+        code=lambda wildcards: PIPE.notebook_code(wildcards.kind),
         data=PATHS.data,
     shell:
         'echo "executing notebook {wildcards.kind} on {wildcards.study}" >&2; '

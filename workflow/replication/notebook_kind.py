@@ -1,0 +1,52 @@
+"""Which notebooks a study has: one for each experiment type, and further ones on the whole study.
+
+A further notebook is a file ``notebooks/<name>.ipynb`` with the parameters of all notebooks and an
+entry in `FURTHER`, which says which studies have it and what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from replication.study import Study
+
+#: Module that the notebooks of experiment types import.
+CHAPTER = "chapter"
+
+
+@dataclass(frozen=True)
+class FurtherNotebook:
+    """A notebook that is not about one type of experiment.
+
+    Attributes
+    ----------
+    name
+        The notebook's file without ``.ipynb``.
+    module
+        Module of this package that it imports: a change there executes it again.
+    wanted
+        Whether a study has it, by the study and the engines of the run.
+    inputs
+        Files in the data folder that it reads beside the study's results and evaluation;
+        ``{study}`` stands for the study's id. A rule must make them.
+    """
+
+    name: str
+    module: str
+    wanted: Callable[[Study, Sequence[str]], bool]
+    inputs: tuple[str, ...] = ()
+
+
+FURTHER: tuple[FurtherNotebook, ...] = ()
+
+
+def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
+    """Return the names of a study's notebooks: its experiment types, then further ones."""
+    types = dict.fromkeys(experiment.type for experiment in study.experiments)
+    return [*types, *(further.name for further in FURTHER if further.wanted(study, engines))]
+
+
+def further(name: str) -> FurtherNotebook | None:
+    """Return the further notebook of that name; None where it is one of an experiment type."""
+    return next((entry for entry in FURTHER if entry.name == name), None)
