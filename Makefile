@@ -32,7 +32,7 @@ plan: setup ## Say what would run, how many scenarios, and the expected cost
 	@$(RUN) replicate plan $(SELECT)
 
 engines: setup compiler ## Fetch and compile the simulators
-	@$(SNAKEMAKE) $(CONFIG) engines
+	@$(SNAKEMAKE) engines $(CONFIG)
 
 render: setup ## Render the report again from existing results; nothing is simulated
 	@$(RUN) replicate render
