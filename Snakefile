@@ -32,6 +32,7 @@ include: "workflow/rules/engines.smk"
 include: "workflow/rules/design.smk"
 include: "workflow/rules/simulate.smk"
 include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/traces.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/report.smk"
 

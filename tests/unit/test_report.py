@@ -276,7 +276,11 @@ def test_only_the_chosen_studies_are_shown(project):
     project.add(example(project.world).model_copy(update={"id": "other"}))
     project.render("synthetic", "other")
     out = project.render("other")
-    assert sorted(p.name for p in out.glob("*.html")) == ["engines.html", "index.html", "other.html"]
+    assert sorted(p.name for p in out.glob("*.html")) == [
+        "engines.html",
+        "index.html",
+        "other.html",
+    ]
     assert "synthetic.html" not in (out / "index.html").read_text()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from replication.errors import InputError
 from replication.trace import (
     SeriesError,
     TraceFormatError,
@@ -94,8 +95,8 @@ def synthetic_expectation() -> dict[tuple[str, str, str], str]:
 
 
 def trace_folder() -> Path:
-    default = REPOSITORY.parent / "shared" / "traces" / "kapadia"
-    return Path(os.environ.get("REPLICATION_TRACES", default))
+    default = REPOSITORY.parent / "shared" / "traces"
+    return Path(os.environ.get("REPLICATION_TRACES", default)) / "kapadia"
 
 
 # The study's traces are not committed: their case exists only where they are.
@@ -213,15 +214,32 @@ def test_pair_trace_is_read_in_si_units(tmp_path: Path):
     assert flow.loc[4, "retransmissions"] == 5
 
 
+GOOD = "1.0,a:1,,,10,\n"
+
+
 @pytest.mark.parametrize(
-    "content",
-    ["", "1,2,3\n", "1.0,a:1,,,ten,\n", "1.0,a:1,,,,\n", "1.0,a:x,,,10,\n", "1\n1,2,3,4,5,6,7\n"],
+    ("content", "where"),
+    [
+        ("", "the file is empty"),
+        ("1,2,3\n", "line 1: 3 columns"),
+        (GOOD + "1.0,a:1,,,ten,\n", "line 2: cwnd_segments is 'ten'"),
+        (GOOD + GOOD + "1.0,a:1,,,,\n", "line 3: cwnd_segments is nothing"),
+        (GOOD + "1.0,a:1,,,0,\n", "line 2: cwnd_segments is '0', not a positive number"),
+        (GOOD + "1.0,a:1,,,inf,\n", "line 2: cwnd_segments is 'inf'"),
+        (GOOD + "1.0,a:x,,,10,\n", "line 2: port is 'x'"),
+        (GOOD + "1.0,a:1,,,10,many\n", "line 2: ssthresh_segments is 'many'"),
+        (GOOD + "\n" + GOOD, "line 2: time_s is nothing"),
+        (GOOD + "1,2,3,4,5,6,7\n", "line 2, saw 7"),
+        ("\xff\xfe,", "is not UTF-8 text"),
+    ],
 )
-def test_bad_files_are_refused(content: str, tmp_path: Path):
+def test_bad_files_are_refused_by_file_and_line(content: str, where: str, tmp_path: Path):
     path = tmp_path / "bad.sender-ss.csv"
-    path.write_text(content)
-    with pytest.raises(TraceFormatError, match="bad"):
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(InputError) as caught:
         read_trace(path)
+    assert str(path) in str(caught.value)
+    assert where in str(caught.value)
 
 
 def test_missing_traces_and_wrong_labels_are_refused(tmp_path: Path):

@@ -106,9 +106,7 @@ class Chapter:
                 table(["Factor", "Levels", "Unit"], factors, f"{experiment.title}: factors"),
                 f"<p>{assumed} of {len(rows)} parameters are not in the paper; they are marked "
                 "<i>assumed</i>, with the reason and what else would be plausible.</p>",
-                table(
-                    ["Parameter", "Value", "Unit", "Source", "Where or why"], rows, "Parameters"
-                ),
+                table(["Parameter", "Value", "Unit", "Source", "Where or why"], rows, "Parameters"),
             ]
         return Html("".join(parts))
 

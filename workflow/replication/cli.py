@@ -202,6 +202,28 @@ def merge(studies: list[str], data: Data = DATA) -> None:
     merge_evaluations([data / "evaluation" / study for study in studies], data)
 
 
+@app.command("compare-traces")
+def compare_traces(
+    studies: Annotated[list[str], typer.Argument(help="Ids of studies with published traces.")],
+    root: Root = HERE,
+    data: Data = DATA,
+    traces: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of <study>/*.sender-ss.csv; default REPLICATION_TRACES, else "
+            "../shared/traces. Without it the committed summary figures are compared alone."
+        ),
+    ] = None,
+) -> None:
+    """Compare published congestion-window traces with the reproduced windows, as numbers.
+
+    Example: replicate compare-traces kapadia
+    """
+    from replication.trace_comparison import compare_traces as compare
+
+    print(compare(root, data, studies, traces))
+
+
 @app.command()
 def provenance(
     output: Annotated[Path, typer.Option()],

@@ -1,7 +1,7 @@
 """The notebooks' fixture: a small, committed cut of a run, with the layout of the data folder.
 
 It holds what the notebooks show: designs, scenarios, flows and verdicts whole, and of the series
-those that are drawn, rounded to six digits.
+and windows those that are drawn, rounded to six digits.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from replication.errors import InputError
 from replication.evaluate import merge
 from replication.files import write_text
 from replication.notebook import refresh
+from replication.published_trace import has_traces
 from replication.results import Results
 from replication.simulate import write_parquet
 from replication.study import Study
 from replication.table import SERIES_NUMBERS
+from replication.trace_comparison import COMPARISON, NEARNESS, PUBLISHED, WINDOWS
 
 LIMIT_BYTES = 3_000_000
 #: Types of experiment whose series are drawn, and whether every replicate is.
@@ -54,9 +56,12 @@ def make_fixture(root: Path, data: Path, output: Path, studies: Sequence[str]) -
     work = output.parent / f".{output.name}.new"
     shutil.rmtree(work, ignore_errors=True)
     try:
-        for study in studies:
-            _cut_study(load_study(root, study), data, work)
+        documents = [load_study(root, study) for study in studies]
+        for document in documents:
+            _cut_study(document, data, work)
         merge([work / "evaluation" / study for study in studies], work)
+        if any(has_traces(document) for document in documents):
+            cut_traces(data, work)
         _cut_provenance(data / "provenance.json", work / "provenance.json")
         size = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
         if size > LIMIT_BYTES:
@@ -107,6 +112,17 @@ def _cut_series(study: Study, results: Results) -> pd.DataFrame:
 
 def _rounded(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[float]:
     return [float(f"{value:.6g}") for value in values]
+
+
+def cut_traces(data: Path, output: Path) -> None:
+    """Cut the comparison of traces; the raw published windows are not ours to keep."""
+    for name in (COMPARISON, NEARNESS):
+        _copy(data / name, output / name)
+    windows = pd.read_parquet(data / WINDOWS)
+    ours = windows[windows["source"] != PUBLISHED].reset_index(drop=True)
+    for column in ("time_s", "cwnd_segments"):
+        ours[column] = _rounded(ours[column].to_numpy(dtype=float))
+    write_parquet(ours, output / WINDOWS)
 
 
 def _cut_provenance(source: Path, target: Path) -> None:

@@ -286,7 +286,7 @@ def _quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     metric = check_metric(wanted.metric, wanted.aggregate, wanted.window_s is not None)
     runs = results.runs(wanted.experiment, wanted.where)
     factors = [str(c) for c in runs if c not in ("scenario", "supported", "reason", "point")]
-    flows = _chosen_flows(results, runs, wanted.flows)
+    flows = chosen_flows(results, runs, wanted.flows)
     values = _values(results, wanted, metric, flows)
     joined = runs[runs["supported"]].merge(values, on=RUN, how="inner")
     if wanted.window_s is not None:
@@ -296,7 +296,8 @@ def _quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     return joined[[*factors, "value"]].sort_values(factors, ignore_index=True)
 
 
-def _chosen_flows(results: Results, runs: pd.DataFrame, chosen: Flows) -> pd.DataFrame:
+def chosen_flows(results: Results, runs: pd.DataFrame, chosen: Flows) -> pd.DataFrame:
+    """Return the flows table's rows of the supported `runs` and the flows `chosen`."""
     pairs = runs.loc[runs["supported"], RUN].drop_duplicates()
     flows = results.flows.merge(pairs, on=RUN)
     if chosen == "all" or flows.empty:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from replication.published_trace import has_traces
 from replication.study import Study
 
 #: Module that the notebooks of experiment types import.
@@ -38,7 +39,14 @@ class FurtherNotebook:
     inputs: tuple[str, ...] = ()
 
 
-FURTHER: tuple[FurtherNotebook, ...] = ()
+FURTHER: tuple[FurtherNotebook, ...] = (
+    FurtherNotebook(
+        name="trace_comparison",
+        module="trace_chapter",
+        wanted=lambda study, engines: has_traces(study),
+        inputs=("trace_comparison.csv", "trace_nearness.csv", "trace_windows.parquet"),
+    ),
+)
 
 
 def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:

@@ -17,6 +17,7 @@ from replication.errors import InputError
 from replication.files import sha256_of
 from replication.notebook_kind import CHAPTER, further, notebook_names
 from replication.progress import count, write_goal
+from replication.published_trace import find_folder, has_traces, traces_hash
 
 PACKAGE = Path(__file__).parent
 
@@ -65,6 +66,7 @@ class Pipeline:
         config = load_config(root / "configs" / "config.yaml", overrides)
         for engine in config.engines:
             ENGINES[engine].require()
+        find_folder(root)  # a wrong one is an error before anything runs
         return cls(root=root, config=config, plan=make_plan(root, config))
 
     @property
@@ -101,6 +103,16 @@ class Pipeline:
             for name in self.studies
             for notebook in notebook_names(load_study(self.root, name), self.config.engines)
         ]
+
+    @functools.cached_property
+    def traced(self) -> list[str]:
+        """Return the ids of the chosen studies with published traces."""
+        return [name for name in self.studies if has_traces(load_study(self.root, name))]
+
+    @property
+    def traces(self) -> str:
+        """Return a hash over the raw traces; empty where there are none."""
+        return traces_hash(find_folder(self.root), self.traced)
 
     def notebook_inputs(self, study: str, notebook: str) -> list[Path]:
         """Return what a notebook reads beside the study's results and evaluation."""

@@ -31,6 +31,8 @@ from replication.report_number import count
 from replication.report_overview import overview, ran
 from replication.report_source import Source
 from replication.report_study import study_page
+from replication.report_traces import FILES as TRACE_FILES
+from replication.report_traces import trace_figures, trace_section
 from replication.report_verdict import VERDICTS
 from replication.results import Results
 from replication.study import Study
@@ -146,10 +148,12 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
             experiment: write_figures(found, folder)
             for experiment, found in _study_figures(source, study).items()
         }
+        overlays = write_figures(trace_figures(source, study), folder)
     page = _environment(source).get_template("study.html")
     text = page.render(
         page=study.id,
         view=study_page(source, study, figures),
+        traces=trace_section(source, study, overlays),
         ledger=ledger(study),
         notebooks=_write_notebooks(study, notebooks, folder / "notebooks"),
         downloads=[
@@ -193,6 +197,9 @@ def _copy_data(source: Source, folder: Path) -> None:
     data.mkdir()
     for name in DOWNLOADS:
         shutil.copyfile(source.data / name, data / name)
+    for name in TRACE_FILES:
+        if (source.data / name).is_file():
+            shutil.copyfile(source.data / name, data / name)
     for study in source.studies:
         for kind, path in (
             ("design", source.data / "design" / f"{study}.csv"),

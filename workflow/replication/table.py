@@ -97,6 +97,26 @@ AUDIT_COLUMNS = (
     "finding",
     "reason",
 )
+TRACE_COLUMNS = (
+    "study",
+    "experiment",
+    "point",
+    "trace",
+    "flow",
+    "congestion_control",
+    "engine",
+    "metric",
+    "unit",
+    "evidence",
+    "published",
+    "reproduced_mean",
+    "reproduced_low",
+    "reproduced_high",
+    "n",
+    "relative_deviation",
+)
+TRACE_NEARNESS_COLUMNS = ("study", "metric", "engine", "nearest", "flows", "share")
+TRACE_WINDOW_COLUMNS = ("study", "trace", "flow", "source", "time_s", "cwnd_segments")
 #: How often two engines agree on a study; `study` is empty for all studies together.
 AGREEMENT_COLUMNS = (
     "study",

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from replication.errors import InputError
 from replication.table import PUBLISHED_COLUMNS
 
 FloatArray = npt.NDArray[np.float64]
@@ -49,6 +50,8 @@ TRIO_COLUMNS = (
     "cwnd_segments",
     "ssthresh_segments",
 )
+#: What no sample can be without; the rest `ss` leaves out at times.
+_NEEDED = ("time_s", "port", "cwnd_segments")
 PAIR_COLUMNS = (*TRIO_COLUMNS[:2], "delivery_rate_kbps", "rtt_ms", *TRIO_COLUMNS[2:])
 
 #: Data flows of the pair traces, by ascending client port.
@@ -66,16 +69,17 @@ PAIR_EVIDENCE: Mapping[str, str] = {
 }
 
 
-class TraceError(ValueError):
+class TraceError(InputError):
     """Base of all errors about traces and window series."""
 
 
 class TraceFormatError(TraceError):
     """A trace file does not have the expected columns or numbers."""
 
-    def __init__(self, path: Path, reason: str) -> None:
+    def __init__(self, path: Path, reason: str, line: int | None = None) -> None:
+        place = str(path) if line is None else f"{path}: line {line}"
         super().__init__(
-            f"{path.name}: {reason}; expected the CSV that the study's script makes of `ss -ein`"
+            f"{place}: {reason}; expected the CSV that the study's script makes of `ss -ein`"
         )
 
 
@@ -239,14 +243,17 @@ def read_trace(path: Path) -> pd.DataFrame:
         If columns are missing or hold anything but numbers.
     """
     try:
-        raw = pd.read_csv(path, header=None, dtype=str)
+        raw = pd.read_csv(path, header=None, dtype=str, skip_blank_lines=False)
     except pd.errors.ParserError as error:
-        raise TraceFormatError(path, str(error)) from error
+        # The parser's own words name the line: "Expected 6 fields in line 3, saw 7".
+        raise TraceFormatError(path, str(error).strip()) from error
+    except UnicodeDecodeError as error:
+        raise TraceFormatError(path, "is not UTF-8 text") from error
     except pd.errors.EmptyDataError as error:
         raise TraceFormatError(path, "the file is empty") from error
     layouts = {len(names): names for names in (TRIO_COLUMNS, PAIR_COLUMNS)}
     if raw.shape[1] not in layouts:
-        raise TraceFormatError(path, f"{raw.shape[1]} columns")
+        raise TraceFormatError(path, f"{raw.shape[1]} columns", 1)
     raw.columns = pd.Index(layouts[raw.shape[1]])
     return _numbers(path, raw)
 
@@ -257,17 +264,28 @@ def _numbers(path: Path, raw: pd.DataFrame) -> pd.DataFrame:
     # "sacked:1 rcv_space"; the study's script then cuts out that counter and the next word.
     raw.loc[raw["retransmissions"] == "rcv_space", counters] = None
     raw["port"] = raw.pop("source").str.rpartition(":")[2]
-    try:
-        trace: pd.DataFrame = raw.apply(pd.to_numeric).astype(float)
-        trace["port"] = trace["port"].astype(int)
-    except (ValueError, TypeError) as error:
-        raise TraceFormatError(path, str(error)) from error
-    if trace[["time_s", "cwnd_segments"]].isna().any(axis=None):
-        raise TraceFormatError(path, "a sample without time or cwnd")
+    trace: pd.DataFrame = raw.apply(pd.to_numeric, errors="coerce").astype(float)
+    for name in raw:
+        _check_numbers(path, raw[name], trace[name])
+    trace["port"] = trace["port"].astype(int)
     if "rtt_ms" in trace:
         trace["rtt_s"] = trace.pop("rtt_ms") / 1e3
         trace["delivery_rate_bps"] = trace.pop("delivery_rate_kbps") * 1e3
     return trace
+
+
+def _check_numbers(path: Path, texts: pd.Series[str], numbers: pd.Series[float]) -> None:
+    """Raise TraceFormatError, with the line, for a text that is not a number or must be there."""
+    known = np.isfinite(numbers)
+    needed = texts.name in _NEEDED
+    wrong = ~known if needed else texts.notna() & ~known
+    if texts.name == "cwnd_segments":
+        wrong |= numbers <= 0
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        shown = "nothing" if pd.isna(texts.iloc[row]) else repr(texts.iloc[row])
+        kind = "a positive number" if texts.name == "cwnd_segments" else "a number"
+        raise TraceFormatError(path, f"{texts.name} is {shown}, not {kind}", row + 1)
 
 
 def split_data_flows(trace: pd.DataFrame) -> dict[int, pd.DataFrame]:
@@ -289,6 +307,32 @@ def split_data_flows(trace: pd.DataFrame) -> dict[int, pd.DataFrame]:
     }
 
 
+def read_flows(
+    path: Path, labels: Mapping[str, Sequence[str]] = PAIR_LABELS
+) -> dict[str, tuple[int, pd.DataFrame]]:
+    """Return the client port and the samples of each data flow of a trace, by the flow's name.
+
+    Parameters
+    ----------
+    path
+        A ``<stem>.sender-ss.csv`` file.
+    labels
+        Names of the data flows by ascending port, for the stems where they are known;
+        other flows are called flow1, flow2, ...
+
+    Raises
+    ------
+    TraceFormatError
+        If the file cannot be read or has another number of data flows than labels.
+    """
+    flows = split_data_flows(read_trace(path))
+    numbered = [f"flow{number}" for number in range(1, len(flows) + 1)]
+    names = labels.get(path.name.removesuffix(TRACE_SUFFIX), numbered)
+    if len(names) != len(flows):
+        raise TraceFormatError(path, f"{len(flows)} data flows for {len(names)} labels")
+    return dict(zip(names, flows.items(), strict=True))
+
+
 def derive_trace_rows(
     folder: Path, labels: Mapping[str, Sequence[str]] = PAIR_LABELS
 ) -> pd.DataFrame:
@@ -299,8 +343,7 @@ def derive_trace_rows(
     folder
         Folder of ``<stem>.sender-ss.csv`` files.
     labels
-        Names of the data flows by ascending port, for the stems where they are known;
-        other flows are called flow1, flow2, ...
+        As for `read_flows`.
 
     Returns
     -------
@@ -317,11 +360,7 @@ def derive_trace_rows(
     rows: list[dict[str, str | float]] = []
     for path in sorted(folder.glob(f"*{TRACE_SUFFIX}")):
         stem = path.name.removesuffix(TRACE_SUFFIX)
-        flows = split_data_flows(read_trace(path))
-        names = labels.get(stem, [f"flow{number}" for number in range(1, len(flows) + 1)])
-        if len(names) != len(flows):
-            raise TraceFormatError(path, f"{len(flows)} data flows for {len(names)} labels")
-        for name, (port, samples) in zip(names, flows.items(), strict=True):
+        for name, (port, samples) in read_flows(path, labels).items():
             origin = f"derived from trace {path.name}, client port {port}"
             if stem in labels and name in PAIR_EVIDENCE:
                 origin += f" ({name} by the paper's order of the plots; {PAIR_EVIDENCE[name]})"

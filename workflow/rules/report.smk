@@ -37,6 +37,7 @@ rule render_report:
         audit=rules.merge_evaluations.output.audit,
         provenance=rules.write_provenance.output.provenance,
         evidence=expand(rules.evaluate_study.output.evidence, study=PIPE.studies),
+        traces=list(rules.compare_traces.output) if PIPE.traced else [],
         notebooks=NOTEBOOKS,
     output:
         index=f"{PATHS.html}/index.html",

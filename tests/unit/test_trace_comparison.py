@@ -1,0 +1,260 @@
+"""Published traces against reproduced windows: known differences, missing and broken files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from replication.config import load_study
+from replication.errors import InputError
+from replication.published_trace import ENVIRONMENT, find_folder, has_traces, traces_hash
+from replication.table import TRACE_COLUMNS
+from replication.trace_comparison import compare_traces, nearness
+from replication.window import FIGURES
+
+DURATION_S = 61
+CELLS = {
+    "cwnd_mean": ("cwnd_mean_segments", "segments", 33.0),
+    "cwnd_peak": ("cwnd_peak_segments", "segments", 43.0),
+    "window_reductions": ("window_reductions", "1", 6.0),
+    "retransmissions": ("retransmissions", "packets", 9.0),
+}
+FLOWS = {"flow1": ["tcp1"], "flow2": ["tcp2"]}
+
+
+def tooth(second: int) -> float:
+    """Return a window of 20, 22 ... 38 segments, one tooth in ten seconds."""
+    return 20.0 + 2 * (second % 10)
+
+
+def trace_text(shift=0.0, flows=2) -> str:
+    """Return a trace of like flows, `shift` segments above `tooth`, and of no slow start."""
+    lines = [
+        f"{1.6e9 + second},10.0.0.1:{500 + flow},0,1,{tooth(second) + shift:.0f},{20 + shift:.0f}"
+        for second in range(DURATION_S)
+        for flow in range(flows)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class Project:
+    """A project with one study of one trace, runs of it, and perhaps the raw trace."""
+
+    def __init__(self, world, root: Path) -> None:
+        self.root, self.data, self.raw = root, world.folder, root / "raw"
+        columns = {
+            name: {"metric": metric, "tolerance": {"relative": 0.1, "reason": "r"}}
+            for name, (metric, _, _) in CELLS.items()
+        }
+        table = {
+            "id": "trace:made-up",
+            "title": "Trace",
+            "experiment": "sweep",
+            "where": {"variant": "reno", "access": "slow"},
+            "rows": {flow: {"where": {}, "flows": ours} for flow, ours in FLOWS.items()},
+            "columns": columns,
+        }
+        study = world.study(tables=[table])
+        rows = [
+            ("trace:made-up", flow, column, unit, value, f"derived:{value:g}")
+            for flow in FLOWS
+            for column, (_, unit, value) in CELLS.items()
+        ]
+        self.write("configs/studies/synthetic.yaml", study.model_dump_json(exclude_none=True))
+        self.write("data/published/synthetic.csv", world.published(*rows).read_text())
+        world.results(
+            study,
+            engines=("linux", "ns3"),
+            runs=lambda levels: levels == {"variant": "reno", "access": "slow"},
+            series=self.series,
+            duration_s=float(DURATION_S),
+        )
+
+    @staticmethod
+    def series(engine, replicate, **_):
+        # Linux is one segment too high, ns-3 five, and replicates differ by a tenth.
+        shift = (1.0 if engine == "linux" else 5.0) + 0.1 * replicate
+        return [
+            {
+                "time_s": second + 1.0,
+                "cwnd_bytes": (tooth(second) + shift) * 960,
+                "ssthresh_bytes": (20 + shift) * 960,
+                "throughput_bps": 1e5,
+            }
+            for second in range(DURATION_S)
+        ]
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def compare(self, raw=True) -> pd.DataFrame:
+        compare_traces(self.root, self.data, ["synthetic"], self.raw if raw else None)
+        return self.table("trace_comparison.csv")
+
+    def table(self, name: str) -> pd.DataFrame:
+        return pd.read_csv(self.data / name)
+
+
+@pytest.fixture
+def project(world, tmp_path, monkeypatch):
+    monkeypatch.setenv(ENVIRONMENT, "")
+    made = Project(world, tmp_path / "project")
+    made.write("raw/synthetic/made-up.sender-ss.csv", trace_text())
+    return made
+
+
+def row(table, metric, engine, flow="flow1"):
+    keys = {"metric": metric, "engine": engine, "flow": flow}
+    found = table[(table[list(keys)] == pd.Series(keys)).all(axis=1)]
+    assert len(found) == 1
+    return found.iloc[0]
+
+
+def test_figures_of_both_sides_and_their_deviation(project):
+    table = project.compare()
+    assert list(table) == list(TRACE_COLUMNS)
+    assert set(table["metric"]) == {*FIGURES, "cwnd_distance"}
+    assert (table["evidence"] == "raw trace").all()
+    assert len(table) == 2 * 2 * 8  # flows, engines, metrics
+    mean = row(table, "cwnd_mean", "linux")
+    published = (6 * 290 + 20) / 61
+    assert mean["published"] == pytest.approx(published)
+    assert mean["reproduced_mean"] == pytest.approx(published + 1.1)
+    # Student's t with two degrees of freedom: 4.303 x 0.1 / sqrt(3).
+    assert mean["reproduced_high"] - mean["reproduced_mean"] == pytest.approx(0.2484, abs=1e-4)
+    assert (mean["n"], mean["congestion_control"]) == (3, "reno")
+    assert mean["relative_deviation"] == pytest.approx(1.1 / published)
+    for metric, value in {
+        "sawtooth_period": 10.0,
+        "sawtooth_height": 18.0,
+        "reductions_per_minute": 6.0,
+        "slow_start_share": 0.0,
+    }.items():
+        for engine in ("linux", "ns3"):
+            found = row(table, metric, engine)
+            assert found["published"] == found["reproduced_mean"] == pytest.approx(value)
+
+
+def test_distance_is_the_shift_and_relative_to_the_published_mean(project):
+    table = project.compare()
+    for engine, shift in (("linux", 1.1), ("ns3", 5.1)):
+        found = row(table, "cwnd_distance", engine)
+        assert found["published"] == 0
+        assert found["reproduced_mean"] == pytest.approx(shift)
+        assert found["relative_deviation"] == pytest.approx(shift / ((6 * 290 + 20) / 61))
+
+
+def test_the_nearer_engine_has_the_flows(project):
+    project.compare()
+    table = project.table("trace_nearness.csv").set_index(["metric", "engine"])
+    assert table.loc[("cwnd_mean", "linux"), ["nearest", "flows", "share"]].tolist() == [2, 2, 1]
+    assert table.loc[("cwnd_distance", "ns3"), "share"] == 0
+    assert table.loc[("sawtooth_period", "ns3"), "share"] == 0.5  # both are right
+
+
+def test_windows_to_draw_hold_one_line_a_source(project):
+    project.compare()
+    windows = pd.read_parquet(project.data / "trace_windows.parquet")
+    assert set(windows["source"]) == {"published", "linux", "ns3"}
+    flow1 = windows[(windows["flow"] == "flow1") & (windows["source"] == "ns3")]
+    assert flow1["cwnd_segments"].tolist() == [tooth(s) + 5 for s in range(DURATION_S)]
+
+
+def test_without_a_folder_the_summary_figures_are_compared_alone(project):
+    table = project.compare(raw=False)
+    assert (table["evidence"] == "summary figure").all()
+    assert set(table["metric"]) == {"cwnd_mean", "cwnd_peak", "reductions_per_minute"}
+    assert row(table, "cwnd_mean", "linux")["published"] == 33
+    assert row(table, "reductions_per_minute", "ns3")["published"] == pytest.approx(6 * 60 / 61)
+    windows = pd.read_parquet(project.data / "trace_windows.parquet")
+    assert set(windows["source"]) == {"linux", "ns3"}
+
+
+def test_without_one_file_its_flows_fall_back(project):
+    (project.raw / "synthetic" / "made-up.sender-ss.csv").unlink()
+    assert (project.compare()["evidence"] == "summary figure").all()
+
+
+def test_a_shorter_trace_cuts_both_sides(project):
+    short = "".join(line + "\n" for line in trace_text().splitlines()[: 2 * 26])
+    project.write("raw/synthetic/made-up.sender-ss.csv", short)
+    found = row(project.compare(), "cwnd_mean", "linux")
+    published = (2 * 290 + sum(tooth(s) for s in range(6))) / 26
+    assert found["published"] == pytest.approx(published)
+    assert found["reproduced_mean"] == pytest.approx(published + 1.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            trace_text() + "1600000061,10.0.0.1:500,0,1,fast,20\n",
+            "line 123: cwnd_segments is 'fast'",
+        ),
+        ("<html>Not found</html>\n", "line 1: 1 columns"),
+        (trace_text(flows=1), "no flow flow2"),
+    ],
+)
+def test_a_file_that_is_no_trace_is_named_with_its_line(project, text, message):
+    project.write("raw/synthetic/made-up.sender-ss.csv", text)
+    with pytest.raises(InputError) as caught:
+        project.compare()
+    assert str(project.raw / "synthetic" / "made-up.sender-ss.csv") in str(caught.value)
+    assert message in str(caught.value)
+    assert not (project.data / "trace_comparison.csv").exists()
+
+
+def test_the_folder_is_asked_for_or_beside_the_project(tmp_path, monkeypatch):
+    root, beside = tmp_path / "project", tmp_path / "shared" / "traces"
+    root.mkdir()
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    assert find_folder(root) is None
+    beside.mkdir(parents=True)
+    assert find_folder(root).resolve() == beside.resolve()
+    monkeypatch.setenv(ENVIRONMENT, "")
+    assert find_folder(root) is None
+    assert find_folder(root, beside) == beside
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match=f"{ENVIRONMENT}: .*nowhere is not a folder"):
+        find_folder(root)
+
+
+def test_the_hash_follows_the_traces_content(project):
+    assert traces_hash(None, ["synthetic"]) == traces_hash(project.raw, ["other"]) == ""
+    before = traces_hash(project.raw, ["synthetic"])
+    assert before
+    project.write("raw/synthetic/made-up.sender-ss.csv", trace_text(shift=1))
+    assert traces_hash(project.raw, ["synthetic"]) != before
+
+
+def test_a_study_has_traces_by_its_tables(project, world):
+    assert has_traces(load_study(project.root, "synthetic"))
+    assert not has_traces(world.study())
+
+
+def test_nearness_counts_the_flows_that_every_engine_has():
+    def entry(flow, engine, reproduced):
+        keys = {"study": "s", "metric": "m", "point": "p", "trace": "t"}
+        return {
+            **keys,
+            "flow": flow,
+            "engine": engine,
+            "published": 10.0,
+            "reproduced_mean": reproduced,
+        }
+
+    rows = [
+        *(entry("f1", engine, value) for engine, value in (("a", 9.0), ("b", 12.0))),
+        *(entry("f2", engine, value) for engine, value in (("a", 15.0), ("b", 10.0))),
+        *(entry("f3", engine, value) for engine, value in (("a", 9.0), ("b", 11.0))),
+        *(entry("f4", engine, value) for engine, value in (("a", 10.0), ("b", float("nan")))),
+    ]
+    found = {
+        r["engine"]: (r["nearest"], r["flows"], r["share"]) for r in nearness(pd.DataFrame(rows))
+    }
+    assert found == {"a": (1.5, 3, 0.5), "b": (1.5, 3, 0.5)}
+    alone = pd.DataFrame([r for r in rows if r["engine"] == "a"])
+    assert list(nearness(alone)) == []
