@@ -15,13 +15,13 @@ SELECT := $(if $(TIER),--tier $(TIER)) $(if $(STUDIES),--studies $(STUDIES)) \
 RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
 SNAKEMAKE := $(RUN) snakemake --cores $(CORES) --quiet all --rerun-incomplete
 
-.PHONY: help report plan engines render test test-linux lint format schemas lock clean distclean setup
+.PHONY: help report plan engines render test lint format schemas lock clean distclean setup
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
 	  awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 	@echo
-	@echo "  settings: TIER=quick|paper|deep CORES=n STUDIES=a,b ENGINES=ns3,ns2"
+	@echo "  settings: TIER=quick|paper|deep CORES=n STUDIES=a,b ENGINES=ns3,ns2,linux"
 	@echo "  example:  make report TIER=quick STUDIES=saxena,nishitha CORES=2"
 
 report: setup compiler ## Run everything that is not up to date and write reports/html/index.html
@@ -31,17 +31,16 @@ report: setup compiler ## Run everything that is not up to date and write report
 plan: setup ## Say what would run, how many scenarios, and the expected cost
 	@$(RUN) replicate plan $(SELECT)
 
-engines: setup compiler ## Fetch and compile the simulators
-	@$(SNAKEMAKE) engines $(CONFIG)
+engines: setup compiler ## Install and build every engine (or those of ENGINES=) and say what was done
+	@$(RUN) replicate install-engines $(if $(ENGINES),--engines $(ENGINES))
+	@$(SNAKEMAKE) engines --config engines=$(or $(ENGINES),ns3,ns2,linux)
+	@$(RUN) replicate engines
 
 render: setup ## Render the report again from existing results; nothing is simulated
 	@$(RUN) replicate render
 
 test: setup-dev engines lint ## Run every test and check
 	@$(RUN) tests/run
-
-test-linux: setup-dev ## Build the linux engine (not part of the workflow yet) and test it
-	@$(RUN) pytest tests/engines/test_linux_*.py
 
 lint: setup-dev ## Check format, style, types and the workflow
 	@$(RUN) tests/lint

@@ -9,7 +9,7 @@ configs/config.yaml; `--config tier=quick studies=saxena` lays others over them.
 import sys
 from pathlib import Path
 
-from replication.engine import ENGINES
+from replication.engine import ENGINES, linux_cache
 from replication.pipeline import load_or_exit
 
 
@@ -19,7 +19,7 @@ configfile: "configs/config.yaml"
 REPO = Path(workflow.basedir)
 PIPE = load_or_exit(REPO, config)
 PATHS = PIPE.paths
-SELECTION = f"--tier {PIPE.config.tier} --engines {','.join(PIPE.config.engines)}"
+SELECTION = f"--tier {PIPE.config.tier} --engines {','.join(PIPE.engines)}"
 
 
 wildcard_constraints:
@@ -50,7 +50,7 @@ rule all:
 
 rule engines:
     input:
-        [PIPE.program(engine) for engine in PIPE.config.engines],
+        [PIPE.program(engine) for engine in PIPE.engines],
 
 
 onstart:

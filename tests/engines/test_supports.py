@@ -25,4 +25,5 @@ def test_the_program_is_of_the_pinned_version(engine):
     believed, program = engine
     said = subprocess.check_output([program, "--version"], text=True).split()
     assert said[0] == believed.name
-    assert believed.version.startswith(said[1])
+    # ns-3 does not know the wheel's post-release, nor the workflow the kernel's patch level.
+    assert believed.version.startswith(said[1]) or said[1].startswith(f"{believed.version}.")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replication.config import Config, Tier, load_study, load_tier, study_ids
 from replication.design import Run, batch_runs, chosen_levels, design_study, make_plan
-from replication.engine import NS3
+from replication.engine import ENGINES, NS3
 from replication.study import Factor
 
 ROOT = Path(__file__).parents[2]
@@ -102,7 +102,7 @@ def test_refused_scenarios_are_not_batched():
 
 
 def test_the_plan_stays_under_five_hundred_jobs():
-    plan = make_plan(ROOT, Config(tier="paper"))
+    plan = make_plan(ROOT, Config(tier="paper"), list(ENGINES))
     assert sum(len(b) for b in plan.batches.values()) < 450
 
 

@@ -64,8 +64,10 @@ def test_a_further_notebook_belongs_to_the_studies_that_want_it(quick, monkeypat
 
 
 def test_the_summary_counts_scenarios_and_cost(quick):
-    *studies, total = quick.summary()
-    assert len(studies) == 1 + len(quick.studies)
+    tier, engines, *studies, total = quick.summary()
+    assert tier.startswith("tier quick: ")
+    assert engines.startswith("engines: ns3")
+    assert len(studies) == len(quick.studies)
     assert total.startswith("in all ")
     assert "CPU minutes" in total
 

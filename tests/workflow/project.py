@@ -29,6 +29,7 @@ class Project:
         """Return the Snakemake command line."""
         words = ["snakemake", "--cores", str(cores), "--rerun-incomplete"]
         words += ["--dry-run"] if dry else []
+        config = {"engines": "ns3"} | config
         words += ["--config", *(f"{key}={value}" for key, value in config.items())]
         return [*words, "--", *targets]
 
@@ -79,6 +80,8 @@ def copy_project(target, engines_from=None):
         else:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target / name)
+    # Built kernels take minutes and do not depend on the copy.
+    (target / ".cache").symlink_to(ROOT / ".cache")
     if engines_from is not None:
         engines = "data/reproduced/engines"
         shutil.copytree(engines_from / engines, target / engines, symlinks=True)

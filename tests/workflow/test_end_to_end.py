@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -185,13 +186,34 @@ def test_a_further_paper_is_a_file_and_its_numbers(quick, tmp_path):
     assert title in (further.root / f"reports/html/{name}.html").read_text(encoding="utf-8")
 
 
-def test_a_second_engine_gives_its_own_verdicts_beside_the_first(quick, tmp_path):
-    both = copy_project(tmp_path / "both", engines_from=quick.root)
-    both.snakemake("all", tier="quick", studies="nishitha", engines="ns3,ns2")
+def test_three_engines_give_their_own_verdicts_beside_each_other(quick, tmp_path):
+    every = copy_project(tmp_path / "every", engines_from=quick.root)
+    every.snakemake("all", tier="quick", studies="kapadia,nishitha", engines="ns3,ns2,linux")
     cells, alone = (
-        pd.read_csv(p.root / "data/reproduced/cells.csv", dtype=str) for p in (both, quick)
+        pd.read_csv(p.root / "data/reproduced/cells.csv", dtype=str) for p in (every, quick)
     )
-    assert cells.groupby("engine").size().to_dict() == {"ns2": 60, "ns3": 60}
+    counts = cells.groupby(["study", "engine"]).size()
+    assert counts["nishitha"].to_dict() == {"linux": 60, "ns2": 60, "ns3": 60}
     first = cells[cells["engine"] == "ns3"].reset_index(drop=True)
-    same = alone[alone["study"] == "nishitha"].reset_index(drop=True)
+    same = alone[alone["study"].isin(["kapadia", "nishitha"])].reset_index(drop=True)
     pd.testing.assert_frame_equal(first, same)
+    tested = cells[cells["verdict"] != "not testable"].groupby(["study", "engine"]).size()
+    assert {"linux", "ns3"} == set(tested["kapadia"].index)
+    assert {"ns2", "ns3"} == set(tested["nishitha"].index)
+    versions = json.loads((every.root / "data/reproduced/provenance.json").read_text())["engines"]
+    assert re.fullmatch(r"6\.1\.\d+\+kernel-\w{12}\+guest-\w{12}", versions["linux"]["version"])
+
+
+def test_available_engines_are_used_and_named(quick, tmp_path):
+    copy = copy_project(tmp_path / "copy", engines_from=quick.root)
+    (copy.root / ".cache").unlink()
+    said = subprocess.run(
+        ["replicate", "plan", "--tier", "quick"],
+        cwd=copy.root,
+        env=copy.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    line = next(line for line in said.splitlines() if line.startswith("engines: "))
+    assert line.startswith("engines: ns3, ns2 (linux not there; `make engines`")

@@ -132,7 +132,7 @@ def simulate(
     from replication.table import FLOW_NUMBERS, SERIES_NUMBERS
 
     engine, scenarios = read_batch(batch)
-    version = f"{ENGINES[engine].version}+{store.name.removeprefix(engine + '-').split('-')[0]}"
+    version = ENGINES[engine].exact_version(program, store.name.removeprefix(f"{engine}-"))
     limits = Limits(memory_limit_bytes, time_limit_s)
     job = Job(engine, version, program.resolve(), scenarios, Store(store.resolve()), limits)
     progress = Progress.load(goal) if goal else None
@@ -154,6 +154,34 @@ def program(
     from replication.pipeline import Pipeline
 
     print((root / Pipeline.load(root, {"engines": engine}).program(engine)).resolve())
+
+
+@app.command()
+def engines(root: Root = HERE) -> None:
+    """List the engines: which are there, in which version, and what the others lack.
+
+    Example: replicate engines
+    """
+    from replication.provision import state
+
+    for line in state(root):
+        print(line)
+
+
+@app.command("install-engines")
+def install_engines(
+    engines: Annotated[str, typer.Option(help="Comma-separated engines.")] = "all",
+    root: Root = HERE,
+) -> None:
+    """Install what the engines need from Debian; `make engines` then builds them.
+
+    Example: replicate install-engines --engines ns2
+    """
+    from replication.provision import provide
+
+    names = None if engines in ("all", "available") else engines.split(",")
+    for line in provide(root, names):
+        print(line, flush=True)
 
 
 @app.command("fetch-wheel")

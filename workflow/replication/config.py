@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from replication.engine import ENGINES
+from replication.engine import ENGINES, available
 from replication.errors import InputError, describe
 from replication.files import read_model, read_yaml
 from replication.model import Document, Identifier, PositiveSeconds
@@ -55,7 +55,7 @@ class Config(Document):
     """configs/config.yaml, with what the command line sets laid over it."""
 
     tier: Identifier = "paper"
-    engines: Annotated[list[EngineName], Field(min_length=1)] = ["ns3"]
+    engines: Annotated[list[EngineName], Field(min_length=1)] | Literal["available"] = "available"
     studies: Annotated[list[Identifier], Field(min_length=1)] | Literal["all"] = "all"
     runtime: Literal["native", "docker", "podman", "apptainer", "charliecloud"] = "native"
     memory_limit_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
@@ -63,15 +63,17 @@ class Config(Document):
 
     @model_validator(mode="after")
     def _available(self) -> Config:
-        unique(self.engines, "engine")
+        if self.engines != "available":
+            unique(self.engines, "engine")
         if self.studies != "all":
             unique(self.studies, "study")
-        for engine in self.engines:
-            if engine not in ENGINES:
-                raise ValueError(f"engines: {engine} is not built yet; use {', '.join(ENGINES)}")
         if self.runtime != "native":
             raise ValueError(f"runtime: {self.runtime} is not built yet; use native")
         return self
+
+
+#: What stands for a list of studies or engines.
+_WORDS = ("all", "available")
 
 
 def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
@@ -86,13 +88,28 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
     if not isinstance(document, dict):
         raise InputError(f"{path}: must be a mapping of configuration keys")
     for key, value in (overrides or {}).items():
-        if key in ("studies", "engines") and isinstance(value, str) and value != "all":
+        if key in ("studies", "engines") and isinstance(value, str) and value not in _WORDS:
             value = [part.strip() for part in value.split(",") if part.strip()]
         document[key] = value
     try:
         return Config.model_validate(document)
     except ValidationError as error:
         raise InputError(f"{path}: {describe(error)}") from None
+
+
+def chosen_engines(root: Path, config: Config) -> list[str]:
+    """Return the engines to run: those asked for, or all that are there.
+
+    Raises
+    ------
+    InputError
+        An engine that is asked for lacks a package.
+    """
+    if config.engines == "available":
+        return available(root)
+    for name in config.engines:
+        ENGINES[name].require(root)
+    return list(config.engines)
 
 
 def load_tier(root: Path, name: str) -> Tier:

@@ -204,16 +204,14 @@ class Plan:
         return costs
 
 
-def make_plan(root: Path, config: Config) -> Plan:
-    """Design and batch every chosen study."""
+def make_plan(root: Path, config: Config, engines: list[str]) -> Plan:
+    """Design and batch every chosen study for `engines`."""
     tier = load_tier(root, config.tier)
-    fingerprints: dict[str, str] = {
-        name: ENGINES[name].fingerprint(root) for name in config.engines
-    }
+    fingerprints = {name: ENGINES[name].fingerprint(root) for name in engines}
     runs: dict[str, list[Run]] = {}
     batches: dict[str, list[Batch]] = {}
     for name in chosen_studies(root, config):
-        runs[name] = design_study(load_study(root, name), tier, list(config.engines))
+        runs[name] = design_study(load_study(root, name), tier, engines)
         batches[name] = batch_runs(runs[name], fingerprints, tier.batch_cost_s)
     return Plan(tier=tier, runs=runs, batches=batches)
 

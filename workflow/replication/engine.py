@@ -1,124 +1,18 @@
-"""Engines: what each simulator or kernel supports, what a run of it costs, how it is started."""
+"""The engines: what each simulator or kernel supports, what a run of it costs, what it needs."""
 
 from __future__ import annotations
 
 import functools
+import math
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import subprocess
 from pathlib import Path
 
-from replication.errors import InputError
-from replication.files import sha256_of
-from replication.scenario import CbrFlow, Queue, Red, Scenario, TcpFlow
+from replication.engine_model import Engine
+from replication.scenario import Queue, Red, TcpFlow
 
 #: Pinned with its hash in workflow/engines/ns3/wheel.lock.
 NS3_VERSION = "3.44.post0"
-
-
-@dataclass(frozen=True)
-class Engine:
-    """What the workflow needs to know of one engine.
-
-    Attributes
-    ----------
-    name : str
-        The word used in configuration and results.
-    version : str
-        The pinned version of the simulator itself.
-    congestion_controls, queues, losses : frozenset of str
-        What is supported; anything else is refused by name.
-    refuse_flow, refuse_queue : callable
-        Say what of a supported flow or queue is refused all the same; empty for nothing.
-    needs : tuple of str, optional
-        A command that must be installed, and how to get it.
-    cost_base_s, cost_per_packet_hop_s : float
-        Linear cost model of CPU seconds, from measured runs; high rather than low.
-    """
-
-    name: str
-    version: str
-    congestion_controls: frozenset[str]
-    queues: frozenset[str]
-    losses: frozenset[str]
-    refuse_flow: Callable[[TcpFlow], str]
-    refuse_queue: Callable[[Queue], str]
-    needs: tuple[str, str] | None
-    cost_base_s: float
-    cost_per_packet_hop_s: float
-
-    def source_folder(self, root: Path) -> Path:
-        """Return the folder with what runs inside the engine."""
-        return root / "workflow" / "engines" / self.name
-
-    def sources(self, root: Path) -> list[Path]:
-        """Return the files that decide the results of this engine's runs."""
-        folder = self.source_folder(root)
-        names = ("*.cpp", "*.hpp", "*.py", "*.tcl", "Makefile", "wheel.lock")
-        return sorted(p for name in names for p in folder.rglob(name) if p.is_file())
-
-    def fingerprint(self, root: Path) -> str:
-        """Return 12 hex digits over version and sources; results of others are never reused."""
-        return _fingerprint(self.version, tuple(self.sources(root)))
-
-    def refusal(self, scenario: Scenario) -> str:
-        """Return why this engine cannot run `scenario`, or an empty string."""
-        for flow in scenario.flows:
-            if not isinstance(flow, TcpFlow):
-                continue
-            if flow.congestion_control not in self.congestion_controls:
-                return f"{self.name} has no congestion control {flow.congestion_control!r}"
-            if refused := self.refuse_flow(flow):
-                return f"{self.name} has no {flow.congestion_control} {refused}"
-        for link in scenario.links:
-            for queue in (link.queue_ab, link.queue_ba):
-                if queue.kind not in self.queues:
-                    return f"{self.name} has no queue {queue.kind!r}"
-                if refused := self.refuse_queue(queue):
-                    return f"{self.name} has no {queue.kind} {refused}"
-            for loss in (link.loss_ab, link.loss_ba):
-                if loss is not None and loss.kind not in self.losses:
-                    return f"{self.name} has no loss model {loss.kind!r}"
-        return ""
-
-    def require(self) -> None:
-        """Raise InputError, saying what to install, unless the engine's own needs are met."""
-        if self.needs is not None and shutil.which(self.needs[0]) is None:
-            raise InputError(f"engines: {self.name} needs {self.needs[0]}: {self.needs[1]}")
-
-    def cost_s(self, scenario: Scenario) -> float:
-        """Return the expected CPU seconds of one run."""
-        work = sum(packets * hops for packets, hops in packet_hops(scenario))
-        return self.cost_base_s + self.cost_per_packet_hop_s * work
-
-
-@functools.cache
-def _fingerprint(version: str, sources: tuple[Path, ...]) -> str:
-    return sha256_of(*sources)[:8] + "-" + version if sources else version
-
-
-def packet_hops(scenario: Scenario) -> Iterator[tuple[float, int]]:
-    """Yield an upper estimate of data packets and the hops each crosses, per group of flows.
-
-    The flows' demand is capped by the slowest link of the whole graph or, for TCP, by the
-    window over the propagation round trip.
-    """
-    slowest = min(link.rate_bps for link in scenario.links)
-    hops = min(len(scenario.links), 3)
-    rtt_s = max(2 * sum(sorted((link.delay_s for link in scenario.links), reverse=True)[:3]), 1e-3)
-    tcp_bps = 0.0
-    segment = 1500
-    for flow in scenario.flows:
-        active_s = flow.stop_s - flow.start_s
-        if isinstance(flow, CbrFlow):
-            yield flow.rate_bps * active_s / (8 * flow.packet_bytes), hops
-            continue
-        window = flow.maximum_window_bytes
-        demand = slowest if window is None else min(slowest, 8 * window / rtt_s)
-        tcp_bps += demand * active_s / scenario.duration_s
-        segment = flow.segment_bytes + 40
-    # An acknowledgement costs about as much as the data packet it answers.
-    yield 2 * min(tcp_bps, slowest) * scenario.duration_s / (8 * segment), hops
 
 
 def _ns3_refuses_flow(flow: TcpFlow) -> str:
@@ -172,6 +66,64 @@ def _ns2_refuses_queue(queue: Queue) -> str:
     return "with a minimum threshold of 0" if queue.minimum_threshold_packets == 0 else ""
 
 
+#: The kernel's fixed timers: TCP_TIMEOUT_INIT, a tick of 1/250 s, and the delayed acknowledgement.
+_LINUX_INITIAL_RTO_S = 1.0
+_LINUX_TICK_S = 0.004
+_LINUX_DELAYED_ACK_S = 0.04
+
+
+def _linux_refuses_flow(flow: TcpFlow) -> str:
+    if flow.recovery != "prr":
+        return "with a recovery other than PRR"
+    if not flow.limited_transmit:
+        return "without limited transmit"
+    if flow.initial_ssthresh_bytes is not None:
+        return "with an initial ssthresh"
+    if flow.initial_rto_s != _LINUX_INITIAL_RTO_S:
+        return "with an initial RTO other than 1 s"
+    if flow.clock_granularity_s != _LINUX_TICK_S:
+        return "with a clock granularity other than 0.004 s"
+    if flow.delayed_ack_segments > 2:
+        return "with an acknowledgement for more than two segments"
+    if flow.delayed_ack_segments == 2 and flow.delayed_ack_timeout_s != _LINUX_DELAYED_ACK_S:
+        return "with a delayed acknowledgement timeout other than 0.04 s"
+    if round(flow.minimum_rto_s * 1e9) % round(_LINUX_TICK_S * 1e9):
+        return "with a minimum RTO that is not a multiple of 0.004 s"
+    return ""
+
+
+def _linux_refuses_queue(queue: Queue) -> str:
+    if not isinstance(queue, Red):
+        return ""
+    if queue.gentle or queue.wait or queue.byte_mode:
+        return "that is gentle, waits or counts bytes"
+    exponent = math.log2(queue.queue_weight)
+    return "" if exponent == round(exponent) else "with a weight that is not a power of two"
+
+
+def linux_cache(root: Path) -> Path:
+    """Return the folder of built kernels, which outlives `make clean`."""
+    return root / ".cache" / "linux"
+
+
+def _ask_linux_build(root: Path, question: str) -> str:
+    """Return what the linux engine's build script answers."""
+    script = LINUX.source_folder(root) / "build"
+    command = [str(script.absolute()), "--cache", str(linux_cache(root).absolute()), question]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@functools.cache
+def _linux_lacks(root: Path) -> list[str]:
+    return _ask_linux_build(root, "--missing").split()
+
+
+@functools.cache
+def _linux_key(root: Path) -> str:
+    """Return the hash of all the kernel is made of; empty where it cannot be made."""
+    return "" if _linux_lacks(root) else _ask_linux_build(root, "--key")
+
+
 NS3 = Engine(
     name="ns3",
     version=NS3_VERSION,
@@ -201,7 +153,6 @@ NS3 = Engine(
     losses=frozenset({"random", "listed"}),
     refuse_flow=_ns3_refuses_flow,
     refuse_queue=lambda queue: "",
-    needs=None,
     cost_base_s=0.05,
     cost_per_packet_hop_s=4e-6,
 )
@@ -213,8 +164,44 @@ NS2 = Engine(
     losses=frozenset({"random", "listed"}),
     refuse_flow=_ns2_refuses_flow,
     refuse_queue=_ns2_refuses_queue,
-    needs=("ns", "install Debian's package ns2: apt-get install ns2"),
     cost_base_s=0.13,
     cost_per_packet_hop_s=1.0e-6,
+    missing=lambda root: [] if shutil.which("ns") else ["ns2"],
 )
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (NS3, NS2)}
+LINUX = Engine(
+    name="linux",
+    version="6.1",
+    congestion_controls=frozenset(
+        {
+            "bbr",
+            "bic",
+            "cubic",
+            "highspeed",
+            "htcp",
+            "hybla",
+            "illinois",
+            "linuxreno",
+            "lp",
+            "scalable",
+            "vegas",
+            "veno",
+            "westwood_plus",
+            "yeah",
+        }
+    ),
+    queues=frozenset({"droptail", "pfifo", "red", "codel", "fq_codel", "pie"}),
+    losses=frozenset({"random"}),
+    refuse_flow=_linux_refuses_flow,
+    refuse_queue=_linux_refuses_queue,
+    cost_base_s=0.35,
+    cost_per_packet_hop_s=10e-6,
+    missing=_linux_lacks,
+    built=lambda root: (linux_cache(root) / _linux_key(root) / "linux").is_file(),
+    machine=lambda root: _linux_key(root),
+)
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in (NS3, NS2, LINUX)}
+
+
+def available(root: Path) -> list[str]:
+    """Return the names of the engines that are there, the default engine first."""
+    return [name for name, engine in ENGINES.items() if engine.there(root)]

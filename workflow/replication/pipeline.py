@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from replication.config import Config, load_config, load_study
+from replication.config import Config, chosen_engines, load_config, load_study
 from replication.design import Batch, Plan, make_plan
 from replication.engine import ENGINES
 from replication.errors import InputError
@@ -57,6 +57,7 @@ class Pipeline:
 
     root: Path
     config: Config
+    engines: list[str]
     plan: Plan
     paths: Paths = Paths()
 
@@ -64,10 +65,10 @@ class Pipeline:
     def load(cls, root: Path, overrides: dict[str, Any]) -> Pipeline:
         """Validate the configuration and every study, and plan the run."""
         config = load_config(root / "configs" / "config.yaml", overrides)
-        for engine in config.engines:
-            ENGINES[engine].require()
         find_folder(root)  # a wrong one is an error before anything runs
-        return cls(root=root, config=config, plan=make_plan(root, config))
+        engines = chosen_engines(root, config)
+        plan = make_plan(root, config, engines)
+        return cls(root=root, config=config, engines=engines, plan=plan)
 
     @property
     def studies(self) -> list[str]:
@@ -144,9 +145,8 @@ class Pipeline:
 
     def summary(self) -> list[str]:
         """Return what would run, a line a study, and the expected cost."""
-        engines: list[str] = list(self.config.engines)
-        stores = {e: self.paths.store(e, self.fingerprint(e)) for e in engines}
-        lines = [f"tier {self.plan.tier.id}: {self.plan.tier.title}"]
+        stores = {e: self.paths.store(e, self.fingerprint(e)) for e in self.engines}
+        lines = [f"tier {self.plan.tier.id}: {self.plan.tier.title}", self._engines_line()]
         for study in self.studies:
             runs = self.plan.runs[study]
             costs: dict[Path, dict[str, float]] = {}
@@ -169,6 +169,14 @@ class Pipeline:
             f"about {(cost_total - cost_done) / 60:.1f} CPU minutes to go"
         )
         return lines
+
+    def _engines_line(self) -> str:
+        """Return which engines run, and how to get the others."""
+        line = f"engines: {', '.join(self.engines)}"
+        others = [name for name in ENGINES if name not in self.engines]
+        if others and self.config.engines == "available":
+            line += f" ({' and '.join(others)} not there; `make engines` installs and builds them)"
+        return line
 
 
 def closure(module: str) -> list[Path]:

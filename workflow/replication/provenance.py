@@ -54,8 +54,13 @@ def _document(pipeline: Pipeline) -> dict[str, Any]:
         "tier_sha256": sha256_of(root / "configs" / "tiers" / f"{config.tier}.yaml"),
         "studies": studies,
         "engines": {
-            name: {"version": ENGINES[name].version, "fingerprint": pipeline.fingerprint(name)}
-            for name in config.engines
+            name: {
+                "version": ENGINES[name].exact_version(
+                    pipeline.program(name), pipeline.fingerprint(name)
+                ),
+                "fingerprint": pipeline.fingerprint(name),
+            }
+            for name in pipeline.engines
         },
         "commit": _commit(root),
         "platform": {

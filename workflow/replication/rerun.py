@@ -35,6 +35,7 @@ def rerun(root: Path, data: Path, scenario_id: str, engine: str, output: Path) -
     """Run the scenario and copy its tables to `output`; return a line that says so."""
     if engine not in ENGINES:
         raise InputError(f"engine: {engine!r} is unknown; there are {', '.join(ENGINES)}")
+    ENGINES[engine].require(root)
     text = find_scenario(data, scenario_id)
     fingerprint = ENGINES[engine].fingerprint(root)
     program = Paths(data=data).engine(engine, fingerprint) / f"replicate-{engine}"

@@ -14,7 +14,7 @@ rule design_study:
         f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
     params:
         code=PIPE.code("design"),
-        engines=",".join(PIPE.config.engines),
+        engines=",".join(PIPE.engines),
         tier=PIPE.config.tier,
         data=PATHS.data,
         # The batches are outputs too, but named by their content: see simulate_batch.

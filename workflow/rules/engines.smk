@@ -57,3 +57,24 @@ rule build_ns2_program:
         "make --silent --directory workflow/engines/ns2"
         ' BUILD="$PWD/{params.build}" PYTHON="$(command -v python)" > {log} 2>&1'
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
+
+
+rule build_linux_program:
+    input:
+        sources=[p.relative_to(REPO) for p in ENGINES["linux"].sources(REPO)],
+    output:
+        program=PIPE.program("linux"),
+        kernel=PIPE.program("linux").with_name("linux"),
+        initrd=PIPE.program("linux").with_name("initrd"),
+        version=PIPE.program("linux").with_name("version"),
+    log:
+        f"{PATHS.data}/logs/build_linux_program.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/build_linux_program.tsv"
+    threads: workflow.cores
+    params:
+        build=lambda wildcards, output: Path(output.program).parent,
+        cache=linux_cache(Path()),
+    shell:
+        "workflow/engines/linux/build --output {params.build} --cache {params.cache}"
+        " --jobs {threads} 2> >(tee {log} >&2)"
