@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from replication import report_number as numbers
+from replication.agreement_table import write_agreement
 from replication.errors import InputError
 from replication.evaluate import evaluate_study, merge
 from replication.report import PACKAGE, render
@@ -36,6 +37,18 @@ CELL = {
     "metric": "throughput_bps",
     "aggregate": "sum",
     "tolerance": {"relative": 0.1, "reason": "usual"},
+}
+DIFFERENCES = {
+    "schema_version": 1,
+    "differences": [
+        {
+            "id": "any",
+            "title": f"Any {NASTY.format('t')}",
+            "engines": {"ns3": f"a {NASTY.format('a')}", "ns2": "b"},
+            "shows_in": ["throughput_bps", "timeouts"],
+            "sources": [f"s {NASTY.format('s')}"],
+        }
+    ],
 }
 TABLE = {
     "id": "1",
@@ -67,6 +80,7 @@ class Project:
         self.world, self.root, self.data = world, root, world.folder
         self.out = root / "reports" / "html"
         self.provenance = PROVENANCE
+        self.write("configs/engine_differences.yaml", json.dumps(DIFFERENCES, ensure_ascii=False))
 
     def add(self, study: Study, **results) -> None:
         document = study.model_dump(mode="json", exclude_none=True)
@@ -88,6 +102,7 @@ class Project:
 
     def merge(self, *studies: str) -> None:
         merge([self.data / "evaluation" / name for name in studies], self.data)
+        write_agreement(self.root, self.data, studies)
         (self.data / "provenance.json").write_text(json.dumps(self.provenance))
 
     def render(self, *studies: str) -> Path:
@@ -260,15 +275,81 @@ def test_a_claim_shows_words_reading_statistic_and_verdict(project):
         assert card.select_one(".badge svg"), "the verdict has a symbol, not only a colour"
 
 
+def faster_on_ns3(engine, access, replicate, **_):
+    """Rates that are inside and outside what is claimed and printed, by engine."""
+    base = {"slow": 4e5, "mid": 4.1e5, "fast": 4.2e5}[access] + 1000 * replicate
+    return {"throughput_bps": base if engine == "ns3" else base / 2, "retransmissions": replicate}
+
+
 def test_several_engines_stand_beside_each_other(project):
-    project.add(example(project.world), engines=("ns3", "ns2"))
+    project.add(example(project.world), engines=("ns3", "ns2"), flows=faster_on_ns3)
     out = project.render("synthetic")
     page = soup(out / "synthetic.html")
-    assert "The verdicts are those of" not in page.get_text(), "ns2 is the paper's own"
+    assert not page.select(".stand-in"), "ns2 is the paper's own"
     bodies = soup(out / "index.html").select("tbody[data-engine]")
     assert [body["data-engine"] for body in bodies] == ["ns2", "ns3"]
+    assert bodies[0].select(".own") and not bodies[1].select(".own")
     headline = [r for r in project.rows("cells.csv") if r["engine"] == "ns2"]
     assert f"Of {len(headline)} published" in soup(out / "index.html").get_text()
+    for card in page.select(".claim"):
+        engines = [dd.get_text().split()[0] for dd in card.select("dl > div:first-child dd")]
+        assert engines == ["ns2", "ns3"], "the headline comes first"
+        assert len(card.select(".others dl")) == 1, "the other is behind a toggle"
+    options = page.select('.cells select[name="engine"] option')
+    assert [o["value"] for o in options] == ["ns2", "ns3", ""] and options[0].has_attr("selected")
+
+
+def test_the_engines_page_says_where_engines_agree_and_differ(project):
+    project.add(example(project.world), engines=("ns3", "ns2"), flows=faster_on_ns3)
+    page = soup(project.render("synthetic") / "engines.html")
+    pairs = project.rows("agreement_pairs.csv")
+    words = {"true": "agree", "false": "differ", "": "single"}
+    claims = {p["claim"]: words[p["agree"]] for p in pairs if p["claim"]}
+    assert set(claims.values()) == {"differ", "single"}
+    for row in page.select("#claims-data tbody tr"):
+        assert row["data-agreement"] == claims[row["data-item"]]
+        for engine in ("ns3", "ns2"):
+            (found,) = [
+                r
+                for r in project.rows("claims.csv")
+                if (r["claim"], r["engine"]) == (row["data-item"], engine)
+            ]
+            assert found["verdict"] in row.find("td", {"data-engine": engine}).get_text()
+    rates = {r["kind"]: r for r in project.rows("agreement.csv") if r["study"]}
+    matrix = page.select_one(".matrix").get_text()
+    for rate in rates.values():
+        assert f"{rate['agreed']} of {rate['compared']}" in matrix
+    differ = [p for p in pairs if p["agree"] == "false" and p["claim"]]
+    details = page.select(".disagreement")
+    assert len(details) == len(differ) + 1, "the table's column is one"
+    text = details[0].get_text()
+    assert "throughput differs beyond the replicates" in text and "timeouts" in text
+    assert not page.find_all(["img", "b"]) and "window.hit=t" in text, "escaped"
+
+
+def test_a_stand_in_is_marked_on_every_page(project):
+    project.add(example(project.world))
+    out = project.render("synthetic")
+    for name in ("index.html", "synthetic.html", "engines.html"):
+        (mark,) = soup(out / name).select(".stand-in")
+        assert mark["data-engine"] == "ns3" and "the paper ran ns-2" in mark.get_text()
+
+
+def test_what_the_papers_engine_cannot_test_has_the_verdict_of_the_stand_in_beside_it(project):
+    refusal = lambda engine, levels: (  # noqa: E731
+        "ns2 has no <b>slow" if engine == "ns2" and levels["access"] == "slow" else ""
+    )
+    project.add(example(project.world), engines=("ns3", "ns2"), refusal=refusal)
+    page = soup(project.render("synthetic") / "synthetic.html")
+    (mark,) = page.select(".beside")
+    row = mark.find_parent("tr")
+    assert (row["data-row"], row["data-engine"], row["data-verdict"]) == (
+        "slow",
+        "ns2",
+        "untestable",
+    )
+    (other,) = [r for r in project.rows("cells.csv") if (r["row"], r["engine"]) == ("slow", "ns3")]
+    assert mark["data-engine"] == "ns3" and other["verdict"] in mark.get_text()
 
 
 def test_only_the_chosen_studies_are_shown(project):

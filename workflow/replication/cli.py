@@ -253,6 +253,17 @@ def compare_traces(
 
 
 @app.command()
+def agreement(studies: list[str], root: Root = HERE, data: Data = DATA) -> None:
+    """Compare the engines' verdicts and, where they differ, what they measured.
+
+    Example: replicate agreement nishitha kapadia
+    """
+    from replication.agreement_table import write_agreement
+
+    write_agreement(root, data, studies)
+
+
+@app.command()
 def provenance(
     output: Annotated[Path, typer.Option()],
     tier: Tier = None,

@@ -41,6 +41,11 @@ class FurtherNotebook:
 
 FURTHER: tuple[FurtherNotebook, ...] = (
     FurtherNotebook(
+        name="engines",
+        module="engine_chapter",
+        wanted=lambda study, engines: len(engines) > 1,
+    ),
+    FurtherNotebook(
         name="trace_comparison",
         module="trace_chapter",
         wanted=lambda study, engines: has_traces(study),

@@ -20,10 +20,13 @@ import jinja2
 import pandas as pd
 from altair.utils.schemapi import debug_mode
 
+from replication.agreement_table import TABLES
 from replication.chart import Figure, figures_of, scatter_figure
 from replication.chart_data import read_cells
+from replication.chart_engine import engine_figures
 from replication.files import write_text
 from replication.notebook import to_html
+from replication.report_agreement import MEANINGS
 from replication.report_engines import engines_page
 from replication.report_figure import write_figures
 from replication.report_ledger import ledger
@@ -124,8 +127,14 @@ def _write_index(source: Source, folder: Path) -> None:
 
 
 def _write_engines(source: Source, folder: Path) -> None:
+    view = engines_page(source)
+    figures = write_figures(engine_figures(source.data) if view.agreement else [], folder)
+    downloads = [name for name in TABLES if (folder / "data" / name).is_file()]
     page = _environment(source).get_template("engines.html")
-    write_text(folder / "engines.html", page.render(page="engines", view=engines_page(source)))
+    text = page.render(
+        page="engines", view=view, figures=figures, downloads=downloads, meanings=MEANINGS
+    )
+    write_text(folder / "engines.html", text)
 
 
 def _write_studies(source: Source, notebooks: Path, folder: Path) -> None:
@@ -197,7 +206,7 @@ def _copy_data(source: Source, folder: Path) -> None:
     data.mkdir()
     for name in DOWNLOADS:
         shutil.copyfile(source.data / name, data / name)
-    for name in TRACE_FILES:
+    for name in (*TRACE_FILES, *TABLES):
         if (source.data / name).is_file():
             shutil.copyfile(source.data / name, data / name)
     for study in source.studies:

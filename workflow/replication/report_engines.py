@@ -12,6 +12,7 @@ from typing import Any
 from replication.engine import ENGINES
 from replication.headline import FAMILIES, Headline
 from replication.participation import Participation
+from replication.report_agreement import AgreementView, agreement_view
 from replication.report_source import Source
 from replication.study import Study
 
@@ -50,6 +51,7 @@ class EnginesPage:
     engines: list[EngineView]
     missing: list[EngineView]
     headlines: list[tuple[Study, Headline]]
+    agreement: AgreementView | None
     sections: list[Section]
 
 
@@ -60,6 +62,7 @@ def engines_page(source: Source) -> EnginesPage:
         engines=[view for view in views if view.ran],
         missing=[view for view in views if not view.ran],
         headlines=[(study, source.headlines[name]) for name, study in source.studies.items()],
+        agreement=agreement_view(source),
         sections=sections(source),
     )
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from replication import report_number as numbers
-from replication.claim import conditions, describe
+from replication.claim import NOT_TESTABLE, conditions, describe
 from replication.claim_model import AllTest, Claim, NotTestable, SimpleTest, ValueTest
-from replication.headline import Headline
+from replication.headline import DEFAULT, Headline
 from replication.metric import METRICS
 from replication.participation import is_supported
 from replication.report_figure import FigureView
@@ -19,6 +19,14 @@ from replication.report_number import Number
 from replication.report_source import Row, Source, of_study
 from replication.report_verdict import VERDICTS, Tally, Verdict, verdict
 from replication.study import Cell, Experiment, Study, Table
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What another engine says of an item that the study's own headline engine cannot test."""
+
+    engine: str
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,8 @@ class CellView:
     n: str
     verdict: Verdict
     reason: str
+    #: Another engine's verdict, where this one stands but cannot test the cell.
+    beside: Beside | None
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,7 @@ class TableView:
     cells: list[CellView]
     tally: Tally
     tolerances: list[str]
+    #: The engines that ran the study, that of the headline first.
     engines: list[str]
     notes: list[str]
     #: How many cells each verdict has, over all engines: the choices of the filter.
@@ -90,7 +101,9 @@ class ClaimView:
     place: str
     reading: str
     tests: list[TestView]
+    #: One an engine, that of the headline first.
     results: list[ClaimResult]
+    beside: Beside | None
 
 
 @dataclass(frozen=True)
@@ -139,11 +152,13 @@ class StudyPage:
 
 def study_page(source: Source, study: Study, figures: dict[str, list[FigureView]]) -> StudyPage:
     """Gather a study's page; `figures` are those of each experiment, by its id."""
-    cells = of_study(source.cells, study.id)
-    claims = of_study(source.claims, study.id)
+    engines = source.shown_engines(study.id)
+    shown = ("", *engines)
+    cells = [row for row in of_study(source.cells, study.id) if row["engine"] in shown]
+    claims = [row for row in of_study(source.claims, study.id) if row["engine"] in shown]
     design = source.design(study.id)
     tables = _tables(study, cells, source)
-    cards = _claims(study, claims)
+    cards = _claims(study, claims, engines)
     homes = {claim.id: home for claim in study.claims if (home := _home(claim))}
     experiments = [
         ExperimentView(
@@ -197,7 +212,12 @@ def _tables(study: Study, cells: list[Row], source: Source) -> dict[str, list[Ta
             continue
         table = known.get(name)
         notes = _shared(rows)
-        views = [_cell(study, table, row, printed.get(_key(row), {}), notes) for row in rows]
+        engines = source.shown_engines(study.id)
+        views = [
+            _cell(study, table, row, printed.get(_key(row), {}), notes, beside)
+            for row in rows
+            for beside in [_cell_beside(row, rows, engines)]
+        ]
         tables.setdefault(table.experiment if table else "", []).append(
             TableView(
                 html_id=f"table-{number + 1}",
@@ -206,7 +226,7 @@ def _tables(study: Study, cells: list[Row], source: Source) -> dict[str, list[Ta
                 cells=views,
                 tally=Tally.of(row["verdict"] for row in source.headline(rows)),
                 tolerances=_tolerances(table),
-                engines=sorted({row["engine"] for row in rows}),
+                engines=engines,
                 notes=notes,
                 choices=[
                     (v, n) for v in VERDICTS if (n := sum(view.verdict == v for view in views))
@@ -237,7 +257,30 @@ def _sentences(text: str) -> list[str]:
     return [part for part in re.split(r"(?<=\.) (?=[A-Z])", text) if part]
 
 
-def _cell(study: Study, table: Table | None, row: Row, printed: Row, notes: list[str]) -> CellView:
+def _cell_beside(row: Row, rows: list[Row], engines: list[str]) -> Beside | None:
+    if row["engine"] != next(iter(engines), ""):
+        return None
+    return _beside([other for other in rows if _key(other) == _key(row)], row["engine"])
+
+
+def _beside(rows: list[Row], headline: str) -> Beside | None:
+    """Return the default engine's verdict if it has one and that of the headline has none."""
+    found = {row["engine"]: verdict(row["verdict"]) for row in rows}
+    undecided = verdict(NOT_TESTABLE)
+    other = found.get(DEFAULT, undecided)
+    if found.get(headline) != undecided or other == undecided:
+        return None
+    return Beside(DEFAULT, other)
+
+
+def _cell(
+    study: Study,
+    table: Table | None,
+    row: Row,
+    printed: Row,
+    notes: list[str],
+    beside: Beside | None,
+) -> CellView:
     unit = row["unit"]
     mean = numbers.number(row["reproduced_mean"], unit)
     return CellView(
@@ -256,6 +299,7 @@ def _cell(study: Study, table: Table | None, row: Row, printed: Row, notes: list
         n=row["n"] or numbers.MISSING,
         verdict=verdict(row["verdict"]),
         reason=" ".join(part for part in _sentences(row["reason"]) if part not in notes),
+        beside=beside,
     )
 
 
@@ -290,13 +334,14 @@ def _tolerances(table: Table | None) -> list[str]:
     return lines
 
 
-def _claims(study: Study, rows: list[Row]) -> list[ClaimView]:
+def _claims(study: Study, rows: list[Row], engines: list[str]) -> list[ClaimView]:
     known = {claim.id: claim for claim in study.claims}
     cards = []
     for name in dict.fromkeys([*known, *(row["claim"] for row in rows)]):
         results = [row for row in rows if row["claim"] == name]
         if not results:
             continue
+        results.sort(key=lambda row: engines.index(row["engine"]) if row["engine"] else -1)
         claim = known.get(name)
         unit = _unit(claim) if claim else ""
         cards.append(
@@ -307,6 +352,7 @@ def _claims(study: Study, rows: list[Row]) -> list[ClaimView]:
                 reading=claim.reading if claim else "",
                 tests=list(_tests(claim)) if claim else [],
                 results=[_result(row, unit) for row in results],
+                beside=_beside(results, next(iter(engines), "")),
             )
         )
     return cards

@@ -8,12 +8,14 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from replication.config import Config, Tier
+from replication.engine_difference import EngineDifferences
 from replication.files import write_text
 from replication.scenario import Scenario
 from replication.study import Study
 
 MODELS: dict[str, type[BaseModel]] = {
     "config": Config,
+    "engine_differences": EngineDifferences,
     "scenario": Scenario,
     "study": Study,
     "tier": Tier,

@@ -157,6 +157,7 @@ CONTRAST_COLUMNS = (
     "group",
     "left",
     "right",
+    "side",
     "metric",
     "unit",
     "left_mean",
@@ -167,6 +168,8 @@ CONTRAST_COLUMNS = (
     "n",
     "differs",
 )
+#: Known differences of two engines that concern the runs of a disagreement.
+CAUSE_COLUMNS = ("study", "group", "left", "right", "difference")
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:

@@ -36,6 +36,7 @@ rule render_report:
         claims=rules.merge_evaluations.output.claims,
         audit=rules.merge_evaluations.output.audit,
         provenance=rules.write_provenance.output.provenance,
+        agreement=rules.compare_engines.output,
         evidence=expand(rules.evaluate_study.output.evidence, study=PIPE.studies),
         traces=list(rules.compare_traces.output) if PIPE.traced else [],
         notebooks=NOTEBOOKS,

@@ -40,16 +40,17 @@
 
   function makeFilter(form) {
     const rows = [...document.getElementById(form.dataset.filter).tBodies[0].rows];
-    const select = form.querySelector("select");
+    const selects = [...form.querySelectorAll("select")];
+    const fits = (row) => selects.every((one) => one.value === "" || row.dataset[one.name] === one.value);
     const output = form.querySelector("output");
     const apply = () => {
-      for (const row of rows) row.hidden = select.value !== "" && row.dataset.verdict !== select.value;
+      for (const row of rows) row.hidden = !fits(row);
       const shown = rows.filter((row) => !row.hidden).length;
       output.textContent = `${shown} of ${rows.length} shown`;
     };
     form.hidden = false;
     form.addEventListener("submit", (event) => event.preventDefault());
-    select.addEventListener("change", apply);
+    selects.forEach((one) => one.addEventListener("change", apply));
     apply();
   }
 

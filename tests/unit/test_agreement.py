@@ -1,0 +1,245 @@
+"""Agreement of engines: a case small enough to count by hand, and where the numbers come from."""
+
+import csv
+import math
+
+import numpy as np
+import pytest
+from replication.agreement import CELL, CLAIM, rates
+from replication.agreement_table import disagreements, read_judged, write_agreement
+from replication.engine_difference import EngineDifference, EngineDifferences, load_differences
+from replication.errors import InputError
+from replication.evaluate import evaluate_study
+from replication.statistic import Estimate, estimate, relative_difference, wilson_interval
+from scipy import stats
+
+RATE = {"metric": "throughput_bps", "experiment": "sweep", "aggregate": "sum"}
+
+
+def value(at_least, **where):
+    return {
+        "kind": "value",
+        "of": {**RATE, "where": where},
+        "expect": {"at_least": at_least},
+        "direction": {"at_least": 5e5},
+    }
+
+
+#: Two flows: the statistic is twice what `flows` gives. ns3 has 8e5, ns2 6e5 at every point.
+TESTS = {
+    "same": value(5e5),
+    "other": value(7e5),
+    "unequal": value(5e5, variant=["reno", "vegas"]),
+    "refused": value(5e5, variant="cubic"),
+    "open": {"kind": "not_testable", "reason": "No loss is reported."},
+}
+#: Published: 0.8e6 is inside on ns3 only, 0.7e6 (15 %) on both, 0.1 on none (impossible is not).
+PUBLISHED = [
+    ("slow", "throughput", "bit/s", 8e5, "0.80"),
+    ("mid", "throughput", "bit/s", 7e5, "0.70"),
+    ("fast", "throughput", "bit/s", 1e5, "0.10"),
+]
+#: What ns2 refuses: all of cubic, and vegas but for slow access.
+ENGINES = ("ns3", "ns2", "linux")
+
+
+def refusal(engine, levels):
+    if engine == "linux":
+        return "linux has no <b>tahoe</b>"
+    if engine == "ns2" and levels["variant"] == "cubic":
+        return "ns2 has no cubic"
+    if engine == "ns2" and levels["variant"] == "vegas" and levels["access"] != "slow":
+        return "ns2 has no vegas"
+    return ""
+
+
+def flows(engine, replicate, flow, **_):
+    rate = {"ns3": 4e5, "ns2": 3e5}[engine] + 1000 * (replicate - 1)
+    return {"throughput_bps": rate, "timeouts": 3 if engine == "ns2" else 0}
+
+
+@pytest.fixture
+def project(world, tmp_path):
+    cell = {
+        "metric": "throughput_bps",
+        "aggregate": "sum",
+        "tolerance": {"relative": 0.15, "reason": "usual"},
+    }
+    claims = [
+        {"id": name, "quote": "q", "place": "p", "reading": "r", "test": test}
+        for name, test in TESTS.items()
+    ]
+    table = world.table({"throughput": cell}).model_dump(mode="json", exclude_none=True)["tables"]
+    study = world.study(tables=table, claims=claims)
+    root = tmp_path / "project"
+    for name in ("configs/studies", "data/published"):
+        (root / name).mkdir(parents=True)
+    document = study.model_dump_json(exclude_none=True)
+    (root / "configs" / "studies" / "synthetic.yaml").write_text(document)
+    published = world.published(*PUBLISHED)
+    (root / "data" / "published" / "synthetic.csv").write_text(published.read_text())
+    results = world.results(study, flows=flows, engines=ENGINES, refusal=refusal)
+    evaluate_study(study, published, results, world.folder / "evaluation" / "synthetic")
+    return root, world.folder
+
+
+@pytest.fixture
+def judged(project):
+    return read_judged(*project, "synthetic")
+
+
+def test_rates_are_those_counted_by_hand(judged):
+    found = {(r.study, r.kind, r.left, r.right): r for r in rates([judged], list(judged.pairs()))}
+    claims = found["synthetic", CLAIM, "ns3", "ns2"]
+    # same: agrees. other: reproduced on ns3 (8e5), direction only on ns2 (6e5). unequal: agrees,
+    # on six and four points. refused and open: not testable on ns2.
+    assert (claims.items, claims.compared, claims.agreed) == (5, 3, 2)
+    # "same" is over all nine points, of which ns2 ran four.
+    assert claims.unequal == 3
+    cells = found["synthetic", CELL, "ns3", "ns2"]
+    # slow: inside on ns3, 25 % off on ns2. mid: 14 % off on both. fast: outside on both.
+    assert (cells.items, cells.compared, cells.agreed, cells.unequal) == (3, 3, 2, 0)
+    row = cells.row()
+    assert row["share"] == 2 / 3
+    assert (row["low"], row["high"]) == wilson_interval(2, 3)
+    assert found["", CELL, "ns3", "ns2"].agreed == 2
+
+
+def test_an_engine_that_refused_everything_is_left_out_by_name(judged):
+    pairs = list(judged.pairs())
+    assert {(pair.left, pair.right) for pair in pairs} == {("ns3", "ns2")}
+    found = [r for r in rates([judged], pairs) if r.study and "linux" in (r.left, r.right)]
+    assert len(found) == 4 and all(r.compared == r.items == 0 for r in found)
+    assert {r.reason for r in found} == {"linux refuses all 9 points (linux has no <b>tahoe</b>)"}
+    assert all(math.isnan(r.row()["share"]) for r in found)
+
+
+def test_a_verdict_of_the_audit_is_not_compared(project):
+    root, data = project
+    path = data / "evaluation" / "synthetic" / "cells.csv"
+    rows = list(csv.DictReader(path.open(newline="")))
+    for row in rows:
+        if row["row"] == "fast":
+            row["verdict"] = "impossible"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    judged = read_judged(root, data, "synthetic")
+    (cells,) = [r for r in rates([judged], list(judged.pairs())) if r.kind == CELL and r.compared][
+        :1
+    ]
+    assert (cells.items, cells.compared, cells.agreed) == (3, 2, 1)
+
+
+def test_the_relative_difference_has_welchs_interval():
+    left, right = np.array([10.0, 11.0, 12.0]), np.array([20.0, 23.0, 26.0, 23.0])
+    found = relative_difference(estimate(left), estimate(right))
+    ratio = right.mean() / left.mean()
+    assert found.mean == pytest.approx(ratio - 1)
+    errors = [side.std(ddof=1) ** 2 / side.size for side in (left, right)]
+    parts = [ratio**2 * errors[0] / left.mean() ** 2, errors[1] / left.mean() ** 2]
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 3)
+    half = stats.t.ppf(0.975, freedom) * math.sqrt(sum(parts))
+    assert (found.low, found.high) == pytest.approx((ratio - 1 - half, ratio - 1 + half))
+
+
+def test_a_difference_without_replicates_or_base_has_no_interval():
+    one, three = estimate([2.0]), estimate([1.0, 1.0, 1.0])
+    found = relative_difference(one, three)
+    assert found.mean == -0.5 and not found.has_interval
+    exact = relative_difference(three, estimate([3.0, 3.0, 3.0]))
+    assert (exact.mean, exact.low, exact.high) == (2.0, 2.0, 2.0)
+    assert math.isnan(relative_difference(estimate([0.0] * 3), three).mean)
+    assert math.isnan(relative_difference(Estimate(math.nan, math.nan, math.nan, 0), three).mean)
+
+
+def write(project, **difference):
+    root, data = project
+    document = {
+        "id": "timer",
+        "title": "Timer",
+        "engines": {"ns3": "fine", "ns2": "coarse"},
+        "shows_in": ["timeouts"],
+        "sources": ["RFC 6298"],
+    }
+    known = EngineDifferences.model_validate(
+        {"schema_version": 1, "differences": [document | difference]}
+    )
+    (root / "configs" / "engine_differences.yaml").write_text(known.model_dump_json())
+    write_agreement(root, data, ["synthetic"])
+    return {path.stem: list(csv.DictReader(path.open())) for path in data.glob("agreement*.csv")}
+
+
+def test_what_was_measured_stands_beside_a_disagreement(project):
+    tables = write(project)
+    assert len(tables["agreement_pairs"]) == 8
+    rows = [r for r in tables["agreement_contrasts"] if r["group"] == "other"]
+    found = {row["metric"]: row for row in rows}
+    assert {row["left"] for row in rows} == {"ns3"} and {row["right"] for row in rows} == {"ns2"}
+    # One flow's mean at the four points that both ran; three replicates, in pairs.
+    rate = found["throughput_bps"]
+    assert (rate["left_mean"], rate["right_mean"], rate["n"]) == ("400000", "300000", "3")
+    assert (rate["difference"], rate["low"], rate["high"]) == ("-100000", "-100000", "-100000")
+    assert rate["differs"] == "true" and found["retransmissions"]["differs"] == "false"
+    assert found["timeouts"]["difference"] == "3"
+    groups = {row["group"] for row in tables["agreement_contrasts"]}
+    assert groups == {"other", "1: throughput"}, "what agrees is not looked at"
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({}, True),
+        ({"concerns": {"congestion_controls": ["reno"]}}, True),
+        ({"concerns": {"congestion_controls": ["cubic"]}}, False),
+        ({"concerns": {"sack": True}}, False),
+        ({"concerns": {"queues": ["droptail"]}}, True),
+        ({"concerns": {"queues": ["red"]}}, False),
+        ({"engines": {"ns3": "fine", "linux": "finer"}}, False),
+        ({"engines": {"ns3": "fine", "ns2": "fine", "linux": "finer"}}, False),
+    ],
+)
+def test_a_known_difference_is_offered_only_for_runs_that_it_concerns(project, change, found):
+    causes = write(project, **change)["agreement_causes"]
+    assert bool(causes) == found
+    assert {row["difference"] for row in causes} <= {"timer"}
+
+
+def test_cells_of_a_column_are_one_group(judged):
+    groups = {group[0].group for group in disagreements(list(judged.pairs()))}
+    assert groups == {"other", "1: throughput"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shows_in": ["luck"]},
+        {"engines": {"ns3": "same", "ns2": "same"}},
+        {"engines": {"ns3": "alone"}},
+        {"sources": []},
+        {"engines": {"ns3": "a", "opnet": "b"}},
+    ],
+)
+def test_a_difference_that_says_nothing_is_refused(change):
+    document = {
+        "id": "x",
+        "title": "X",
+        "engines": {"ns3": "a", "ns2": "b"},
+        "shows_in": ["timeouts"],
+        "sources": ["s"],
+    }
+    EngineDifference.model_validate(document)
+    with pytest.raises(ValueError, match=r"shows_in|engines|sources|same"):
+        EngineDifference.model_validate(document | change)
+
+
+def test_the_committed_differences_are_valid_and_a_wrong_one_is_named(tmp_path):
+    from pathlib import Path
+
+    assert load_differences(Path(__file__).parents[2]).differences
+    (tmp_path / "configs").mkdir()
+    path = tmp_path / "configs" / "engine_differences.yaml"
+    path.write_text("schema_version: 1\ndifferences: [{id: a}]\n")
+    with pytest.raises(InputError, match=r"engine_differences\.yaml.*title"):
+        load_differences(tmp_path)

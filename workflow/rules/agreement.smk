@@ -1,0 +1,31 @@
+# Agreement: the same claims and cells on every engine, and what differs where they do not agree.
+
+
+rule compare_engines:
+    input:
+        differences="configs/engine_differences.yaml",
+        studies=expand("configs/studies/{study}.yaml", study=PIPE.studies),
+        published=expand(f"{PATHS.published}/{{study}}.csv", study=PIPE.studies),
+        design=expand(rules.design_study.output.design, study=PIPE.studies),
+        scenarios=expand(rules.design_study.output.scenarios, study=PIPE.studies),
+        flows=expand(rules.collect_results.output.flows, study=PIPE.studies),
+        series=expand(rules.collect_results.output.series, study=PIPE.studies),
+        claims=expand(rules.evaluate_study.output.claims, study=PIPE.studies),
+        cells=expand(rules.evaluate_study.output.cells, study=PIPE.studies),
+    output:
+        rates=f"{PATHS.data}/agreement.csv",
+        pairs=f"{PATHS.data}/agreement_pairs.csv",
+        contrasts=f"{PATHS.data}/agreement_contrasts.csv",
+        causes=f"{PATHS.data}/agreement_causes.csv",
+    log:
+        f"{PATHS.data}/logs/compare_engines.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/compare_engines.tsv"
+    params:
+        code=PIPE.code("agreement_table"),
+        studies=PIPE.studies,
+        data=PATHS.data,
+    shell:
+        'echo "comparing the engines" >&2; '
+        "replicate agreement {params.studies} --data {params.data} > {log} 2>&1"
+        " || {{ tail -n 20 {log} >&2; exit 1; }}"
