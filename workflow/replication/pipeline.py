@@ -102,7 +102,7 @@ class Pipeline:
         return [
             (name, notebook)
             for name in self.studies
-            for notebook in notebook_names(load_study(self.root, name), self.config.engines)
+            for notebook in notebook_names(load_study(self.root, name), self.engines)
         ]
 
     @functools.cached_property
