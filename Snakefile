@@ -26,6 +26,7 @@ wildcard_constraints:
     study="|".join(PIPE.studies),
     batch="[a-z0-9]+-(heavy|light)-[0-9a-f]+",
     kind="[a-z_]+",
+    engine="[a-z0-9]+",
 
 
 include: "workflow/rules/engines.smk"
@@ -34,6 +35,7 @@ include: "workflow/rules/simulate.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/agreement.smk"
 include: "workflow/rules/traces.smk"
+include: "workflow/rules/conformance.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/report.smk"
 

@@ -41,10 +41,12 @@ def validate(root: Root = HERE) -> None:
     Example: replicate validate
     """
     from replication.config import load_config, load_study, load_tier, study_ids
+    from replication.conformance_model import load_conformance
     from replication.design import design_study
     from replication.evaluate import check_study
 
     load_config(root / "configs" / "config.yaml")
+    load_conformance(root)
     for path in sorted((root / "configs" / "tiers").glob("*.yaml")):
         load_tier(root, path.stem)
     for name in study_ids(root):
@@ -205,6 +207,33 @@ def collect(
     from replication.simulate import collect as collect_parts
 
     collect_parts(parts, output, keys.split(","))
+
+
+@app.command()
+def conformance(
+    engine: Annotated[str, typer.Option(help="The engine's name.")],
+    program: Annotated[Path, typer.Option(help="The engine's program.")],
+    output: Annotated[Path, typer.Option(help="CSV file to write; two others go beside it.")],
+    root: Root = HERE,
+) -> None:
+    """Run the canonical scenarios of configs/conformance.yaml on an engine and judge them.
+
+    Example: replicate conformance --engine ns3 --program "$(replicate program ns3)"
+    --output /tmp/ns3.csv
+    """
+    from replication.conformance import run_conformance
+    from replication.conformance_model import load_conformance
+
+    run_conformance(load_conformance(root), engine, program, output)
+
+
+@app.command("merge-conformance")
+def merge_conformance(engines: list[str], root: Root = HERE, data: Data = DATA) -> None:
+    """Put the engines' conformance together and hold their loss recoveries side by side."""
+    from replication.conformance import merge_conformance as merge_engines
+    from replication.conformance_model import load_conformance
+
+    merge_engines(load_conformance(root), engines, data)
 
 
 @app.command()

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from replication.config import Config, Tier
 from replication.engine_difference import EngineDifferences
+from replication.conformance_model import Conformance
 from replication.files import write_text
 from replication.scenario import Scenario
 from replication.study import Study
@@ -16,6 +17,7 @@ from replication.study import Study
 MODELS: dict[str, type[BaseModel]] = {
     "config": Config,
     "engine_differences": EngineDifferences,
+    "conformance": Conformance,
     "scenario": Scenario,
     "study": Study,
     "tier": Tier,

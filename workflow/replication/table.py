@@ -189,3 +189,21 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
         ) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: is not a CSV table: {error}") from None
+#: A check on one engine; `within` is true, false or refused.
+CONFORMANCE_COLUMNS = (
+    "check",
+    "engine",
+    "engine_version",
+    "quantity",
+    "unit",
+    "expected",
+    "low",
+    "high",
+    "observed",
+    "deviation",
+    "within",
+    "source",
+    "note",
+)
+RECOVERY_COLUMNS = ("variant", "losses", "engine", "engine_version", "quantity", "value")
+WINDOW_COLUMNS = ("variant", "losses", "engine", "time_s", "cwnd_segments")

@@ -39,6 +39,8 @@ rule render_report:
         agreement=rules.compare_engines.output,
         evidence=expand(rules.evaluate_study.output.evidence, study=PIPE.studies),
         traces=list(rules.compare_traces.output) if PIPE.traced else [],
+        conformance=rules.merge_conformance.output.rows,
+        cwnd=rules.merge_conformance.output.cwnd,
         notebooks=NOTEBOOKS,
     output:
         index=f"{PATHS.html}/index.html",
