@@ -43,6 +43,8 @@ from replication.study import Study
 PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.
 DOWNLOADS = ("cells.csv", "claims.csv", "audit.csv", "provenance.json")
+#: Those that not every folder of results has.
+OPTIONAL_DOWNLOADS = ("conformance.csv", *TRACE_FILES, *TABLES)
 #: Results of one study, by the end of their names.
 STUDY_DOWNLOADS = {
     "design": "every point, replicate and scenario",
@@ -129,10 +131,18 @@ def _write_index(source: Source, folder: Path) -> None:
 def _write_engines(source: Source, folder: Path) -> None:
     view = engines_page(source)
     figures = write_figures(engine_figures(source.data) if view.agreement else [], folder)
+    section_figures = {
+        section.id: write_figures(section.figures, folder) for section in view.sections
+    }
     downloads = [name for name in TABLES if (folder / "data" / name).is_file()]
     page = _environment(source).get_template("engines.html")
     text = page.render(
-        page="engines", view=view, figures=figures, downloads=downloads, meanings=MEANINGS
+        page="engines",
+        view=view,
+        figures=figures,
+        section_figures=section_figures,
+        downloads=downloads,
+        meanings=MEANINGS,
     )
     write_text(folder / "engines.html", text)
 
@@ -206,7 +216,7 @@ def _copy_data(source: Source, folder: Path) -> None:
     data.mkdir()
     for name in DOWNLOADS:
         shutil.copyfile(source.data / name, data / name)
-    for name in (*TRACE_FILES, *TABLES):
+    for name in OPTIONAL_DOWNLOADS:
         if (source.data / name).is_file():
             shutil.copyfile(source.data / name, data / name)
     for study in source.studies:

@@ -5,21 +5,26 @@ Other modules put sections of their own on it: see `SECTIONS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from replication.chart_figure import Figure
 from replication.engine import ENGINES
 from replication.headline import FAMILIES, Headline
 from replication.participation import Participation
 from replication.report_agreement import AgreementView, agreement_view
+from replication.report_conformance import conformance_view
 from replication.report_source import Source
 from replication.study import Study
 
 #: Sections of other modules, in the order of the page: (id, title, view function). The function
 #: takes the `Source` and returns what its template needs, or None for no section. The template is
 #: ``templates/<id>.html`` with a macro ``section(view)``; ids of its elements begin with the id.
-SECTIONS: tuple[tuple[str, str, Callable[[Source], Any]], ...] = ()
+#: Where the view has `figures`, they follow what the template shows.
+SECTIONS: tuple[tuple[str, str, Callable[[Source], Any]], ...] = (
+    ("conformance", "What each engine must show first", conformance_view),
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,11 @@ class Section:
     title: str
     template: str
     view: Any
+
+    @property
+    def figures(self) -> Sequence[Figure]:
+        """Charts of the section, in the order of the page."""
+        return getattr(self.view, "figures", ())
 
 
 @dataclass(frozen=True)
