@@ -31,10 +31,8 @@ def recovery_figures(recovery: Recovery, windows: pd.DataFrame) -> list[Figure]:
     engines = [str(recovery.subject), str(recovery.reference)]
     if not set(engines) <= set(windows["engine"]):
         return []
-    return [
-        _figure(recovery, variant, engines, windows[windows["variant"] == variant])
-        for variant in recovery.variants
-    ]
+    shown = [name for name in recovery.variants if name in set(windows["variant"])]
+    return [_figure(recovery, name, engines, windows[windows["variant"] == name]) for name in shown]
 
 
 def _figure(recovery: Recovery, variant: str, engines: list[str], frame: pd.DataFrame) -> Figure:

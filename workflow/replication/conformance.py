@@ -131,9 +131,7 @@ def _row(document: Conformance, check: Check, runner: Runner) -> dict[str, Any]:
     }
 
 
-def _refused(
-    document: Conformance, check: Check, runner: Runner, refusal: str
-) -> dict[str, Any]:
+def _refused(document: Conformance, check: Check, runner: Runner, refusal: str) -> dict[str, Any]:
     return _row(document, check, runner) | {"within": "refused", "note": refusal}
 
 
@@ -158,9 +156,7 @@ def run_recovery(document: Conformance, runner: Runner) -> tuple[pd.DataFrame, p
     return pd.DataFrame(numbers, columns=list(RECOVERY_COLUMNS)), frame[list(WINDOW_COLUMNS)]
 
 
-def run_conformance(
-    document: Conformance, engine: str, program: Path, output: Path
-) -> None:
+def run_conformance(document: Conformance, engine: str, program: Path, output: Path) -> None:
     """Run every check on an engine; write its rows, recoveries and windows.
 
     Parameters

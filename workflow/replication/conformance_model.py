@@ -60,7 +60,9 @@ class Expectation(Document):
     @model_validator(mode="after")
     def _ordered(self) -> Expectation:
         if not self.low <= self.expected <= self.high:
-            raise ValueError(f"low {self.low:g} <= expected {self.expected:g} <= high does not hold")
+            raise ValueError(
+                f"low {self.low:g} <= expected {self.expected:g} <= high does not hold"
+            )
         return self
 
 
@@ -232,7 +234,12 @@ class Conformance(Document):
     def _flow(self, canonical: Canonical, name: str, engine: str, settings: Settings) -> Settings:
         """Return a flow: common settings, the engine's, the scenario's, the engine's there."""
         flow = canonical.flows[name]
-        ends = {"source": "s0", "destination": "d0", "start_s": 0, "stop_s": canonical.duration_s}
+        ends: Settings = {
+            "source": "s0",
+            "destination": "d0",
+            "start_s": 0,
+            "stop_s": canonical.duration_s,
+        }
         if flow.get("kind") != "tcp":
             return ends | flow
         own = {str(key): variant.tcp for key, variant in self.engines.items()}

@@ -60,7 +60,7 @@ class Observed:
 
     def total(self, column: str) -> float:
         """Return a number of flows.csv of the first flow."""
-        return float(self.flows.loc[self.first, column])
+        return float(self.flows[column].to_numpy(dtype=float)[0])
 
     def samples(self, column: str, flow: str = "", after_s: float = 0.0) -> FloatArray:
         """Return the samples of a flow, or of the link, after a time; gaps left out."""

@@ -189,6 +189,8 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
         ) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: is not a CSV table: {error}") from None
+
+
 #: A check on one engine; `within` is true, false or refused.
 CONFORMANCE_COLUMNS = (
     "check",

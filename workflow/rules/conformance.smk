@@ -25,7 +25,9 @@ rule merge_conformance:
     input:
         conformance="configs/conformance.yaml",
         rows=expand(rules.run_conformance.output.rows, engine=PIPE.config.engines),
-        recovery=expand(rules.run_conformance.output.recovery, engine=PIPE.config.engines),
+        recovery=expand(
+            rules.run_conformance.output.recovery, engine=PIPE.config.engines
+        ),
         cwnd=expand(rules.run_conformance.output.cwnd, engine=PIPE.config.engines),
     output:
         rows=f"{PATHS.data}/conformance.csv",
