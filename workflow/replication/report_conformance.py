@@ -12,9 +12,9 @@ from replication.chart_figure import Figure
 from replication.conformance_model import Check, Conformance, load_conformance, recovery_check
 from replication.conformance_quantity import QUANTITIES
 from replication.report_number import Number, display_unit, interval, number
-from replication.report_source import Row, Source, read_rows
+from replication.report_source import Row, Source
 from replication.report_verdict import Verdict
-from replication.table import CONFORMANCE_COLUMNS
+from replication.table import CONFORMANCE_COLUMNS, read_rows
 
 HOLDS = Verdict("holds", "reproduced", "inside the tolerance that was set before any run")
 NAMED = Verdict("known deviation", "direction", "outside it, and the cause is named")
