@@ -18,7 +18,8 @@ import pandas as pd
 from replication.conformance_model import Check, Conformance
 from replication.conformance_quantity import QUANTITIES, Observed
 from replication.conformance_recovery import compare, named, recovery_numbers, windows
-from replication.engine import ENGINES, Engine
+from replication.engine import ENGINES
+from replication.engine_model import Engine
 from replication.errors import InputError, RunError
 from replication.files import write_text
 from replication.runtime import Limits, run_native

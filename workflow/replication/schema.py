@@ -8,8 +8,8 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from replication.config import Config, Tier
-from replication.engine_difference import EngineDifferences
 from replication.conformance_model import Conformance
+from replication.engine_difference import EngineDifferences
 from replication.files import write_text
 from replication.scenario import Scenario
 from replication.study import Study
