@@ -2,18 +2,16 @@
 
 import json
 
-import pandas as pd
+import pyarrow as pa
 import pytest
 from replication.errors import InputError, RunError
+from replication.gather import collect, gather, write_parquet
 from replication.runtime import Limits
 from replication.scenario import Scenario
 from replication.simulate import (
     Job,
-    collect,
-    gather,
     read_batch,
     run_job,
-    write_parquet,
 )
 from replication.store import Store
 from replication.table import FLOW_NUMBERS
@@ -133,7 +131,7 @@ def test_how_runs_were_batched_leaves_no_trace(tmp_path):
         parts = []
         for i, part in enumerate(split):
             parts.append(tmp_path / f"{i}.parquet")
-            write_parquet(pd.DataFrame(part), parts[-1])
+            write_parquet(pa.Table.from_pylist(part), parts[-1])
         collect(parts, tmp_path / "all.parquet", ["scenario", "flow"])
         contents.append((tmp_path / "all.parquet").read_bytes())
     assert contents[0] == contents[1]

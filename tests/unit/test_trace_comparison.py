@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from replication.config import load_study
 from replication.errors import InputError
-from replication.published_trace import ENVIRONMENT, find_folder, has_traces, traces_hash
 from replication.table import TRACE_COLUMNS
 from replication.trace_comparison import compare_traces, nearness
+from replication.trace_folder import ENVIRONMENT, find_folder, has_traces, traces_hash
 from replication.window import FIGURES
 
 DURATION_S = 61

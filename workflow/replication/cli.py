@@ -121,15 +121,10 @@ def simulate(
     """Run the scenarios of a batch that are not yet in the store, and gather their tables."""
     from replication.engine import ENGINES
     from replication.files import write_text
+    from replication.gather import gather, write_parquet
     from replication.progress import Progress
     from replication.runtime import Limits
-    from replication.simulate import (
-        Job,
-        gather,
-        read_batch,
-        run_job,
-        write_parquet,
-    )
+    from replication.simulate import Job, read_batch, run_job
     from replication.store import Store
     from replication.table import FLOW_NUMBERS, SERIES_NUMBERS
 
@@ -204,7 +199,7 @@ def collect(
     parts: Annotated[list[Path], typer.Argument(help="Parquet files of batches.")],
 ) -> None:
     """Put the tables of batches together."""
-    from replication.simulate import collect as collect_parts
+    from replication.gather import collect as collect_parts
 
     collect_parts(parts, output, keys.split(","))
 

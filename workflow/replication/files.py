@@ -19,18 +19,31 @@ from replication.errors import InputError, describe
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """Safe YAML that refuses a key given twice (YAML would silently keep the last)."""
 
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+    def construct_document(self, node: yaml.Node) -> Any:
         # Checked before merge keys (<<) are unfolded: an entry beside one overrides what it brings.
-        node: yaml.MappingNode = super().compose_mapping_node(anchor)
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for key in keys:
-            if keys.count(key) > 1:
+        _refuse_repeated_keys(node)
+        return super().construct_document(node)
+
+
+def _refuse_repeated_keys(root: yaml.Node) -> None:
+    waiting, seen = [root], set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+        elif isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            twice = {key for key in keys if keys.count(key) > 1}
+            if twice:
                 line = node.start_mark.line + 1
-                raise InputError(f"key {key!r} is given twice in the mapping at line {line}")
-        return node
+                raise InputError(f"key {min(twice)!r} is given twice in the mapping at line {line}")
+            waiting += [part for pair in node.value for part in pair]
 
 
 # YAML 1.1 reads 2.0e6 as text unless the exponent is signed; people write 2.0e6 and mean a number.

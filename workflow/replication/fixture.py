@@ -13,18 +13,19 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from replication.config import load_study
 from replication.errors import InputError
 from replication.evaluate import merge
 from replication.files import write_text
+from replication.gather import write_parquet
 from replication.notebook import refresh
-from replication.published_trace import has_traces
 from replication.results import Results
-from replication.simulate import write_parquet
 from replication.study import Study
 from replication.table import SERIES_NUMBERS
 from replication.trace_comparison import COMPARISON, NEARNESS, PUBLISHED, WINDOWS
+from replication.trace_folder import has_traces
 
 LIMIT_BYTES = 3_000_000
 #: Types of experiment whose series are drawn, and whether every replicate is.
@@ -90,7 +91,8 @@ def _cut_study(study: Study, data: Path, output: Path) -> None:
     folder = output / "results" / study.id
     folder.mkdir(parents=True)
     _copy(data / "results" / study.id / "flows.parquet", folder / "flows.parquet")
-    write_parquet(_cut_series(study, results), folder / "series.parquet")
+    series = _cut_series(study, results)
+    write_parquet(pa.Table.from_pandas(series, preserve_index=False), folder / "series.parquet")
     for name in _EVALUATION:
         path = Path("evaluation") / study.id / name
         _copy(data / path, output / path)
@@ -122,7 +124,7 @@ def cut_traces(data: Path, output: Path) -> None:
     ours = windows[windows["source"] != PUBLISHED].reset_index(drop=True)
     for column in ("time_s", "cwnd_segments"):
         ours[column] = _rounded(ours[column].to_numpy(dtype=float))
-    write_parquet(ours, output / WINDOWS)
+    write_parquet(pa.Table.from_pandas(ours, preserve_index=False), output / WINDOWS)
 
 
 def _cut_provenance(source: Path, target: Path) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from replication.published_trace import has_traces
 from replication.study import Study
+from replication.trace_folder import has_traces
 
 #: Module that the notebooks of experiment types import.
 CHAPTER = "chapter"

@@ -17,7 +17,7 @@ from replication.errors import InputError
 from replication.files import sha256_of
 from replication.notebook_kind import CHAPTER, further, notebook_names
 from replication.progress import count, write_goal
-from replication.published_trace import find_folder, has_traces, traces_hash
+from replication.trace_folder import find_folder, has_traces, traces_hash
 
 PACKAGE = Path(__file__).parent
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from replication.errors import InputError, RunError, describe
-from replication.files import atomic
 from replication.runtime import Limits, run_native
 from replication.scenario import Scenario
 from replication.store import Store
@@ -84,44 +80,3 @@ def _run_one(job: Job, scenario_id: str, progress: Callable[[], None]) -> dict[s
     if usage is None:
         raise RunError(f"scenario {scenario_id} on {job.engine}: it left incomplete results")
     return usage
-
-
-def gather(job: Job, table: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Read one table of every scenario of the job into a tidy frame.
-
-    Raises
-    ------
-    RunError
-        A table does not have the columns of the contract.
-    """
-    frames = []
-    for scenario_id in sorted(job.scenarios):
-        path = job.store.entry(scenario_id) / table
-        try:
-            frame = pd.read_csv(path, dtype={"flow": "string", "link": "string", "kind": "string"})
-        except (OSError, ValueError) as error:
-            raise RunError(f"{path}: cannot be read ({error}); remove its folder") from None
-        missing = [name for name in columns if name not in frame]
-        if missing:
-            raise RunError(f"{path}: lacks {', '.join(missing)}; remove its folder")
-        numbers = list(columns)
-        frame[numbers] = frame[numbers].astype("float64")
-        frame.insert(0, "scenario", scenario_id)
-        frame.insert(1, "engine", job.engine)
-        frame.insert(2, "engine_version", job.engine_version)
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True)
-
-
-def write_parquet(frame: pd.DataFrame, path: Path) -> None:
-    """Write `frame` atomically; the bytes depend on its content alone."""
-    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-    with atomic(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
-
-
-def collect(parts: list[Path], path: Path, keys: list[str]) -> None:
-    """Concatenate Parquet files into one, sorted by `keys` so that batching leaves no trace."""
-    frames = [pd.read_parquet(part) for part in parts]
-    frame = pd.concat(frames, ignore_index=True).sort_values(keys, kind="stable")
-    write_parquet(frame.reset_index(drop=True), path)

@@ -32,6 +32,7 @@ import pandas as pd
 
 from replication.errors import InputError
 from replication.table import PUBLISHED_COLUMNS
+from replication.trace_folder import TRACE_SUFFIX
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -41,7 +42,6 @@ RECOVERY_FRACTION = 0.20
 #: A data flow has about as many samples as the busiest one; an iperf3 control connection a few.
 DATA_FLOW_FRACTION = 0.10
 
-TRACE_SUFFIX = ".sender-ss.csv"
 TRIO_COLUMNS = (
     "time_s",
     "source",

@@ -20,16 +20,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from replication.chart_thin import thin
 from replication.config import load_study
 from replication.evaluate import write_table
+from replication.gather import write_parquet
 from replication.metric import RUN, chosen_flows, samples
-from replication.published_trace import PublishedFlow, find_folder, published_flows, trace_files
+from replication.published_trace import PublishedFlow, published_flows
 from replication.results import Results, ResultsError
-from replication.simulate import write_parquet
 from replication.statistic import estimate
 from replication.table import TRACE_COLUMNS, TRACE_NEARNESS_COLUMNS, TRACE_WINDOW_COLUMNS
+from replication.trace_folder import find_folder, trace_files
 from replication.window import DISTANCE, FIGURES, MINUTE_S, Samples, Window
 
 COMPARISON = "trace_comparison.csv"
@@ -179,7 +181,8 @@ def compare_traces(
     write_table(data / COMPARISON, rows, TRACE_COLUMNS)
     table = pd.DataFrame(rows, columns=list(TRACE_COLUMNS))
     write_table(data / NEARNESS, nearness(table), TRACE_NEARNESS_COLUMNS)
-    write_parquet(pd.concat(windows, ignore_index=True), data / WINDOWS)
+    drawn = pa.Table.from_pandas(pd.concat(windows, ignore_index=True), preserve_index=False)
+    write_parquet(drawn, data / WINDOWS)
     flows_by = table.drop_duplicates(["study", "trace", "flow"])["evidence"]
     raw = int((flows_by == RAW).sum())
     return f"{data / COMPARISON}: {len(flows_by)} published flows, {raw} of them with raw traces"

@@ -18,7 +18,7 @@ rule simulate_batch:
     benchmark:
         f"{PATHS.data}/benchmarks/simulate_batch/{{batch}}.tsv"
     params:
-        code=PIPE.code("simulate"),
+        code=PIPE.code("gather"),
         runtime=PIPE.config.runtime,
         batch=lambda wildcards: f"{PATHS.design}/batches/{wildcards.batch}.json",
         store=lambda wildcards: PIPE.store(wildcards.batch),
@@ -58,7 +58,7 @@ rule collect_results:
     benchmark:
         f"{PATHS.data}/benchmarks/collect_results/{{study}}.tsv"
     params:
-        code=PIPE.code("simulate"),
+        code=PIPE.code("gather"),
     shell:
         'echo "collecting the results of {wildcards.study}" >&2; '
         "( replicate collect --output {output.flows} --keys engine,scenario,flow {input.flows}"

@@ -1,0 +1,79 @@
+"""Gather: the tables of many runs put together into one Parquet file.
+
+Plain Arrow, since every batch pays for what is imported here before its first simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from replication.errors import RunError
+from replication.files import atomic
+from replication.simulate import Job
+
+_TEXT = pa.large_string()
+#: Columns of the engines' tables that are text; an empty field is a missing one.
+_TEXTS = ("flow", "link", "kind")
+
+
+def gather(job: Job, table: str, columns: Sequence[str]) -> pa.Table:
+    """Read one table of every scenario of the job into a tidy one.
+
+    Parameters
+    ----------
+    job
+        Its scenarios have been run.
+    table
+        The name of the engines' CSV file.
+    columns
+        The numbers that it must have.
+
+    Raises
+    ------
+    RunError
+        A table cannot be read or does not have the columns of the contract.
+    """
+    types = dict.fromkeys(_TEXTS, _TEXT) | dict.fromkeys((*columns, "time_s"), pa.float64())
+    options = pyarrow.csv.ConvertOptions(
+        column_types=types, null_values=["", "nan"], strings_can_be_null=True
+    )
+    # One thread: a batch is one of as many as there are cores.
+    reading = pyarrow.csv.ReadOptions(use_threads=False)
+    tables = []
+    for scenario_id in sorted(job.scenarios):
+        path = job.store.entry(scenario_id) / table
+        try:
+            found = pyarrow.csv.read_csv(path, read_options=reading, convert_options=options)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise RunError(f"{path}: cannot be read ({error}); remove its folder") from None
+        missing = [name for name in columns if name not in found.column_names]
+        if missing:
+            raise RunError(f"{path}: lacks {', '.join(missing)}; remove its folder")
+        for place, (name, value) in enumerate(
+            (
+                ("scenario", scenario_id),
+                ("engine", job.engine),
+                ("engine_version", job.engine_version),
+            )
+        ):
+            found = found.add_column(place, name, pa.repeat(pa.scalar(value, _TEXT), len(found)))
+        tables.append(found)
+    return pa.concat_tables(tables)
+
+
+def write_parquet(table: pa.Table, path: Path) -> None:
+    """Write `table` atomically; the bytes depend on its content alone."""
+    with atomic(path) as temporary:
+        plain = table.combine_chunks().replace_schema_metadata(None)
+        pq.write_table(plain, temporary, compression="zstd")
+
+
+def collect(parts: list[Path], path: Path, keys: list[str]) -> None:
+    """Concatenate Parquet files into one, sorted by `keys` so that batching leaves no trace."""
+    table = pa.concat_tables([pq.read_table(part) for part in parts])
+    write_parquet(table.sort_by([(key, "ascending") for key in keys]), path)
