@@ -69,6 +69,8 @@ clean: ## Remove results and reports (the environment stays)
 distclean: clean ## Remove the environment too
 	rm -rf $(VENV)
 
+# The locks are complete, so nothing is resolved; modules are compiled when first imported.
+PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
 # The environment is made anew whenever its lock changes.
 setup: $(VENV)/.runtime-ready
 setup-dev: $(VENV)/.dev-ready
@@ -83,13 +85,13 @@ $(VENV)/bin/python:
 
 $(VENV)/.runtime-ready: requirements.lock pyproject.toml | $(VENV)/bin/python
 	@echo "setup: installing the locked packages" >&2
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PIP) --no-deps --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev-ready: requirements-dev.lock $(VENV)/.runtime-ready
 	@echo "setup: installing the locked development packages" >&2
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(PIP) --no-deps --require-hashes -r requirements-dev.lock
 	@touch $@
 
 .PHONY: compiler

@@ -18,7 +18,7 @@ from replication.files import write_text
 from replication.scenario import Scenario, canonical_json
 from replication.study import Experiment, Factor, Level, Study, parameters_of, plain_values
 from replication.table import DESIGN_COLUMNS
-from replication.template import TemplateError, instantiate, replicate_seed
+from replication.template import TemplateError, fill, place, replicate_seed
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,9 @@ def _replicates(
 ) -> Iterator[Run]:
     def scenario_of(replicate: int) -> Scenario:
         seed = replicate_seed(study.id, experiment.id, replicate)
-        return instantiate(experiment, parameters, seed, limit_s)
+        return place(filled, seed, limit_s)
 
+    filled = fill(experiment, parameters)
     limit_s = None
     limit_s = _duration_limit(scenario_of(0), tier)
     first = scenario_of(0)

@@ -11,8 +11,11 @@ Grammar (no code, no evaluation of text):
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -117,13 +120,58 @@ def instantiate(
     seed: int,
     duration_limit_s: float | None = None,
 ) -> Scenario:
-    """Build the scenario of one point and replicate.
+    """Build the scenario of one point and replicate: `fill`, then `place`."""
+    return place(fill(experiment, parameters), seed, duration_limit_s)
+
+
+@dataclass(frozen=True)
+class Filled:
+    """An experiment with the values of one point in it: a scenario without a seed.
+
+    Attributes
+    ----------
+    experiment : str
+        The experiment's id, for messages.
+    document : dict
+        The scenario's fields; flows have their jitter still to be drawn.
+    """
+
+    experiment: str
+    document: dict[str, Any]
+
+
+def fill(experiment: Experiment, parameters: dict[str, Any]) -> Filled:
+    """Put a point's parameter values into an experiment's templates.
 
     Parameters
     ----------
     experiment : Experiment
     parameters : dict
         Parameter values with the point's levels already laid over them.
+
+    Raises
+    ------
+    TemplateError
+        The template does not resolve.
+    """
+    with _named(experiment.id):
+        document = {
+            "duration_s": resolve(experiment.duration_s, parameters),
+            "sampling_interval_s": resolve(experiment.sampling_interval_s, parameters),
+            "nodes": expand(experiment.topology.nodes, parameters),
+            "links": expand(list(experiment.topology.links), parameters),
+            "monitors": expand(list(experiment.topology.monitors), parameters),
+            "flows": expand(list(experiment.flows), parameters),
+        }
+    return Filled(experiment.id, document)
+
+
+def place(filled: Filled, seed: int, duration_limit_s: float | None = None) -> Scenario:
+    """Return the scenario of a point and a seed.
+
+    Parameters
+    ----------
+    filled : Filled
     seed : int
         Seeds the start jitter and every random element of the run.
     duration_limit_s : float, optional
@@ -132,25 +180,24 @@ def instantiate(
     Raises
     ------
     TemplateError
-        The template does not resolve, or the result is not a valid scenario.
+        The result is not a valid scenario.
     """
-    where = f"experiment {experiment.id}"
-    try:
-        duration = resolve(experiment.duration_s, parameters)
-        flows = expand(list(experiment.flows), parameters)
-        document = {
-            "duration_s": duration,
-            "sampling_interval_s": resolve(experiment.sampling_interval_s, parameters),
-            "seed": seed,
-            "nodes": expand(experiment.topology.nodes, parameters),
-            "links": expand(list(experiment.topology.links), parameters),
-            "monitors": expand(list(experiment.topology.monitors), parameters),
-            "flows": flows,
-        }
+    with _named(filled.experiment):
+        duration = filled.document["duration_s"]
         if duration_limit_s is not None:
-            document["duration_s"] = min(float(duration), duration_limit_s)
-        _place_in_time(flows, document["duration_s"], seed)
-        return Scenario.model_validate(document)
+            duration = min(float(duration), duration_limit_s)
+        flows = [dict(flow) for flow in filled.document["flows"]]
+        _place_in_time(flows, duration, seed)
+        changed = {"seed": seed, "duration_s": duration, "flows": flows}
+        return Scenario.model_validate(filled.document | changed)
+
+
+@contextlib.contextmanager
+def _named(experiment: str) -> Iterator[None]:
+    """Turn what goes wrong with a template into a TemplateError that names the experiment."""
+    where = f"experiment {experiment}"
+    try:
+        yield
     except ValidationError as error:
         raise TemplateError(f"{where}: {describe(error)}") from None
     except TemplateError as error:
