@@ -131,9 +131,11 @@ def test_tables_filter_by_verdict(tab, report):
     page = tab().open(a_page_with(report, 'class="cells"'))
     form = page.locator("form.filter").first
     table = "#" + form.get_attribute("data-filter")
-    for option in form.locator("option").all():
+    if form.locator("select[name=engine]").count():
+        form.locator("select[name=engine]").select_option("")
+    for option in form.locator("select[name=verdict] option").all():
         value = option.get_attribute("value")
-        form.locator("select").select_option(value)
+        form.locator("select[name=verdict]").select_option(value)
         shown = page.locator(f"{table} tbody tr:visible")
         expected = page.locator(f"{table} tbody tr" + (f"[data-verdict={value}]" if value else ""))
         assert shown.count() == expected.count() > 0
@@ -191,3 +193,19 @@ def test_notebooks_open_without_errors_or_requests(tab, report):
         assert page.inner_text("body").strip()
         assert not one.errors and not one.outside(), name
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+
+
+def test_the_engines_page_shows_what_differs_first(tab, report):
+    one = tab()
+    page = one.open("engines.html")
+    assert page.locator("h1").inner_text() == "Do the engines agree?"
+    assert page.locator("nav a[aria-current]").inner_text() == "Engines"
+    for form in page.locator("form.filter").all():
+        table = "#" + form.get_attribute("data-filter")
+        chosen = form.locator("select[name=agreement]").input_value()
+        rows = f"{table} tbody tr" + (f"[data-agreement={chosen}]" if chosen else "")
+        assert page.locator(f"{table} tbody tr:visible").count() == page.locator(rows).count()
+    for details in page.locator("details.disagreement").all()[:3]:
+        details.locator("summary").first.click()
+        assert details.locator("table, p").first.is_visible()
+    assert not one.errors and not one.outside()

@@ -26,19 +26,20 @@ _KEYS = ["study", "table", "row", "column", "unit"]
 _TEXT = dict.fromkeys((*_KEYS, "engine"), str)
 
 
-def engine_figures(data: Path, study: str = "") -> list[Figure]:
+def engine_figures(data: Path, engines: Sequence[str], study: str = "") -> list[Figure]:
     """Return a figure for each pair of engines with cells in common, from cells.csv of `data`.
 
     Parameters
     ----------
     data
         Folder of reproduced results.
+    engines
+        The engines, in the order of the pairs.
     study
         Id of the only study to draw; all where it is empty.
     """
     path = data / "evaluation" / study / "cells.csv" if study else data / "cells.csv"
-    cells = pd.read_csv(path, dtype=_TEXT)
-    return pair_figures(cells, list(dict.fromkeys(cells["engine"])))
+    return pair_figures(pd.read_csv(path, dtype=_TEXT), engines)
 
 
 def pair_figures(cells: pd.DataFrame, engines: Sequence[str]) -> list[Figure]:

@@ -81,9 +81,11 @@ def sides(pairs: Iterable[Pair]) -> list[Side]:
     """Return what a group of items rests on: each side of a claim, a column's cells at once."""
     found: dict[tuple[str, str, str], list[Where]] = {}
     flows: dict[str, Flows] = {}
-    for pair in pairs:
+    group = list(pairs)
+    shared = _shared([wanted.where for pair in group for wanted in pair.quantities])
+    for pair in group:
         for wanted in pair.quantities:
-            words = name(_whole(wanted, {}) if pair.kind == CELL else _whole(wanted, wanted.where))
+            words = name(_whole(wanted, shared if pair.kind == CELL else wanted.where))
             label = words.partition("[")[2].removesuffix("]") or str(wanted.flows)
             flows[str(wanted.flows)] = wanted.flows
             wheres = found.setdefault((label, wanted.experiment, str(wanted.flows)), [])
@@ -93,6 +95,12 @@ def sides(pairs: Iterable[Pair]) -> list[Side]:
         Side(label, experiment, flows[chosen], tuple(wheres))
         for (label, experiment, chosen), wheres in found.items()
     ]
+
+
+def _shared(wheres: list[Where]) -> Where:
+    """Return the levels that are the same in all."""
+    first = wheres[0] if wheres else {}
+    return {k: v for k, v in first.items() if all(where.get(k) == v for where in wheres)}
 
 
 def _whole(wanted: Quantity, where: Where) -> Quantity:

@@ -98,7 +98,7 @@ class EngineChapter:
 
     def figures(self) -> list[Figure]:
         """Return a figure for each pair of engines with numbers in common."""
-        return engine_figures(self.folder, self.judged.study.id)
+        return engine_figures(self.folder, list(self.judged.parts), self.judged.study.id)
 
     def _kind(self, kind: str) -> Sequence[Pair]:
         return [pair for pair in self.pairs if pair.kind == kind]

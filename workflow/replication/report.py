@@ -130,7 +130,9 @@ def _write_index(source: Source, folder: Path) -> None:
 
 def _write_engines(source: Source, folder: Path) -> None:
     view = engines_page(source)
-    figures = write_figures(engine_figures(source.data) if view.agreement else [], folder)
+    figures = write_figures(
+        engine_figures(source.data, source.engines) if view.agreement else [], folder
+    )
     section_figures = {
         section.id: write_figures(section.figures, folder) for section in view.sections
     }

@@ -14,7 +14,7 @@ from typing import Any
 
 from replication.config import load_study
 from replication.errors import InputError
-from replication.headline import DEFAULT, Headline, headline
+from replication.headline import Headline, headline
 from replication.participation import Participation, participations
 from replication.report_verdict import verdict
 from replication.study import Study
@@ -102,9 +102,9 @@ class Source:
 
     @cached_property
     def engines(self) -> list[str]:
-        """Return the engines that ran a point of any study, the default engine first."""
-        ran = {e for parts in self.parts.values() for e, part in parts.items() if part.ran}
-        return sorted(ran, key=lambda name: (name != DEFAULT, name))
+        """Return the engines that ran a point of any study, in the order of the designs."""
+        parts = [part for study in self.parts.values() for part in study.values()]
+        return list(dict.fromkeys(part.engine for part in parts if part.ran))
 
     @cached_property
     def headlines(self) -> dict[str, Headline]:
