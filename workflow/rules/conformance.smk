@@ -24,11 +24,9 @@ rule run_conformance:
 rule merge_conformance:
     input:
         conformance="configs/conformance.yaml",
-        rows=expand(rules.run_conformance.output.rows, engine=PIPE.config.engines),
-        recovery=expand(
-            rules.run_conformance.output.recovery, engine=PIPE.config.engines
-        ),
-        cwnd=expand(rules.run_conformance.output.cwnd, engine=PIPE.config.engines),
+        rows=expand(rules.run_conformance.output.rows, engine=PIPE.engines),
+        recovery=expand(rules.run_conformance.output.recovery, engine=PIPE.engines),
+        cwnd=expand(rules.run_conformance.output.cwnd, engine=PIPE.engines),
     output:
         rows=f"{PATHS.data}/conformance.csv",
         cwnd=f"{PATHS.data}/conformance_cwnd.csv",
@@ -38,7 +36,7 @@ rule merge_conformance:
         f"{PATHS.data}/benchmarks/merge_conformance.tsv"
     params:
         code=PIPE.code("conformance"),
-        engines=PIPE.config.engines,
+        engines=PIPE.engines,
         data=PATHS.data,
     shell:
         'echo "putting the conformance of the engines together" >&2; '
