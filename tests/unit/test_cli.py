@@ -28,7 +28,9 @@ def test_help_lists_the_commands():
     assert all(command in text for command in COMMANDS)
 
 
-@pytest.mark.parametrize("command", ["validate", "plan", "run", "design", "evaluate"])
+@pytest.mark.parametrize(
+    "command", ["validate", "plan", "run", "design", "evaluate", "compare-traces"]
+)
 def test_help_of_a_command_shows_an_example(command):
     assert f"Example: replicate {command}" in replicate(command, "--help").stdout
 

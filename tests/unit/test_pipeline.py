@@ -77,3 +77,25 @@ def test_settings_that_name_nothing_are_refused():
         Pipeline.load(ROOT, {"tier": "none"})
     with pytest.raises(InputError, match="nobody"):
         Pipeline.load(ROOT, {"studies": "nobody"})
+
+
+def test_raw_traces_count_by_their_content_and_only_for_studies_that_have_any(
+    tmp_path, monkeypatch
+):
+    folder = tmp_path / "kapadia"
+    folder.mkdir()
+    trace = folder / "reno.sender-ss.csv"
+    monkeypatch.setenv("REPLICATION_TRACES", str(tmp_path))
+    with_traces = Pipeline.load(ROOT, {"studies": "kapadia"})
+    without = Pipeline.load(ROOT, {"studies": "saxena"})
+    assert (with_traces.traced, without.traced) == (["kapadia"], [])
+    assert with_traces.traces == ""
+    seen = []
+    for text in ("1.0,a:1,,,10,\n", "1.0,a:1,,,11,\n"):
+        trace.write_text(text)
+        seen.append(with_traces.traces)
+    assert len({*seen, ""}) == 3
+    assert without.traces == ""
+    monkeypatch.setenv("REPLICATION_TRACES", str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match="REPLICATION_TRACES"):
+        Pipeline.load(ROOT, {"studies": "kapadia"})
