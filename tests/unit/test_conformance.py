@@ -4,16 +4,19 @@ import json
 import math
 from pathlib import Path
 
+import jinja2
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 from replication.conformance import Runner, judge, merge_conformance, run_checks
 from replication.conformance_model import Conformance, load_conformance, recovery_check
 from replication.conformance_quantity import QUANTITIES, Observed
 from replication.conformance_recovery import UNITS, compare, recovery_numbers, windows
 from replication.engine import ENGINES
 from replication.errors import InputError
+from replication.report import PACKAGE
 from replication.report_conformance import conformance_view
 from replication.report_source import Source
 from replication.table import CONFORMANCE_COLUMNS, RECOVERY_COLUMNS
@@ -310,3 +313,25 @@ def test_a_known_deviation_is_named_with_its_cause(tmp_path):
     assert row["within"] == "false"
     assert "the cause" in row["note"] and "proof" in row["note"]
     assert judge(document, CHECKS["red_drops"], runner("ns3"), [run])["note"] == ""
+
+
+def test_the_section_is_markup_and_its_texts_are_not(tmp_path):
+    written(tmp_path)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PACKAGE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["count"] = str
+    macro = environment.get_template("conformance.html").module.section
+    text = macro(conformance_view(Source(ROOT, tmp_path, [], [], [], {})))
+    page = BeautifulSoup(str(text), "html.parser")
+    assert not page.find("b")
+    cells = page.select("#conformance-codel_wait td[data-engine]")
+    assert [cell["data-verdict"] for cell in cells] == ["refused", "refused"]
+    assert all("no <b>codel" in cell.get_text() for cell in cells)
+    assert len(page.select("tr[id^=conformance-]")) == len(CHECKS)
+    pairs = page.select("td[data-check]")
+    assert [pair["data-check"] for pair in pairs] == ["reno.two.timeouts", "reno.two.goodput_bps"]
+    # Every verdict has its symbol, not a colour alone.
+    assert all(cell.find("use") for cell in cells + pairs)
