@@ -122,6 +122,9 @@ def _environment(source: Source) -> jinja2.Environment:
 
 def _write_index(source: Source, folder: Path) -> None:
     cells = pd.read_csv(source.data / "cells.csv", dtype={"table": str, "row": str, "column": str})
+    # A cell stands once: on the engine whose verdicts are its study's.
+    chosen = {name: found.engine for name, found in source.headlines.items()}
+    cells = cells[cells["engine"] == cells["study"].map(chosen)]
     figures = write_figures([scatter_figure(cells)] if source.cells else [], folder)
     page = _environment(source).get_template("index.html")
     text = page.render(page="index", overview=overview(source), figures=figures)
