@@ -45,11 +45,11 @@ class Runner:
 
     @classmethod
     def of(cls, name: str, program: Path, work: Path) -> Runner:
-        """Return the runner of an engine; its folder's name may hold the fingerprint."""
+        """Return the runner of an engine; its program's folder is named by its fingerprint."""
         if name not in ENGINES:
             raise InputError(f"engine: {name!r} is unknown; there are {', '.join(ENGINES)}")
-        print_of = program.resolve().parent.name.partition(f"{name}-")[2].partition("-")[0]
-        version = ENGINES[name].version + (f"+{print_of}" if print_of else "")
+        fingerprint = program.resolve().parent.name.removeprefix(f"{name}-")
+        version = ENGINES[name].exact_version(program, fingerprint)
         return cls(ENGINES[name], version, program.resolve(), work)
 
     def run(self, scenario: Scenario) -> Observed:
