@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,6 +107,9 @@ class Disagreement:
     right: str
     items: list[tuple[str, Verdict, Verdict]]
     sides: list[tuple[str, list[ContrastView]]]
+    #: Metrics that differ beyond the replicates, and whether there were replicates to tell.
+    beyond: list[str]
+    replicated: bool
     causes: list[CauseView]
 
 
@@ -239,6 +241,8 @@ class _Gathering:
                 (side, [_contrast(row) for row in measured if row["side"] == side])
                 for side in dict.fromkeys(row["side"] for row in measured)
             ],
+            beyond=[metric_words(name) for name in _beyond(measured)],
+            replicated=any(row["differs"] for row in measured),
             causes=[
                 _cause(self.known[name], left, right, measured)
                 for name in named
@@ -328,16 +332,21 @@ def metric_words(metric: str) -> str:
     return metric.removesuffix(unit).replace("_", " ")
 
 
+def _beyond(measured: Sequence[Row]) -> list[str]:
+    """Return the metrics that differ beyond the replicates on some side, each once."""
+    return list(dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true"))
+
+
 def _cause(
     difference: EngineDifference, left: str, right: str, measured: Sequence[Row]
 ) -> CauseView:
-    differs: Counter[str] = Counter(row["metric"] for row in measured if row["differs"] == "true")
+    differs = _beyond(measured)
     words = difference.parts(left, right) or ("", "")
     return CauseView(
         title=difference.title,
         left=words[0],
         right=words[1],
-        seen=[metric_words(metric) for metric in difference.shows_in if differs[metric]],
-        unseen=[metric_words(metric) for metric in difference.shows_in if not differs[metric]],
+        seen=[metric_words(metric) for metric in difference.shows_in if metric in differs],
+        unseen=[metric_words(metric) for metric in difference.shows_in if metric not in differs],
         sources=list(difference.sources),
     )
