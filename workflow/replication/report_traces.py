@@ -109,7 +109,7 @@ def trace_section(
                 name=name,
                 title=titles.get(name, ""),
                 html_id=html_id("compared", name),
-                is_raw=all(row["evidence"] == RAW for row in own),
+                is_raw=own[0]["evidence"] == RAW,
                 rows=_rows(own, engines),
                 figures=[figure] if figure else [],
             )
