@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from replication.agreement import CELL, CLAIM, Judged, Pair, Rate, rates
 from replication.agreement_table import read_judged
 from replication.chapter import find_project
+from replication.chart_data import read_cells
 from replication.chart_engine import engine_figures
 from replication.chart_figure import Figure
+from replication.chart_verdict import verdicts_figure
 from replication.headline import headline
 from replication.markup import Html, interval, percent, rounded, show, table, text
 
@@ -93,12 +97,15 @@ class EngineChapter:
         )
 
     def show_figures(self) -> None:
-        """Display the values of each pair of engines against each other."""
+        """Display verdicts by engine, and each pair of engines' values against each other."""
         show(self.figures())
 
     def figures(self) -> list[Figure]:
-        """Return a figure for each pair of engines with numbers in common."""
-        return engine_figures(self.folder, list(self.judged.parts), self.judged.study.id)
+        """Return verdicts by engine, and a figure for each pair with numbers in common."""
+        study, engines = self.judged.study.id, list(self.judged.parts)
+        claims = pd.read_csv(self.folder / "evaluation" / study / "claims.csv")
+        verdicts = verdicts_figure(claims, read_cells(self.folder, study))
+        return [verdicts, *engine_figures(self.folder, engines, study)]
 
     def _kind(self, kind: str) -> Sequence[Pair]:
         return [pair for pair in self.pairs if pair.kind == kind]
