@@ -8,14 +8,15 @@ VENV ?= .venv
 CORES ?= all
 # What TIER=, STUDIES=, ENGINES= and RUNTIME= lay over configs/config.yaml.
 SETTINGS := $(if $(TIER),tier=$(TIER)) $(if $(STUDIES),studies=$(STUDIES)) \
-            $(if $(ENGINES),engines=$(ENGINES)) $(if $(RUNTIME),runtime=$(RUNTIME))
+            $(if $(ENGINES),engines=$(ENGINES)) $(if $(RUNTIME),runtime=$(RUNTIME)) \
+            $(if $(NS3_VERSION),ns3_version=$(NS3_VERSION))
 CONFIG := $(if $(strip $(SETTINGS)),--config $(strip $(SETTINGS)))
 SELECT := $(if $(TIER),--tier $(TIER)) $(if $(STUDIES),--studies $(STUDIES)) \
-          $(if $(ENGINES),--engines $(ENGINES))
+          $(if $(ENGINES),--engines $(ENGINES)) $(if $(NS3_VERSION),--ns3-version $(NS3_VERSION))
 RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
 SNAKEMAKE := $(RUN) snakemake --cores $(CORES) --quiet all --rerun-incomplete
 
-.PHONY: help report plan engines render test lint format schemas lock clean distclean setup
+.PHONY: help report plan engines ladder render test test-ladder lint format schemas lock clean distclean setup
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
@@ -33,14 +34,22 @@ plan: setup ## Say what would run, how many scenarios, and the expected cost
 
 engines: setup compiler ## Install and build every engine (or those of ENGINES=) and say what was done
 	@$(RUN) replicate install-engines $(if $(ENGINES),--engines $(ENGINES))
-	@$(SNAKEMAKE) engines --config engines=$(or $(ENGINES),ns3,ns2,linux)
+	@$(SNAKEMAKE) engines --config engines=$(or $(ENGINES),ns3,ns2,linux) \
+	  $(if $(NS3_VERSION),ns3_version=$(NS3_VERSION))
 	@$(RUN) replicate engines
+
+ladder: setup compiler ## Run tier quick of two studies on every version of ns-3 and compare
+	@$(SNAKEMAKE) ladder
+	@echo "ladder: $(CURDIR)/data/reproduced/ladder.csv; the next \`make report\` shows it"
 
 render: setup ## Render the report again from existing results; nothing is simulated
 	@$(RUN) replicate render
 
 test: setup-dev engines lint ## Run every test and check
 	@$(RUN) tests/run
+
+test-ladder: setup-dev ## Test our program against every version of ns-3
+	@$(RUN) env REPLICATION_NS3_VERSIONS=all pytest tests/engines/test_ns3_versions.py
 
 lint: setup-dev ## Check format, style, types and the workflow
 	@$(RUN) tests/lint

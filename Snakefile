@@ -9,7 +9,10 @@ configs/config.yaml; `--config tier=quick studies=saxena` lays others over them.
 import sys
 from pathlib import Path
 
-from replication.engine import ENGINES, linux_cache
+from replication.engine import ENGINES, chosen_engine, linux_cache
+from replication.files import sha256_of
+from replication.ladder import Ladder
+from replication.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX, SYSTEM_VERSION
 from replication.pipeline import load_or_exit
 
 
@@ -19,7 +22,10 @@ configfile: "configs/config.yaml"
 REPO = Path(workflow.basedir)
 PIPE = load_or_exit(REPO, config)
 PATHS = PIPE.paths
-SELECTION = f"--tier {PIPE.config.tier} --engines {','.join(PIPE.engines)}"
+SELECTION = (
+    f"--tier {PIPE.config.tier} --engines {','.join(PIPE.engines)}"
+    f" --ns3-version {PIPE.config.ns3_version}"
+)
 
 
 wildcard_constraints:
@@ -38,6 +44,7 @@ include: "workflow/rules/traces.smk"
 include: "workflow/rules/conformance.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/ladder.smk"
 
 
 localrules:
@@ -57,6 +64,7 @@ rule engines:
 
 
 onstart:
-    PIPE.write_goal()
-    for line in PIPE.summary():
+    what = LADDER() if "ladder" in workflow.dag_settings.targets else PIPE
+    what.write_goal()
+    for line in what.summary():
         print(line, file=sys.stderr)

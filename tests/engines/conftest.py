@@ -66,7 +66,7 @@ def ns3_program() -> Path:
     if not (prefix / "include" / "ns3").is_dir():
         pytest.fail(
             f"no ns-3 headers in {prefix}/include: run `make` to unpack the ns3 wheel, or set "
-            "REPLICATION_NS3_PREFIX to the directory that holds include/ and lib64/"
+            "REPLICATION_NS3_PREFIX to the directory that holds METADATA, include/ and lib64/"
         )
     made = subprocess.run(
         ["make", "-j2", "-C", SOURCES, f"NS3_PREFIX={prefix.resolve()}", f"BUILD={DEFAULT_BUILD}"],

@@ -106,7 +106,7 @@ def test_a_published_number_reruns_only_the_judging_of_its_study(quick, changed)
 
 
 def test_the_engines_source_reruns_every_simulation(quick, changed):
-    changed("workflow/engines/ns3/wheel.lock", "# The pinned", "# The one pinned")
+    changed("workflow/engines/ns3/wheels/3.44.post0.lock", "# The pinned", "# The one pinned")
     jobs = quick.jobs("all", tier="quick")
     batches = list((quick.root / "data/reproduced/batches").glob("*.flows.parquet"))
     assert sum(jobs.get(rule, 0) for rule in SIMULATE) == len(batches)

@@ -24,13 +24,16 @@ Root = Annotated[Path, typer.Option(help="The project's folder.", envvar="REPLIC
 Tier = Annotated[str | None, typer.Option(help="quick, paper or deep.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
 Engines = Annotated[str | None, typer.Option(help="Comma-separated engines.")]
+Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
 Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 HERE = Path()
 DATA = Path("data/reproduced")
 
 
-def _overrides(tier: str | None, studies: str | None, engines: str | None) -> dict[str, Any]:
-    given = {"tier": tier, "studies": studies, "engines": engines}
+def _overrides(
+    tier: str | None, studies: str | None, engines: str | None, ns3: str | None
+) -> dict[str, Any]:
+    given = {"tier": tier, "studies": studies, "engines": engines, "ns3_version": ns3}
     return {key: value for key, value in given.items() if value is not None}
 
 
@@ -61,7 +64,11 @@ def validate(root: Root = HERE) -> None:
 
 @app.command()
 def plan(
-    tier: Tier = None, studies: Studies = None, engines: Engines = None, root: Root = HERE
+    tier: Tier = None,
+    studies: Studies = None,
+    engines: Engines = None,
+    ns3: Ns3 = None,
+    root: Root = HERE,
 ) -> None:
     """Say what would run, how many scenarios, and the expected cost; change nothing.
 
@@ -69,7 +76,7 @@ def plan(
     """
     from replication.pipeline import Pipeline
 
-    for line in Pipeline.load(root, _overrides(tier, studies, engines)).summary():
+    for line in Pipeline.load(root, _overrides(tier, studies, engines, ns3)).summary():
         print(line)
 
 
@@ -93,7 +100,12 @@ def schemas(root: Root = HERE) -> None:
 
 @app.command()
 def design(
-    study: str, tier: Tier = None, engines: Engines = None, root: Root = HERE, data: Data = DATA
+    study: str,
+    tier: Tier = None,
+    engines: Engines = None,
+    ns3: Ns3 = None,
+    root: Root = HERE,
+    data: Data = DATA,
 ) -> None:
     """Write the design, scenarios and batches of one study.
 
@@ -102,7 +114,7 @@ def design(
     from replication.design import write_design
     from replication.pipeline import Pipeline
 
-    pipeline = Pipeline.load(root, _overrides(tier, study, engines))
+    pipeline = Pipeline.load(root, _overrides(tier, study, engines, ns3))
     write_design(pipeline.plan, study, data / "design")
 
 
@@ -145,12 +157,15 @@ def simulate(
 
 @app.command()
 def program(
-    engine: Annotated[str, typer.Argument(help="An engine's name.")], root: Root = HERE
+    engine: Annotated[str, typer.Argument(help="An engine's name.")],
+    ns3: Ns3 = None,
+    root: Root = HERE,
 ) -> None:
     """Print where an engine's program is, once `make engines` has built it."""
     from replication.pipeline import Pipeline
 
-    print((root / Pipeline.load(root, {"engines": engine}).program(engine)).resolve())
+    pipeline = Pipeline.load(root, _overrides(None, None, engine, ns3))
+    print((root / pipeline.program(engine)).resolve())
 
 
 @app.command()
@@ -288,18 +303,35 @@ def agreement(studies: list[str], root: Root = HERE, data: Data = DATA) -> None:
 
 
 @app.command()
+def ladder(
+    versions: Annotated[list[str], typer.Argument(help="The versions of ns-3 that were run.")],
+    root: Root = HERE,
+    data: Data = DATA,
+) -> None:
+    """Compare the versions of ns-3 that `make ladder` ran, and say what changed.
+
+    Example: replicate ladder 3.39.post2 3.44.post0
+    """
+    from replication.ladder import summarise, write_ladder
+
+    for found in summarise(write_ladder(root, data, versions)):
+        print(found.sentence())
+
+
+@app.command()
 def provenance(
     output: Annotated[Path, typer.Option()],
     tier: Tier = None,
     studies: Studies = None,
     engines: Engines = None,
+    ns3: Ns3 = None,
     root: Root = HERE,
 ) -> None:
     """Write what ran: hashes, versions, platform, wall and CPU time of each stage."""
     from replication.pipeline import Pipeline
     from replication.provenance import write_provenance
 
-    write_provenance(Pipeline.load(root, _overrides(tier, studies, engines)), output)
+    write_provenance(Pipeline.load(root, _overrides(tier, studies, engines, ns3)), output)
 
 
 @app.command()

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-from replication.engine import ENGINES, available
+from replication.engine import available, chosen_engine
+from replication.engine_model import Engine
 from replication.errors import InputError, describe
 from replication.files import read_model, read_yaml
 from replication.model import Document, Identifier, PositiveSeconds
+from replication.ns3_version import NS3_VERSION, Ns3Version
 from replication.study import EngineName, Study, unique
 
 
@@ -56,10 +58,17 @@ class Config(Document):
 
     tier: Identifier = "paper"
     engines: Annotated[list[EngineName], Field(min_length=1)] | Literal["available"] = "available"
+    ns3_version: Ns3Version = NS3_VERSION
     studies: Annotated[list[Identifier], Field(min_length=1)] | Literal["all"] = "all"
     runtime: Literal["native", "docker", "podman", "apptainer", "charliecloud"] = "native"
     memory_limit_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
     time_limit_s: PositiveSeconds = 1800.0
+
+    @field_validator("ns3_version", mode="before")
+    @classmethod
+    def _version_as_text(cls, value: Any) -> Any:
+        # YAML and Snakemake's command line read 3.37 as a number.
+        return str(value) if isinstance(value, float) else value
 
     @model_validator(mode="after")
     def _available(self) -> Config:
@@ -70,6 +79,10 @@ class Config(Document):
         if self.runtime != "native":
             raise ValueError(f"runtime: {self.runtime} is not built yet; use native")
         return self
+
+    def engine(self, name: str) -> Engine:
+        """Return an engine by its name, in the version chosen."""
+        return chosen_engine(name, self.ns3_version)
 
 
 #: What stands for a list of studies or engines.
@@ -106,9 +119,9 @@ def chosen_engines(root: Path, config: Config) -> list[str]:
         An engine that is asked for lacks a package.
     """
     if config.engines == "available":
-        return available(root)
+        return available(root, config.ns3_version)
     for name in config.engines:
-        ENGINES[name].require(root)
+        config.engine(name).require(root)
     return list(config.engines)
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from replication.config import Config, Tier, chosen_studies, load_study, load_tier
-from replication.engine import ENGINES
+from replication.engine import ENGINES, chosen_engine
+from replication.engine_model import Engine
 from replication.errors import InputError
 from replication.files import write_text
+from replication.ns3_version import NS3_VERSION
 from replication.scenario import Scenario, canonical_json
 from replication.study import Experiment, Factor, Level, Study, parameters_of, plain_values
 from replication.table import DESIGN_COLUMNS
@@ -79,7 +81,9 @@ def points(experiment: Experiment, tier: Tier) -> Iterator[tuple[dict[str, str],
         yield {factor: level.key for factor, level in combination}, overrides
 
 
-def design_study(study: Study, tier: Tier, engines: list[str]) -> list[Run]:
+def design_study(
+    study: Study, tier: Tier, engines: list[str], ns3_version: str = NS3_VERSION
+) -> list[Run]:
     """Return every run of `study` in the order of experiments, points, replicates and engines.
 
     Raises
@@ -88,12 +92,13 @@ def design_study(study: Study, tier: Tier, engines: list[str]) -> list[Run]:
         A template that does not resolve; the message names study, experiment and point.
     """
     runs: list[Run] = []
+    chosen = [chosen_engine(name, ns3_version) for name in engines]
     for experiment in study.experiments:
         defaults = plain_values(parameters_of(study, experiment))
         for levels, overrides in points(experiment, tier):
             try:
                 runs.extend(
-                    _replicates(study, experiment, tier, engines, levels, defaults | overrides)
+                    _replicates(study, experiment, tier, chosen, levels, defaults | overrides)
                 )
             except TemplateError as error:
                 raise InputError(f"study {study.id}, point {levels}: {error}") from None
@@ -104,7 +109,7 @@ def _replicates(
     study: Study,
     experiment: Experiment,
     tier: Tier,
-    engines: list[str],
+    engines: list[Engine],
     levels: dict[str, str],
     parameters: dict[str, Any],
 ) -> Iterator[Run]:
@@ -116,8 +121,7 @@ def _replicates(
     limit_s = None
     limit_s = _duration_limit(scenario_of(0), tier)
     first = scenario_of(0)
-    for name in engines:
-        engine = ENGINES[name]
+    for engine in engines:
         cost_s = engine.cost_s(first)
         for replicate in range(tier.replicates_for(cost_s)):
             scenario = first if replicate == 0 else scenario_of(replicate)
@@ -126,7 +130,7 @@ def _replicates(
                 experiment=experiment.id,
                 levels=levels,
                 replicate=replicate,
-                engine=name,
+                engine=engine.name,
                 scenario=scenario,
                 scenario_id=scenario.id,
                 refusal=engine.refusal(scenario),
@@ -208,11 +212,11 @@ class Plan:
 def make_plan(root: Path, config: Config, engines: list[str]) -> Plan:
     """Design and batch every chosen study for `engines`."""
     tier = load_tier(root, config.tier)
-    fingerprints = {name: ENGINES[name].fingerprint(root) for name in engines}
+    fingerprints = {name: config.engine(name).fingerprint(root) for name in engines}
     runs: dict[str, list[Run]] = {}
     batches: dict[str, list[Batch]] = {}
     for name in chosen_studies(root, config):
-        runs[name] = design_study(load_study(root, name), tier, engines)
+        runs[name] = design_study(load_study(root, name), tier, engines, config.ns3_version)
         batches[name] = batch_runs(runs[name], fingerprints, tier.batch_cost_s)
     return Plan(tier=tier, runs=runs, batches=batches)
 

@@ -6,13 +6,12 @@ import functools
 import math
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 from replication.engine_model import Engine
+from replication.ns3_version import NS3_VERSION, lacks, missing_packages, system_libraries
 from replication.scenario import Queue, Red, TcpFlow
-
-#: Pinned with its hash in workflow/engines/ns3/wheel.lock.
-NS3_VERSION = "3.44.post0"
 
 
 def _ns3_refuses_flow(flow: TcpFlow) -> str:
@@ -202,6 +201,27 @@ LINUX = Engine(
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in (NS3, NS2, LINUX)}
 
 
-def available(root: Path) -> list[str]:
+@functools.cache
+def ns3(version: str) -> Engine:
+    """Return the engine ns3 in a version of its own."""
+
+    def refuse_flow(flow: TcpFlow) -> str:
+        return NS3.refuse_flow(flow) or lacks(version, flow)
+
+    return replace(
+        NS3,
+        version=version,
+        refuse_flow=refuse_flow,
+        missing=lambda root: missing_packages(version),
+        machine=lambda root: system_libraries(version),
+    )
+
+
+def chosen_engine(name: str, ns3_version: str = NS3_VERSION) -> Engine:
+    """Return an engine by its name, ns3 in the version asked for."""
+    return ns3(ns3_version) if name == "ns3" else ENGINES[name]
+
+
+def available(root: Path, ns3_version: str = NS3_VERSION) -> list[str]:
     """Return the names of the engines that are there, the default engine first."""
-    return [name for name, engine in ENGINES.items() if engine.there(root)]
+    return [name for name in ENGINES if chosen_engine(name, ns3_version).there(root)]

@@ -60,7 +60,11 @@ class Engine:
         return sorted(
             p
             for p in folder.rglob("*")
-            if p.is_file() and p.name != "README.md" and "__pycache__" not in p.parts
+            if p.is_file()
+            and p.name != "README.md"
+            and "__pycache__" not in p.parts
+            # A lock that is named by another version pins nothing of this one.
+            and (p.suffix != ".lock" or p.stem == self.version)
         )
 
     def fingerprint(self, root: Path) -> str:
@@ -76,7 +80,8 @@ class Engine:
         beside = program.parent / "version"
         if beside.is_file():
             return "+".join(beside.read_text(encoding="utf-8").split())
-        return f"{self.version}+{fingerprint.split('-')[0]}"
+        digest, _, version = fingerprint.partition("-")
+        return f"{version}+{digest}"
 
     def refusal(self, scenario: Scenario) -> str:
         """Return why this engine cannot run `scenario`, or an empty string."""

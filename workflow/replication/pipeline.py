@@ -38,6 +38,11 @@ class Paths:
         return self.data / "design"
 
     @property
+    def ladder(self) -> Path:
+        """Return the folder of what the versions of ns-3 gave, a folder each."""
+        return self.data / "ladder"
+
+    @property
     def goal(self) -> Path:
         """Return the file that tells the jobs of a run what there is to do."""
         return self.data / "goal.json"
@@ -86,7 +91,7 @@ class Pipeline:
 
     def fingerprint(self, engine: str) -> str:
         """Return the fingerprint of an engine's version and sources."""
-        return ENGINES[engine].fingerprint(self.root)
+        return self.config.engine(engine).fingerprint(self.root)
 
     def program(self, engine: str) -> Path:
         """Return the path of an engine's program."""
@@ -132,8 +137,7 @@ class Pipeline:
         A change there reruns the rule and what depends on it. `patterns` name other files of the
         package that decide what the module does (`templates/**/*`).
         """
-        files = [p for pattern in patterns for p in PACKAGE.glob(pattern) if p.is_file()]
-        return sha256_of(*closure(module), *files)[:16]
+        return code_hash(module, *patterns)
 
     def write_goal(self) -> None:
         """Tell the jobs what there is to do, for their progress lines."""
@@ -177,6 +181,12 @@ class Pipeline:
         if others and self.config.engines == "available":
             line += f" ({' and '.join(others)} not there; `make engines` installs and builds them)"
         return line
+
+
+def code_hash(module: str, *patterns: str) -> str:
+    """Return a hash over a module, all it imports and the package's files that match."""
+    files = [p for pattern in patterns for p in PACKAGE.glob(pattern) if p.is_file()]
+    return sha256_of(*closure(module), *files)[:16]
 
 
 def closure(module: str) -> list[Path]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from replication.design import Batch
-from replication.engine import ENGINES
 from replication.files import sha256_of, write_text
 from replication.pipeline import Pipeline
 from replication.runtime import network_is_isolated
@@ -55,7 +54,7 @@ def _document(pipeline: Pipeline) -> dict[str, Any]:
         "studies": studies,
         "engines": {
             name: {
-                "version": ENGINES[name].exact_version(
+                "version": config.engine(name).exact_version(
                     pipeline.program(name), pipeline.fingerprint(name)
                 ),
                 "fingerprint": pipeline.fingerprint(name),

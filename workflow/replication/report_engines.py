@@ -15,6 +15,7 @@ from replication.headline import FAMILIES, Headline
 from replication.participation import Participation
 from replication.report_agreement import AgreementView, agreement_view
 from replication.report_conformance import conformance_view
+from replication.report_ladder import ladder_view
 from replication.report_source import Source
 from replication.study import Study
 
@@ -24,6 +25,7 @@ from replication.study import Study
 #: Where the view has `figures`, they follow what the template shows.
 SECTIONS: tuple[tuple[str, str, Callable[[Source], Any]], ...] = (
     ("conformance", "What each engine must show first", conformance_view),
+    ("ladder", "Versions of ns-3", ladder_view),
 )
 
 

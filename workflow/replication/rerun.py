@@ -35,13 +35,13 @@ def rerun(root: Path, data: Path, scenario_id: str, engine: str, output: Path) -
     """Run the scenario and copy its tables to `output`; return a line that says so."""
     if engine not in ENGINES:
         raise InputError(f"engine: {engine!r} is unknown; there are {', '.join(ENGINES)}")
-    ENGINES[engine].require(root)
+    config = load_config(root / "configs" / "config.yaml")
+    config.engine(engine).require(root)
     text = find_scenario(data, scenario_id)
-    fingerprint = ENGINES[engine].fingerprint(root)
+    fingerprint = config.engine(engine).fingerprint(root)
     program = Paths(data=data).engine(engine, fingerprint) / f"replicate-{engine}"
     if not program.is_file():
         raise InputError(f"{program}: is not built; run `make engines` first")
-    config = load_config(root / "configs" / "config.yaml")
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / "scenario.json").write_text(text, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from replication.errors import RunError
 TAGS = ("--python-version", "311", "--implementation", "cp", "--abi", "cp311")
 PLATFORM = ("--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:")
 WANTED = ("ns3/include/", "ns3/lib64/")
+#: Where a wheel says which version it is; most of what is in it says "dev".
+METADATA = "ns3-*.dist-info/METADATA"
 
 
 def fetch_wheel(lock: Path, output: Path) -> None:
@@ -36,7 +39,10 @@ def fetch_wheel(lock: Path, output: Path) -> None:
             lines = done.stderr.strip().splitlines() or ["pip gave no wheel"]
             raise RunError(f"{lock}: the ns-3 wheel cannot be fetched: {lines[-1]}")
         with zipfile.ZipFile(wheels[0]) as archive:
-            members = [name for name in archive.namelist() if name.startswith(WANTED)]
-            archive.extractall(work, members)
+            names = archive.namelist()
+            stated = fnmatch.filter(names, METADATA)
+            archive.extractall(work, [*(n for n in names if n.startswith(WANTED)), *stated])
+        for path in work.glob(METADATA):
+            path.rename(work / "ns3" / path.name)
         shutil.rmtree(output, ignore_errors=True)
         (work / "ns3").rename(output)

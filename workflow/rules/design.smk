@@ -15,6 +15,7 @@ rule design_study:
     params:
         code=PIPE.code("design"),
         engines=",".join(PIPE.engines),
+        ns3_version=PIPE.config.ns3_version,
         tier=PIPE.config.tier,
         data=PATHS.data,
         # The batches are outputs too, but named by their content: see simulate_batch.
@@ -22,5 +23,5 @@ rule design_study:
     shell:
         'echo "designing {wildcards.study}" >&2; '
         "replicate design {wildcards.study} --tier {params.tier} --engines {params.engines}"
-        " --data {params.data} > {log} 2>&1"
+        " --ns3-version {params.ns3_version} --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"

@@ -1,41 +1,53 @@
 # Engines: fetch what is pinned, compile what is ours.
 
 
-NS3_WHEEL = f"{PATHS.data}/engines/ns3-wheel-{ENGINES['ns3'].version}"
+wildcard_constraints:
+    version="|".join(NS3_VERSIONS),
+    digest="[0-9a-f]+",
 
 
 rule fetch_ns3_wheel:
     input:
-        lock="workflow/engines/ns3/wheel.lock",
+        lock="workflow/engines/ns3/wheels/{version}.lock",
     output:
-        prefix=directory(f"{NS3_WHEEL}/ns3"),
+        prefix=directory(f"{PATHS.data}/engines/ns3-wheel-{{version}}/ns3"),
     log:
-        f"{PATHS.data}/logs/fetch_ns3_wheel.log",
+        f"{PATHS.data}/logs/fetch_ns3_wheel/{{version}}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/fetch_ns3_wheel.tsv"
+        f"{PATHS.data}/benchmarks/fetch_ns3_wheel/{{version}}.tsv"
     params:
         code=PIPE.code("wheel"),
     shell:
-        'echo "fetching the pinned ns-3 wheel" >&2; '
+        'echo "fetching the pinned wheel of ns-3 {wildcards.version}" >&2; '
         "replicate fetch-wheel --lock {input.lock} --output {output.prefix} > {log} 2>&1"
 
 
 rule build_ns3_program:
     input:
-        prefix=rules.fetch_ns3_wheel.output.prefix,
-        sources=[p.relative_to(REPO) for p in ENGINES["ns3"].sources(REPO)],
+        # Debian's version is installed, not fetched.
+        prefix=branch(
+            lambda wildcards: wildcards.version == SYSTEM_VERSION,
+            then=[],
+            otherwise=rules.fetch_ns3_wheel.output.prefix,
+        ),
+        sources=lambda wildcards: [
+            p.relative_to(REPO)
+            for p in chosen_engine("ns3", wildcards.version).sources(REPO)
+        ],
     output:
-        program=PIPE.program("ns3"),
+        program=f"{PATHS.data}/engines/ns3-{{digest}}-{{version}}/replicate-ns3",
     log:
-        f"{PATHS.data}/logs/build_ns3_program.log",
+        f"{PATHS.data}/logs/build_ns3_program/{{digest}}-{{version}}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/build_ns3_program.tsv"
+        f"{PATHS.data}/benchmarks/build_ns3_program/{{digest}}-{{version}}.tsv"
     threads: workflow.cores
     params:
         build=lambda wildcards, output: Path(output.program).parent,
-        prefix=lambda wildcards, input: Path(input.prefix).absolute(),
+        prefix=lambda wildcards, input: (
+            Path(input.prefix).absolute() if input.prefix else SYSTEM_PREFIX
+        ),
     shell:
-        'echo "compiling our ns-3 program" >&2; '
+        'echo "compiling our program for ns-3 {wildcards.version}" >&2; '
         "make --silent --directory workflow/engines/ns3 --jobs {threads}"
         ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" > {log} 2>&1'
         " || {{ tail -n 20 {log} >&2; exit 1; }}"

@@ -53,6 +53,8 @@ rule render_report:
         data=PATHS.data,
         executed=PATHS.executed,
         html=PATHS.html,
+        # Shown if there is one; a report never waits for it.
+        ladder=sha256_of(*filter(Path.is_file, [PATHS.data / "ladder.csv"])),
     shell:
         'echo "rendering the report" >&2; '
         "replicate render --data {params.data} --notebooks {params.executed}"

@@ -1,6 +1,7 @@
 #include "features.hpp"
 
 #include "fields.hpp"
+#include "release.hpp"
 
 #include <map>
 
@@ -28,7 +29,7 @@ const std::map<std::string, std::string>& Supported()
         {"tahoe", "replicate::ClassicWindow"},
         {"vegas", "ns3::TcpVegas"},
         {"veno", "ns3::TcpVeno"},
-        {"westwood_plus", "ns3::TcpWestwoodPlus"},
+        {"westwood_plus", kWestwoodPlusIsMode ? "ns3::TcpWestwood" : "ns3::TcpWestwoodPlus"},
         {"yeah", "ns3::TcpYeah"},
     };
     return types;
@@ -71,6 +72,9 @@ void CheckFeatures(const FlowSpec& flow, const std::string& path)
         Refuse(path + "sack", "false", "ns-3's bbr needs sack or limited_transmit; use true");
     if ((name == "ledbat" || name == "lp") && !flow.timestamps)
         Refuse(path + "timestamps", "false", name + " measures one-way delay by them; use true");
+    if (name == "cubic" && flow.cubic_tcp_friendliness && !kCubicHasFriendliness)
+        Refuse(path + "cubic_tcp_friendliness", "true",
+               std::string("cubic of ns-3 ") + kSimulatorVersion + " has none; use false");
 }
 
 std::string SupportsJson()

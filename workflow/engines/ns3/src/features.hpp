@@ -8,9 +8,6 @@
 namespace replicate
 {
 
-/// Version of the simulator, as `--version` and run.json state it.
-inline constexpr const char* kSimulatorVersion = "3.44";
-
 /// ns-3 type of a congestion control; Tahoe and Reno share one of ours, in sockets of ours.
 std::string CongestionTypeId(const std::string& congestion_control);
 

@@ -8,6 +8,7 @@
 #include <ns3/object-factory.h>
 #include <ns3/packet.h>
 #include <ns3/simulator.h>
+#include <ns3/string.h>
 #include <ns3/tcp-bbr.h>
 #include <ns3/tcp-congestion-ops.h>
 #include <ns3/tcp-cubic.h>
@@ -42,10 +43,13 @@ ns3::Ptr<ns3::TcpCongestionOps> MakeCongestionControl(const FlowSpec& spec)
     ns3::ObjectFactory factory(CongestionTypeId(spec.congestion_control));
     if (spec.congestion_control == "cubic") {
         factory.Set("FastConvergence", ns3::BooleanValue(spec.cubic_fast_convergence));
-        factory.Set("TcpFriendliness", ns3::BooleanValue(spec.cubic_tcp_friendliness));
+        if (kCubicHasFriendliness)
+            factory.Set("TcpFriendliness", ns3::BooleanValue(spec.cubic_tcp_friendliness));
         factory.Set("HyStart", ns3::BooleanValue(true));
         factory.Set("Beta", ns3::DoubleValue(0.7));
         factory.Set("C", ns3::DoubleValue(0.4));
+    } else if (spec.congestion_control == "westwood_plus" && kWestwoodPlusIsMode) {
+        factory.Set("ProtocolType", ns3::StringValue("WestwoodPlus"));
     } else if (spec.congestion_control == "vegas") {
         factory.Set("Alpha", ns3::UintegerValue(spec.vegas_alpha_packets));
         factory.Set("Beta", ns3::UintegerValue(spec.vegas_beta_packets));
@@ -225,7 +229,7 @@ void FlowSocket::ProcessAck(const ns3::SequenceNumber32& ack, bool scoreboard_up
     const bool grow = GrowsOnLastAckOfLoss() && ack > head && ack >= m_recover &&
                       ack < m_recover + m_tcb->m_segmentSize &&
                       m_tcb->m_congState == ns3::TcpSocketState::CA_LOSS;
-    ns3::TcpSocketBase::ProcessAck(ack, scoreboard_updated, delivered, head, has_data);
+    SocketBase::ProcessAck(ack, scoreboard_updated, delivered, head, has_data);
     if (grow)
         m_congestionControl->IncreaseWindow(m_tcb, 1);
 }

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "metrics.hpp"
+#include "release.hpp"
 #include "scenario.hpp"
 #include "trace.hpp"
 
 #include <ns3/rtt-estimator.h>
-#include <ns3/tcp-socket-base.h>
 
 #include <optional>
 
@@ -26,7 +26,7 @@ private:
     std::uint32_t m_flow = 0;
 };
 
-class FlowSocket : public ns3::TcpSocketBase
+class FlowSocket : public SocketBase
 {
 public:
     static ns3::TypeId GetTypeId();

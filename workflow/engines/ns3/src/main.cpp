@@ -6,6 +6,7 @@
 #include "flows.hpp"
 #include "metrics.hpp"
 #include "output.hpp"
+#include "release.hpp"
 #include "scenario.hpp"
 #include "topology.hpp"
 #include "trace.hpp"

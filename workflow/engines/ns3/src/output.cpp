@@ -2,8 +2,8 @@
 
 #include "complain.hpp"
 #include "errors.hpp"
-#include "features.hpp"
 #include "format.hpp"
+#include "release.hpp"
 
 #include <ns3/simulator.h>
 

@@ -134,9 +134,10 @@ ns3::Ptr<ns3::Ipv4Route> StaticRouting::RouteOutput(ns3::Ptr<ns3::Packet>,
 
 bool StaticRouting::RouteInput(ns3::Ptr<const ns3::Packet> packet, const ns3::Ipv4Header& header,
                                ns3::Ptr<const ns3::NetDevice> device,
-                               const UnicastForwardCallback& forward,
-                               const MulticastForwardCallback&, const LocalDeliverCallback& deliver,
-                               const ErrorCallback&)
+                               RouteInputCallback<UnicastForwardCallback> forward,
+                               RouteInputCallback<MulticastForwardCallback>,
+                               RouteInputCallback<LocalDeliverCallback> deliver,
+                               RouteInputCallback<ErrorCallback>)
 {
     if (header.GetDestination() == m_self) {
         deliver(packet, header, m_ipv4->GetInterfaceForDevice(device));

@@ -5,6 +5,7 @@
 /// the earlier link of the scenario wins a tie.
 #pragma once
 
+#include "release.hpp"
 #include "scenario.hpp"
 
 #include <ns3/ipv4-routing-protocol.h>
@@ -42,9 +43,11 @@ public:
                                          ns3::Ptr<ns3::NetDevice> device,
                                          ns3::Socket::SocketErrno& error) override;
     bool RouteInput(ns3::Ptr<const ns3::Packet> packet, const ns3::Ipv4Header& header,
-                    ns3::Ptr<const ns3::NetDevice> device, const UnicastForwardCallback& forward,
-                    const MulticastForwardCallback& multicast, const LocalDeliverCallback& deliver,
-                    const ErrorCallback& error) override;
+                    ns3::Ptr<const ns3::NetDevice> device,
+                    RouteInputCallback<UnicastForwardCallback> forward,
+                    RouteInputCallback<MulticastForwardCallback> multicast,
+                    RouteInputCallback<LocalDeliverCallback> deliver,
+                    RouteInputCallback<ErrorCallback> error) override;
     void NotifyInterfaceUp(std::uint32_t) override {}
     void NotifyInterfaceDown(std::uint32_t) override {}
     void NotifyAddAddress(std::uint32_t, ns3::Ipv4InterfaceAddress) override {}

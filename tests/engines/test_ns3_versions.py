@@ -1,0 +1,108 @@
+"""Other versions of ns-3: the program builds against them, says which it is, and keeps packets.
+
+By default the oldest wheel only, which is the furthest from the default version; `make
+test-ladder` takes all that are available.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import invoker, runner
+from engine_scenarios import codel, dumbbell, pie, red, tcp
+from replication.config import load_study, load_tier
+from replication.design import design_study
+from replication.engine import chosen_engine
+from replication.ns3_version import NS3_VERSION, NS3_VERSIONS, WHEEL_VERSIONS, missing_packages
+
+ROOT = Path(__file__).resolve().parents[2]
+ALL = [v for v in NS3_VERSIONS if v != NS3_VERSION and not missing_packages(v)]
+VERSIONS = ALL if os.environ.get("REPLICATION_NS3_VERSIONS") == "all" else [WHEEL_VERSIONS[0]]
+CONTROLS = sorted(chosen_engine("ns3").congestion_controls)
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def version(request) -> str:
+    """Return a version other than the default."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def program(version) -> Path:
+    """Return the version's program, built as a user would."""
+    command = ["make", "engines", "ENGINES=ns3", f"NS3_VERSION={version}"]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr[-4000:]
+    words = ["replicate", "program", "ns3", "--ns3-version", version]
+    return Path(subprocess.check_output(words, cwd=ROOT, text=True).strip())
+
+
+@pytest.fixture(scope="module")
+def run_version(program, tmp_path_factory):
+    """Return a function that runs a scenario on the version."""
+    return runner(invoker(program), tmp_path_factory)
+
+
+def release(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def check_conserved(result) -> None:
+    """Check that every packet of every flow is accounted for, and that there were some."""
+    for flow in result.flows:
+        counts = [
+            result.number(flow, f"packets_{name}")
+            for name in ("sent", "received", "dropped", "in_flight")
+        ]
+        assert counts[0] == sum(counts[1:]) > 0
+
+
+def test_it_says_its_own_version(program, version):
+    said = subprocess.check_output([program, "--version"], text=True)
+    assert said.split()[:2] == ["ns3", release(version)]
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_every_congestion_control_runs(run_version, version, control):
+    changes = {"timestamps": True, "sack": control not in ("tahoe", "reno")}
+    flow = tcp("t", control, **changes, cubic_tcp_friendliness=False)
+    result = run_version(dumbbell([flow], duration_s=5, queue=red(5, 15)))
+    check_conserved(result)
+    assert result.run["version"] == release(version)
+    assert result.number("t", "throughput_bps") > 1e6
+
+
+@pytest.mark.parametrize("queue", [codel(), codel(kind="fq_codel"), pie()], ids=lambda q: q["kind"])
+def test_every_queue_runs(run_version, queue):
+    result = run_version(dumbbell([tcp("t", "newreno", sack=True)], duration_s=5, queue=queue))
+    check_conserved(result)
+
+
+def test_what_a_version_lacks_is_refused_by_name(program, version, tmp_path):
+    study, tier = load_study(ROOT, "dzivhani"), load_tier(ROOT, "quick")
+    runs = design_study(study, tier, ["ns3"], version)
+    for levels, refusal in {r.levels["variant"]: r.refusal for r in runs}.items():
+        scenario = next(r.scenario for r in runs if r.levels["variant"] == levels)
+        path = tmp_path / f"{levels}.json"
+        path.write_text(scenario.model_copy(update={"duration_s": 1.0}).model_dump_json())
+        words = ["--scenario", path, "--output", tmp_path / levels]
+        done = invoker(program)(*words)
+        assert done.returncode == (2 if refusal else 0), done.stderr
+        if refusal:
+            assert "cubic_tcp_friendliness" in done.stderr
+            assert release(version) in done.stderr
+
+
+def test_a_point_of_a_study_runs_on_it_and_on_the_default(run_version, run_ns3, version):
+    run = design_study(load_study(ROOT, "saxena"), load_tier(ROOT, "quick"), ["ns3"], version)[0]
+    scenario = run.scenario.model_dump(mode="json")
+    for result, expected in (
+        (run_version(scenario), version),
+        (run_ns3(scenario), NS3_VERSION),
+    ):
+        check_conserved(result)
+        assert result.run["version"] == release(expected)
+        assert result.run["scenario"] == run.scenario_id

@@ -1,0 +1,141 @@
+# The version ladder: tier quick of two studies on every version of ns-3 that is available.
+
+
+import functools
+
+from replication.ladder import STUDIES as LADDER_STUDIES, TIER as LADDER_TIER
+
+# Planned only if it is asked for.
+LADDER = functools.cache(lambda: Ladder.load(REPO))
+RUNG = f"{PATHS.ladder}/{{version}}"
+
+
+use rule design_study as design_rung with:
+    input:
+        study="configs/studies/{study}.yaml",
+        tier=f"configs/tiers/{LADDER_TIER}.yaml",
+    output:
+        design=f"{RUNG}/design/{{study}}.csv",
+        scenarios=f"{RUNG}/design/scenarios/{{study}}.json",
+    log:
+        f"{RUNG}/logs/design_rung/{{study}}.log",
+    benchmark:
+        f"{RUNG}/benchmarks/design_rung/{{study}}.tsv"
+    wildcard_constraints:
+        study="|".join(LADDER_STUDIES),
+    params:
+        code=PIPE.code("design"),
+        engines="ns3",
+        ns3_version="{version}",
+        tier=LADDER_TIER,
+        data=RUNG,
+        batches=lambda wildcards: LADDER()
+        .rungs[wildcards.version]
+        .batch_ids(wildcards.study),
+
+
+use rule simulate_batch as simulate_rung with:
+    input:
+        design=lambda wildcards: ancient(
+            RUNG.format(version=wildcards.version)
+            + f"/design/{LADDER().rungs[wildcards.version].batches[wildcards.batch].study}.csv"
+        ),
+        program=lambda wildcards: LADDER().rungs[wildcards.version].program("ns3"),
+    output:
+        flows=f"{RUNG}/batches/{{batch}}.flows.parquet",
+        series=f"{RUNG}/batches/{{batch}}.series.parquet",
+        usage=f"{RUNG}/batches/{{batch}}.usage.json",
+    log:
+        f"{RUNG}/logs/simulate_rung/{{batch}}.log",
+    benchmark:
+        f"{RUNG}/benchmarks/simulate_rung/{{batch}}.tsv"
+    params:
+        code=PIPE.code("simulate"),
+        runtime=PIPE.config.runtime,
+        batch=f"{RUNG}/design/batches/{{batch}}.json",
+        store=lambda wildcards: LADDER().rungs[wildcards.version].store(wildcards.batch),
+        memory=PIPE.config.memory_limit_bytes,
+        time=PIPE.config.time_limit_s,
+        goal=PATHS.goal,
+
+
+use rule collect_results as collect_rung with:
+    input:
+        flows=lambda wildcards: expand(
+            rules.simulate_rung.output.flows,
+            version=wildcards.version,
+            batch=LADDER().rungs[wildcards.version].batch_ids(wildcards.study),
+        ),
+        series=lambda wildcards: expand(
+            rules.simulate_rung.output.series,
+            version=wildcards.version,
+            batch=LADDER().rungs[wildcards.version].batch_ids(wildcards.study),
+        ),
+    output:
+        flows=f"{RUNG}/results/{{study}}/flows.parquet",
+        series=f"{RUNG}/results/{{study}}/series.parquet",
+    log:
+        f"{RUNG}/logs/collect_rung/{{study}}.log",
+    benchmark:
+        f"{RUNG}/benchmarks/collect_rung/{{study}}.tsv"
+    wildcard_constraints:
+        study="|".join(LADDER_STUDIES),
+
+
+use rule evaluate_study as evaluate_rung with:
+    input:
+        study="configs/studies/{study}.yaml",
+        published=f"{PATHS.published}/{{study}}.csv",
+        design=rules.design_rung.output.design,
+        scenarios=rules.design_rung.output.scenarios,
+        flows=rules.collect_rung.output.flows,
+        series=rules.collect_rung.output.series,
+    output:
+        cells=f"{RUNG}/evaluation/{{study}}/cells.csv",
+        claims=f"{RUNG}/evaluation/{{study}}/claims.csv",
+        audit=f"{RUNG}/evaluation/{{study}}/audit.csv",
+        quantities=f"{RUNG}/evaluation/{{study}}/quantities.csv",
+        evidence=f"{RUNG}/evaluation/{{study}}/evidence.parquet",
+    log:
+        f"{RUNG}/logs/evaluate_rung/{{study}}.log",
+    benchmark:
+        f"{RUNG}/benchmarks/evaluate_rung/{{study}}.tsv"
+    wildcard_constraints:
+        study="|".join(LADDER_STUDIES),
+    params:
+        code=PIPE.code("evaluate"),
+        data=RUNG,
+
+
+rule compare_versions:
+    input:
+        cells=lambda wildcards: expand(
+            rules.evaluate_rung.output.cells,
+            version=LADDER().rungs,
+            study=LADDER_STUDIES,
+        ),
+        claims=lambda wildcards: expand(
+            rules.evaluate_rung.output.claims,
+            version=LADDER().rungs,
+            study=LADDER_STUDIES,
+        ),
+    output:
+        table=f"{PATHS.data}/ladder.csv",
+        stamp=f"{PATHS.data}/ladder.json",
+    log:
+        f"{PATHS.data}/logs/compare_versions.log",
+    benchmark:
+        f"{PATHS.ladder}/benchmarks/compare_versions.tsv"
+    params:
+        code=PIPE.code("ladder"),
+        versions=lambda wildcards: list(LADDER().rungs),
+        data=PATHS.data,
+    shell:
+        'echo "comparing the versions" >&2; '
+        "replicate ladder {params.versions} --data {params.data} > {log} 2>&1"
+        " || {{ cat {log} >&2; exit 1; }}; cat {log} >&2"
+
+
+rule ladder:
+    input:
+        rules.compare_versions.output.table,
