@@ -81,6 +81,40 @@ def test_every_queue_runs(run_version, queue):
     check_conserved(result)
 
 
+def test_a_window_full_to_the_byte_does_not_crash_it(run_version):
+    # ns-3.39 would then send a segment of no bytes; only with limited transmit, after a loss.
+    flows = [
+        tcp(
+            f"t{i}",
+            "newreno",
+            source=f"s{i}",
+            destination=f"d{i}",
+            start_s=0.001 * i,
+            segment_bytes=536,
+            maximum_window_bytes=131072,
+            delayed_ack_segments=2,
+            limited_transmit=True,
+            sack=True,
+        )
+        for i in range(10)
+    ]
+    queue = {"kind": "pfifo", "limit_packets": 1000, "device_queue_packets": 100}
+    check_conserved(
+        run_version(
+            dumbbell(
+                flows,
+                pairs=10,
+                duration_s=2,
+                rate_bps=100e6,
+                delay_s=0.03,
+                access_bps=100e6,
+                access_delay_s=1e-7,
+                queue=queue,
+            )
+        )
+    )
+
+
 def test_what_a_version_lacks_is_refused_by_name(program, version, tmp_path):
     study, tier = load_study(ROOT, "dzivhani"), load_tier(ROOT, "quick")
     runs = design_study(study, tier, ["ns3"], version)

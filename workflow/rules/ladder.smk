@@ -37,8 +37,10 @@ use rule design_study as design_rung with:
 use rule simulate_batch as simulate_rung with:
     input:
         design=lambda wildcards: ancient(
-            RUNG.format(version=wildcards.version)
-            + f"/design/{LADDER().rungs[wildcards.version].batches[wildcards.batch].study}.csv"
+            rules.design_rung.output.design.format(
+                version=wildcards.version,
+                study=LADDER().rungs[wildcards.version].batches[wildcards.batch].study,
+            )
         ),
         program=lambda wildcards: LADDER().rungs[wildcards.version].program("ns3"),
     output:
@@ -104,7 +106,7 @@ use rule evaluate_study as evaluate_rung with:
         study="|".join(LADDER_STUDIES),
     params:
         code=PIPE.code("evaluate"),
-        data=RUNG,
+        data=lambda wildcards: RUNG.format(version=wildcards.version),
 
 
 rule compare_versions:

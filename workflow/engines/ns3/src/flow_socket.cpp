@@ -239,7 +239,7 @@ void FlowSocket::ProcessAck(const ns3::SequenceNumber32& ack, bool scoreboard_up
 std::uint32_t FlowSocket::AvailableWindow() const
 {
     if (!m_sackEnabled || m_limitedTx || m_tcb->m_congState != ns3::TcpSocketState::CA_DISORDER)
-        return ns3::TcpSocketBase::AvailableWindow();
+        return SocketBase::AvailableWindow();
     const std::uint32_t in_flight = BytesInFlight() + m_txBuffer->GetSacked();
     return in_flight > Window() ? 0 : Window() - in_flight;
 }

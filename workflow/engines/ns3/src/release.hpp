@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ns3/tcp-socket-base.h>
+#include <ns3/tcp-tx-buffer.h>
 
 #include <cstdint>
 
@@ -41,6 +42,18 @@ protected:
                             std::uint32_t delivered, const ns3::SequenceNumber32& head, bool)
     {
         ns3::TcpSocketBase::ProcessAck(ack, scoreboard_updated, delivered, head);
+    }
+
+    /// With the receiver's window full to the byte, 3.39 takes a new segment of no bytes to be the
+    /// next to send, and crashes on it. Nothing can be sent then.
+    std::uint32_t AvailableWindow() const override
+    {
+        const std::uint32_t available = ns3::TcpSocketBase::AvailableWindow();
+        if (available == 0 || UnAckDataCount() < m_rWnd)
+            return available;
+        ns3::SequenceNumber32 next, end;
+        const bool recovering = m_tcb->m_congState == ns3::TcpSocketState::CA_RECOVERY;
+        return m_txBuffer->NextSeg(&next, &end, recovering) && next == end ? 0 : available;
     }
 
 private:
