@@ -165,6 +165,7 @@ NS2 = Engine(
     refuse_queue=_ns2_refuses_queue,
     cost_base_s=0.13,
     cost_per_packet_hop_s=1.0e-6,
+    shared=True,
     missing=lambda root: [] if shutil.which("ns") else ["ns2"],
 )
 LINUX = Engine(
@@ -194,6 +195,7 @@ LINUX = Engine(
     refuse_queue=_linux_refuses_queue,
     cost_base_s=0.35,
     cost_per_packet_hop_s=10e-6,
+    shared=True,
     missing=_linux_lacks,
     built=lambda root: (linux_cache(root) / _linux_key(root) / "linux").is_file(),
     machine=lambda root: _linux_key(root),

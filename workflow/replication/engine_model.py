@@ -13,6 +13,11 @@ from replication.files import sha256_of
 from replication.scenario import CbrFlow, Queue, Scenario, TcpFlow
 
 
+def _knows_no_host(scenario: Scenario) -> str:
+    settings = list(scenario.host_settings())
+    return f"host setting {settings[0]!r}" if settings else ""
+
+
 @dataclass(frozen=True)
 class Engine:
     """What the workflow needs to know of one engine.
@@ -27,6 +32,10 @@ class Engine:
         What is supported; anything else is refused by name.
     refuse_flow, refuse_queue : callable
         Say what of a supported flow or queue is refused all the same; empty for nothing.
+    refuse_host : callable
+        Say what a scenario wants of its hosts that cannot be had; a simulator has no settings.
+    shared : bool
+        Whether `workflow/engines/common` is a part of its program.
     missing : callable
         Debian packages that are lacking for it to be built or run, given the project's folder.
     built : callable
@@ -46,6 +55,8 @@ class Engine:
     refuse_queue: Callable[[Queue], str]
     cost_base_s: float
     cost_per_packet_hop_s: float
+    refuse_host: Callable[[Scenario], str] = _knows_no_host
+    shared: bool = False
     missing: Callable[[Path], list[str]] = lambda root: []
     built: Callable[[Path], bool] = lambda root: True
     machine: Callable[[Path], str] = lambda root: ""
@@ -57,8 +68,10 @@ class Engine:
     def sources(self, root: Path) -> list[Path]:
         """Return the files that decide the results of this engine's runs."""
         folder = self.source_folder(root)
+        folders = [folder, folder.with_name("common")] if self.shared else [folder]
         return sorted(
             p
+            for folder in folders
             for p in folder.rglob("*")
             if p.is_file()
             and p.name != "README.md"
@@ -101,7 +114,8 @@ class Engine:
             for loss in (link.loss_ab, link.loss_ba):
                 if loss is not None and loss.kind not in self.losses:
                     return f"{self.name} has no loss model {loss.kind!r}"
-        return ""
+        refused = self.refuse_host(scenario)
+        return f"{self.name} has no {refused}" if refused else ""
 
     def require(self, root: Path) -> None:
         """Raise InputError, saying what to install, unless the engine can be built and run."""

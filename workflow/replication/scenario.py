@@ -10,7 +10,13 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from replication.model import (
     Count,
@@ -226,8 +232,24 @@ class Monitor(Document):
     direction: Literal["ab", "ba"] = "ab"
 
 
+class Host(Document):
+    """What all hosts have in common, for engines that run a kernel.
+
+    With `segmentation_offload` senders put segments together into one large packet (Linux: TSO and
+    GSO) that crosses the network whole; `timer_hz` is the kernel's timer frequency, the inverse of
+    every flow's `clock_granularity_s`.
+    """
+
+    segmentation_offload: bool = False
+    timer_hz: Literal[100, 250, 300, 1000] = 250
+
+
 class Scenario(Document):
-    """One run; see the module's docstring."""
+    """One run; see the module's docstring.
+
+    A host with nothing but defaults is no host, and no host is left out of every serialisation, so
+    that scenarios that do not need one keep the identity they had before there were hosts.
+    """
 
     schema_version: Literal[1] = 1
     duration_s: PositiveSeconds
@@ -237,6 +259,19 @@ class Scenario(Document):
     links: Annotated[list[Link], Field(min_length=1)]
     flows: Annotated[list[Flow], Field(min_length=1)]
     monitors: list[Monitor] = []
+    host: Host | None = None
+
+    @field_validator("host")
+    @classmethod
+    def _defaults_are_no_host(cls, host: Host | None) -> Host | None:
+        return None if host == Host() else host
+
+    @model_serializer(mode="wrap")
+    def _without_no_host(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = handler(self)
+        if self.host is None:
+            document.pop("host", None)
+        return document
 
     @model_validator(mode="after")
     def _consistent(self) -> Scenario:
@@ -266,6 +301,10 @@ class Scenario(Document):
         if self.sampling_interval_s > self.duration_s:
             raise ValueError("sampling_interval_s is longer than duration_s")
         return self
+
+    def host_settings(self) -> dict[str, Any]:
+        """Return what of the host differs from the defaults, by name."""
+        return {} if self.host is None else self.host.model_dump(exclude_defaults=True)
 
     def canonical_json(self) -> str:
         """Return the one JSON text that stands for this scenario (sorted keys, no spaces)."""

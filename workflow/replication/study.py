@@ -133,6 +133,7 @@ class Experiment(Document):
     factors: Annotated[list[Factor], Field(min_length=1)]
     topology: Topology
     flows: Annotated[list[dict[str, JsonValue]], Field(min_length=1)]
+    host: dict[str, JsonValue] | None = None
     duration_s: JsonValue
     sampling_interval_s: JsonValue
 

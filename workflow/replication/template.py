@@ -162,6 +162,7 @@ def fill(experiment: Experiment, parameters: dict[str, Any]) -> Filled:
             "links": expand(list(experiment.topology.links), parameters),
             "monitors": expand(list(experiment.topology.monitors), parameters),
             "flows": expand(list(experiment.flows), parameters),
+            "host": resolve(experiment.host, parameters),
         }
     return Filled(experiment.id, document)
 

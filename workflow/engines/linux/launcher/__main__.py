@@ -41,14 +41,6 @@ def _options(words: list[str]) -> dict[str, str]:
     return options
 
 
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8"
-        raise InputError(f"{path}: cannot be read ({reason})") from None
-
-
 def _folder(path: str) -> Path:
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
@@ -73,9 +65,8 @@ def _write_all(folder: Path, tables: dict[str, str]) -> None:
 
 def _run(options: dict[str, str], version: str) -> None:
     path = options["--scenario"]
-    text = _read(path)
     try:
-        scenario = read_scenario(text)
+        scenario = read_scenario(path)
         plan = make_plan(scenario)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None

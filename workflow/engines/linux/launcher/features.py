@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from fields import Fields, refuse
+from fields import REQUIRED, Fields, refuse
 
 #: Congestion control of a scenario, and the kernel's name of it.
 CONTROLS = {
@@ -40,6 +41,17 @@ INITIAL_RTO_S = 1.0
 DELAYED_ACK_S = 0.04
 
 
+def check_host(fields: Fields) -> None:
+    """Refuse settings of hosts, which this engine does not have yet."""
+    if fields.take("host", None) is not None:
+        refuse(
+            fields.path("host"),
+            "given",
+            "not supported by linux yet: offloads are off and the kernel ticks 250 times a second; "
+            "leave it out",
+        )
+
+
 def kernel_control(fields: Fields) -> str:
     """Return the kernel's name of the flow's congestion control."""
     name = fields.text("congestion_control")
@@ -65,7 +77,7 @@ def check_recovery(fields: Fields) -> None:
             "false",
             "not supported by linux: it always sends on the first duplicates; use true",
         )
-    _only(fields, "initial_rto_s", None, INITIAL_RTO_S, "TCP_TIMEOUT_INIT is fixed")
+    _only(fields, "initial_rto_s", REQUIRED, INITIAL_RTO_S, "TCP_TIMEOUT_INIT is fixed")
     _only(fields, "clock_granularity_s", 0.001, TICK_S, "this kernel ticks 250 times a second")
 
 
@@ -79,7 +91,7 @@ def check_delayed_acks(fields: Fields) -> bool:
             "not supported by linux: it acknowledges every second segment; use 1 or 2",
         )
     if segments == 1:
-        fields.nanoseconds("delayed_ack_timeout_s", positive=True, default=0.2)
+        fields.nanoseconds("delayed_ack_timeout_s", 0.2)
         return True
     _only(
         fields,
@@ -93,7 +105,7 @@ def check_delayed_acks(fields: Fields) -> bool:
 
 def minimum_rto_ms(fields: Fields) -> int:
     """Return the least retransmission timeout in whole ticks, as milliseconds."""
-    ns = fields.nanoseconds("minimum_rto_s", positive=True)
+    ns = fields.nanoseconds("minimum_rto_s")
     if ns % 4_000_000 or ns > 120 * 10**9:
         refuse(
             fields.path("minimum_rto_s"),
@@ -103,9 +115,9 @@ def minimum_rto_ms(fields: Fields) -> int:
     return ns // 1_000_000
 
 
-def _only(fields: Fields, key: str, default: float | None, value: float, reason: str) -> None:
+def _only(fields: Fields, key: str, default: Any, value: float, reason: str) -> None:
     """Accept one value of a time that the kernel does not let anyone choose."""
-    given = fields.nanoseconds(key, positive=True, default=default)
+    given = fields.nanoseconds(key, default)
     if given != round(value * 1e9):
         refuse(
             fields.path(key),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,11 +10,12 @@ from features import (
     LOSSES,
     QUEUES,
     check_delayed_acks,
+    check_host,
     check_recovery,
     kernel_control,
     minimum_rto_ms,
 )
-from fields import Fields, InputError, check_identifier, parse, refuse
+from fields import Fields, index_ids, index_names, parse, refuse, resolve, sha256_of
 
 #: IP and TCP headers, the TCP option of timestamps, IP and UDP headers.
 TCP_HEADER_BYTES, TIMESTAMP_BYTES, UDP_HEADER_BYTES = 40, 12, 28
@@ -139,14 +138,13 @@ def _red(fields: Fields) -> list[float]:
 
 
 def _microseconds(fields: Fields, key: str) -> float:
-    ns = fields.nanoseconds(key, positive=True)
+    ns = fields.nanoseconds(key)
     if ns % 1000:
         refuse(fields.path(key), f"{ns / 1e9:g}", "not supported by linux: give whole microseconds")
     return ns / 1000
 
 
-def _queue(value: object, path: str) -> Queue:
-    fields = Fields(value, path)
+def _queue(fields: Fields) -> Queue:
     kind = fields.choice("kind", QUEUES, "droptail")
     if kind == "droptail":
         queue = _droptail(fields)
@@ -166,8 +164,7 @@ def _queue(value: object, path: str) -> Queue:
     return Queue(kind, values, device)
 
 
-def _loss(value: object, path: str) -> float:
-    fields = Fields(value, path)
+def _loss(fields: Fields) -> float:
     kind = fields.choice("kind", ("random", "listed"))
     if kind not in LOSSES:
         refuse(
@@ -180,10 +177,9 @@ def _loss(value: object, path: str) -> float:
     return probability
 
 
-def _link(value: object, path: str, nodes: dict[str, int]) -> Link:
-    fields = Fields(value, path)
+def _link(fields: Fields, nodes: dict[str, int]) -> Link:
     name = fields.identifier("id")
-    a, b = (_known(nodes, fields.identifier(end), fields.path(end), "node") for end in "ab")
+    a, b = (resolve(fields.identifier(end), nodes, fields.path(end), "node") for end in "ab")
     if a == b:
         refuse(fields.path("b"), "the same node as a", "join two different nodes")
     rate_bps = fields.number("rate_bps", 0, 1e12, above=True)
@@ -193,9 +189,9 @@ def _link(value: object, path: str, nodes: dict[str, int]) -> Link:
     delay_ns = fields.nanoseconds("delay_s", positive=False)
     queues = []
     for key in ("ab", "ba"):
-        queue = _queue(fields.object(f"queue_{key}"), fields.path(f"queue_{key}"))
-        loss = fields.object(f"loss_{key}", nullable=True)
-        queue.loss = 0.0 if loss is None else _loss(loss, fields.path(f"loss_{key}"))
+        queue = _queue(fields.inner(f"queue_{key}"))
+        loss = fields.optional_inner(f"loss_{key}")
+        queue.loss = 0.0 if loss is None else _loss(loss)
         queues.append(queue)
     fields.finish()
     return Link(name, (a, b), rate, delay_ns, queues)
@@ -255,18 +251,17 @@ def _tcp(fields: Fields, flow: Flow) -> None:
     _parameters(fields, flow)
 
 
-def _flow(value: object, path: str, nodes: dict[str, int], duration_ns: int) -> Flow:
-    fields = Fields(value, path)
+def _flow(fields: Fields, nodes: dict[str, int], duration_ns: int) -> Flow:
     name = fields.identifier("id")
     tcp = fields.choice("kind", ("tcp", "cbr"), "tcp") == "tcp"
     source, destination = (
-        _known(nodes, fields.identifier(end), fields.path(end), "node")
+        resolve(fields.identifier(end), nodes, fields.path(end), "node")
         for end in ("source", "destination")
     )
     if source == destination:
         refuse(fields.path("destination"), "the same node as source", "give two different nodes")
     start_ns = fields.nanoseconds("start_s", positive=False)
-    stop_ns = min(fields.nanoseconds("stop_s", positive=True), duration_ns)
+    stop_ns = min(fields.nanoseconds("stop_s"), duration_ns)
     if start_ns >= stop_ns:
         refuse(
             fields.path("start_s"),
@@ -283,32 +278,11 @@ def _flow(value: object, path: str, nodes: dict[str, int], duration_ns: int) -> 
     return flow
 
 
-def _known(index: dict[str, int], name: str, field_name: str, what: str) -> int:
-    if name not in index:
-        refuse(field_name, f"unknown {what} {name!r}", f"give the id of a {what} of this scenario")
-    return index[name]
-
-
-def _ids(items: list[Any], key: str) -> dict[str, int]:
-    """Return the index of every id; they may stand alone (nodes) or in objects."""
-    index: dict[str, int] = {}
-    for number, item in enumerate(items):
-        path = f"{key}[{number}]"
-        if isinstance(item, str):
-            name = check_identifier(item, path)
-        else:
-            name, path = Fields(item, path).identifier("id"), f"{path}.id"
-        if name in index:
-            refuse(path, f"duplicate id {name!r}", "give every id once")
-        index[name] = number
-    return index
-
-
 def _monitors(items: list[Any], links: dict[str, int]) -> list[tuple[int, int]]:
     monitors: list[tuple[int, int]] = []
     for number, item in enumerate(items):
         fields = Fields(item, f"monitors[{number}]")
-        link = _known(links, fields.identifier("link"), fields.path("link"), "link")
+        link = resolve(fields.identifier("link"), links, fields.path("link"), "link")
         direction = ("ab", "ba").index(fields.choice("direction", ("ab", "ba"), "ab"))
         fields.finish()
         if (link, direction) in monitors:
@@ -345,41 +319,33 @@ def _check_sizes(scenario: Scenario) -> None:
             refuse(key, f"{len(items)} items", f"give at most {most}")
 
 
-def read_scenario(text: str) -> Scenario:
-    """Read and check a scenario's text."""
-    document = parse(text)
+def read_scenario(path: str) -> Scenario:
+    """Read and check a scenario file."""
+    document = parse(path)
     fields = Fields(document, "")
     fields.integer("schema_version", 1, 1, 1)
-    duration_ns = fields.nanoseconds("duration_s", positive=True)
-    interval_ns = fields.nanoseconds("sampling_interval_s", positive=True)
+    duration_ns, interval_ns = (
+        fields.nanoseconds(key) for key in ("duration_s", "sampling_interval_s")
+    )
     seed = fields.integer("seed", 1, 2**31 - 1)
-    lists = {key: fields.items(key, least) for key, least in _LISTS}
-    monitors = fields.items("monitors", 0, optional=True)
+    check_host(fields)
+    node_items, link_items = fields.items("nodes", 2), fields.items("links", 1)
+    flow_items, monitor_items = fields.items("flows", 1), fields.items("monitors", 0, [])
     fields.finish()
-    for number, node in enumerate(lists["nodes"]):
-        if not isinstance(node, str):
-            refuse(f"nodes[{number}]", type(node).__name__, "give a string")
-    nodes, _, links = (_ids(lists[key], key) for key in ("nodes", "flows", "links"))
+    nodes, links = index_names(node_items, "nodes"), index_ids(link_items, "links")
+    index_ids(flow_items, "flows")
     scenario = Scenario(
-        sha256=hashlib.sha256(_canonical(document).encode()).hexdigest(),
+        sha256=sha256_of(document),
         duration_ns=duration_ns,
         interval_ns=interval_ns,
         seed=seed,
         nodes=list(nodes),
-        links=[_link(v, f"links[{n}]", nodes) for n, v in enumerate(lists["links"])],
-        flows=[_flow(v, f"flows[{n}]", nodes, duration_ns) for n, v in enumerate(lists["flows"])],
-        monitors=_monitors(monitors, links),
+        links=[_link(Fields(v, f"links[{i}]"), nodes) for i, v in enumerate(link_items)],
+        flows=[
+            _flow(Fields(v, f"flows[{i}]"), nodes, duration_ns) for i, v in enumerate(flow_items)
+        ],
+        monitors=_monitors(monitor_items, links),
     )
     _check_shared(scenario.flows)
     _check_sizes(scenario)
     return scenario
-
-
-_LISTS = (("nodes", 2), ("links", 1), ("flows", 1))
-
-
-def _canonical(document: dict[str, Any]) -> str:
-    try:
-        return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except ValueError:
-        raise InputError("not valid JSON: a number is not finite") from None

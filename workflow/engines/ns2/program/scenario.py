@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from features import check_queue, check_tcp
-from fields import Fields, identifier, parse, refuse, register, resolve, show
+from features import check_host, check_queue, check_tcp
+from fields import (
+    Fields,
+    index_ids,
+    index_names,
+    parse,
+    refuse,
+    register,
+    resolve,
+    sha256_of,
+    show,
+)
 
 DIRECTIONS = ("ab", "ba")
 
@@ -85,19 +93,18 @@ def read_scenario(path: str) -> Scenario:
     document = parse(path)
     fields = Fields(document, "")
     fields.integer("schema_version", 1, 1, 1)
-    duration_ns = fields.seconds("duration_s")
-    interval_ns = fields.seconds("sampling_interval_s")
+    duration_ns = fields.nanoseconds("duration_s")
+    interval_ns = fields.nanoseconds("sampling_interval_s")
     seed = fields.integer("seed", 1, 2**31 - 1)
+    check_host(fields)
     nodes = fields.items("nodes", 2)
     links, flows = fields.items("links", 1), fields.items("flows", 1)
     monitors = fields.items("monitors", 0, [])
     fields.finish()
     if len(nodes) > 20000:
         refuse("nodes", f"{len(nodes)} items", "give at most 20000")
-    places = [f"nodes[{i}]" for i in range(len(nodes))]
-    names = [identifier(node, path) for node, path in zip(nodes, places, strict=True)]
-    node_index = register(names, places)
-    flow_index, link_index = _ids(flows, "flows"), _ids(links, "links")
+    node_index = index_names(nodes, "nodes")
+    flow_index, link_index = index_ids(flows, "flows"), index_ids(links, "links")
     directions: list[Direction] = []
     for i, link in enumerate(links):
         directions += _link(Fields(link, f"links[{i}]"), node_index, flow_index)
@@ -108,22 +115,16 @@ def read_scenario(path: str) -> Scenario:
         refuse("sampling_interval_s", "longer than duration_s", "sample at least once")
     if duration_ns / interval_ns * (len(flows) + len(watched)) > 1e9:
         refuse("sampling_interval_s", "more than 1e9 rows in series.csv", "sample less often")
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return Scenario(
-        sha256=hashlib.sha256(canonical.encode()).hexdigest(),
+        sha256=sha256_of(document),
         duration_ns=duration_ns,
         interval_ns=interval_ns,
         seed=seed,
-        nodes=names,
+        nodes=list(node_index),
         directions=directions,
         flows=read,
         monitors=watched,
     )
-
-
-def _ids(items: list[Any], what: str) -> dict[str, int]:
-    names = [Fields(item, f"{what}[{i}]").identifier("id") for i, item in enumerate(items)]
-    return register(names, [f"{what}[{i}].id" for i in range(len(items))])
 
 
 def _queue(fields: Fields) -> Queue:
@@ -177,9 +178,9 @@ def _red(fields: Fields) -> dict[str, Any]:
         "weight": fields.number("queue_weight", 0, 1, above=True),
         "probability": fields.number("maximum_probability", 0, 1, above=True),
         "mean_bytes": fields.count("mean_packet_bytes"),
-        "gentle": fields.flag("gentle", True),
-        "byte_mode": fields.flag("byte_mode", False),
-        "wait": fields.flag("wait", True),
+        "gentle": fields.boolean("gentle", True),
+        "byte_mode": fields.boolean("byte_mode", False),
+        "wait": fields.boolean("wait", True),
     }
 
 
@@ -205,15 +206,12 @@ def _link(fields: Fields, nodes: dict[str, int], flows: dict[str, int]) -> list[
     rate = fields.number("rate_bps", 0, 1e12, above=True)
     if rate < 1:
         refuse(fields.path("rate_bps"), f"{rate:g}", "give at least 1 bit per second")
-    delay_ns = fields.seconds("delay_s", positive=False)
+    delay_ns = fields.nanoseconds("delay_s", positive=False)
     both = []
     for way, (a, b) in zip(DIRECTIONS, (ends, ends[::-1]), strict=True):
-        key = f"queue_{way}"
-        queue = _queue(Fields(fields.take(key), fields.path(key)))
-        given = fields.take(f"loss_{way}", None)
-        loss = None
-        if given is not None:
-            loss = _loss(Fields(given, fields.path(f"loss_{way}")), flows)
+        queue = _queue(fields.inner(f"queue_{way}"))
+        given = fields.optional_inner(f"loss_{way}")
+        loss = None if given is None else _loss(given, flows)
         both.append(Direction(f"{name}:{way}", a, b, rate, delay_ns, queue, loss))
     fields.finish()
     return both
@@ -228,8 +226,8 @@ def _flow(fields: Fields, nodes: dict[str, int], duration_ns: int) -> Flow:
     ]
     if ends[0] == ends[1]:
         refuse(fields.path("destination"), "the same node as source", "give two different nodes")
-    start_ns = fields.seconds("start_s", positive=False)
-    stop_ns = min(fields.seconds("stop_s"), duration_ns)
+    start_ns = fields.nanoseconds("start_s", positive=False)
+    stop_ns = min(fields.nanoseconds("stop_s"), duration_ns)
     if start_ns >= stop_ns:
         refuse(
             fields.path("start_s"),
@@ -251,26 +249,26 @@ def _flow(fields: Fields, nodes: dict[str, int], duration_ns: int) -> Flow:
 
 
 def _tcp(fields: Fields) -> dict[str, Any]:
-    settings = {
-        "control": fields.take("congestion_control"),
+    settings: dict[str, Any] = {
+        "control": fields.text("congestion_control"),
         "recovery": fields.choice("recovery", ("classic", "prr"), "classic"),
-        "sack": fields.flag("sack", False),
-        "timestamps": fields.flag("timestamps", False),
+        "sack": fields.boolean("sack", False),
+        "timestamps": fields.boolean("timestamps", False),
         "segment_bytes": fields.integer("segment_bytes", 64, 65000),
         "initial_window": fields.integer("initial_window_segments", 1, 1000),
         "ssthresh_bytes": fields.optional_count("initial_ssthresh_bytes"),
         "window_bytes": fields.optional_count("maximum_window_bytes"),
         "ack_every": fields.integer("delayed_ack_segments", 1, 10),
-        "ack_timeout_ns": fields.seconds("delayed_ack_timeout_s", 0.2),
-        "minimum_rto_ns": fields.seconds("minimum_rto_s"),
-        "initial_rto_ns": fields.seconds("initial_rto_s"),
-        "tick_ns": fields.seconds("clock_granularity_s", 0.001),
-        "limited_transmit": fields.flag("limited_transmit", False),
+        "ack_timeout_ns": fields.nanoseconds("delayed_ack_timeout_s", 0.2),
+        "minimum_rto_ns": fields.nanoseconds("minimum_rto_s"),
+        "initial_rto_ns": fields.nanoseconds("initial_rto_s"),
+        "tick_ns": fields.nanoseconds("clock_granularity_s", 0.001),
+        "limited_transmit": fields.boolean("limited_transmit", False),
         "vegas_alpha": fields.integer("vegas_alpha_packets", 0, 1000, 2),
         "vegas_beta": fields.integer("vegas_beta_packets", 0, 1000, 4),
         "vegas_gamma": fields.integer("vegas_gamma_packets", 0, 1000, 1),
-        "cubic_friendliness": fields.flag("cubic_tcp_friendliness", True),
-        "cubic_fast_convergence": fields.flag("cubic_fast_convergence", True),
+        "cubic_friendliness": fields.boolean("cubic_tcp_friendliness", True),
+        "cubic_fast_convergence": fields.boolean("cubic_fast_convergence", True),
     }
     window = settings["window_bytes"]
     if window is not None and window < settings["segment_bytes"]:

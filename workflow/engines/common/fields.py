@@ -1,10 +1,16 @@
-"""Strict reader of scenario files: every refusal names the field, its value and the remedy."""
+"""Strict reader of scenario files: every refusal names the field, its value and the remedy.
+
+Shared by the engines whose program is Python; it is laid beside their own modules when they are
+built, and needs nothing but the standard library.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,10 +20,10 @@ REQUIRED: Any = object()
 
 
 class InputError(Exception):
-    """The scenario or the command line is bad, or asks for what ns-2 does not have."""
+    """The scenario or the command line is bad, or asks for what the engine does not have."""
 
 
-def refuse(path: str, what: str, remedy: str) -> NoReturn:
+def refuse(path: str, what: object, remedy: str) -> NoReturn:
     """Raise the error that says what is wrong where, and what to do."""
     raise InputError(f"{path}: {what}: {remedy}")
 
@@ -30,27 +36,28 @@ def show(value: Any) -> str:
     return text if len(text) <= 66 else text[:63] + '..."'
 
 
+def _constant(name: str) -> NoReturn:
+    raise InputError(f"{name}: not a number: give a finite one")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InputError(f"{show(twice)}: is there twice: keep one")
+    return document
+
+
 def parse(path: str) -> Any:
     """Read a JSON document; NaN, repeated keys and trailing text are refused."""
-
-    def constant(name: str) -> NoReturn:
-        raise InputError(f"{name}: not a number: give a finite one")
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        document = dict(pairs)
-        if len(document) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise InputError(f"{show(twice)}: is there twice: keep one")
-        return document
-
     try:
         with Path(path).open("rb") as file:
             content = file.read(_LARGEST_FILE_BYTES)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror}): give a scenario file") from None
     try:
-        return json.loads(content, parse_constant=constant, object_pairs_hook=unique)
+        return json.loads(content, parse_constant=_constant, object_pairs_hook=_unique)
     except RecursionError:
         raise InputError("nested too deeply: give a scenario file") from None
     except ValueError as error:
@@ -58,8 +65,14 @@ def parse(path: str) -> Any:
         raise InputError(f"is not JSON ({reason}): give a scenario file") from None
 
 
+def sha256_of(document: Any) -> str:
+    """Return the hash of the one JSON text that stands for a document whose fields were checked."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 class Fields:
-    """The members of one JSON object, each asked for once."""
+    """The members of one JSON object, each asked for once; `finish` refuses what is left."""
 
     def __init__(self, value: Any, path: str) -> None:
         if not isinstance(value, dict):
@@ -86,17 +99,15 @@ class Fields:
     ) -> float:
         """Return a number in [low, high], or in (low, high] with `above`."""
         value = self.take(key, default)
+        # A boolean is an int to Python, not to JSON.
         fits = isinstance(value, int | float) and not isinstance(value, bool)
         if not fits or not (low < value if above else low <= value) or not value <= high:
-            refuse(
-                self.path(key),
-                show(value),
-                f"give a number {'above' if above else 'from'} {low:g} to {high:g}",
-            )
+            least = "above" if above else "from"
+            refuse(self.path(key), show(value), f"give a number {least} {low:g} to {high:g}")
         return float(value)
 
-    def seconds(self, key: str, default: Any = REQUIRED, *, positive: bool = True) -> int:
-        """Return a time in nanoseconds, the resolution of all times."""
+    def nanoseconds(self, key: str, default: Any = REQUIRED, *, positive: bool = True) -> int:
+        """Return a time, given in seconds, in nanoseconds: the resolution of all times."""
         value = self.number(key, 0, 1e6, default, above=positive)
         nanoseconds = round(value * 1e9)
         if positive and nanoseconds == 0:
@@ -118,14 +129,21 @@ class Fields:
         """Return a whole number from 1, or None for null or nothing."""
         return None if self.take(key, None) is None else self.count(key)
 
-    def flag(self, key: str, default: Any = REQUIRED) -> bool:
+    def boolean(self, key: str, default: Any = REQUIRED) -> bool:
         """Return true or false."""
         value = self.take(key, default)
         if not isinstance(value, bool):
             refuse(self.path(key), show(value), "give true or false")
         return value
 
-    def choice(self, key: str, known: tuple[str, ...], default: Any = REQUIRED) -> str:
+    def text(self, key: str) -> str:
+        """Return a string."""
+        value = self.take(key)
+        if not isinstance(value, str):
+            refuse(self.path(key), show(value), "give a string")
+        return value
+
+    def choice(self, key: str, known: Sequence[str], default: Any = REQUIRED) -> str:
         """Return one of the known words."""
         value = self.take(key, default)
         if not isinstance(value, str) or value not in known:
@@ -145,11 +163,20 @@ class Fields:
             refuse(self.path(key), f"{len(value)} items", f"give at least {least}")
         return value
 
+    def inner(self, key: str) -> Fields:
+        """Return the members of an object."""
+        return Fields(self.take(key), self.path(key))
+
+    def optional_inner(self, key: str) -> Fields | None:
+        """Return the members of an object, or None for null or nothing."""
+        return None if self.take(key, None) is None else self.inner(key)
+
     def finish(self) -> None:
         """Refuse members that nobody asked for."""
         for key in self._value:
             if key not in self._asked:
-                refuse(self.path(key[:64]), "unknown", "remove it")
+                known = ", ".join(sorted(self._asked))
+                refuse(self.path(key[:64]), "unknown", f"remove it; known here: {known}")
 
 
 def identifier(value: Any, path: str) -> str:
@@ -166,7 +193,7 @@ def resolve(name: str, known: dict[str, int], path: str, what: str) -> int:
     return known[name]
 
 
-def register(names: list[str], paths: list[str]) -> dict[str, int]:
+def register(names: Sequence[str], paths: Sequence[str]) -> dict[str, int]:
     """Return the index of each name; a second one of the same name is refused."""
     index: dict[str, int] = {}
     for name, path in zip(names, paths, strict=True):
@@ -174,3 +201,15 @@ def register(names: list[str], paths: list[str]) -> dict[str, int]:
             refuse(path, f"'{name}'", "is there already: give each its own")
         index[name] = len(index)
     return index
+
+
+def index_names(items: list[Any], what: str) -> dict[str, int]:
+    """Return the index of each item, all of which are names."""
+    paths = [f"{what}[{i}]" for i in range(len(items))]
+    return register([identifier(v, p) for v, p in zip(items, paths, strict=True)], paths)
+
+
+def index_ids(items: list[Any], what: str) -> dict[str, int]:
+    """Return the index of each item, all of which are objects with an id."""
+    names = [Fields(item, f"{what}[{i}]").identifier("id") for i, item in enumerate(items)]
+    return register(names, [f"{what}[{i}].id" for i in range(len(items))])

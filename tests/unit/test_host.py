@@ -1,0 +1,143 @@
+"""Hosts: a default one changes nothing; any other is a part of the scenario, or refused by name."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from replication.config import load_study, load_tier
+from replication.design import Plan, design_study, write_design
+from replication.engine import ENGINES
+from replication.errors import InputError
+from replication.scenario import Scenario
+from replication.store import Store
+
+ROOT = Path(__file__).parents[2]
+QUICK = load_tier(ROOT, "quick")
+#: Ids of designed scenarios, taken before scenarios could have a host.
+PINNED = {
+    "dzivhani": {"046affb95bed2843", "04e7a262b200ad1e"},
+    "kapadia": {"19a8d0e6fed00a76", "23477408bad0d9bf"},
+    "liang_shen": {"02588a6230bdb670", "09f5e6faf84eca5c"},
+    "nishitha": {"09348ee35bbafd62", "12dcf844e6429ab4"},
+    "saxena": {"05f5bef944ee3c56", "0632d6299c57827c"},
+}
+OTHER = [
+    {"segmentation_offload": True},
+    {"timer_hz": 1000},
+    {"segmentation_offload": True, "timer_hz": 100},
+]
+
+
+def scenario(**changes):
+    """Return a small scenario."""
+    queue = {"kind": "droptail", "limit_packets": 50}
+    link = {"id": "l", "a": "a", "b": "b", "rate_bps": 1e6, "delay_s": 0.01}
+    flow = {"id": "f", "kind": "cbr", "source": "a", "destination": "b", "start_s": 0.0}
+    return Scenario.model_validate(
+        {
+            "duration_s": 1.0,
+            "sampling_interval_s": 0.1,
+            "seed": 1,
+            "nodes": ["a", "b"],
+            "links": [link | {"queue_ab": queue, "queue_ba": queue}],
+            "flows": [flow | {"stop_s": 1.0, "rate_bps": 1e5, "packet_bytes": 500}],
+            **changes,
+        }
+    )
+
+
+def kapadia(host, **values):
+    """Return kapadia with a host template, and other defaults in its ledger."""
+    study = load_study(ROOT, "kapadia")
+    parameters = {
+        name: parameter.model_copy(update={"value": values.get(name, parameter.value)})
+        for name, parameter in study.parameters.items()
+    }
+    experiments = [e.model_copy(update={"host": host}) for e in study.experiments]
+    return study.model_copy(update={"parameters": parameters, "experiments": experiments})
+
+
+@pytest.mark.parametrize("name", sorted(PINNED))
+def test_ids_are_those_of_before_there_were_hosts(name):
+    runs = design_study(load_study(ROOT, name), QUICK, ["ns3"])
+    assert PINNED[name] <= {run.scenario_id for run in runs}
+
+
+@pytest.mark.parametrize(
+    "host", [None, {}, {"timer_hz": 250}, {"segmentation_offload": False, "timer_hz": 250}]
+)
+def test_a_default_host_is_no_host(host):
+    given = scenario(host=host)
+    assert given == scenario()
+    assert given.id == scenario().id
+    assert "host" not in given.model_dump()
+    assert "host" not in json.loads(given.model_dump_json())
+
+
+@pytest.mark.parametrize("host", OTHER)
+def test_any_other_host_is_part_of_the_identity(host):
+    given = scenario(host=host)
+    assert given.id != scenario().id
+    again = Scenario.model_validate(json.loads(given.canonical_json()))
+    assert again == given and again.host_settings() == host
+
+
+def test_hosts_differ_from_one_another():
+    assert len({scenario(host=host).id for host in OTHER}) == len(OTHER)
+
+
+@pytest.mark.parametrize(
+    ("host", "field"),
+    [
+        ({"timer_hz": 128}, "timer_hz"),
+        ({"segmentation_offload": 3}, "segmentation_offload"),
+        ({"hz": 250}, "hz"),
+    ],
+)
+def test_a_bad_host_is_refused_by_field(host, field):
+    with pytest.raises(ValidationError, match=f"host.{field}"):
+        scenario(host=host)
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=list(ENGINES))
+@pytest.mark.parametrize("host", OTHER)
+def test_engines_refuse_what_is_not_default(engine, host):
+    assert (
+        engine.refusal(scenario(host=host))
+        == f"{engine.name} has no host setting {next(iter(host))!r}"
+    )
+    assert engine.refusal(scenario(host={"timer_hz": 250})) == ""
+
+
+def test_a_template_with_default_values_leaves_scenarios_as_they_are():
+    host = {"segmentation_offload": "$segmentation_offload", "timer_hz": 250}
+    runs = design_study(kapadia(host), QUICK, ["ns3"])
+    assert PINNED["kapadia"] <= {run.scenario_id for run in runs}
+
+
+def test_a_study_sets_the_host_by_its_ledger(tmp_path):
+    host = {"segmentation_offload": "$segmentation_offload", "timer_hz": 1000}
+    runs = design_study(kapadia(host, segmentation_offload=True), QUICK, ["ns3"])
+    assert {run.scenario.host.segmentation_offload for run in runs} == {True}
+    assert {run.refusal for run in runs} == {"ns3 has no host setting 'segmentation_offload'"}
+    assert not PINNED["kapadia"] & {run.scenario_id for run in runs}
+    # What is written for the simulators is what the id stands for.
+    plan = Plan(tier=QUICK, runs={"kapadia": runs}, batches={"kapadia": []})
+    write_design(plan, "kapadia", tmp_path)
+    written = json.loads((tmp_path / "scenarios" / "kapadia.json").read_text())
+    assert {Scenario.model_validate(s).id for s in written.values()} == set(written)
+    work = Store(tmp_path / "store").begin(runs[0].scenario_id, runs[0].scenario)
+    stored = json.loads((work / "scenario.json").read_text())
+    assert stored["host"] == {"segmentation_offload": True, "timer_hz": 1000}
+
+
+def test_a_bad_host_template_names_the_experiment():
+    with pytest.raises(InputError, match=r"experiment trios.*timer_hz"):
+        design_study(kapadia({"timer_hz": 7}), QUICK, ["ns3"])
+
+
+def test_shared_sources_are_part_of_the_fingerprint():
+    for engine in ENGINES.values():
+        shared = [p for p in engine.sources(ROOT) if "common" in p.parts]
+        assert bool(shared) == (engine.name != "ns3")
