@@ -53,7 +53,7 @@ def cells_figure(cells: pd.DataFrame, table: Table, study: Study | None = None) 
     study
         Gives rows and columns their labels; without it their keys are shown.
     """
-    frame = _display(cells[cells["table"] == table.id])
+    frame = _of_running_engines(_display(cells[cells["table"] == table.id]))
     frame["row_label"] = [_label(study, table, table.row_factor, key) for key in frame["row"]]
     frame["column_label"] = [
         _label(study, table, table.column_factor, key) for key in frame["column"]
@@ -84,7 +84,8 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
     base = alt.Chart(_tidy(frame)).encode(
         y=alt.Y("row_label:N", sort=rows, title=None, axis=alt.Axis(labelLimit=170))
     )
-    offset: Any = alt.YOffset("engine:N") if frame["engine"].nunique() > 1 else alt.Undefined
+    engines = frame["engine"].nunique()
+    offset: Any = alt.YOffset("engine:N") if engines > 1 else alt.Undefined
     picked, opacity = legend_filter("verdict", frame["table"].iloc[0], column)
     ours = base.encode(yOffset=offset, color=verdict_colours(present), opacity=opacity)
     spread = ours.transform_filter("isValid(datum.reproduced_low)").mark_rule(strokeWidth=2)
@@ -107,7 +108,19 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
             tooltip=_tooltip(unit),
         ),
     ]
-    return alt.layer(*layers).properties(width=190, height=max(90, 20 * len(rows)))
+    if engines > 1:
+        names = ours.transform_filter("isValid(datum.reproduced_mean)").mark_text(
+            align="left", dx=6, fontSize=9
+        )
+        layers.append(names.encode(x=alt.X("reproduced_mean:Q", scale=scale), text="engine:N"))
+    height = max(90, len(rows) * max(20, 12 * engines))
+    return alt.layer(*layers).properties(width=190, height=height)
+
+
+def _of_running_engines(frame: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the engines that have none of the table's numbers, unless none has."""
+    ran = frame.loc[frame["reproduced_mean"].notna(), "engine"].unique()
+    return frame[frame["engine"].isin(ran)].copy() if len(ran) else frame
 
 
 def _is_wide(frame: pd.DataFrame) -> bool:
@@ -232,8 +245,11 @@ def _describe_cells(frame: pd.DataFrame, title: str) -> str:
     run = frame[frame["reproduced_mean"].notna()]
     if run.empty:
         return words + " None of its cells was run."
-    counts = run["verdict"].value_counts()
-    words += " " + ", ".join(f"{counts[v]} {v}" for v in VERDICTS if v in counts) + "."
+    several = run["engine"].nunique() > 1
+    for engine, part in run.groupby("engine", sort=True):
+        counts = part["verdict"].value_counts()
+        found = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if v in counts)
+        words += f" {engine}: {found}." if several else f" {found}."
     known = run[run["relative_deviation"].notna()]
     if known.empty:
         return words
