@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -61,9 +62,17 @@ def gather(job: Job, table: str, columns: Sequence[str]) -> pa.Table:
                 ("engine_version", job.engine_version),
             )
         ):
-            found = found.add_column(place, name, pa.repeat(pa.scalar(value, _TEXT), len(found)))
+            found = found.add_column(place, name, _repeated(value, len(found)))
         tables.append(found)
     return pa.concat_tables(tables)
+
+
+def _repeated(text: str, count: int) -> pa.Array:
+    """Return a column of `text` alone; Arrow's own way of making one imports pandas, a second."""
+    content = text.encode()
+    offsets = np.arange(count + 1, dtype=np.int64) * len(content)
+    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(content * count)]
+    return pa.Array.from_buffers(_TEXT, count, buffers)
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
