@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,15 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # pytest imports by file here
 
+from engine_bench import TRAITS, Bench, Invoke, Run
+from engine_recovery import RTT_S, SEGMENT, VARIANTS
 from engine_results import Result, read_result
+from engine_scenarios import listed, single_link
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "workflow" / "engines" / "ns3"
 DEFAULT_BUILD = ROOT / "data" / "reproduced" / "engines" / "ns3"
 DEFAULT_PREFIX = ROOT / "data" / "reproduced" / "engines" / "ns3-wheel" / "ns3"
-
-
-Invoke = Callable[..., subprocess.CompletedProcess[str]]
-Run = Callable[..., Result]
 
 
 def invoker(program: Path) -> Invoke:
@@ -144,3 +142,34 @@ def invoke_linux(linux_program: Path) -> Invoke:
 def run_linux(invoke_linux: Invoke, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a function that runs a scenario (a dict) on linux and reads back what was written."""
     return runner(invoke_linux, tmp_path_factory)
+
+
+@pytest.fixture(scope="session", params=list(TRAITS))
+def bench(request: pytest.FixtureRequest) -> Bench:
+    """Return each engine in turn."""
+    name = request.param
+    parts = (
+        request.getfixturevalue(f) for f in (f"{name}_program", f"invoke_{name}", f"run_{name}")
+    )
+    return Bench(name, *parts)
+
+
+@pytest.fixture(scope="session")
+def recover(bench: Bench) -> Run:
+    """Return a function that runs a variant through a list of lost data packets (cached)."""
+    known: dict[tuple[object, ...], Result] = {}
+
+    def run(variant: str, *lost: int, **changes: object) -> Result:
+        key = (variant, lost, tuple(changes.items()))
+        if key not in known:
+            settings = VARIANTS.get(variant, {"congestion_control": variant})
+            control = str(settings["congestion_control"])
+            flow = bench.tcp("t", control, initial_ssthresh_bytes=12 * SEGMENT)
+            flow |= settings | changes
+            scenario = single_link(
+                [flow], rate_bps=8e6, delay_s=RTT_S / 2, duration_s=5, loss=listed(*lost)
+            )
+            known[key] = bench.run(scenario, trace=True)
+        return known[key]
+
+    return run

@@ -71,6 +71,18 @@ def read_result(output: Path, trace: Path | None) -> Result:
     return Result(output, flows, _rows(output / "series.csv"), run, events)
 
 
+def outstanding_bytes(result: Result, segment_bytes: int = 1000) -> int:
+    """Return the most bytes that were ever sent and not acknowledged."""
+    most, highest, acked = 0, 0, 0
+    for event in result.trace:
+        if event.event == "send":
+            highest = event.sequence + segment_bytes
+        else:
+            acked = max(acked, event.sequence)
+        most = max(most, highest - acked)
+    return most
+
+
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
         return list(csv.DictReader(file))

@@ -6,11 +6,6 @@ from typing import Any
 
 from engine_scenarios import Json, tcp
 
-SEGMENT = 1000
-HEADER_BYTES = 40
-#: Reading the clock costs a process some virtual time; a packet is late by a few readings.
-TICK_S = 5e-6
-
 
 def linux_tcp(name: str, control: str = "linuxreno", **changes: Any) -> Json:
     """Return a TCP flow with what no kernel lets anyone choose set to the kernel's values."""

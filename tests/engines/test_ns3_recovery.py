@@ -1,97 +1,12 @@
-"""Loss recovery segment by segment: what Fall and Floyd (1996) say sets the variants apart.
-
-The flow leaves slow start at 12 segments and has 13 in flight when the first listed packet is lost,
-with packets of the same window after it. Losses are listed, so every number below is exact: the
-expectations follow from the algorithms, not from a run. Numbers of segments count from 0.
-"""
+"""Loss recovery of our ns-3 Reno, which is Fall and Floyd's (1996), and of PRR."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from engine_results import Event, Result
-from engine_scenarios import listed, single_link, tcp
+from engine_bench import Run
+from engine_recovery import MINIMUM_RTO_S, RTT_S, SEGMENT, VARIANTS, next_sends, resent, times
 
-SEGMENT = 1000
-RTT_S = 0.1
-MINIMUM_RTO_S = 1.0
-VARIANTS = {
-    "tahoe": {"congestion_control": "tahoe"},
-    "reno": {"congestion_control": "reno"},
-    "newreno": {"congestion_control": "newreno"},
-    "sack": {"congestion_control": "newreno", "sack": True},
-}
-Run = Callable[..., Result]
-
-
-@pytest.fixture(scope="module")
-def recover(run_ns3: Run) -> Callable[..., Result]:
-    """Return a function that runs a variant through a list of lost data packets (cached)."""
-    known: dict[tuple[object, ...], Result] = {}
-
-    def run(variant: str, *lost: int, **changes: object) -> Result:
-        key = (variant, lost, tuple(changes.items()))
-        if key not in known:
-            flow = tcp(
-                "t", "newreno", initial_ssthresh_bytes=12 * SEGMENT, **VARIANTS[variant] | changes
-            )
-            scenario = single_link(
-                [flow], rate_bps=8e6, delay_s=RTT_S / 2, duration_s=5, loss=listed(*lost)
-            )
-            known[key] = run_ns3(scenario, trace=True)
-        return known[key]
-
-    return run
-
-
-def resent(result: Result) -> list[int]:
-    """Return the segments sent again, in order."""
-    return [event.sequence // SEGMENT for event in result.events("retransmit")]
-
-
-def times(result: Result) -> list[float]:
-    """Return when segments were sent again."""
-    return [event.time_s for event in result.events("retransmit")]
-
-
-def next_sends(result: Result, after: Event) -> list[Event]:
-    """Return what was sent for the first time after an event."""
-    later = result.trace[result.trace.index(after) + 1 :]
-    return [event for event in later if event.event == "send"]
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_no_loss_no_retransmission(recover: Run, variant: str) -> None:
-    result = recover(variant, 1_000_000)
-    assert resent(result) == []
-    assert result.number("t", "packets_dropped") == 0
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_one_loss_is_repaired_by_the_third_duplicate(recover: Run, variant: str) -> None:
-    result = recover(variant, 30)
-    assert resent(result) == [29]
-    assert result.number("t", "timeouts") == 0
-    acks = [e for e in result.events("ack") if e.time_s <= times(result)[0]]
-    assert [e.sequence // SEGMENT for e in acks[-5:]] == [28, 29, 29, 29, 29]
-
-
-def test_tahoe_slow_starts_after_one_loss(recover: Run) -> None:
-    result = recover("tahoe", 30)
-    (again,) = result.events("retransmit")
-    assert again.cwnd == SEGMENT
-    assert again.ssthresh == 6500  # half of 13 in flight
-    # The repair is acknowledged together with all else one RTT later; nothing is sent before.
-    following = next_sends(result, again)
-    assert following[0].time_s - again.time_s == pytest.approx(RTT_S, rel=0.05)
-    assert following[0].cwnd == 2 * SEGMENT
-    rounds = [0, 0, 0]
-    for event in following:
-        n = int((event.time_s - again.time_s) / RTT_S) - 1
-        if n < 3:
-            rounds[n] += 1
-    assert rounds == [2, 4, 7]  # slow start to 6.5 segments, then one segment a RTT
+pytestmark = pytest.mark.parametrize("bench", ["ns3"], indirect=True)
 
 
 def test_reno_recovers_one_loss_without_slow_start(recover: Run) -> None:
@@ -140,53 +55,6 @@ def test_reno_times_out_on_three_and_more_losses(recover: Run, lost: tuple[int, 
     assert timeout.time_s - times(result)[0] > MINIMUM_RTO_S
 
 
-@pytest.mark.parametrize("lost", [(30, 32), (30, 32, 34), (28, 30, 32, 34)])
-def test_newreno_repairs_one_loss_a_round_trip_without_timeout(
-    recover: Run, lost: tuple[int, ...]
-) -> None:
-    result = recover("newreno", *lost)
-    assert resent(result) == [n - 1 for n in lost]
-    assert result.number("t", "timeouts") == 0
-    gaps = [b - a for a, b in zip(times(result), times(result)[1:], strict=False)]
-    assert gaps == pytest.approx([RTT_S] * (len(lost) - 1), rel=0.05)
-
-
-@pytest.mark.parametrize("lost", [(30, 32), (30, 32, 34), (28, 30, 32, 34)])
-def test_sack_repairs_all_losses_in_about_one_round_trip(
-    recover: Run, lost: tuple[int, ...]
-) -> None:
-    result = recover("sack", *lost)
-    assert resent(result) == [n - 1 for n in lost]
-    assert result.number("t", "timeouts") == 0
-    assert times(result)[-1] - times(result)[0] < 1.05 * RTT_S
-    assert min(e.cwnd for e in result.trace if e.time_s > times(result)[0]) > SEGMENT
-
-
-@pytest.mark.parametrize(
-    ("lost", "expected"),
-    [
-        ((30, 32), [29, 31, 32]),
-        ((30, 32, 34), [29, 31, 32, 33, 34, 35]),
-        ((28, 30, 32, 34), [27, 29, 30, 31, 32, 33, 34, 35, 36]),
-    ],
-)
-def test_tahoe_goes_back_and_slow_starts_through_the_window(
-    recover: Run, lost: tuple[int, ...], expected: list[int]
-) -> None:
-    # One segment, then two, then three: each new acknowledgement opens the window by one and jumps
-    # over what had arrived, so segments that were not lost are sent again in between.
-    result = recover("tahoe", *lost)
-    assert resent(result) == expected
-    windows = [1, 2, 2, 3, 3, 3, 4, 4, 4]  # of the fourth round, one segment is new
-    assert [e.cwnd // SEGMENT for e in result.events("retransmit")] == windows[: len(expected)]
-    assert result.number("t", "timeouts") == 0
-
-
-def test_tahoe_ignores_the_echoes_of_what_it_sent_again(recover: Run) -> None:
-    result = recover("tahoe", 28, 30, 32, 34)
-    assert len([e for e in result.events("retransmit") if e.cwnd == SEGMENT]) == 1
-
-
 def test_each_variant_has_its_own_signature(recover: Run) -> None:
     # Any two variants swapped would change this table.
     signature = {
@@ -207,60 +75,6 @@ def test_each_variant_has_its_own_signature(recover: Run) -> None:
         for v in ("newreno", "sack")
     }
     assert spread["newreno"] > 1.9 * RTT_S > 1.05 * RTT_S > spread["sack"]
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_lost_repair_waits_for_the_timeout(recover: Run, variant: str) -> None:
-    # Packet 30 is lost; no variant here repairs the loss of a repair but by the timer. The repair
-    # crosses after the 12 others of the window (31..42) and what recovery sent before it: none.
-    result = recover(variant, 30, 43)
-    if resent(result)[0:2] != [29, 29]:
-        pytest.fail(f"packet 43 was not the repair of segment 29: {resent(result)}")
-    assert result.number("t", "timeouts") >= 1
-    timeout = result.events("timeout")[0]
-    restart = next(e for e in result.events("retransmit") if e.time_s >= timeout.time_s)
-    assert (restart.sequence, restart.cwnd) == (29 * SEGMENT, SEGMENT)
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_the_timer_backs_off_by_two(recover: Run, variant: str) -> None:
-    # The window is one segment: no duplicates, so only the timer can repair.
-    result = recover(variant, 5, 6, maximum_window_bytes=SEGMENT)
-    waits = times(result)
-    first = next(e for e in result.events("send") if e.sequence == 4 * SEGMENT)
-    assert resent(result) == [4, 4]
-    assert result.number("t", "timeouts") == 2
-    assert waits[0] - first.time_s == pytest.approx(MINIMUM_RTO_S, rel=1e-6)
-    assert waits[1] - waits[0] == pytest.approx(2 * MINIMUM_RTO_S, rel=1e-6)
-
-
-@pytest.mark.parametrize("variant", ["tahoe", "reno", "newreno"])
-def test_no_false_fast_retransmit_after_a_timeout(recover: Run, variant: str) -> None:
-    # A whole window lost but for its last five: go-back-N sends those five again, and their echoes
-    # are three and more duplicates of an acknowledgement that nothing is missing behind.
-    result = recover(variant, *range(30, 38), 43, 44, 45, 46)
-    fast = [
-        e
-        for e in result.events("retransmit")
-        if e.time_s > result.events("timeout")[-1].time_s and e.sequence >= 60 * SEGMENT
-    ]
-    assert result.number("t", "timeouts") >= 1
-    assert fast == []
-
-
-def test_limited_transmit_sends_two_segments_before_recovery(recover: Run) -> None:
-    # RFC 3042: each of the first two duplicates lets one new segment out.
-    counts = {}
-    for limited in (False, True):
-        for variant in ("reno", "newreno", "sack"):
-            result = recover(variant, 30, limited_transmit=limited)
-            first = times(result)[0]
-            duplicates = [
-                e for e in result.events("ack") if e.sequence == 29 * SEGMENT and e.time_s < first
-            ][1:]
-            sent = [e for e in result.events("send") if duplicates[0].time_s <= e.time_s < first]
-            counts[variant, limited] = len(sent)
-    assert counts == {(v, n): 2 * n for v in ("reno", "newreno", "sack") for n in (False, True)}
 
 
 def test_prr_paces_the_reduction(recover: Run) -> None:
