@@ -114,3 +114,8 @@ def test_flows_that_want_different_kernels_are_refused(bench: Bench, tmp_path: P
     flows = [bench.tcp("a", "vegas"), bench.tcp("b", "vegas", vegas_alpha_packets=1)]
     text = json.dumps(single_link(flows, duration_s=1))
     refused(bench.invoke, tmp_path, text, "flows[1]", "alpha", "one")
+
+
+def test_a_host_that_an_engine_lacks_is_refused_by_name(bench: Bench, tmp_path: Path) -> None:
+    scenario = single_link([bench.tcp("t")], duration_s=1) | {"host": {"timer_hz": 1000}}
+    refused(bench.invoke, tmp_path, json.dumps(scenario), "host")
