@@ -71,6 +71,8 @@ FIT_COLUMNS = (
 )
 #: What every fit is called wherever it is shown.
 FIT_LABEL = "fit"
+#: Largest relative miss that a fit tells from a larger one.
+FAR_OFF = 10.0
 _KEYS = ["table", "row", "column"]
 
 
@@ -270,7 +272,8 @@ def _rank(
 ) -> tuple[int, float, bool, str, str]:
     """Most cells inside first, then the least mean miss, then the stated reading."""
     misses = [candidate.misses.get(key, math.inf) for key in fitted]
-    miss = float(np.mean([min(m, 10.0) for m in misses]))
+    # A published zero has no relative miss, and a lost cell an infinite one: both count as far off.
+    miss = float(np.mean([m if m < FAR_OFF else FAR_OFF for m in misses]))
     return (
         -_count(candidate, fitted),
         miss,

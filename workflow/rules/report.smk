@@ -51,7 +51,7 @@ rule render_report:
     params:
         code=PIPE.code("report", "templates/**/*", "assets/**/*"),
         # Shown if it is there; the report does not wait for it.
-        sensitivity=PIPE.content(*PATHS.sensitivity.glob("*/*.csv")),
+        sensitivity=PIPE.content(*sorted(PATHS.sensitivity.glob("*/*.csv"))),
         data=PATHS.data,
         executed=PATHS.executed,
         html=PATHS.html,
