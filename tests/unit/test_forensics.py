@@ -76,7 +76,7 @@ def test_a_fit_counts_those_that_do_as_well():
     assert fit("s", "1", cells)["equally_good"] == 2
 
 
-def tested(after):
+def supposing(after):
     kinds = [
         record(0, DEFAULT),
         PointRecord("reference", REFERENCE, "", {}, "", []),
@@ -104,20 +104,20 @@ def tested(after):
 )
 def test_a_hypothesis_outcome_follows_from_the_cells(after, outcome, brought):
     supposed = hypothesis(parameters={"segment_bytes": 960})
-    row = next(iter(hypothesis_rows(tested(after), [supposed], SETTINGS)))
+    row = next(iter(hypothesis_rows(supposing(after), [supposed], SETTINGS)))
     assert (row["cells"], row["inside_before"], row["inside_after"]) == (10, 2, after)
     assert (row["outcome"], row["brought_inside"]) == (outcome, brought)
 
 
 def test_a_reading_is_judged_on_the_reference_runs():
     supposed = hypothesis(id="other", reading={"factor": 2.0})
-    row = next(iter(hypothesis_rows(tested(2), [supposed], SETTINGS)))
+    row = next(iter(hypothesis_rows(supposing(2), [supposed], SETTINGS)))
     assert (row["inside_after"], row["brought_inside"], row["outcome"]) == (6, 6, "explains")
 
 
 def test_every_cell_names_what_explains_it():
     supposed = [hypothesis(parameters={"segment_bytes": 960}), hypothesis(id="u", untestable="no")]
-    rows = list(explained_rows(tested(4), supposed))
+    rows = list(explained_rows(supposing(4), supposed))
     assert [row["explained_by"] for row in rows[:5]] == ["", "", "h", "h", ""]
     assert all(row["tested"] == 1 for row in rows)
 
