@@ -34,7 +34,7 @@ rule design_sensitivity:
         f"{PATHS.data}/benchmarks/design_sensitivity/{{study}}.tsv"
     params:
         code=PIPE.code("sensitivity_design"),
-        folder=SENSITIVITY,
+        folder=lambda wildcards, output: Path(output.design).parent,
     shell:
         'echo "designing the sensitivity of {wildcards.study}" >&2; '
         "replicate sensitivity design {wildcards.study} --folder {params.folder} > {log} 2>&1"
@@ -101,7 +101,7 @@ rule judge_sensitivity:
     priority: 50
     params:
         code=PIPE.code("verdict_point"),
-        folder=SENSITIVITY,
+        folder=lambda wildcards, output: Path(output.claims).parent,
         store=SENSITIVITY_STORE,
     shell:
         'echo "judging {wildcards.study} at every design point" >&2; '
@@ -130,7 +130,7 @@ rule measure_sensitivity:
         f"{PATHS.data}/benchmarks/measure_sensitivity/{{study}}.tsv"
     params:
         code=PIPE.code("sensitivity"),
-        folder=SENSITIVITY,
+        folder=lambda wildcards, output: Path(output.made_from).parent,
         data=PATHS.data,
         # The tier's verdicts stand beside those at the reduced scale, if there are any.
         tier=PIPE.content(PATHS.data / "claims.csv", PATHS.data / "cells.csv"),
