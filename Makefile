@@ -16,11 +16,11 @@ SELECT := $(if $(TIER),--tier $(TIER)) $(if $(STUDIES),--studies $(STUDIES)) \
 RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
 SNAKEMAKE := $(RUN) snakemake --cores $(CORES) --quiet all --rerun-incomplete
 
-.PHONY: help report plan engines ladder render test test-ladder lint format schemas lock clean distclean setup
+.PHONY: help report plan sensitivity engines ladder render test test-ladder lint format schemas lock clean distclean setup
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
-	  awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	  awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
 	@echo
 	@echo "  settings: TIER=quick|paper|deep CORES=n STUDIES=a,b ENGINES=ns3,ns2,linux"
 	@echo "  example:  make report TIER=quick STUDIES=saxena,nishitha CORES=2"
@@ -31,6 +31,11 @@ report: setup compiler ## Run everything that is not up to date and write report
 
 plan: setup ## Say what would run, how many scenarios, and the expected cost
 	@$(RUN) replicate plan $(SELECT)
+
+sensitivity: setup compiler ## Vary what the papers do not state (some 50 minutes on 2 cores); settings: configs/sensitivity.yaml
+	@$(SNAKEMAKE) sensitivity $(CONFIG)
+	@if [ -f reports/html/index.html ]; then $(RUN) replicate render; \
+	  else echo "sensitivity: data/reproduced/sensitivity; make report shows it"; fi
 
 engines: setup compiler ## Install and build every engine (or those of ENGINES=) and say what was done
 	@$(RUN) replicate install-engines $(if $(ENGINES),--engines $(ENGINES))

@@ -45,6 +45,7 @@ include: "workflow/rules/conformance.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/ladder.smk"
+include: "workflow/rules/sensitivity.smk"
 
 
 localrules:
@@ -64,7 +65,9 @@ rule engines:
 
 
 onstart:
-    what = LADDER() if "ladder" in workflow.dag_settings.targets else PIPE
-    what.write_goal()
-    for line in what.summary():
-        print(line, file=sys.stderr)
+    # The sensitivity analysis has a plan and a goal of its own.
+    if "sensitivity" not in workflow.dag_settings.targets:
+        what = LADDER() if "ladder" in workflow.dag_settings.targets else PIPE
+        what.write_goal()
+        for line in what.summary():
+            print(line, file=sys.stderr)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from replication.cli_sensitivity import app as sensitivity_app
 from replication.errors import InputError, RunError
 
 app = typer.Typer(
@@ -19,6 +20,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Rebuild the experiments of published TCP studies and compare the numbers.",
 )
+
+app.add_typer(sensitivity_app, name="sensitivity")
 
 Root = Annotated[Path, typer.Option(help="The project's folder.", envvar="REPLICATION_ROOT")]
 Tier = Annotated[str | None, typer.Option(help="quick, paper or deep.")]
@@ -47,15 +50,22 @@ def validate(root: Root = HERE) -> None:
     from replication.conformance_model import load_conformance
     from replication.design import design_study
     from replication.evaluate import check_study
+    from replication.hypothesis import load_hypotheses
+    from replication.sensitivity_settings import load_sensitivity
+    from replication.verdict_point import Judge
 
     load_config(root / "configs" / "config.yaml")
     load_conformance(root)
+    hypotheses = load_hypotheses(root)
+    load_sensitivity(root)
     for path in sorted((root / "configs" / "tiers").glob("*.yaml")):
         load_tier(root, path.stem)
     for name in study_ids(root):
         study = load_study(root, name)
         runs = design_study(study, load_tier(root, "paper"), ["ns3"])
-        check_study(study, root / "data" / "published" / f"{name}.csv")
+        published = root / "data" / "published" / f"{name}.csv"
+        check_study(study, published)
+        Judge.of(study, published, hypotheses.of(name))
         print(
             f"{name}: {len(study.experiments)} experiments, {len(runs)} runs in tier paper, "
             f"{len(study.claims)} claims, {len(study.tables)} tables: valid"
@@ -254,11 +264,14 @@ def evaluate(study: str, root: Root = HERE, data: Data = DATA) -> None:
     """
     from replication.config import load_study
     from replication.evaluate import evaluate_study
+    from replication.registration import register
     from replication.results import Results
 
     published = root / "data" / "published" / f"{study}.csv"
     results = Results.load(data, study)
-    evaluate_study(load_study(root, study), published, results, data / "evaluation" / study)
+    document = load_study(root, study)
+    evaluate_study(document, published, results, data / "evaluation" / study)
+    register(root, data, document)
 
 
 @app.command()

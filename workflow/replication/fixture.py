@@ -22,6 +22,7 @@ from replication.files import write_text
 from replication.gather import write_parquet
 from replication.notebook import refresh
 from replication.results import Results
+from replication.sensitivity import TABLES
 from replication.study import Study
 from replication.table import SERIES_NUMBERS
 from replication.trace_comparison import COMPARISON, NEARNESS, PUBLISHED, WINDOWS
@@ -64,6 +65,7 @@ def make_fixture(root: Path, data: Path, output: Path, studies: Sequence[str]) -
         if any(has_traces(document) for document in documents):
             cut_traces(data, work)
         _cut_provenance(data / "provenance.json", work / "provenance.json")
+        _cut_sensitivity([data, output], studies, work)
         size = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
         if size > LIMIT_BYTES:
             raise InputError(
@@ -125,6 +127,18 @@ def cut_traces(data: Path, output: Path) -> None:
     for column in ("time_s", "cwnd_segments"):
         ours[column] = _rounded(ours[column].to_numpy(dtype=float))
     write_parquet(pa.Table.from_pandas(ours, preserve_index=False), output / WINDOWS)
+
+
+def _cut_sensitivity(sources: Sequence[Path], studies: Sequence[str], output: Path) -> None:
+    """Copy the tables of the sensitivity of each study from the first of `sources` that has them.
+
+    They do not come from a quick run: without a run of their own the last ones are kept.
+    """
+    for study in studies:
+        folder = Path("sensitivity") / study
+        source = next((s / folder for s in sources if (s / folder / "claims.csv").is_file()), None)
+        for table in TABLES if source else ():
+            _copy((source or output) / f"{table}.csv", output / folder / f"{table}.csv")
 
 
 def _cut_provenance(source: Path, target: Path) -> None:

@@ -5,7 +5,7 @@ Plain Arrow, since every batch pays for what is imported here before its first s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from replication.errors import RunError
 from replication.files import atomic
 from replication.simulate import Job
+from replication.store import Store
 
 _TEXT = pa.large_string()
 #: Columns of the engines' tables that are text; an empty field is a missing one.
@@ -23,12 +24,26 @@ _TEXTS = ("flow", "link", "kind")
 
 
 def gather(job: Job, table: str, columns: Sequence[str]) -> pa.Table:
-    """Read one table of every scenario of the job into a tidy one.
+    """Read one table of every scenario of the job into a tidy one; see `read_runs`."""
+    return read_runs(job.store, job.scenarios, job.engine, job.engine_version, table, columns)
+
+
+def read_runs(
+    store: Store,
+    scenario_ids: Iterable[str],
+    engine: str,
+    engine_version: str,
+    table: str,
+    columns: Sequence[str],
+) -> pa.Table:
+    """Read one table of finished runs into a tidy one, in the order of their ids.
 
     Parameters
     ----------
-    job
-        Its scenarios have been run.
+    store, scenario_ids
+        Where they are, and which.
+    engine, engine_version
+        What ran them.
     table
         The name of the engines' CSV file.
     columns
@@ -46,8 +61,8 @@ def gather(job: Job, table: str, columns: Sequence[str]) -> pa.Table:
     # One thread: a batch is one of as many as there are cores.
     reading = pyarrow.csv.ReadOptions(use_threads=False)
     tables = []
-    for scenario_id in sorted(job.scenarios):
-        path = job.store.entry(scenario_id) / table
+    for scenario_id in sorted(scenario_ids):
+        path = store.entry(scenario_id) / table
         try:
             found = pyarrow.csv.read_csv(path, read_options=reading, convert_options=options)
         except (OSError, pa.ArrowInvalid) as error:
@@ -58,8 +73,8 @@ def gather(job: Job, table: str, columns: Sequence[str]) -> pa.Table:
         for place, (name, value) in enumerate(
             (
                 ("scenario", scenario_id),
-                ("engine", job.engine),
-                ("engine_version", job.engine_version),
+                ("engine", engine),
+                ("engine_version", engine_version),
             )
         ):
             found = found.add_column(place, name, _repeated(value, len(found)))

@@ -17,6 +17,7 @@ from replication.errors import InputError
 from replication.files import sha256_of
 from replication.notebook_kind import CHAPTER, further, notebook_names
 from replication.progress import count, write_goal
+from replication.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.trace_folder import find_folder, has_traces, traces_hash
 
 PACKAGE = Path(__file__).parent
@@ -47,6 +48,16 @@ class Paths:
         """Return the file that tells the jobs of a run what there is to do."""
         return self.data / "goal.json"
 
+    @property
+    def sensitivity(self) -> Path:
+        """Return the folder of the sensitivity analysis."""
+        return self.data / "sensitivity"
+
+    @property
+    def forensics(self) -> Path:
+        """Return the folder of hypotheses and fits."""
+        return self.data / "forensics"
+
     def engine(self, name: str, fingerprint: str) -> Path:
         """Return the folder of an engine's program."""
         return self.data / "engines" / f"{name}-{fingerprint}"
@@ -64,6 +75,7 @@ class Pipeline:
     config: Config
     engines: list[str]
     plan: Plan
+    sensitivity: Sensitivity
     paths: Paths = Paths()
 
     @classmethod
@@ -73,7 +85,8 @@ class Pipeline:
         find_folder(root)  # a wrong one is an error before anything runs
         engines = chosen_engines(root, config)
         plan = make_plan(root, config, engines)
-        return cls(root=root, config=config, engines=engines, plan=plan)
+        settings = load_sensitivity(root)
+        return cls(root=root, config=config, engines=engines, plan=plan, sensitivity=settings)
 
     @property
     def studies(self) -> list[str]:
@@ -138,6 +151,11 @@ class Pipeline:
         package that decide what the module does (`templates/**/*`).
         """
         return code_hash(module, *patterns)
+
+    def content(self, *paths: Path) -> str:
+        """Return a hash over those of the files that exist: for what is used if it is there."""
+        found = [path for path in paths if path.is_file()]
+        return sha256_of(*found)[:16] if found else ""
 
     def write_goal(self) -> None:
         """Tell the jobs what there is to do, for their progress lines."""

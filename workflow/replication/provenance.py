@@ -14,6 +14,7 @@ from typing import Any
 from replication.design import Batch
 from replication.files import sha256_of, write_text
 from replication.pipeline import Pipeline
+from replication.registration import read_history
 from replication.runtime import network_is_isolated
 
 PACKAGES = (
@@ -52,6 +53,8 @@ def _document(pipeline: Pipeline) -> dict[str, Any]:
         "tier": pipeline.plan.tier.model_dump(mode="json"),
         "tier_sha256": sha256_of(root / "configs" / "tiers" / f"{config.tier}.yaml"),
         "studies": studies,
+        # What was set before the results, and every change since; see `replication.registration`.
+        "registered": {n: read_history(pipeline.paths.data, n) for n in pipeline.studies},
         "engines": {
             name: {
                 "version": config.engine(name).exact_version(

@@ -32,6 +32,7 @@ from replication.report_figure import write_figures
 from replication.report_ledger import ledger
 from replication.report_number import count
 from replication.report_overview import overview, ran
+from replication.report_robust import robust_view
 from replication.report_source import Source
 from replication.report_study import study_page
 from replication.report_traces import FILES as TRACE_FILES
@@ -179,6 +180,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         view=study_page(source, study, figures),
         traces=trace_section(source, study, overlays),
         ledger=ledger(study),
+        robust=robust_view(source.root, source.data, study, folder),
         notebooks=_write_notebooks(study, notebooks, folder / "notebooks"),
         downloads=[
             (name, what)

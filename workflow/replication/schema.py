@@ -11,14 +11,18 @@ from replication.config import Config, Tier
 from replication.conformance_model import Conformance
 from replication.engine_difference import EngineDifferences
 from replication.files import write_text
+from replication.hypothesis import Hypotheses
 from replication.scenario import Scenario
+from replication.sensitivity_settings import Sensitivity
 from replication.study import Study
 
 MODELS: dict[str, type[BaseModel]] = {
     "config": Config,
     "engine_differences": EngineDifferences,
     "conformance": Conformance,
+    "hypotheses": Hypotheses,
     "scenario": Scenario,
+    "sensitivity": Sensitivity,
     "study": Study,
     "tier": Tier,
 }

@@ -50,6 +50,8 @@ rule render_report:
         f"{PATHS.data}/benchmarks/render_report.tsv"
     params:
         code=PIPE.code("report", "templates/**/*", "assets/**/*"),
+        # Shown if it is there; the report does not wait for it.
+        sensitivity=PIPE.content(*sorted(PATHS.sensitivity.glob("*/*.csv"))),
         data=PATHS.data,
         executed=PATHS.executed,
         html=PATHS.html,

@@ -1,0 +1,154 @@
+"""Forensics and registration: outcomes of hypotheses, fits judged on unseen cells, late changes."""
+
+import pandas as pd
+import pytest
+from replication.assumption import variant
+from replication.config import load_study
+from replication.design_point import DEFAULT, HYPOTHESIS, REFERENCE
+from replication.forensics import explained_rows, fit, hypothesis_rows, in_fitted_half
+from replication.registration import changed_after_the_fact, register
+from replication.robustness import Verdicts
+from replication.sensitivity_design import PointRecord, SensitivityDesign
+
+from tests.unit.sensitivity_data import ROOT, SETTINGS, cells_frame, hypothesis, record
+
+
+def test_the_halves_are_disjoint_stable_and_about_as_large():
+    keys = [("II", str(row), column) for row in range(100) for column in "xyz"]
+    first = [in_fitted_half("saxena", *key) for key in keys]
+    assert first == [in_fitted_half("saxena", *key) for key in keys]
+    assert 120 <= sum(first) <= 180
+    assert in_fitted_half("saxena", "II", "100", "newreno") == in_fitted_half(
+        "saxena", "II", "100", "newreno"
+    )
+    assert first != [in_fitted_half("nishitha", *key) for key in keys]
+
+
+def halves(count=20):
+    rows = [str(number) for number in range(count)]
+    fitted = [row for row in rows if in_fitted_half("s", "1", row, "x")]
+    return fitted, [row for row in rows if row not in fitted]
+
+
+def outcomes(point, inside, rows, reading="stated"):
+    return [
+        (
+            point,
+            reading,
+            row,
+            10.0 if row in inside else 20.0,
+            row in inside,
+            "reproduced" if row in inside else "not reproduced",
+        )
+        for row in rows
+    ]
+
+
+def test_a_fit_is_chosen_on_one_half_and_judged_on_the_other():
+    fitted, unseen = halves()
+    rows = [*fitted, *unseen]
+    cells = cells_frame(
+        outcomes(DEFAULT, unseen, rows) + outcomes("p1", fitted, rows) + outcomes("p2", [], rows)
+    )
+    found = fit("s", "1", cells)
+    assert (found["point"], found["label"], found["tried"]) == ("p1", "fit", 3)
+    assert (found["cells_fitted"], found["inside_fitted"]) == (len(fitted), len(fitted))
+    assert (found["cells_judged"], found["inside_judged"]) == (len(unseen), 0)
+    assert found["default_inside_judged"] == len(unseen)
+    # What happens on the unseen half cannot change the choice.
+    other = cells_frame(
+        outcomes(DEFAULT, unseen, rows)
+        + outcomes("p1", fitted, rows)
+        + outcomes("p2", unseen, rows)
+    )
+    assert fit("s", "1", other)["point"] == "p1"
+
+
+def test_a_fit_counts_those_that_do_as_well():
+    fitted, unseen = halves()
+    rows = [*fitted, *unseen]
+    cells = cells_frame(
+        outcomes(DEFAULT, [], rows)
+        + outcomes("p1", rows, rows)
+        + outcomes("p2", fitted, rows)
+        + outcomes("p3", fitted, rows, "stated")
+    )
+    assert fit("s", "1", cells)["equally_good"] == 2
+
+
+def supposing(after):
+    kinds = [
+        record(0, DEFAULT),
+        PointRecord("reference", REFERENCE, "", {}, "", []),
+        PointRecord("h-h", HYPOTHESIS, "h", {}, "", []),
+    ]
+    rows = [str(number) for number in range(10)]
+    cells = cells_frame(
+        outcomes("reference", rows[:2], rows)
+        + outcomes("h-h", rows[:after], rows)
+        + outcomes("reference", rows[-6:], rows, "other")
+    )
+    design = SensitivityDesign("synthetic", "ns3", 1.0, 1.0, kinds)
+    return Verdicts(design, pd.DataFrame(columns=["point", "claim"]), cells)
+
+
+@pytest.mark.parametrize(
+    ("after", "outcome", "brought"),
+    [
+        (10, "explains", 8),
+        (5, "explains", 3),
+        (4, "helps", 2),
+        (2, "rejected", 0),
+        (0, "rejected", 0),
+    ],
+)
+def test_a_hypothesis_outcome_follows_from_the_cells(after, outcome, brought):
+    supposed = hypothesis(parameters={"segment_bytes": 960})
+    row = next(iter(hypothesis_rows(supposing(after), [supposed], SETTINGS)))
+    assert (row["cells"], row["inside_before"], row["inside_after"]) == (10, 2, after)
+    assert (row["outcome"], row["brought_inside"]) == (outcome, brought)
+
+
+def test_a_reading_is_judged_on_the_reference_runs():
+    supposed = hypothesis(id="other", reading={"factor": 2.0})
+    row = next(iter(hypothesis_rows(supposing(2), [supposed], SETTINGS)))
+    assert (row["inside_after"], row["brought_inside"], row["outcome"]) == (6, 6, "explains")
+
+
+def test_every_cell_names_what_explains_it():
+    supposed = [hypothesis(parameters={"segment_bytes": 960}), hypothesis(id="u", untestable="no")]
+    rows = list(explained_rows(supposing(4), supposed))
+    assert [row["explained_by"] for row in rows[:5]] == ["", "", "h", "h", ""]
+    assert all(row["tested"] == 1 for row in rows)
+
+
+# --- registration ---
+
+
+def test_a_change_after_results_is_reported_by_its_part(tmp_path):
+    study = load_study(ROOT, "nishitha")
+    assert changed_after_the_fact(ROOT, tmp_path, study) == []
+    register(ROOT, tmp_path, study)
+    register(ROOT, tmp_path, study)
+    assert changed_after_the_fact(ROOT, tmp_path, study) == []
+    wider = variant(study, {"queue_packets": 60})
+    assert changed_after_the_fact(ROOT, tmp_path, wider) == [
+        "defaults and plausible ranges of assumptions"
+    ]
+    # Judged again with the change: it stays on record, even when it is taken back.
+    register(ROOT, tmp_path, wider)
+    register(ROOT, tmp_path, study)
+    assert changed_after_the_fact(ROOT, tmp_path, study) == [
+        "defaults and plausible ranges of assumptions"
+    ]
+
+
+def test_tolerances_and_margins_are_registered_apart(tmp_path):
+    study = load_study(ROOT, "nishitha")
+    register(ROOT, tmp_path, study)
+    reworded = study.model_copy(
+        update={"claims": [c.model_copy(update={"reading": "other"}) for c in study.claims]}
+    )
+    assert changed_after_the_fact(ROOT, tmp_path, reworded) == []
+    fewer = study.model_copy(update={"tables": study.tables[1:]})
+    assert changed_after_the_fact(ROOT, tmp_path, fewer) == ["tolerances of published numbers"]

@@ -1,0 +1,355 @@
+"""Sensitivity: axes, designs, shares, flips, importances and forensics, on data that is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from replication.assumption import Assumption, check_ledger, variant
+from replication.config import load_study, study_ids
+from replication.design_point import (
+    DEFAULT,
+    HYPOTHESIS,
+    ONE_AT_A_TIME,
+    REFERENCE,
+    SEED,
+    SPACE_FILLING,
+    cost_limit_s,
+    design_points,
+    positions,
+)
+from replication.errors import InputError
+from replication.hypothesis import check_hypothesis, load_hypotheses
+from replication.importance import importances
+from replication.robustness import (
+    CONDITIONAL,
+    FRAGILE,
+    ROBUST,
+    UNTESTED,
+    Share,
+    Verdicts,
+    cell_rows,
+    claim_rows,
+)
+from replication.sensitivity_design import SensitivityDesign
+from replication.sensitivity_settings import Importance, load_sensitivity
+from replication.study import Assumed, Study
+from replication.verdict_point import Judge
+
+from tests.unit.conftest import PUBLISHED, study_document
+from tests.unit.sensitivity_data import ROOT, SETTINGS, cells_frame, hypothesis, record, settings
+
+
+def assumed(value, low=None, high=None, choices=None):
+    span = None if low is None else (low, high)
+    tag = {"reason": "r", "source": "s", "range": span, "choices": choices}
+    return {"value": value, "assumed": tag}
+
+
+def axis(value, **plausible):
+    tag = assumed(value, **plausible)["assumed"]
+    return Assumption("", "x", value, "", Assumed.model_validate(tag))
+
+
+def studied(**parameters):
+    document = study_document()
+    document["parameters"] |= parameters
+    return Study.model_validate(document)
+
+
+# --- axes ---
+
+
+def test_whole_numbers_are_drawn_alike_with_both_ends():
+    drawn = [axis(2, low=1, high=4).at(u) for u in np.linspace(0, 0.999, 400)]
+    assert sorted(set(drawn)) == [1, 2, 3, 4] and all(isinstance(v, int) for v in drawn)
+    assert 95 <= drawn.count(1) <= 105 and 95 <= drawn.count(4) <= 105
+
+
+def test_a_wide_range_is_walked_by_factors_and_a_narrow_one_by_differences():
+    assert axis(20, low=10, high=1000).at(0.5) == 100
+    assert axis(2.0, low=1.0, high=3.0).at(0.5) == 2.0
+
+
+def test_a_value_stands_where_it_was_drawn():
+    for one in (axis(1.0, low=0.0, high=4.0), axis(20, low=10, high=1000)):
+        assert one.position(one.at(0.25)) == pytest.approx(0.25, abs=0.01)
+    assert axis("a", choices=["a", "b", "c"]).position("c") == 1.0
+
+
+def test_alternatives_leave_the_default_out_and_tell_one_from_true():
+    assert axis(2, low=2, high=4).alternatives == [4]
+    assert axis(True, choices=[True, 1]).alternatives == [1]
+
+
+def test_a_variant_changes_that_value_alone():
+    study = studied()
+    other = variant(study, {"segment_bytes": 500})
+    assert other.parameters["segment_bytes"].value == 500
+    assert study.parameters["segment_bytes"].value == 960
+    assert other.experiments == study.experiments
+    with pytest.raises(InputError, match="has no parameter 'nothing'"):
+        variant(study, {"nothing": 1})
+
+
+def test_a_parameter_that_no_template_reads_is_refused():
+    check_ledger(studied())
+    with pytest.raises(InputError, match="'idle' is read by no template"):
+        check_ledger(studied(idle={"value": 1, "published": PUBLISHED}))
+
+
+def test_a_parameter_read_through_another_or_through_a_level_is_alive():
+    study = studied(
+        segment_bytes={"value": "$smaller", "published": PUBLISHED}, smaller=assumed(500, 400, 600)
+    )
+    check_ledger(study)
+
+
+# kapadia's segmentation_offload has no field in a scenario yet.
+@pytest.mark.parametrize("name", sorted({*study_ids(ROOT)} - {"kapadia"}))
+def test_no_study_has_dead_entries(name):
+    check_ledger(load_study(ROOT, name))
+
+
+# --- settings and hypotheses ---
+
+
+def test_the_repositorys_hypotheses_fit_their_studies():
+    hypotheses = load_hypotheses(ROOT)
+    for name in study_ids(ROOT):
+        Judge.of(load_study(ROOT, name), ROOT / f"data/published/{name}.csv", hypotheses.of(name))
+    assert {h.study for h in hypotheses.hypotheses} <= set(study_ids(ROOT))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"points": 60}, "power of two"),
+        ({"points": 4}, "greater than or equal to 8"),
+        ({"fragile_at_most": 0.95}, "below robust_at_least"),
+        ({"sede": 1}, "Extra inputs"),
+    ],
+)
+def test_wrong_settings_are_one_line(tmp_path, change, message):
+    import yaml
+
+    (tmp_path / "configs").mkdir()
+    path = tmp_path / "configs" / "sensitivity.yaml"
+    path.write_text(yaml.safe_dump({**SETTINGS.model_dump(mode="json"), **change}))
+    with pytest.raises(InputError, match=message) as error:
+        load_sensitivity(tmp_path)
+    assert "sensitivity.yaml" in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"parameters": {"nothing": 1}}, "not an assumed parameter"),
+        ({"parameters": {"segment_bytes": 1}}, "not plausible by the ledger"),
+        ({"links": {"nowhere": {"rate_bps": 1.0}}}, "no experiment has a link 'nowhere'"),
+        ({"reading": {"metric": "delay_mean_s"}}, "is in 'bit/s'"),
+        ({"reading": {"factor": 2.0}, "tables": ["9"]}, "has no table '9'"),
+        ({"reading": {"factor": 2.0}, "columns": ["other"]}, "have no cell"),
+    ],
+)
+def test_a_hypothesis_that_does_not_fit_is_refused(world, change, message):
+    study = world.table()
+    published = world.published(("slow", "throughput", "bit/s", 8e5, "0.80"))
+    cells = Judge.of(study, published, []).cells
+    with pytest.raises(InputError, match=message):
+        check_hypothesis(hypothesis(**change), study, cells)
+
+
+def test_a_hypothesis_is_of_one_kind():
+    with pytest.raises(ValueError, match="exactly one"):
+        hypothesis(parameters={"a": 1}, reading={"factor": 2.0})
+
+
+# --- designs ---
+
+
+def test_the_design_fills_the_space_the_same_way_each_time():
+    first, again = (positions(3, SETTINGS) for _ in range(2))
+    assert (first == again).all() and first.shape == (64, 3)
+    assert (np.arange(64) == np.sort((first * 64).astype(int), axis=0).T).all()
+    cube = positions(3, settings(method="latin_hypercube", points=60))
+    assert cube.shape == (60, 3)
+
+
+def test_costs_are_cut_only_where_they_exceed_the_budget():
+    assert cost_limit_s([1.0, 2.0], 3.0) is None
+    assert cost_limit_s([1.0, 5.0, 9.0], 9.0) == 4.0
+    assert cost_limit_s([3.0, 3.0], 3.0) == 1.5
+
+
+def test_design_points_vary_what_they_should():
+    study = studied(segment_bytes=assumed(960, 500, 1460), access_s=assumed(0.01, 0.001, 0.02))
+    tested = [hypothesis(parameters={"segment_bytes": 500}), hypothesis(untestable="no")]
+    points = design_points(study, settings(points=8), tested)
+    kinds = [point.kind for point in points]
+    assert kinds.count(DEFAULT) == kinds.count(REFERENCE) == kinds.count(HYPOTHESIS) == 1
+    assert kinds.count(SEED) == 4 and kinds.count(ONE_AT_A_TIME) == 4
+    filled = [point for point in points if point.kind == SPACE_FILLING]
+    assert len(filled) == 8 and len({str(point.values) for point in filled}) == 8
+    default = next(point for point in points if point.kind == DEFAULT)
+    seeds = {point.runs[0].scenario.seed for point in points if point.kind in (DEFAULT, SEED)}
+    assert len(seeds) == 5 and all(run.replicate == 0 for p in points for run in p.runs)
+    for point in filled:
+        assert [r.scenario.seed for r in point.runs] == [r.scenario.seed for r in default.runs]
+        size = point.values["segment_bytes"]
+        assert {f.segment_bytes for r in point.runs for f in r.scenario.flows} == {size}
+
+
+def test_a_choice_that_the_engine_refuses_is_tried_alone_and_not_in_the_space():
+    study = studied(sacks=assumed(False, choices=[False, True]))
+    experiment = study.experiments[0].model_dump()
+    for flow in experiment["flows"]:
+        flow["sack"] = "$sacks"
+    study = Study.model_validate({**study.model_dump(), "experiments": [experiment]})
+    points = design_points(study, settings(points=8), [])
+    alone = next(point for point in points if point.changed == "sacks")
+    assert any("with SACK" in run.refusal for run in alone.runs)  # Reno is among the variants
+    assert {p.values["sacks"] for p in points if p.kind == SPACE_FILLING} == {False}
+
+
+def test_values_that_make_no_scenario_together_are_a_refusal():
+    study = studied(start=assumed(0.0, 0.0, 50.0))
+    experiment = study.experiments[0].model_dump()
+    for flow in experiment["flows"]:
+        flow["start_s"] = "$start"
+    study = Study.model_validate({**study.model_dump(), "experiments": [experiment]})
+    late = next(p for p in design_points(study, settings(points=8), []) if p.changed == "start")
+    assert not late.runs and "start_s" in late.refusal
+
+
+# --- shares, words, flips ---
+
+
+def judged(holds, alone=(), default="reproduced", seeds=()):
+    """Verdicts on claim c1: `holds` at the space-filling points, `alone` one at a time."""
+    points = [record(0, DEFAULT)]
+    words = [default]
+    for number, word in enumerate(seeds):
+        points.append(record(number, SEED))
+        words.append(word)
+    for number, word in enumerate(alone):
+        points.append(record(number, ONE_AT_A_TIME, f"p{number}", **{f"p{number}": number}))
+        words.append(word)
+    for number, word in enumerate(holds):
+        points.append(record(number, SPACE_FILLING, p0=number))
+        words.append(word)
+    claims = pd.DataFrame(
+        {
+            "point": [p.id for p in points],
+            "claim": "c1",
+            "engine": "ns3",
+            "observed": 1.0,
+            "verdict": words,
+        }
+    )
+    design = SensitivityDesign("synthetic", "ns3", 1.0, 1.0, points)
+    return Verdicts(design, claims, pd.DataFrame(columns=["point", "reading"]))
+
+
+def claim_row(verdicts, tier="reproduced"):
+    return next(iter(claim_rows(verdicts, SETTINGS, {"c1": tier}, {})))
+
+
+def test_perturbing_verdicts_moves_the_share_by_exactly_that_much():
+    words = ["reproduced"] * 64
+    assert claim_row(judged(words))["share"] == 1.0
+    words[:7] = ["not reproduced"] * 7
+    row = claim_row(judged(words))
+    assert (row["holds"], row["designs"], row["word"]) == (57, 64, CONDITIONAL)
+    words[7] = "not testable"
+    assert (claim_row(judged(words))["holds"], claim_row(judged(words))["designs"]) == (56, 63)
+    words[8] = "direction only"
+    row = claim_row(judged(words))
+    assert row["holds"] == 55 and row["share_direction"] == pytest.approx(56 / 63)
+
+
+def test_wilson_intervals_are_those_worked_out_by_hand():
+    # z = 1.96, p = 0.9, n = 10: (0.9 + 0.192 +- 1.96 sqrt(0.009 + 0.0096)) / 1.384
+    low, high = Share(9, 10).interval
+    assert (low, high) == pytest.approx((0.5958, 0.9821), abs=1e-4)
+    low, high = Share(0, 64).interval
+    assert low == 0.0 and high == pytest.approx(3.8416 / 67.8416, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("holds", "designs", "word"),
+    [
+        (9, 10, ROBUST),
+        (89, 100, CONDITIONAL),
+        (1, 10, FRAGILE),
+        (11, 100, CONDITIONAL),
+        (0, 0, UNTESTED),
+    ],
+)
+def test_words_change_at_their_bounds(holds, designs, word):
+    assert Share(holds, designs).word(SETTINGS) == word
+
+
+def test_flips_are_the_changes_across_holding_and_no_others():
+    alone = ["reproduced", "direction only", "not reproduced", "not testable"]
+    verdicts = judged(["reproduced"], alone)
+    assert [flip.parameter for flip in verdicts.flips("c1")] == ["p1", "p2"]
+    assert [f.parameter for f in judged([], alone, "not reproduced").flips("c1")] == ["p0"]
+    assert judged([], alone, "not testable").flips("c1") == []
+
+
+def test_a_verdict_that_the_reduced_scale_changes_is_marked():
+    assert claim_row(judged(["reproduced"]), "direction only")["reduced_scale_differs"]
+    assert not claim_row(judged(["reproduced"]))["reduced_scale_differs"]
+
+
+def test_seeds_that_disagree_are_counted():
+    row = claim_row(judged([], seeds=["reproduced", "not reproduced"]))
+    assert (row["seeds"], row["seeds_alike"]) == (3, 2)
+
+
+# --- cells ---
+
+
+def test_a_cells_range_and_whether_the_published_value_lies_in_it():
+    points = [record(0, DEFAULT), record(0, SPACE_FILLING), record(1, SPACE_FILLING)]
+    rows = [
+        (DEFAULT, "stated", "a", 8.0, False, "not reproduced"),
+        ("space filling-0", "stated", "a", 9.5, True, "reproduced"),
+        ("space filling-1", "stated", "a", 11.0, False, "not reproduced"),
+        ("space filling-1", "other", "a", 99.0, False, "not reproduced"),
+    ]
+    design = SensitivityDesign("synthetic", "ns3", 1.0, 1.0, points)
+    empty = pd.DataFrame(columns=["point", "claim"])
+    row = next(iter(cell_rows(Verdicts(design, empty, cells_frame(rows)), {})))
+    assert (row["lowest"], row["highest"], row["published_in_range"]) == (8.0, 11.0, True)
+    assert row["share_inside"] == 0.5 and row["default"] == 8.0
+    rows[2] = (*rows[2][:3], 9.9, False, "not reproduced")
+    row = next(iter(cell_rows(Verdicts(design, empty, cells_frame(rows)), {})))
+    assert not row["published_in_range"]
+
+
+# --- importance ---
+
+
+IMPORTANCE = Importance(trees=60, repeats=5, folds=4, least_r2=0.2)
+
+
+def test_the_one_parameter_that_matters_is_found_important():
+    matrix = positions(6, SETTINGS)
+    outcome = (matrix[:, 2] > 0.5).astype(float)
+    found = importances(matrix, outcome, list("abcdef"), IMPORTANCE, 1)
+    assert found.r2 > 0.5 and found.important(IMPORTANCE)[0] == "c"
+    assert max(found.mean, key=found.mean.get) == "c"
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_chance_makes_nothing_important(seed):
+    matrix = positions(6, SETTINGS)
+    outcome = np.random.default_rng(seed).integers(0, 2, 64).astype(float)
+    assert importances(matrix, outcome, list("abcdef"), IMPORTANCE, 1).important(IMPORTANCE) == []
+
+
+def test_an_outcome_that_hardly_varies_teaches_nothing():
+    matrix = positions(2, SETTINGS)
+    outcome = np.zeros(64)
+    outcome[:3] = 1
+    assert importances(matrix, outcome, ["a", "b"], IMPORTANCE, 1) is None

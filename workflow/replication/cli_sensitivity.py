@@ -1,0 +1,123 @@
+"""The command line's sensitivity stages: `replicate sensitivity --help`."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Vary what the papers do not state: design, simulate, judge, measure, merge.",
+)
+
+Root = Annotated[Path, typer.Option(help="The project's folder.", envvar="REPLICATION_ROOT")]
+Folder = Annotated[Path, typer.Option(help="Folder of the study's sensitivity.")]
+StoreFolder = Annotated[Path, typer.Option(help="Folder of finished runs.")]
+HERE = Path()
+
+
+@app.command()
+def design(study: str, folder: Folder, root: Root = HERE) -> None:
+    """Design one study's sensitivity: points, scenarios and batches.
+
+    Example: replicate sensitivity design saxena --folder /tmp/saxena
+    """
+    from replication.sensitivity_design import describe_design, write_sensitivity_design
+
+    print(describe_design(write_sensitivity_design(root, study, folder)))
+
+
+@app.command()
+def plan(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of the studies' designs.")],
+    store: StoreFolder,
+    goal: Annotated[Path, typer.Option(help="File to write for the progress lines.")],
+) -> None:
+    """Say what the designs cost and what is done already, and leave that for the jobs."""
+    from replication.progress import count, write_goal
+    from replication.sensitivity_design import (
+        JUDGE_COST_S,
+        describe_design,
+        read_costs,
+        read_sensitivity_design,
+    )
+
+    costs: dict[str, float] = {}
+    points = 0
+    for folder in folders:
+        found = read_sensitivity_design(folder)
+        print(describe_design(found))
+        points += len(found.points)
+        costs |= read_costs(folder)
+    write_goal(goal, {store: costs})
+    done, total, done_s, total_s = count({store: costs})
+    print(
+        f"in all {total} scenarios, {done} done; about {(total_s - done_s) / 60:.1f} CPU minutes "
+        f"to simulate and {points * JUDGE_COST_S / 60:.0f} to judge"
+    )
+
+
+@app.command()
+def simulate(
+    batch: Annotated[Path, typer.Option(help="Batch file of the design.")],
+    program: Annotated[Path, typer.Option(help="The engine's program.")],
+    store: StoreFolder,
+    usage: Annotated[Path, typer.Option(help="JSON file to write.")],
+    goal: Annotated[Path, typer.Option(help="What the whole run has to do.")],
+    memory_limit_bytes: Annotated[int, typer.Option()] = 4 * 2**30,
+    time_limit_s: Annotated[float, typer.Option()] = 1800.0,
+) -> None:
+    """Run the scenarios of a batch that are not yet in the store."""
+    from replication.files import write_text
+    from replication.progress import Progress
+    from replication.runtime import Limits
+    from replication.simulate import Job, read_batch, run_job
+    from replication.store import Store
+
+    engine, scenarios = read_batch(batch)
+    limits = Limits(memory_limit_bytes, time_limit_s)
+    job = Job(engine, "", program.resolve(), scenarios, Store(store.resolve()), limits)
+    progress = Progress.load(goal)
+    started = time.time()
+    usages = run_job(job, progress.tick if progress else lambda: None)
+    document = {"started": started, "finished": time.time(), "runs": usages}
+    write_text(usage, json.dumps(document) + "\n")
+
+
+@app.command()
+def judge(study: str, folder: Folder, store: StoreFolder, root: Root = HERE) -> None:
+    """Judge claims and cells of one study at every design point."""
+    from replication.sensitivity import judge_points
+    from replication.store import Store
+
+    judge_points(root, study, folder, Store(store.resolve()))
+
+
+@app.command()
+def measure(
+    study: str,
+    folder: Folder,
+    data: Annotated[Path, typer.Option(help="Folder of the tier's verdicts.")],
+    root: Root = HERE,
+) -> None:
+    """Write shares, ranges, effects, hypotheses and fits of one study."""
+    from replication.sensitivity import measure as measure_study
+
+    measure_study(root, study, folder, data)
+
+
+@app.command()
+def merge(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of the studies.")],
+    sensitivity: Annotated[Path, typer.Option(help="Folder for robustness.")],
+    forensics: Annotated[Path, typer.Option(help="Folder for hypotheses and fits.")],
+) -> None:
+    """Put the studies' tables together."""
+    from replication.sensitivity import merge_sensitivity
+
+    merge_sensitivity(folders, sensitivity, forensics)

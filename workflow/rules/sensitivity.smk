@@ -1,0 +1,190 @@
+# Sensitivity: the studies' claims and numbers over the plausible settings; hypotheses and fits.
+# Not part of the report's rules: `make sensitivity` asks for it, the report shows it if it is there.
+
+
+SENSITIVITY = f"{PATHS.sensitivity}/{{study}}"
+SENSITIVITY_STORE = PATHS.store(
+    PIPE.sensitivity.engine, PIPE.fingerprint(PIPE.sensitivity.engine)
+)
+JOBS = range(PIPE.sensitivity.jobs)
+
+
+wildcard_constraints:
+    job="[0-9]+",
+
+
+localrules:
+    sensitivity,
+
+
+ruleorder: execute_sensitivity_notebook > execute_notebook
+
+
+rule design_sensitivity:
+    input:
+        study="configs/studies/{study}.yaml",
+        settings="configs/sensitivity.yaml",
+        hypotheses="configs/hypotheses.yaml",
+    output:
+        design=f"{SENSITIVITY}/design.json",
+        batches=[f"{SENSITIVITY}/batches/{job}.json" for job in JOBS],
+    log:
+        f"{PATHS.data}/logs/design_sensitivity/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/design_sensitivity/{{study}}.tsv"
+    params:
+        code=PIPE.code("sensitivity_design"),
+        folder=lambda wildcards, output: Path(output.design).parent,
+    shell:
+        'echo "designing the sensitivity of {wildcards.study}" >&2; '
+        "replicate sensitivity design {wildcards.study} --folder {params.folder} > {log} 2>&1"
+        " || {{ cat {log} >&2; exit 1; }}"
+
+
+rule plan_sensitivity:
+    input:
+        designs=expand(rules.design_sensitivity.output.design, study=PIPE.studies),
+    output:
+        goal=f"{PATHS.sensitivity}/goal.json",
+    log:
+        f"{PATHS.data}/logs/plan_sensitivity.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/plan_sensitivity.tsv"
+    params:
+        code=PIPE.code("progress"),
+        folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
+        store=SENSITIVITY_STORE,
+    shell:
+        "replicate sensitivity plan {params.folders} --store {params.store} --goal {output.goal}"
+        " 2>&1 | tee {log} >&2"
+
+
+rule simulate_sensitivity:
+    input:
+        batch=f"{SENSITIVITY}/batches/{{job}}.json",
+        # Says what there is to do in all, for the progress lines.
+        goal=ancient(rules.plan_sensitivity.output.goal),
+        program=PIPE.program(PIPE.sensitivity.engine),
+    output:
+        usage=f"{SENSITIVITY}/usage/{{job}}.json",
+    log:
+        f"{PATHS.data}/logs/simulate_sensitivity/{{study}}.{{job}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/simulate_sensitivity/{{study}}.{{job}}.tsv"
+    params:
+        code=PIPE.code("simulate"),
+        store=SENSITIVITY_STORE,
+        memory=PIPE.config.memory_limit_bytes,
+        time=PIPE.config.time_limit_s,
+    shell:
+        "replicate sensitivity simulate --batch {input.batch} --program {input.program}"
+        " --store {params.store} --usage {output.usage} --goal {input.goal}"
+        " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
+
+
+rule judge_sensitivity:
+    input:
+        study="configs/studies/{study}.yaml",
+        published=f"{PATHS.published}/{{study}}.csv",
+        hypotheses="configs/hypotheses.yaml",
+        design=rules.design_sensitivity.output.design,
+        usage=[f"{SENSITIVITY}/usage/{job}.json" for job in JOBS],
+    output:
+        claims=f"{SENSITIVITY}/claims.parquet",
+        cells=f"{SENSITIVITY}/cells.parquet",
+        spread=f"{SENSITIVITY}/spread.parquet",
+    log:
+        f"{PATHS.data}/logs/judge_sensitivity/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/judge_sensitivity/{{study}}.tsv"
+    # As soon as a study's runs are there, so that no study waits for the last one's runs.
+    priority: 50
+    params:
+        code=PIPE.code("verdict_point"),
+        folder=lambda wildcards, output: Path(output.claims).parent,
+        store=SENSITIVITY_STORE,
+    shell:
+        'echo "judging {wildcards.study} at every design point" >&2; '
+        "replicate sensitivity judge {wildcards.study} --folder {params.folder}"
+        " --store {params.store} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
+
+
+rule measure_sensitivity:
+    input:
+        claims=rules.judge_sensitivity.output.claims,
+        cells=rules.judge_sensitivity.output.cells,
+        spread=rules.judge_sensitivity.output.spread,
+        settings="configs/sensitivity.yaml",
+    output:
+        tables=[
+            f"{SENSITIVITY}/{part}.csv"
+            for part in ("points", "claims", "cells", "effects", "spread")
+        ],
+        forensics=[
+            f"{SENSITIVITY}/{part}.csv" for part in ("hypotheses", "explained", "fits")
+        ],
+        made_from=f"{SENSITIVITY}/made_from.json",
+    log:
+        f"{PATHS.data}/logs/measure_sensitivity/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/measure_sensitivity/{{study}}.tsv"
+    params:
+        code=PIPE.code("sensitivity"),
+        folder=lambda wildcards, output: Path(output.made_from).parent,
+        data=PATHS.data,
+        # The tier's verdicts stand beside those at the reduced scale, if there are any.
+        tier=PIPE.content(PATHS.data / "claims.csv", PATHS.data / "cells.csv"),
+    shell:
+        "replicate sensitivity measure {wildcards.study} --folder {params.folder}"
+        " --data {params.data} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
+
+
+rule merge_sensitivity:
+    input:
+        made_from=expand(rules.measure_sensitivity.output.made_from, study=PIPE.studies),
+    output:
+        robustness=[
+            f"{PATHS.sensitivity}/{part}.csv"
+            for part in ("points", "claims", "cells", "effects", "spread")
+        ],
+        forensics=[
+            f"{PATHS.forensics}/{part}.csv"
+            for part in ("hypotheses", "explained", "fits")
+        ],
+    log:
+        f"{PATHS.data}/logs/merge_sensitivity.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/merge_sensitivity.tsv"
+    params:
+        code=PIPE.code("sensitivity"),
+        folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
+        sensitivity=PATHS.sensitivity,
+        forensics=PATHS.forensics,
+    shell:
+        "replicate sensitivity merge {params.folders} --sensitivity {params.sensitivity}"
+        " --forensics {params.forensics} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+
+
+rule execute_sensitivity_notebook:
+    input:
+        notebook=f"{PATHS.notebooks}/sensitivity.ipynb",
+        made_from=rules.measure_sensitivity.output.made_from,
+    output:
+        notebook=f"{PATHS.executed}/{{study}}.sensitivity.ipynb",
+    log:
+        f"{PATHS.data}/logs/execute_notebook/{{study}}.sensitivity.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.sensitivity.tsv"
+    params:
+        code=PIPE.code("notebook") + PIPE.code("sensitivity_chapter"),
+        data=PATHS.data,
+    shell:
+        "replicate notebook {input.notebook} --study {wildcards.study} --data {params.data}"
+        " --output {output.notebook} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
+
+
+rule sensitivity:
+    input:
+        rules.merge_sensitivity.output.robustness,
+        rules.merge_sensitivity.output.forensics,
+        expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.studies),
