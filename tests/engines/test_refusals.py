@@ -116,6 +116,7 @@ def test_flows_that_want_different_kernels_are_refused(bench: Bench, tmp_path: P
     refused(bench.invoke, tmp_path, text, "flows[1]", "alpha", "one")
 
 
+@pytest.mark.parametrize("bench", ["ns2", "ns3"], indirect=True)
 def test_a_host_that_an_engine_lacks_is_refused_by_name(bench: Bench, tmp_path: Path) -> None:
     scenario = single_link([bench.tcp("t")], duration_s=1) | {"host": {"timer_hz": 1000}}
     refused(bench.invoke, tmp_path, json.dumps(scenario), "host")

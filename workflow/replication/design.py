@@ -17,7 +17,7 @@ from replication.engine_model import Engine
 from replication.errors import InputError
 from replication.files import write_text
 from replication.ns3_version import NS3_VERSION
-from replication.scenario import Scenario, canonical_json
+from replication.scenario import Host, Scenario, canonical_json
 from replication.study import Experiment, Factor, Level, Study, parameters_of, plain_values
 from replication.table import DESIGN_COLUMNS
 from replication.template import TemplateError, fill, place, replicate_seed
@@ -207,6 +207,13 @@ class Plan:
                 if not run.refusal:
                     costs.setdefault(run.engine, {})[run.scenario_id] = run.cost_s
         return costs
+
+    def timer_hz(self) -> list[int]:
+        """Return the timer frequencies of the kernels that the plan runs, and the default one."""
+        hosts = [
+            run.scenario.host for runs in self.runs.values() for run in runs if not run.refusal
+        ]
+        return sorted({Host().timer_hz, *(host.timer_hz for host in hosts if host)})
 
 
 def make_plan(root: Path, config: Config, engines: list[str]) -> Plan:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from replication.engine_model import Engine
 from replication.ns3_version import NS3_VERSION, lacks, missing_packages, system_libraries
-from replication.scenario import Queue, Red, TcpFlow
+from replication.scenario import Host, Queue, Red, Scenario, TcpFlow
 
 
 def _ns3_refuses_flow(flow: TcpFlow) -> str:
@@ -65,9 +65,8 @@ def _ns2_refuses_queue(queue: Queue) -> str:
     return "with a minimum threshold of 0" if queue.minimum_threshold_packets == 0 else ""
 
 
-#: The kernel's fixed timers: TCP_TIMEOUT_INIT, a tick of 1/250 s, and the delayed acknowledgement.
+#: The kernel's fixed timers: TCP_TIMEOUT_INIT, and the delayed acknowledgement.
 _LINUX_INITIAL_RTO_S = 1.0
-_LINUX_TICK_S = 0.004
 _LINUX_DELAYED_ACK_S = 0.04
 
 
@@ -80,14 +79,29 @@ def _linux_refuses_flow(flow: TcpFlow) -> str:
         return "with an initial ssthresh"
     if flow.initial_rto_s != _LINUX_INITIAL_RTO_S:
         return "with an initial RTO other than 1 s"
-    if flow.clock_granularity_s != _LINUX_TICK_S:
-        return "with a clock granularity other than 0.004 s"
     if flow.delayed_ack_segments > 2:
         return "with an acknowledgement for more than two segments"
     if flow.delayed_ack_segments == 2 and flow.delayed_ack_timeout_s != _LINUX_DELAYED_ACK_S:
         return "with a delayed acknowledgement timeout other than 0.04 s"
-    if round(flow.minimum_rto_s * 1e9) % round(_LINUX_TICK_S * 1e9):
-        return "with a minimum RTO that is not a multiple of 0.004 s"
+    return ""
+
+
+def _linux_refuses_host(scenario: Scenario) -> str:
+    """Return which flow wants timers that do not fit the kernel's ticks."""
+    host = scenario.host or Host()
+    for flow in scenario.flows:
+        if not isinstance(flow, TcpFlow):
+            continue
+        if round(flow.clock_granularity_s * 1e9) != round(1e9 / host.timer_hz):
+            tick_s = f"{1 / host.timer_hz:g} s"
+            return f"{flow.congestion_control} with a clock granularity other than {tick_s}"
+        # Routes hold it in milliseconds, and the kernel in ticks.
+        step_ms = 1000 // math.gcd(1000, host.timer_hz)
+        if round(flow.minimum_rto_s * 1e9) % (step_ms * 1_000_000):
+            step_s = f"{step_ms / 1000:g} s"
+            return (
+                f"{flow.congestion_control} with a minimum RTO that is not a multiple of {step_s}"
+            )
     return ""
 
 
@@ -195,6 +209,7 @@ LINUX = Engine(
     refuse_queue=_linux_refuses_queue,
     cost_base_s=0.35,
     cost_per_packet_hop_s=10e-6,
+    refuse_host=_linux_refuses_host,
     shared=True,
     missing=_linux_lacks,
     built=lambda root: (linux_cache(root) / _linux_key(root) / "linux").is_file(),

@@ -87,6 +87,7 @@ rule build_linux_program:
     params:
         build=lambda wildcards, output: Path(output.program).parent,
         cache=linux_cache(Path()),
+        hz=",".join(map(str, PIPE.plan.timer_hz())),
     shell:
         "workflow/engines/linux/build --output {params.build} --cache {params.cache}"
-        " --jobs {threads} 2> >(tee {log} >&2)"
+        " --hz {params.hz} --jobs {threads} 2> >(tee {log} >&2)"

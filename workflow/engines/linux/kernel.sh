@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Build the kernel into folder $1: unpack, patch, configure, compile, strip. Called by `build`.
+# Build the kernel into folder $1: unpack, patch, configure, compile, strip. Called by `build`, which
+# sets SOURCE, COMPILER, JOBS and HZ, the timer frequency.
 # Each step leaves a mark, so that an interrupted build goes on; the compiler's own marks are make's.
 set -euo pipefail
+# kbuild reads its time stamp in the local time zone.
+export LC_ALL=C TZ=UTC
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TARGET=$(cd "$1" && pwd)
@@ -45,7 +48,8 @@ patch_source() {
 
 configure() {
     compile tinyconfig
-    (cd "$TREE" && scripts/kconfig/merge_config.sh -m .config "$HERE/kernel/kernel.config")
+    { cat "$HERE/kernel/kernel.config" && echo "CONFIG_HZ=$HZ"; } >"$WORK/wanted.config"
+    (cd "$TREE" && scripts/kconfig/merge_config.sh -m .config "$WORK/wanted.config")
     compile olddefconfig
     # What depends on something that is not set vanishes without a word.
     local line
@@ -53,7 +57,7 @@ configure() {
         case $line in
         CONFIG_*) grep -qxF -- "$line" "$TREE/.config" || { echo "lost: $line" && return 1; } ;;
         esac
-    done <"$HERE/kernel/kernel.config"
+    done <"$WORK/wanted.config"
 }
 
 compile_kernel() {

@@ -38,7 +38,8 @@ static int64_t read_clock(clockid_t clock)
 /// Reading the clock costs virtual time here, so the offset comes from the tightest of some tries.
 void start_clock(void)
 {
-	int64_t best = INT64_MAX;
+	struct timespec tick;
+	int64_t tick_ns, best = INT64_MAX;
 
 	for (int i = 0; i < 8; i++) {
 		int64_t before = read_clock(CLOCK_MONOTONIC);
@@ -50,10 +51,12 @@ void start_clock(void)
 			realtime_minus_monotonic = real - (before + after) / 2;
 		}
 	}
-	/* The offset is whole jiffies or nothing; what is below is the cost of reading. */
-	realtime_minus_monotonic =
-	    (realtime_minus_monotonic + (realtime_minus_monotonic < 0 ? -50000 : 50000)) / 100000 *
-	    100000;
+	/* The offset is whole ticks or nothing; what is below is the cost of reading. */
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	tick_ns = tick.tv_sec * NS_PER_S + tick.tv_nsec;
+	realtime_minus_monotonic +=
+	    realtime_minus_monotonic < 0 ? -tick_ns / 2 : tick_ns / 2;
+	realtime_minus_monotonic -= realtime_minus_monotonic % tick_ns;
 }
 
 int64_t scenario_now(void)

@@ -27,6 +27,7 @@ struct account {
 };
 
 struct transmitter {
+	int entrance; /* where packets come in that go to its queue */
 	int device;
 	int64_t free_ns; /* when the transmission under way ends */
 	struct monitor_ledger public;
@@ -67,6 +68,9 @@ void ledger_open(const struct plan *plan)
 
 		transmitters[i].public.interval =
 		    allocate(plan_samples(plan), sizeof(struct monitor_interval));
+		transmitters[i].entrance =
+		    device_index(&plan->link[monitor->link], monitor->link,
+				 monitor->direction == AHEAD ? DEVICE_A : DEVICE_B);
 		transmitters[i].device =
 		    device_index(&plan->link[monitor->link], monitor->link,
 				 monitor->direction == AHEAD ? DEVICE_M : DEVICE_N);
@@ -99,6 +103,34 @@ static int64_t interval_of(int64_t time_ns)
 	int64_t index = time_ns <= 0 ? 0 : (time_ns - 1) / the_plan->interval_ns;
 
 	return index < plan_samples(the_plan) ? index : -1;
+}
+
+/// The bytes of a flow's segments, or 0 where nothing can be merged.
+static uint32_t segment_bytes(int flow)
+{
+	return flow >= 0 && the_plan->flow[flow].tcp ? the_plan->flow[flow].segment_bytes : 0;
+}
+
+/// How many segments a packet stands for.
+static uint32_t segments_of(const struct packet *packet, uint32_t size)
+{
+	return size && packet->payload_bytes > size ? (packet->payload_bytes + size - 1) / size : 1;
+}
+
+/// One of the segments that a packet stands for, as the kernel would cut it (inet_gso_segment): with
+/// headers of its own and the next identification.
+static struct packet segment_of(const struct packet *packet, uint32_t size, uint32_t number)
+{
+	uint32_t before = number * size, headers = packet->ip_bytes - packet->payload_bytes;
+	struct packet segment = *packet;
+
+	segment.id = (uint16_t)(packet->id + number);
+	segment.sequence = packet->sequence + before;
+	segment.payload_bytes = packet->payload_bytes - before;
+	if (size && segment.payload_bytes > size)
+		segment.payload_bytes = size;
+	segment.ip_bytes = headers + segment.payload_bytes;
+	return segment;
 }
 
 static void count_retransmission(struct account *account, const struct packet *packet)
@@ -236,22 +268,52 @@ static void transmitted(int number, const struct packet *packet)
 		intervals[sample].device_packets++;
 }
 
+/// Note that a packet began or ceased to wait in a monitored queue.
+static void joined(int number, int64_t time_ns, int change)
+{
+	int64_t index = interval_of(time_ns);
+
+	if (the_plan->offload && index >= 0)
+		transmitters[number].public.interval[index].joined += change;
+}
+
+/// The flow between two addresses if it is one of the plan's, else -1.
+static int known_flow(const struct packet *packet, bool *forth)
+{
+	int flow = flow_of(packet->source, packet->destination, forth);
+
+	return flow < the_plan->flows ? flow : -1;
+}
+
+static void see_segment(int flow, bool data, const struct packet *segment)
+{
+	totals.transmissions += segment->out && segment->time_ns <= the_plan->duration_ns;
+	for (int i = 0; i < the_plan->monitors; i++)
+		if (segment->out && transmitters[i].device == segment->device) {
+			transmitted(i, segment);
+			joined(i, segment->time_ns, -1);
+		} else if (!segment->out && transmitters[i].entrance == segment->device) {
+			joined(i, segment->time_ns, 1);
+		}
+	if (!data)
+		return;
+	if (!segment->out && segment->device == accounts[flow].source_device)
+		sent(&accounts[flow], the_plan->flow[flow].tcp, segment);
+	if (segment->out && segment->device == accounts[flow].last_device)
+		received(&accounts[flow], the_plan->flow[flow].stop_ns, segment);
+}
+
 void ledger_packet(const struct packet *packet)
 {
 	bool forth;
-	int flow = flow_of(packet->source, packet->destination, &forth);
+	int flow = known_flow(packet, &forth);
+	uint32_t size = segment_bytes(flow), count = segments_of(packet, size);
 
-	totals.transmissions += packet->out && packet->time_ns <= the_plan->duration_ns;
-	if (packet->out)
-		for (int i = 0; i < the_plan->monitors; i++)
-			if (transmitters[i].device == packet->device)
-				transmitted(i, packet);
-	if (flow < 0 || flow >= the_plan->flows || !forth || !packet->payload_bytes)
-		return;
-	if (!packet->out && packet->device == accounts[flow].source_device)
-		sent(&accounts[flow], the_plan->flow[flow].tcp, packet);
-	if (packet->out && packet->device == accounts[flow].last_device)
-		received(&accounts[flow], the_plan->flow[flow].stop_ns, packet);
+	for (uint32_t i = 0; i < count; i++) {
+		struct packet segment = segment_of(packet, size, i);
+
+		see_segment(flow, flow >= 0 && forth && segment.payload_bytes, &segment);
+	}
 }
 
 /// Was it the monitored queue, or the wire behind it, that dropped a packet which came in here?
@@ -263,18 +325,14 @@ static bool watches(const struct plan_monitor *monitor, int device)
 	return index_link(device) == monitor->link && ahead == (monitor->direction == AHEAD);
 }
 
-void ledger_drop(const struct packet *packet, bool of_flow)
+static void lose_segment(int flow, bool data, const struct packet *segment)
 {
-	int64_t index = interval_of(packet->time_ns);
-	bool forth = false;
-	int flow = of_flow ? flow_of(packet->source, packet->destination, &forth) : -1;
-	bool data = flow >= 0 && flow < the_plan->flows && forth && packet->payload_bytes;
+	int64_t index = interval_of(segment->time_ns);
 
-	totals.drops++;
-	if (data && end_journey(&accounts[flow], packet) < 0 &&
-	    packet->time_ns <= the_plan->duration_ns)
+	if (data && end_journey(&accounts[flow], segment) < 0 &&
+	    segment->time_ns <= the_plan->duration_ns)
 		die("a packet was dropped that was not under way");
-	if (packet->time_ns > the_plan->duration_ns)
+	if (segment->time_ns > the_plan->duration_ns)
 		return;
 	totals.control_drops += !data;
 	if (data)
@@ -283,9 +341,39 @@ void ledger_drop(const struct packet *packet, bool of_flow)
 		return;
 	if (data)
 		accounts[flow].public.interval[index].drops++;
-	for (int i = 0; i < the_plan->monitors; i++)
-		if (watches(&the_plan->monitor[i], packet->device))
+	for (int i = 0; i < the_plan->monitors; i++) {
+		if (watches(&the_plan->monitor[i], segment->device))
 			transmitters[i].public.interval[index].drops++;
+		if (transmitters[i].entrance == segment->device)
+			joined(i, segment->time_ns, -1);
+	}
+}
+
+void ledger_drop(const struct packet *packet, bool of_flow)
+{
+	bool forth = false;
+	int flow = of_flow ? known_flow(packet, &forth) : -1;
+	uint32_t size = segment_bytes(flow), count = segments_of(packet, size);
+
+	totals.drops++;
+	for (uint32_t i = 0; i < count; i++) {
+		struct packet segment = segment_of(packet, size, i);
+
+		lose_segment(flow, flow >= 0 && forth && segment.payload_bytes, &segment);
+	}
+}
+
+void ledger_close(void)
+{
+	for (int i = 0; i < the_plan->monitors && the_plan->offload; i++) {
+		struct monitor_interval *intervals = transmitters[i].public.interval;
+		int64_t waiting = 0;
+
+		for (int64_t sample = 0; sample < plan_samples(the_plan); sample++) {
+			waiting += intervals[sample].joined;
+			intervals[sample].queue_packets = (uint32_t)waiting;
+		}
+	}
 }
 
 int64_t ledger_delay_quantile(int flow, double share)

@@ -2,7 +2,8 @@
 ///
 /// A flow's data packet is sent when it enters the wire at its source and received when it leaves
 /// the wire at its destination; in between it may be dropped. Nothing is inferred: at the end every
-/// packet that was still out must turn up as one or the other.
+/// packet that was still out must turn up as one or the other. Where offload merges segments into
+/// one packet, all counts are of segments: a merged packet is seen as those that it stands for.
 #pragma once
 
 #include "plan.h"
@@ -26,6 +27,7 @@ struct flow_ledger {
 struct monitor_interval {
 	uint64_t ip_bytes;
 	uint32_t queue_packets, device_packets, drops;
+	int32_t joined; /* with offload: how many more wait at its end than at its beginning */
 };
 
 struct monitor_ledger {
@@ -39,6 +41,9 @@ struct monitor_ledger *ledger_monitor(int monitor);
 void ledger_packet(const struct packet *packet);
 void ledger_drop(const struct packet *packet, bool of_flow);
 
+/// Work out what only the whole run tells: the queues' lengths where offload merges segments.
+void ledger_close(void);
+
 /// Data packets that are neither received nor dropped yet.
 uint64_t ledger_outstanding(void);
 
@@ -46,7 +51,7 @@ uint64_t ledger_outstanding(void);
 int64_t ledger_delay_quantile(int flow, double share);
 
 struct ledger_totals {
-	uint64_t drops; /* of all packets, in the wire, ever */
+	uint64_t drops; /* of all packets, merged ones counted once, in the wire, ever */
 	uint64_t control_drops, transmissions;
 };
 const struct ledger_totals *ledger_totals(void);

@@ -68,31 +68,33 @@ static int current_namespace(void)
 	return file;
 }
 
-static void device_attributes(struct request *request, const char *name, uint32_t mtu)
+static void device_attributes(struct request *request, const char *name, const struct plan *plan)
 {
 	request_put_text(request, IFLA_IFNAME, name);
 	request_put(request, IFLA_ADDRESS, hardware_address, sizeof(hardware_address));
-	request_put_u32(request, IFLA_MTU, mtu);
-	/* Every segment is a packet of its own from the socket on: no offload. */
-	request_put_u32(request, IFLA_GSO_MAX_SEGS, 1);
+	request_put_u32(request, IFLA_MTU, plan->mtu);
+	/* Without offload every segment is a packet of its own from the socket on. With it, a pair of
+	 * veth keeps its defaults: what the sender merged passes whole, and nothing else is merged. */
+	if (!plan->offload)
+		request_put_u32(request, IFLA_GSO_MAX_SEGS, 1);
 }
 
-static void add_pair(int wire, int index, const char *name, int peer_index, const char *peer_name,
-		     int peer_namespace, uint32_t mtu)
+static void add_pair(const struct plan *plan, int wire, int index, const char *name, int peer_index,
+		     const char *peer_name, int peer_namespace)
 {
 	struct ifinfomsg one = {.ifi_index = index}, other = {.ifi_index = peer_index};
 	struct nlattr *info, *data, *peer;
 	struct request request;
 
 	request_begin(&request, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &one, sizeof(one));
-	device_attributes(&request, name, mtu);
+	device_attributes(&request, name, plan);
 	info = request_nest(&request, IFLA_LINKINFO);
 	request_put_text(&request, IFLA_INFO_KIND, "veth");
 	data = request_nest(&request, IFLA_INFO_DATA);
 	peer = request_nest(&request, VETH_INFO_PEER);
 	memcpy((char *)&request + request.header.nlmsg_len, &other, sizeof(other));
 	request.header.nlmsg_len += NLMSG_ALIGN(sizeof(other));
-	device_attributes(&request, peer_name, mtu);
+	device_attributes(&request, peer_name, plan);
 	if (peer_namespace >= 0)
 		request_put_u32(&request, IFLA_NET_NS_FD, (uint32_t)peer_namespace);
 	request_end(&request, peer);
@@ -131,10 +133,10 @@ static void add_link(const struct plan *plan, const struct network *network, int
 	}
 	snprintf(end, sizeof(end), "e%d", number);
 	for (int side = 0; side < 2; side++)
-		add_pair(network->wire, index[side], name[side], node_index(number, side), end,
-			 network->node_namespace[link->node[side]], plan->mtu);
-	add_pair(network->wire, index[DEVICE_M], name[DEVICE_M], index[DEVICE_N], name[DEVICE_N],
-		 -1, plan->mtu);
+		add_pair(plan, network->wire, index[side], name[side], node_index(number, side), end,
+			 network->node_namespace[link->node[side]]);
+	add_pair(plan, network->wire, index[DEVICE_M], name[DEVICE_M], index[DEVICE_N],
+		 name[DEVICE_N], -1);
 	for (int device = DEVICE_A; device <= DEVICE_N; device++)
 		set_up(network->wire, index[device]);
 	redirect(network->wire, index[DEVICE_A], index[DEVICE_M]);

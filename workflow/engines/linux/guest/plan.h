@@ -49,6 +49,7 @@ struct plan_monitor {
 struct plan {
 	int64_t duration_ns, interval_ns;
 	uint32_t mtu;
+	bool offload; /* segmentation offload: hosts send segments merged into one packet */
 	int nodes, links, routes, flows, monitors;
 	struct plan_link *link;
 	struct plan_route *route;

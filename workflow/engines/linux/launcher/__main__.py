@@ -6,9 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-from features import supports_json
+from features import DEFAULT_HZ, supports_json
 from fields import InputError
-from machine import MachineError, run_machine
+from machine import MachineError, kernel_version, run_machine
 from plan import make_plan
 from scenario import read_scenario
 from tables import Results, flows_csv, run_json, series_csv
@@ -20,7 +20,8 @@ usage: replicate-linux --scenario FILE --output DIR
 Run one scenario on a Linux kernel in virtual time and write flows.csv, series.csv and run.json.
   --scenario FILE  scenario (JSON, see workflow/replication/scenario.py)
   --output DIR     directory for the results; created if absent
-  --version        print the kernel's version and the hashes of kernel and guest
+  --version        print the version of the kernel that ticks 250 times a second, and the hashes
+                   of kernel and guest
   --supports       print as JSON what this engine supports
 exit code: 0 done, 2 bad input or unsupported feature, 3 defect of this program
 """
@@ -63,15 +64,16 @@ def _write_all(folder: Path, tables: dict[str, str]) -> None:
         raise InputError(f"{folder}: cannot be written ({error.strerror})") from None
 
 
-def _run(options: dict[str, str], version: str) -> None:
+def _run(options: dict[str, str]) -> None:
     path = options["--scenario"]
     try:
         scenario = read_scenario(path)
         plan = make_plan(scenario)
+        version = kernel_version(FOLDER, scenario.host.timer_hz)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     output = _folder(options["--output"])
-    results = Results(run_machine(FOLDER, plan, scenario.seed, output))
+    results = Results(run_machine(FOLDER, plan, scenario.host.timer_hz, scenario.seed, output))
     tables = {
         "flows.csv": flows_csv(scenario, results),
         "series.csv": series_csv(scenario, results),
@@ -89,7 +91,7 @@ def _complain(message: str, code: int) -> int:
 def main(words: list[str]) -> int:
     """Do what the command line says; return the exit code."""
     try:
-        version = (FOLDER / "version").read_text(encoding="utf-8").strip()
+        version = kernel_version(FOLDER, DEFAULT_HZ)
         if words == ["--help"]:
             print(HELP, end="")
         elif words == ["--version"]:
@@ -97,7 +99,7 @@ def main(words: list[str]) -> int:
         elif words == ["--supports"]:
             print(supports_json(version))
         else:
-            _run(_options(words), version)
+            _run(_options(words))
     except InputError as error:
         return _complain(str(error), 2)
     except (MachineError, OSError) as error:

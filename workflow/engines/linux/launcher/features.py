@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import dataclass
 from typing import Any
 
 from fields import REQUIRED, Fields, refuse
@@ -35,21 +37,41 @@ REFUSED = {
 }
 QUEUES = ("droptail", "pfifo", "red", "codel", "fq_codel", "pie")
 LOSSES = ("random",)
-#: The kernel's timer frequency; kernel/machine.patch sets it.
-TICK_S = 0.004
+#: Timer frequencies that the kernel's configuration knows (kernel/Kconfig.hz), and ours by default.
+TIMER_HZ = (100, 250, 300, 1000)
+DEFAULT_HZ = 250
 INITIAL_RTO_S = 1.0
 DELAYED_ACK_S = 0.04
 
 
-def check_host(fields: Fields) -> None:
-    """Refuse settings of hosts, which this engine does not have yet."""
-    if fields.take("host", None) is not None:
-        refuse(
-            fields.path("host"),
-            "given",
-            "not supported by linux yet: offloads are off and the kernel ticks 250 times a second; "
-            "leave it out",
-        )
+@dataclass(frozen=True)
+class Host:
+    """What all hosts of a scenario have in common: offload, and the kernel's timer frequency."""
+
+    segmentation_offload: bool = False
+    timer_hz: int = DEFAULT_HZ
+
+    @property
+    def tick_s(self) -> float:
+        """Return the time between two ticks."""
+        return 1 / self.timer_hz
+
+    @property
+    def whole_ms(self) -> int:
+        """Return the least number of milliseconds that is a whole number of ticks."""
+        return 1000 // math.gcd(1000, self.timer_hz)
+
+
+def read_host(fields: Fields | None) -> Host:
+    """Return the settings of the hosts; the defaults where there are none."""
+    if fields is None:
+        return Host()
+    offload = fields.boolean("segmentation_offload", False)
+    hz = fields.integer("timer_hz", 1, 10**6, DEFAULT_HZ)
+    if hz not in TIMER_HZ:
+        refuse(fields.path("timer_hz"), hz, f"give one of {', '.join(map(str, TIMER_HZ))}")
+    fields.finish()
+    return Host(offload, hz)
 
 
 def kernel_control(fields: Fields) -> str:
@@ -63,7 +85,7 @@ def kernel_control(fields: Fields) -> str:
     return CONTROLS[name]
 
 
-def check_recovery(fields: Fields) -> None:
+def check_recovery(fields: Fields, host: Host) -> None:
     """Refuse recoveries and timers that the kernel does not have."""
     if fields.choice("recovery", ("classic", "prr"), "classic") != "prr":
         refuse(
@@ -78,7 +100,8 @@ def check_recovery(fields: Fields) -> None:
             "not supported by linux: it always sends on the first duplicates; use true",
         )
     _only(fields, "initial_rto_s", REQUIRED, INITIAL_RTO_S, "TCP_TIMEOUT_INIT is fixed")
-    _only(fields, "clock_granularity_s", 0.001, TICK_S, "this kernel ticks 250 times a second")
+    ticks = f"this kernel ticks {host.timer_hz} times a second"
+    _only(fields, "clock_granularity_s", 0.001, host.tick_s, ticks)
 
 
 def check_delayed_acks(fields: Fields) -> bool:
@@ -103,14 +126,16 @@ def check_delayed_acks(fields: Fields) -> bool:
     return False
 
 
-def minimum_rto_ms(fields: Fields) -> int:
-    """Return the least retransmission timeout in whole ticks, as milliseconds."""
+def minimum_rto_ms(fields: Fields, host: Host) -> int:
+    """Return the least retransmission timeout in milliseconds that are whole ticks."""
     ns = fields.nanoseconds("minimum_rto_s")
-    if ns % 4_000_000 or ns > 120 * 10**9:
+    step = host.whole_ms
+    if ns % (step * 1_000_000) or ns > 120 * 10**9:
         refuse(
             fields.path("minimum_rto_s"),
             f"{ns / 1e9:g}",
-            "not supported by linux: give a multiple of its tick, 0.004 s, up to 120 s",
+            f"not supported by linux: give a multiple of {step / 1000:g} s (whole ticks, of which "
+            f"this kernel has {host.timer_hz} a second), up to 120 s",
         )
     return ns // 1_000_000
 
@@ -122,7 +147,7 @@ def _only(fields: Fields, key: str, default: Any, value: float, reason: str) -> 
         refuse(
             fields.path(key),
             f"{given / 1e9:g}",
-            f"not supported by linux: {reason}; use {value:g}",
+            f"not supported by linux: {reason}; use {round(value, 9)!r}",
         )
 
 
@@ -139,6 +164,8 @@ def supports_json(version: str) -> str:
         "maximum_window",
         "arbitrary_topology",
         "queue_monitors",
+        "segmentation_offload",
+        "timer_hz",
     ]
     document = {
         "engine": "linux",

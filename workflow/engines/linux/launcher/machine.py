@@ -14,6 +14,8 @@ import tempfile
 from pathlib import Path
 
 from archive import archive
+from features import DEFAULT_HZ
+from fields import refuse
 
 _MEMORY_BYTES = 512 << 20
 _COMMAND_LINE = (
@@ -37,6 +39,32 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 class MachineError(Exception):
     """The guest failed: exit code 3."""
+
+
+def _of_kernel(name: str, timer_hz: int) -> str:
+    """Return what a kernel's file is called; the default kernel has the bare name."""
+    return name if timer_hz == DEFAULT_HZ else f"{name}-{timer_hz}"
+
+
+def kernel_version(folder: Path, timer_hz: int) -> str:
+    """Return release and hash of the kernel with this timer frequency, and the guest's hash.
+
+    Raises
+    ------
+    InputError
+        No such kernel was built; the message names the command that builds it.
+    """
+    try:
+        return (folder / _of_kernel("version", timer_hz)).read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        others = {int(path.name.split("-")[1]) for path in folder.glob("version-*")}
+        wanted = ",".join(str(hz) for hz in sorted({DEFAULT_HZ, timer_hz, *others}))
+        refuse(
+            "host.timer_hz",
+            timer_hz,
+            "no kernel with this timer frequency was built; run workflow/engines/linux/build "
+            f"--hz {wanted} --output {folder}",
+        )
 
 
 def _memory_folder(work: Path) -> Path:
@@ -71,15 +99,15 @@ def _become_kernel(kernel: Path, work: Path, seed: int) -> None:
         os._exit(127)
 
 
-def run_machine(folder: Path, plan: str, seed: int, scratch: Path) -> str:
-    """Boot the kernel in `folder` on a plan; return the text of its results."""
+def run_machine(folder: Path, plan: str, timer_hz: int, seed: int, scratch: Path) -> str:
+    """Boot the kernel in `folder` that ticks so often on a plan; return the text of its results."""
     work = Path(tempfile.mkdtemp(prefix=".machine.", dir=scratch))
     try:
         base = (folder / "initrd").read_bytes()
         (work / "initrd").write_bytes(base + archive({"plan": plan.encode()}))
         child = os.fork()
         if child == 0:
-            _become_kernel((folder / "linux").absolute(), work, seed)
+            _become_kernel((folder / _of_kernel("linux", timer_hz)).absolute(), work, seed)
         _, status = os.waitpid(child, 0)
         return _results(work, status)
     finally:

@@ -125,6 +125,8 @@ def make_plan(scenario: Scenario) -> str:
         taps[last] |= TAP_OUT[scenario.links[last].nodes.index(flow.destination)]
     for watched, direction in scenario.monitors:
         taps[watched] |= TAP_MONITOR[direction]
+        if scenario.host.segmentation_offload:  # the queue's packets are counted there
+            taps[watched] |= TAP_IN[direction]
     largest = max(flow.largest_packet_bytes for flow in scenario.flows)
     route_lines = [
         line
@@ -134,7 +136,7 @@ def make_plan(scenario: Scenario) -> str:
     lines = [
         f"run {scenario.duration_ns} {scenario.interval_ns} {max(largest, ETHERNET_MTU_BYTES)}"
         f" {len(scenario.nodes)} {len(scenario.links)} {len(route_lines)} {len(scenario.flows)}"
-        f" {len(scenario.monitors)}"
+        f" {len(scenario.monitors)} {int(scenario.host.segmentation_offload)}"
     ]
     parameters = {key: v for flow in scenario.flows for key, v in flow.parameters.items()}
     lines += [f"parameter {module} {name} {v}" for (module, name), v in sorted(parameters.items())]

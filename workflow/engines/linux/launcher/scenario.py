@@ -9,11 +9,12 @@ from typing import Any
 from features import (
     LOSSES,
     QUEUES,
+    Host,
     check_delayed_acks,
-    check_host,
     check_recovery,
     kernel_control,
     minimum_rto_ms,
+    read_host,
 )
 from fields import Fields, index_ids, index_names, parse, refuse, resolve, sha256_of
 
@@ -84,6 +85,7 @@ class Scenario:
     duration_ns: int
     interval_ns: int
     seed: int
+    host: Host
     nodes: list[str]
     links: list[Link]
     flows: list[Flow]
@@ -238,11 +240,11 @@ def _parameters(fields: Fields, flow: Flow) -> None:
             flow.parameters["tcp_cubic", name] = int(switch)
 
 
-def _tcp(fields: Fields, flow: Flow) -> None:
+def _tcp(fields: Fields, flow: Flow, host: Host) -> None:
     flow.control = kernel_control(fields)
-    check_recovery(fields)
+    check_recovery(fields, host)
     flow.quick_ack = check_delayed_acks(fields)
-    flow.minimum_rto_ms = minimum_rto_ms(fields)
+    flow.minimum_rto_ms = minimum_rto_ms(fields, host)
     flow.sack = fields.boolean("sack", False)
     flow.timestamps = fields.boolean("timestamps", False)
     if flow.control == "lp" and not flow.timestamps:
@@ -251,7 +253,7 @@ def _tcp(fields: Fields, flow: Flow) -> None:
     _parameters(fields, flow)
 
 
-def _flow(fields: Fields, nodes: dict[str, int], duration_ns: int) -> Flow:
+def _flow(fields: Fields, nodes: dict[str, int], duration_ns: int, host: Host) -> Flow:
     name = fields.identifier("id")
     tcp = fields.choice("kind", ("tcp", "cbr"), "tcp") == "tcp"
     source, destination = (
@@ -270,7 +272,7 @@ def _flow(fields: Fields, nodes: dict[str, int], duration_ns: int) -> Flow:
         )
     flow = Flow(name, tcp, source, destination, start_ns, stop_ns)
     if tcp:
-        _tcp(fields, flow)
+        _tcp(fields, flow, host)
     else:
         flow.rate_bps = fields.number("rate_bps", 0, 1e12, above=True)
         flow.packet_bytes = fields.integer("packet_bytes", 64, 65000)
@@ -328,7 +330,7 @@ def read_scenario(path: str) -> Scenario:
         fields.nanoseconds(key) for key in ("duration_s", "sampling_interval_s")
     )
     seed = fields.integer("seed", 1, 2**31 - 1)
-    check_host(fields)
+    host = read_host(fields.optional_inner("host"))
     node_items, link_items = fields.items("nodes", 2), fields.items("links", 1)
     flow_items, monitor_items = fields.items("flows", 1), fields.items("monitors", 0, [])
     fields.finish()
@@ -339,10 +341,12 @@ def read_scenario(path: str) -> Scenario:
         duration_ns=duration_ns,
         interval_ns=interval_ns,
         seed=seed,
+        host=host,
         nodes=list(nodes),
         links=[_link(Fields(v, f"links[{i}]"), nodes) for i, v in enumerate(link_items)],
         flows=[
-            _flow(Fields(v, f"flows[{i}]"), nodes, duration_ns) for i, v in enumerate(flow_items)
+            _flow(Fields(v, f"flows[{i}]"), nodes, duration_ns, host)
+            for i, v in enumerate(flow_items)
         ],
         monitors=_monitors(monitor_items, links),
     )
