@@ -1,6 +1,7 @@
 """Profiles: what goes to a cluster, with which resources, in batches of which size."""
 
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,17 +77,21 @@ def dry_run(*words):
     return done.stdout
 
 
-def rules_of(text):
-    """Return the rule of each job, and whether it runs where Snakemake does."""
-    heads = [line.strip(":") for line in text.splitlines() if line.endswith(":")]
-    return {h.split()[1]: h.startswith("local") for h in heads if h.split()[0].endswith("rule")}
-
-
 def test_only_simulations_go_to_the_cluster():
+    sources = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    rules = set(re.findall(r"^rule (\w+):", text, re.MULTILINE))
+    local = re.search(r"^localrules:\n((?:    \w+,\n)+)", text, re.MULTILINE)
+    assert rules - set(re.findall(r"\w+", local[1])) == {"simulate_batch"}
+
+
+def test_the_slurm_profile_plans_larger_batches_with_their_resources(quick):
     pytest.importorskip("snakemake_executor_plugin_slurm", reason="needs make setup-slurm")
     text = dry_run("--workflow-profile", str(PROFILES / "slurm"))
-    assert {rule for rule, local in rules_of(text).items() if not local} == {"simulate_batch"}
-    assert f"mem_mb={4096 + WORKER_MB}" in text
+    (granted,) = set(re.findall(r"runtime=(\d+), mem_mb=(\d+)", text))
+    cost_s = sum(batch.cost_s for batch in quick.batches.values())
+    expected_min = math.ceil((2 * cost_s + quick.config.time_limit_s) / 60)
+    assert granted == (str(expected_min), str(quick.memory_mb))
 
 
 def test_the_default_profile_plans_the_tiers_own_batches(quick):

@@ -204,7 +204,8 @@ def _distinct(runs: list[Run]) -> dict[str, list[Run]]:
 
 def _batch_count(runs: list[Run], target_s: float) -> int:
     # Summed exactly, so that no order of runs can tip the rounding.
-    return max(1, round(math.fsum(run.cost_s for run in runs) / target_s))
+    wanted = round(math.fsum(run.cost_s for run in runs) / target_s)
+    return min(len(runs), max(1, wanted))
 
 
 def _batch(
