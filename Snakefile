@@ -57,6 +57,7 @@ localrules:
     evaluate_study,
     merge_evaluations,
     compare_traces,
+    compare_engines,
     execute_notebook,
     write_provenance,
     render_report,
