@@ -43,7 +43,7 @@ include: "workflow/rules/report.smk"
 include: "workflow/rules/ladder.smk"
 
 
-# All but the simulations: seconds each, and what they need (a compiler, the network, git) a
+# All but the batches of simulations: seconds each, and what they need (a compiler, the network, git) a
 # cluster's nodes may not have.
 localrules:
     all,
@@ -58,6 +58,8 @@ localrules:
     merge_evaluations,
     compare_traces,
     compare_engines,
+    run_conformance,
+    merge_conformance,
     execute_notebook,
     write_provenance,
     render_report,
