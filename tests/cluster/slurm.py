@@ -177,12 +177,16 @@ class Slurm:
                 process.kill()
 
     def _left(self):
-        """Return processes of jobs of this cluster: it alone sets this SLURM_CONF."""
-        ours = str(self.folder / "slurm.conf")
+        """Return what submits to this cluster, and its jobs: their PATH holds its commands."""
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                if process.pid != os.getpid() and process.environ().get("SLURM_CONF") == ours:
+                if str(self.bin) in process.environ().get("PATH", "").split(os.pathsep):
                     yield process
+
+
+def _interrupt(number, frame):
+    # As from the keyboard: pytest ends its session on that, but takes SystemExit for a failed test.
+    raise KeyboardInterrupt(f"signal {number}")
 
 
 def _die_with_us():
@@ -203,7 +207,7 @@ def running():
     cluster = Slurm(folder)
     # A signal that would end us at once is to unwind first.
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+        signal.signal(number, _interrupt)
     try:
         cluster.start()
         yield cluster
