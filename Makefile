@@ -5,7 +5,9 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 VENV ?= .venv
-CORES ?= all
+# CORES= goes over the profile's own number.
+CORES ?=
+PROFILE ?= default
 # What TIER=, STUDIES=, ENGINES= and RUNTIME= lay over configs/config.yaml.
 SETTINGS := $(if $(TIER),tier=$(TIER)) $(if $(STUDIES),studies=$(STUDIES)) \
             $(if $(ENGINES),engines=$(ENGINES)) $(if $(RUNTIME),runtime=$(RUNTIME)) \
@@ -14,9 +16,11 @@ CONFIG := $(if $(strip $(SETTINGS)),--config $(strip $(SETTINGS)))
 SELECT := $(if $(TIER),--tier $(TIER)) $(if $(STUDIES),--studies $(STUDIES)) \
           $(if $(ENGINES),--engines $(ENGINES)) $(if $(NS3_VERSION),--ns3-version $(NS3_VERSION))
 RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
-SNAKEMAKE := $(RUN) snakemake --cores $(CORES) --quiet all --rerun-incomplete
+SNAKEMAKE := $(RUN) snakemake --workflow-profile workflow/profiles/$(PROFILE) \
+             $(if $(CORES),--cores $(CORES)) --quiet all
 
-.PHONY: help report plan sensitivity engines ladder render test test-ladder lint format schemas lock clean distclean setup
+.PHONY: help report plan sensitivity engines ladder render test test-ladder test-slurm scale lint format schemas
+.PHONY: lock clean distclean setup setup-dev setup-slurm setup-profile
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
@@ -25,7 +29,7 @@ help: ## List the targets
 	@echo "  settings: TIER=quick|paper|deep CORES=n STUDIES=a,b ENGINES=ns3,ns2,linux"
 	@echo "  example:  make report TIER=quick STUDIES=saxena,nishitha CORES=2"
 
-report: setup compiler ## Run everything that is not up to date and write reports/html/index.html
+report: setup setup-profile compiler ## Run everything that is not up to date and write reports/html/index.html
 	@$(SNAKEMAKE) $(CONFIG)
 	@echo "report: $(CURDIR)/reports/html/index.html"
 
@@ -56,6 +60,12 @@ test: setup-dev engines lint ## Run every test and check
 test-ladder: setup-dev ## Test our program against every version of ns-3
 	@$(RUN) env REPLICATION_NS3_VERSIONS=all pytest tests/engines/test_ns3_versions.py
 
+test-slurm: setup-dev setup-slurm compiler ## Run quick saxena through a Slurm of one node, started for it
+	@$(RUN) pytest tests/cluster
+
+scale: setup compiler ## Measure sweeps of SCENARIOS=100,1000,10000 short runs
+	@$(RUN) replicate scale $(if $(SCENARIOS),--scenarios $(SCENARIOS)) $(if $(CORES),--cores $(CORES))
+
 lint: setup-dev ## Check format, style, types and the workflow
 	@$(RUN) tests/lint
 
@@ -76,6 +86,9 @@ lock: setup-dev ## Pin the newest allowed Python packages by hash
 	@$(RUN) pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  -o requirements.lock pyproject.toml
+	@$(RUN) pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  -o workflow/profiles/slurm/requirements.lock workflow/profiles/slurm/requirements.in
 
 clean: ## Remove results and reports (the environment stays)
 	rm -rf data/reproduced reports/html reports/notebooks .snakemake
@@ -88,6 +101,8 @@ PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no
 # The environment is made anew whenever its lock changes.
 setup: $(VENV)/.runtime-ready
 setup-dev: $(VENV)/.dev-ready
+setup-slurm: $(VENV)/.slurm-ready
+setup-profile: $(if $(filter slurm,$(PROFILE)),setup-slurm)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -106,6 +121,11 @@ $(VENV)/.runtime-ready: requirements.lock pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev-ready: requirements-dev.lock $(VENV)/.runtime-ready
 	@echo "setup: installing the locked development packages" >&2
 	@$(PIP) --no-deps --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.slurm-ready: workflow/profiles/slurm/requirements.lock $(VENV)/.runtime-ready
+	@echo "setup: installing what submits to Slurm" >&2
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 .PHONY: compiler

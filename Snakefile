@@ -22,10 +22,6 @@ configfile: "configs/config.yaml"
 REPO = Path(workflow.basedir)
 PIPE = load_or_exit(REPO, config)
 PATHS = PIPE.paths
-SELECTION = (
-    f"--tier {PIPE.config.tier} --engines {','.join(PIPE.engines)}"
-    f" --ns3-version {PIPE.config.ns3_version}"
-)
 
 
 wildcard_constraints:
@@ -48,9 +44,26 @@ include: "workflow/rules/ladder.smk"
 include: "workflow/rules/sensitivity.smk"
 
 
+# All but the batches of simulations: seconds each, and what they need (a compiler, the network, git) a
+# cluster's nodes may not have.
 localrules:
     all,
     engines,
+    fetch_ns3_wheel,
+    build_ns3_program,
+    build_ns2_program,
+    build_linux_program,
+    design_study,
+    collect_results,
+    evaluate_study,
+    merge_evaluations,
+    compare_traces,
+    compare_engines,
+    run_conformance,
+    merge_conformance,
+    execute_notebook,
+    write_provenance,
+    render_report,
 
 
 rule all:

@@ -1,12 +1,21 @@
 """The design: points, replicates, batches."""
 
+import math
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from replication.config import Config, Tier, load_study, load_tier, study_ids
-from replication.design import Run, batch_runs, chosen_levels, design_study, make_plan
+from replication.design import (
+    MAXIMUM_BATCHES,
+    Run,
+    batch_cost,
+    batch_runs,
+    chosen_levels,
+    design_study,
+    make_plan,
+)
 from replication.engine import ENGINES, NS3
 from replication.study import Factor
 
@@ -101,9 +110,42 @@ def test_refused_scenarios_are_not_batched():
     assert list(batch.scenarios) == [runs[0].scenario_id]
 
 
-def test_the_plan_stays_under_five_hundred_jobs():
-    plan = make_plan(ROOT, Config(tier="paper"), list(ENGINES))
-    assert sum(len(b) for b in plan.batches.values()) < 450
+def packed_one_by_one(costs, target):
+    """Costs of the batches, by the rule itself: the heaviest left goes into the emptiest."""
+    bins = [[] for _ in range(max(1, round(math.fsum(costs) / target)))]
+    for cost in sorted(costs, reverse=True):
+        min(bins, key=sum).append(cost)
+    return sorted(tuple(b) for b in bins if b)
+
+
+# Powers of two, whose sums are exact.
+@given(costs=st.lists(st.sampled_from([0.5, 1.0, 2.0, 8.0]), min_size=1, max_size=40))
+def test_the_heaviest_left_goes_into_the_emptiest_batch(costs):
+    runs = {f"{i:016x}": fake_run(i, cost) for i, cost in enumerate(costs)}
+    batches = batch_runs(list(runs.values()), {"ns3": "x"}, 4.0)
+    held = [sorted((runs[s].cost_s for s in b.scenarios), reverse=True) for b in batches]
+    assert sorted(map(tuple, held)) == packed_one_by_one(costs, 4.0)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 3000), min_size=1, max_size=5),
+    cost=st.sampled_from([0.05, 1.0, 30.0]),
+)
+def test_batches_grow_so_that_their_number_does_not(sizes, cost):
+    studies = [[fake_run(i, cost) for i in range(size)] for size in sizes]
+    target = batch_cost(studies, 1.0)
+    number = sum(len(batch_runs(runs, {"ns3": "x"}, target)) for runs in studies)
+    assert number <= MAXIMUM_BATCHES
+    assert target == 1.0 or number + 2 * len(sizes) >= MAXIMUM_BATCHES / 2
+    # One study designed by itself with the target of all has the same batches.
+    assert all(batch_cost([runs], target) == target for runs in studies)
+
+
+@pytest.mark.parametrize("tier", ["quick", "paper", "deep"])
+def test_the_five_studies_need_no_larger_batches_and_under_five_hundred_jobs(tier):
+    plan = make_plan(ROOT, Config(tier=tier), list(ENGINES))
+    assert plan.batch_cost_s == load_tier(ROOT, tier).batch_cost_s
+    assert sum(len(b) for b in plan.batches.values()) <= MAXIMUM_BATCHES
 
 
 def test_a_changed_source_changes_the_fingerprint(tmp_path):

@@ -27,14 +27,14 @@ def finish(store, text="1\n"):
 
 def test_a_finished_run_is_found_with_its_usage(store):
     finish(store)
-    assert store.done(ID)
+    assert store.finished() == {ID}
     assert store.usage(ID)["cpu_s"] == 0.5
 
 
 def test_a_run_killed_before_its_end_does_not_count(store):
     work = store.begin(ID, Anything())
     (work / "flows.csv").write_text("half")
-    assert not store.done(ID)
+    assert store.finished() == set()
     assert store.usage(ID) is None
 
 

@@ -25,9 +25,9 @@ class Project:
             "PYTHONPATH": str(self.root / "workflow"),
         }
 
-    def command(self, *targets, cores=2, dry=False, **config):
+    def command(self, *targets, cores=2, dry=False, options=(), **config):
         """Return the Snakemake command line."""
-        words = ["snakemake", "--cores", str(cores), "--rerun-incomplete"]
+        words = ["snakemake", "--cores", str(cores), "--rerun-incomplete", *options]
         words += ["--dry-run"] if dry else []
         config = {"engines": "ns3"} | config
         words += ["--config", *(f"{key}={value}" for key, value in config.items())]

@@ -28,15 +28,28 @@ Tier = Annotated[str | None, typer.Option(help="quick, paper or deep.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
 Engines = Annotated[str | None, typer.Option(help="Comma-separated engines.")]
 Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
+BatchCost = Annotated[
+    float | None, typer.Option(help="CPU seconds of a job, instead of the tier's.")
+]
 Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 HERE = Path()
 DATA = Path("data/reproduced")
 
 
 def _overrides(
-    tier: str | None, studies: str | None, engines: str | None, ns3: str | None
+    tier: str | None,
+    studies: str | None,
+    engines: str | None,
+    ns3: str | None,
+    batch_cost_s: float | None,
 ) -> dict[str, Any]:
-    given = {"tier": tier, "studies": studies, "engines": engines, "ns3_version": ns3}
+    given = {
+        "tier": tier,
+        "studies": studies,
+        "engines": engines,
+        "ns3_version": ns3,
+        "batch_cost_s": batch_cost_s,
+    }
     return {key: value for key, value in given.items() if value is not None}
 
 
@@ -78,6 +91,7 @@ def plan(
     studies: Studies = None,
     engines: Engines = None,
     ns3: Ns3 = None,
+    batch_cost_s: BatchCost = None,
     root: Root = HERE,
 ) -> None:
     """Say what would run, how many scenarios, and the expected cost; change nothing.
@@ -86,7 +100,8 @@ def plan(
     """
     from replication.pipeline import Pipeline
 
-    for line in Pipeline.load(root, _overrides(tier, studies, engines, ns3)).summary():
+    overrides = _overrides(tier, studies, engines, ns3, batch_cost_s)
+    for line in Pipeline.load(root, overrides).summary():
         print(line)
 
 
@@ -114,6 +129,7 @@ def design(
     tier: Tier = None,
     engines: Engines = None,
     ns3: Ns3 = None,
+    batch_cost_s: BatchCost = None,
     root: Root = HERE,
     data: Data = DATA,
 ) -> None:
@@ -124,7 +140,7 @@ def design(
     from replication.design import write_design
     from replication.pipeline import Pipeline
 
-    pipeline = Pipeline.load(root, _overrides(tier, study, engines, ns3))
+    pipeline = Pipeline.load(root, _overrides(tier, study, engines, ns3, batch_cost_s))
     write_design(pipeline.plan, study, data / "design")
 
 
@@ -338,13 +354,15 @@ def provenance(
     studies: Studies = None,
     engines: Engines = None,
     ns3: Ns3 = None,
+    batch_cost_s: BatchCost = None,
     root: Root = HERE,
 ) -> None:
     """Write what ran: hashes, versions, platform, wall and CPU time of each stage."""
     from replication.pipeline import Pipeline
     from replication.provenance import write_provenance
 
-    write_provenance(Pipeline.load(root, _overrides(tier, studies, engines, ns3)), output)
+    overrides = _overrides(tier, studies, engines, ns3, batch_cost_s)
+    write_provenance(Pipeline.load(root, overrides), output)
 
 
 @app.command()
@@ -393,6 +411,30 @@ def fixture(
     print(f"notebooks/fixture: {size / 1e6:.1f} MB")
     for path in refresh_notebooks(root / "notebooks"):
         print(path)
+
+
+@app.command()
+def scale(
+    scenarios: Annotated[str, typer.Option(help="Sizes, comma-separated.")] = "100,1000,10000",
+    cores: Annotated[int | None, typer.Option(min=1, help="All, unless given.")] = None,
+    output: Annotated[Path, typer.Option(help="JSON file; a CSV is written beside it.")] = (
+        DATA / "scale.json"
+    ),
+    root: Root = HERE,
+) -> None:
+    """Measure what sweeps of short runs cost beyond their simulations.
+
+    Example: replicate scale --scenarios 1000
+    """
+    import os
+
+    from replication.scale import measure, sizes, write
+
+    measured = []
+    for size in sizes(scenarios):
+        measured.append(measure(root, size, cores or os.cpu_count() or 1))
+        write(measured, output)
+        print(measured[-1])
 
 
 @app.command()

@@ -27,7 +27,7 @@ class Tier(Document):
     """How much is run: see configs/README.md.
 
     `cost_limit_s` shortens a run whose expected cost is higher, in proportion, so that a first
-    look takes long runs where they are cheap.
+    look takes long runs where they are cheap. `batch_cost_s` is the CPU time of a job.
     """
 
     id: Identifier
@@ -61,6 +61,7 @@ class Config(Document):
     ns3_version: Ns3Version = NS3_VERSION
     studies: Annotated[list[Identifier], Field(min_length=1)] | Literal["all"] = "all"
     runtime: Literal["native", "docker", "podman", "apptainer", "charliecloud"] = "native"
+    batch_cost_s: PositiveSeconds | None = None
     memory_limit_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
     time_limit_s: PositiveSeconds = 1800.0
 
@@ -142,8 +143,7 @@ def study_ids(root: Path) -> list[str]:
 
 def load_study(root: Path, name: str) -> Study:
     """Read configs/studies/<name>.yaml; its id must be its file's name."""
-    if name not in study_ids(root):
-        raise InputError(f"studies: {name!r} is unknown; there are {', '.join(study_ids(root))}")
+    _require_study(root, name)
     path = root / "configs" / "studies" / f"{name}.yaml"
     study = read_model(path, Study)
     if study.id != name:
@@ -151,10 +151,16 @@ def load_study(root: Path, name: str) -> Study:
     return study
 
 
+def _require_study(root: Path, name: str) -> None:
+    known = study_ids(root)
+    if name not in known:
+        raise InputError(f"studies: {name!r} is unknown; there are {', '.join(known)}")
+
+
 def chosen_studies(root: Path, config: Config) -> list[str]:
     """Return the ids of the studies that `config` asks for, in the order of their names."""
     if config.studies == "all":
         return study_ids(root)
     for name in config.studies:
-        load_study(root, name)
+        _require_study(root, name)
     return sorted(config.studies)

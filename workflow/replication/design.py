@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import itertools
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from replication.scenario import Host, Scenario, canonical_json
 from replication.study import Experiment, Factor, Level, Study, parameters_of, plain_values
 from replication.table import DESIGN_COLUMNS
 from replication.template import TemplateError, fill, place, replicate_seed
+
+#: Keeps a DAG under 500 jobs: above that Snakemake's own time grows faster than their number.
+MAXIMUM_BATCHES = 400
 
 
 @dataclass(frozen=True)
@@ -160,20 +164,48 @@ def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -
     is in it and by the engine's fingerprint: a changed scenario or engine is another batch.
     """
     batches: list[Batch] = []
-    for engine in sorted({run.engine for run in runs}):
-        distinct = {r.scenario_id: r for r in runs if r.engine == engine and not r.refusal}
-        heavy_first = sorted(distinct.values(), key=lambda r: (-r.cost_s, r.scenario_id))
-        count = max(1, round(sum(r.cost_s for r in heavy_first) / target_s))
-        bins: list[list[Run]] = [[] for _ in range(count)]
-        loads = [0.0] * count
+    for engine, distinct in _distinct(runs).items():
+        heavy_first = sorted(distinct, key=lambda r: (-r.cost_s, r.scenario_id))
+        bins: list[list[Run]] = [[] for _ in range(_batch_count(distinct, target_s))]
+        loads = [(0.0, number) for number in range(len(bins))]
         for run in heavy_first:
-            emptiest = loads.index(min(loads))
+            load_s, emptiest = loads[0]
             bins[emptiest].append(run)
-            loads[emptiest] += run.cost_s
-        for members, cost_s in zip(bins, loads, strict=True):
-            if members:
-                batches.append(_batch(members, engine, fingerprints[engine], cost_s, target_s))
+            heapq.heapreplace(loads, (load_s + run.cost_s, emptiest))
+        cost_s = {number: load_s for load_s, number in loads}
+        batches += [
+            _batch(members, engine, fingerprints[engine], cost_s[number], target_s)
+            for number, members in enumerate(bins)
+            if members
+        ]
     return batches
+
+
+def batch_cost(studies: Iterable[list[Run]], wanted_s: float) -> float:
+    """Return `wanted_s`, doubled until all `studies` fit in MAXIMUM_BATCHES.
+
+    Doubled, so that a plan that grows a little keeps its batches.
+    """
+    engines = [runs for study in studies for runs in _distinct(study).values()]
+    target_s = wanted_s
+    while len(engines) < sum(_batch_count(runs, target_s) for runs in engines) > MAXIMUM_BATCHES:
+        target_s *= 2
+    return target_s
+
+
+def _distinct(runs: list[Run]) -> dict[str, list[Run]]:
+    """Return engine to one run of each scenario that it does not refuse, engines sorted."""
+    distinct: dict[str, dict[str, Run]] = {}
+    for run in runs:
+        if not run.refusal:
+            distinct.setdefault(run.engine, {})[run.scenario_id] = run
+    return {engine: list(distinct[engine].values()) for engine in sorted(distinct)}
+
+
+def _batch_count(runs: list[Run], target_s: float) -> int:
+    # Summed exactly, so that no order of runs can tip the rounding.
+    wanted = round(math.fsum(run.cost_s for run in runs) / target_s)
+    return min(len(runs), max(1, wanted))
 
 
 def _batch(
@@ -193,9 +225,12 @@ def _batch(
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a configuration runs."""
+    """All that a configuration runs; `batch_cost_s` is the CPU time that batches aim at."""
 
     tier: Tier
+    fingerprints: dict[str, str]
+    batch_cost_s: float
+    studies: dict[str, Study]
     runs: dict[str, list[Run]]
     batches: dict[str, list[Batch]]
 
@@ -219,13 +254,15 @@ class Plan:
 def make_plan(root: Path, config: Config, engines: list[str]) -> Plan:
     """Design and batch every chosen study for `engines`."""
     tier = load_tier(root, config.tier)
-    fingerprints = {name: config.engine(name).fingerprint(root) for name in engines}
-    runs: dict[str, list[Run]] = {}
-    batches: dict[str, list[Batch]] = {}
-    for name in chosen_studies(root, config):
-        runs[name] = design_study(load_study(root, name), tier, engines, config.ns3_version)
-        batches[name] = batch_runs(runs[name], fingerprints, tier.batch_cost_s)
-    return Plan(tier=tier, runs=runs, batches=batches)
+    fingerprints = {name: config.engine(name).fingerprint(root) for name in ENGINES}
+    studies = {name: load_study(root, name) for name in chosen_studies(root, config)}
+    runs = {
+        name: design_study(study, tier, engines, config.ns3_version)
+        for name, study in studies.items()
+    }
+    target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
+    batches = {name: batch_runs(runs[name], fingerprints, target_s) for name in runs}
+    return Plan(tier, fingerprints, target_s, studies, runs, batches)
 
 
 def write_design(plan: Plan, study: str, folder: Path) -> None:

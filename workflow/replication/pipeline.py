@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from replication.config import Config, chosen_engines, load_config, load_study
+from replication.config import Config, chosen_engines, load_config
 from replication.design import Batch, Plan, make_plan
 from replication.engine import ENGINES
 from replication.errors import InputError
@@ -21,6 +22,8 @@ from replication.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.trace_folder import find_folder, has_traces, traces_hash
 
 PACKAGE = Path(__file__).parent
+#: What gathering the tables of a batch may take beside a simulator, in units of 2^20 bytes.
+WORKER_MB = 1024
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class Pipeline:
 
     def fingerprint(self, engine: str) -> str:
         """Return the fingerprint of an engine's version and sources."""
-        return self.config.engine(engine).fingerprint(self.root)
+        return self.plan.fingerprints[engine]
 
     def program(self, engine: str) -> Path:
         """Return the path of an engine's program."""
@@ -115,18 +118,39 @@ class Pipeline:
         engine = self.batches[batch].engine
         return self.paths.store(engine, self.fingerprint(engine))
 
+    @property
+    def selection(self) -> str:
+        """Return the options by which a command plans what this run planned."""
+        return (
+            f"--tier {self.config.tier} --engines {','.join(self.engines)}"
+            f" --ns3-version {self.config.ns3_version}"
+            f" --batch-cost-s {self.plan.batch_cost_s!r}"
+        )
+
+    def runtime_min(self, batch: str) -> int:
+        """Return the minutes of wall time that a scheduler should grant a batch.
+
+        Twice what it is expected to cost, for a slower machine, and one run up to its own limit.
+        """
+        return math.ceil((2 * self.batches[batch].cost_s + self.config.time_limit_s) / 60)
+
+    @property
+    def memory_mb(self) -> int:
+        """Return the memory that a scheduler should grant a batch: one run's limit, and ours."""
+        return math.ceil(self.config.memory_limit_bytes / 2**20) + WORKER_MB
+
     def notebooks(self) -> list[tuple[str, str]]:
         """Return (study, notebook) for each notebook of the report."""
         return [
             (name, notebook)
-            for name in self.studies
-            for notebook in notebook_names(load_study(self.root, name), self.engines)
+            for name, study in self.plan.studies.items()
+            for notebook in notebook_names(study, self.engines)
         ]
 
     @functools.cached_property
     def traced(self) -> list[str]:
         """Return the ids of the chosen studies with published traces."""
-        return [name for name in self.studies if has_traces(load_study(self.root, name))]
+        return [name for name, study in self.plan.studies.items() if has_traces(study)]
 
     @property
     def traces(self) -> str:

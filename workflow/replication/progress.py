@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from dataclasses import dataclass, field
@@ -59,13 +60,11 @@ def count(goal: dict[Path, dict[str, float]]) -> tuple[int, int, float, float]:
     done = total = 0
     cost_done = cost_total = 0.0
     for folder, costs in goal.items():
-        store = Store(folder)
-        for scenario, cost_s in costs.items():
-            total += 1
-            cost_total += cost_s
-            if store.done(scenario):
-                done += 1
-                cost_done += cost_s
+        finished = costs.keys() & Store(folder).finished()
+        done += len(finished)
+        total += len(costs)
+        cost_done += math.fsum(costs[scenario] for scenario in finished)
+        cost_total += math.fsum(costs.values())
     return done, total, cost_done, cost_total
 
 

@@ -74,7 +74,7 @@ def _document(pipeline: Pipeline) -> dict[str, Any]:
         },
         "packages": {name: metadata.version(name) for name in PACKAGES},
         "stages": _stages(pipeline.paths.data / "benchmarks"),
-        "simulate": _simulate(pipeline),
+        "simulate": simulate_totals(pipeline),
     }
 
 
@@ -110,7 +110,7 @@ def _stages(folder: Path) -> dict[str, dict[str, float]]:
     return stages
 
 
-def _simulate(pipeline: Pipeline) -> dict[str, Any]:
+def simulate_totals(pipeline: Pipeline) -> dict[str, Any]:
     """Return the simulate stage's totals and its efficiency.
 
     Efficiency is simulator CPU time over (cores x wall time of the stage), the wall time being

@@ -30,9 +30,12 @@ class Store:
         """Return the folder of a scenario, whether or not it is there."""
         return self.folder / scenario_id
 
-    def done(self, scenario_id: str) -> bool:
-        """Return whether the scenario's run is finished (a cheap look)."""
-        return (self.entry(scenario_id) / "usage.json").is_file()
+    def finished(self) -> set[str]:
+        """Return the scenarios with a finished run: one look at the folder, however many."""
+        try:
+            return {p.name for p in self.folder.iterdir() if not p.name.startswith(".")}
+        except FileNotFoundError:
+            return set()
 
     def usage(self, scenario_id: str) -> dict[str, Any] | None:
         """Return what the run used, or None unless the run is complete and intact."""

@@ -14,14 +14,12 @@ rule design_study:
         f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
     params:
         code=PIPE.code("design"),
-        engines=",".join(PIPE.engines),
-        ns3_version=PIPE.config.ns3_version,
-        tier=PIPE.config.tier,
+        selection=PIPE.selection,
         data=PATHS.data,
         # The batches are outputs too, but named by their content: see simulate_batch.
         batches=lambda wildcards: PIPE.batch_ids(wildcards.study),
     shell:
         'echo "designing {wildcards.study}" >&2; '
-        "replicate design {wildcards.study} --tier {params.tier} --engines {params.engines}"
-        " --ns3-version {params.ns3_version} --data {params.data} > {log} 2>&1"
+        "replicate design {wildcards.study} {params.selection}"
+        " --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"

@@ -25,9 +25,7 @@ use rule design_study as design_rung with:
         study="|".join(LADDER_STUDIES),
     params:
         code=PIPE.code("design"),
-        engines="ns3",
-        ns3_version="{version}",
-        tier=LADDER_TIER,
+        selection=lambda wildcards: LADDER().rungs[wildcards.version].selection,
         data=RUNG,
         batches=lambda wildcards: LADDER()
         .rungs[wildcards.version]
@@ -51,6 +49,10 @@ use rule simulate_batch as simulate_rung with:
         f"{RUNG}/logs/simulate_rung/{{batch}}.log",
     benchmark:
         f"{RUNG}/benchmarks/simulate_rung/{{batch}}.tsv"
+    resources:
+        runtime=lambda wildcards, attempt: attempt
+        * LADDER().rungs[wildcards.version].runtime_min(wildcards.batch),
+        mem_mb=PIPE.memory_mb,
     params:
         code=PIPE.code("simulate"),
         runtime=PIPE.config.runtime,

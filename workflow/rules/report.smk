@@ -21,7 +21,7 @@ rule write_provenance:
         f"{PATHS.data}/benchmarks/write_provenance.tsv"
     params:
         code=PIPE.code("provenance"),
-        selection=SELECTION,
+        selection=PIPE.selection,
         studies=",".join(PIPE.studies),
         config=PIPE.config.model_dump_json(),
     shell:

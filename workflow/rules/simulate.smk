@@ -17,6 +17,10 @@ rule simulate_batch:
         f"{PATHS.data}/logs/simulate_batch/{{batch}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/simulate_batch/{{batch}}.tsv"
+    resources:
+        # For a cluster: a job that ran out of time gets more of it when it is tried again.
+        runtime=lambda wildcards, attempt: attempt * PIPE.runtime_min(wildcards.batch),
+        mem_mb=PIPE.memory_mb,
     params:
         code=PIPE.code("gather"),
         runtime=PIPE.config.runtime,

@@ -1,0 +1,142 @@
+"""Quick saxena through a real Slurm of one node: same bytes, killed jobs, a killed submission."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.slurm import missing, running
+from tests.workflow.project import ROOT, copy_project
+
+SETTINGS = {"tier": "quick", "studies": "saxena", "engines": "ns3"}
+VERDICTS = [f"data/reproduced/{name}.csv" for name in ("cells", "claims", "audit")]
+SAME = [f"data/reproduced/results/saxena/{t}.parquet" for t in ("flows", "series")] + VERDICTS
+PROFILE = (
+    *("--workflow-profile", "workflow/profiles/slurm"),
+    # This cluster keeps no accounts; and a test need not wait.
+    *("--slurm-status-command", "squeue", "--slurm-no-account"),
+    *("--seconds-between-status-checks", "2", "--slurm-init-seconds-before-status-checks", "2"),
+)
+#: CPU seconds of a job, so that quick saxena makes several.
+SEVERAL = 6
+#: Stands in for `replicate`: the first to start a simulation has its job killed under it.
+ASSASSIN = """\
+#!/bin/sh
+if [ "$1" = simulate ] && mkdir {marker} 2>/dev/null; then
+  scancel --signal=KILL --full "$SLURM_JOB_ID"
+  sleep 60
+fi
+exec {real} "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    if missing():
+        pytest.fail(f"missing: {', '.join(missing())}: apt-get install slurm-wlm munge")
+    with running() as slurm:
+        yield slurm
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """Return a project in which quick saxena has run without a cluster."""
+    built = ROOT if (ROOT / "data/reproduced/engines").is_dir() else None
+    project = copy_project(tmp_path_factory.mktemp("local") / "project", engines_from=built)
+    project.snakemake(*VERDICTS, **SETTINGS)
+    return project
+
+
+@pytest.fixture
+def project(local, tmp_path):
+    return copy_project(tmp_path / "project", engines_from=local.root)
+
+
+def submit(project, cluster, *targets, first_in_path=(), **config):
+    """Start Snakemake with the profile on the cluster; return its process."""
+    environment = cluster.environment(project.environment())
+    environment["PATH"] = os.pathsep.join([*map(str, first_in_path), environment["PATH"]])
+    return subprocess.Popen(
+        project.command(*targets, options=PROFILE, **SETTINGS, **config),
+        cwd=project.root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finish(process):
+    output, _ = process.communicate()
+    assert process.returncode == 0, output[-6000:]
+    return output
+
+
+def assert_same(project, local):
+    for path in SAME:
+        assert (project.root / path).read_bytes() == (local.root / path).read_bytes(), path
+
+
+def batches(project):
+    return list((project.root / "data/reproduced/design/batches").glob("*.json"))
+
+
+def finished(project):
+    """Return when each finished scenario was finished."""
+    store = project.root / "data/reproduced/store"
+    return {p: p.stat().st_mtime_ns for p in store.glob("*/[0-9a-f]*/usage.json")}
+
+
+def test_the_whole_run_gives_the_same_bytes_as_without_a_cluster(project, local, cluster):
+    before = len(cluster.jobs())
+    finish(submit(project, cluster, "all"))
+    assert_same(project, local)
+    assert (project.root / "reports/html/saxena.html").stat().st_size > 2000
+    jobs = cluster.jobs()[before:]
+    assert len(jobs) == len(batches(project)) == 1
+    assert {state for _, state in jobs} == {"COMPLETED"}
+
+
+def test_a_job_killed_on_its_node_is_tried_again(project, local, cluster, tmp_path):
+    marker, folder = tmp_path / "killed", tmp_path / "bin"
+    folder.mkdir()
+    (folder / "replicate").write_text(
+        ASSASSIN.format(marker=marker, real=Path(sys.executable).parent / "replicate")
+    )
+    (folder / "replicate").chmod(0o755)
+    before = len(cluster.jobs())
+    run = submit(project, cluster, *VERDICTS, first_in_path=[folder], batch_cost_s=SEVERAL)
+    output = finish(run)
+    assert marker.is_dir()
+    assert "Trying to restart job" in output
+    states = [state for _, state in cluster.jobs()[before:]]
+    assert states.count("COMPLETED") == len(batches(project)) > 1
+    assert len(states) == len(batches(project)) + 1
+    assert_same(project, local)
+
+
+def test_a_killed_submission_is_resumed_without_running_a_scenario_again(project, local, cluster):
+    process = submit(project, cluster, *VERDICTS, batch_cost_s=SEVERAL)
+    while len(finished(project)) < 5:
+        assert process.poll() is None, process.stdout.read()[-6000:]
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    done = finished(project)
+    assert not (project.root / SAME[0]).exists()
+    # What was submitted goes on; its nodes write beside those of the second submission.
+    subprocess.run(
+        ["snakemake", "--unlock", "--cores", "1"],
+        cwd=project.root,
+        env=project.environment(),
+        check=True,
+    )
+    finish(submit(project, cluster, *VERDICTS, batch_cost_s=SEVERAL))
+    assert_same(project, local)
+    again = finished(project)
+    assert {path: again.get(path) for path in done} == done

@@ -1,0 +1,99 @@
+"""Profiles: what goes to a cluster, with which resources, in batches of which size."""
+
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from replication.config import load_config, load_tier
+from replication.errors import InputError
+from replication.pipeline import WORKER_MB, Pipeline
+
+ROOT = Path(__file__).parents[2]
+PROFILES = ROOT / "workflow" / "profiles"
+
+
+@pytest.fixture(scope="module")
+def quick():
+    return Pipeline.load(ROOT, {"tier": "quick", "studies": "saxena", "engines": "ns3"})
+
+
+def test_the_clusters_batches_take_minutes_and_are_a_valid_setting():
+    given = yaml.safe_load((PROFILES / "slurm" / "settings.yaml").read_text(encoding="utf-8"))
+    config = load_config(ROOT / "configs" / "config.yaml", given)
+    assert config.batch_cost_s >= 120
+    tiers = [load_tier(ROOT, path.stem) for path in (ROOT / "configs" / "tiers").glob("*.yaml")]
+    assert all(tier.batch_cost_s < config.batch_cost_s for tier in tiers)
+
+
+@pytest.mark.parametrize("cost", [0, -1, "long"])
+def test_a_batch_cost_that_is_none_is_refused(cost):
+    with pytest.raises(InputError, match="batch_cost_s"):
+        load_config(ROOT / "configs" / "config.yaml", {"batch_cost_s": cost})
+
+
+def test_a_command_given_the_selection_plans_the_same_batches(quick):
+    words = quick.selection.split()
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    again = Pipeline.load(
+        ROOT,
+        {
+            "tier": options["--tier"],
+            "engines": options["--engines"],
+            "batch_cost_s": float(options["--batch-cost-s"]),
+            "studies": "saxena",
+        },
+    )
+    assert again.batches.keys() == quick.batches.keys()
+
+
+def test_a_job_may_take_twice_its_cost_and_one_run_its_limit(quick):
+    for name, batch in quick.batches.items():
+        granted_s = 60 * quick.runtime_min(name)
+        least_s = 2 * batch.cost_s + quick.config.time_limit_s
+        assert least_s <= granted_s < least_s + 60
+
+
+def test_a_job_gets_the_memory_of_one_run_and_of_its_own_worker(quick):
+    assert quick.memory_mb == math.ceil(quick.config.memory_limit_bytes / 2**20) + WORKER_MB
+
+
+def dry_run(*words):
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "snakemake", "--dry-run", "--forceall", "--nolock"),
+            *("--config", "tier=quick", "studies=saxena", "engines=ns3", *words),
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    return done.stdout
+
+
+def test_only_simulations_go_to_the_cluster():
+    sources = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    rules = set(re.findall(r"^rule (\w+):", text, re.MULTILINE))
+    local = re.search(r"^localrules:\n((?:    \w+,\n)+)", text, re.MULTILINE)
+    assert rules - set(re.findall(r"\w+", local[1])) == {"simulate_batch"}
+
+
+def test_the_slurm_profile_plans_larger_batches_with_their_resources(quick):
+    pytest.importorskip("snakemake_executor_plugin_slurm", reason="needs make setup-slurm")
+    text = dry_run("--workflow-profile", str(PROFILES / "slurm"))
+    (granted,) = set(re.findall(r"runtime=(\d+), mem_mb=(\d+)", text))
+    cost_s = sum(batch.cost_s for batch in quick.batches.values())
+    expected_min = math.ceil((2 * cost_s + quick.config.time_limit_s) / 60)
+    assert granted == (str(expected_min), str(quick.memory_mb))
+
+
+def test_the_default_profile_plans_the_tiers_own_batches(quick):
+    text = dry_run("--workflow-profile", str(PROFILES / "default"))
+    assert all(f"batches/{name}.flows.parquet" in text for name in quick.batches)
