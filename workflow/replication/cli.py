@@ -36,20 +36,8 @@ HERE = Path()
 DATA = Path("data/reproduced")
 
 
-def _overrides(
-    tier: str | None,
-    studies: str | None,
-    engines: str | None,
-    ns3: str | None,
-    batch_cost_s: float | None,
-) -> dict[str, Any]:
-    given = {
-        "tier": tier,
-        "studies": studies,
-        "engines": engines,
-        "ns3_version": ns3,
-        "batch_cost_s": batch_cost_s,
-    }
+def _overrides(**given: str | float | None) -> dict[str, Any]:
+    """Return the settings that the command line gives, to be laid over the configuration."""
     return {key: value for key, value in given.items() if value is not None}
 
 
@@ -100,7 +88,9 @@ def plan(
     """
     from replication.pipeline import Pipeline
 
-    overrides = _overrides(tier, studies, engines, ns3, batch_cost_s)
+    overrides = _overrides(
+        tier=tier, studies=studies, engines=engines, ns3_version=ns3, batch_cost_s=batch_cost_s
+    )
     for line in Pipeline.load(root, overrides).summary():
         print(line)
 
@@ -140,7 +130,12 @@ def design(
     from replication.design import write_design
     from replication.pipeline import Pipeline
 
-    pipeline = Pipeline.load(root, _overrides(tier, study, engines, ns3, batch_cost_s))
+    pipeline = Pipeline.load(
+        root,
+        _overrides(
+            tier=tier, studies=study, engines=engines, ns3_version=ns3, batch_cost_s=batch_cost_s
+        ),
+    )
     write_design(pipeline.plan, study, data / "design")
 
 
@@ -190,7 +185,7 @@ def program(
     """Print where an engine's program is, once `make engines` has built it."""
     from replication.pipeline import Pipeline
 
-    pipeline = Pipeline.load(root, _overrides(None, None, engine, ns3))
+    pipeline = Pipeline.load(root, _overrides(engines=engine, ns3_version=ns3))
     print((root / pipeline.program(engine)).resolve())
 
 
@@ -361,7 +356,9 @@ def provenance(
     from replication.pipeline import Pipeline
     from replication.provenance import write_provenance
 
-    overrides = _overrides(tier, studies, engines, ns3, batch_cost_s)
+    overrides = _overrides(
+        tier=tier, studies=studies, engines=engines, ns3_version=ns3, batch_cost_s=batch_cost_s
+    )
     write_provenance(Pipeline.load(root, overrides), output)
 
 

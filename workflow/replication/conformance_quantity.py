@@ -165,7 +165,9 @@ def _mean(values: FloatArray) -> float:
 #: By name; all but the last and the exponent are of one run, and of its first flow or its link.
 QUANTITIES: dict[str, Quantity] = {
     "throughput_bps": Quantity("bit/s", "mean of the sampled throughput", _throughput),
-    "utilisation": Quantity("1", "mean of the sampled throughput over the rate of the link", _utilisation),
+    "utilisation": Quantity(
+        "1", "mean of the sampled throughput over the rate of the link", _utilisation
+    ),
     "rtt_mean_s": Quantity("s", "mean round-trip time of the run", _total("rtt_mean_s")),
     "delay_mean_s": Quantity("s", "mean one-way delay of the run", _total("delay_mean_s")),
     "loss_rate": Quantity("1", "packets dropped over packets sent", _total("loss_rate")),
@@ -185,7 +187,9 @@ QUANTITIES: dict[str, Quantity] = {
     "loss_exponent": Quantity("1", "slope of log(goodput) against log(loss rate)", _exponent),
     "jain_index": Quantity("1", "Jain's index of the flows' mean throughput", _jain),
     "queue_mean_packets": Quantity("packets", "mean length of the queue", _queue),
-    "queue_wait_mean_s": Quantity("s", "mean length of the queue times the transmission of a packet", _wait),
+    "queue_wait_mean_s": Quantity(
+        "s", "mean length of the queue times the transmission of a packet", _wait
+    ),
     "unaccounted_packets": Quantity(
         "packets", "packets neither received, dropped nor in flight, over all flows", _unaccounted
     ),
