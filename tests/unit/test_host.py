@@ -109,13 +109,24 @@ def test_engines_without_a_kernel_refuse_what_is_not_default(engine, host):
     assert engine.refusal(scenario(host={"timer_hz": 250})) == ""
 
 
+def plan_of(runs):
+    return Plan(
+        tier=QUICK,
+        fingerprints={},
+        batch_cost_s=1.0,
+        studies={},
+        runs={"kapadia": runs},
+        batches={"kapadia": []},
+    )
+
+
 def test_a_study_sets_the_host_by_its_ledger(tmp_path):
     runs = design_study(kapadia(segmentation_offload=True, timer_hz=1000), QUICK, ["ns3"])
     assert {run.scenario.host.segmentation_offload for run in runs} == {True}
     assert {run.refusal for run in runs} == {"ns3 has no host setting 'segmentation_offload'"}
     assert not PINNED["kapadia"] & {run.scenario_id for run in runs}
     # What is written for the simulators is what the id stands for.
-    plan = Plan(tier=QUICK, runs={"kapadia": runs}, batches={"kapadia": []})
+    plan = plan_of(runs)
     write_design(plan, "kapadia", tmp_path)
     written = json.loads((tmp_path / "scenarios" / "kapadia.json").read_text())
     assert {Scenario.model_validate(s).id for s in written.values()} == set(written)
@@ -128,9 +139,9 @@ def test_the_kernels_that_a_plan_needs_are_known():
     fast = {"timer_hz": 1000, "clock_granularity_s": 0.001}
     runs = design_study(kapadia(**fast), QUICK, ["linux"])
     assert {run.refusal for run in runs} == {""}
-    assert Plan(QUICK, {"kapadia": runs}, {"kapadia": []}).timer_hz() == [250, 1000]
+    assert plan_of(runs).timer_hz() == [250, 1000]
     default = design_study(kapadia(), QUICK, ["linux"])
-    assert Plan(QUICK, {"kapadia": default}, {"kapadia": []}).timer_hz() == [250]
+    assert plan_of(default).timer_hz() == [250]
 
 
 @pytest.mark.parametrize(

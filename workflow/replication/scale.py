@@ -153,8 +153,8 @@ def make_project(root: Path, folder: Path, scenarios: int, engines: bool = True)
     write_text(folder / "Snakefile", (root / "Snakefile").read_text(encoding="utf-8"))
     for name in ("workflow", "notebooks"):
         (folder / name).symlink_to((root / name).resolve())
-    config = (root / "configs" / "config.yaml").read_text(encoding="utf-8")
-    write_text(folder / "configs" / "config.yaml", config)
+    for path in (root / "configs").glob("*.yaml"):
+        write_text(folder / "configs" / path.name, path.read_text(encoding="utf-8"))
     tier = {
         "id": STUDY,
         "title": "every level, short runs",
