@@ -144,6 +144,6 @@ class Bench:
         linked = subprocess.check_output(["ldd", self.program], text=True)
         for line in linked.splitlines():
             library = line.partition("=>")[2].split(" (")[0].strip()
-            if "ns3" in Path(library).name:
+            if library and not library.startswith(("/lib", "/usr/")):  # the wheel's own
                 shutil.copy(library, copy)
         return [str(copy / self.program.name)], path | {"LD_LIBRARY_PATH": str(copy)}

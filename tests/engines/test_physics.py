@@ -213,11 +213,12 @@ def test_cbr_over_capacity_fills_the_queue(bench: Bench) -> None:
     assert result.number("c", "loss_rate") == pytest.approx(1 - capacity / 4e6, abs=0.003)
     assert result.number("c", "throughput_bps") == pytest.approx(capacity, rel=0.005)
     assert max(result.samples("queue_packets", link="wire:ab")) == 10
-    # A full queue of ten, its own transmission, and at the most a packet under way.
+    # A full queue of ten and its own transmission; less what is left of 2 ms until the next packet
+    # comes, more by a packet under way. On ns-2 every packet comes just as another has been sent.
     packet_s = bench.serialisation_s(1000, 2e6)
     waited = result.number("c", "delay_p95_s") - 0.02 - 11 * packet_s
-    # On ns-2 every packet arrives just as another has been sent.
-    assert -2e-6 <= waited <= (2e-6 if bench.name == "ns2" else packet_s + 0.0005)
+    exact = bench.name == "ns2"
+    assert -(2e-6 if exact else 0.002) <= waited <= (2e-6 if exact else packet_s + 0.0005)
 
 
 def test_a_limit_in_bytes_counts_ip_bytes_and_framing(bench: Bench) -> None:
