@@ -6,6 +6,9 @@ from typing import Any
 
 from engine_scenarios import Json, tcp
 
+SEGMENT = 1000
+HEADER_BYTES = 40
+
 
 def linux_tcp(name: str, control: str = "linuxreno", **changes: Any) -> Json:
     """Return a TCP flow with what no kernel lets anyone choose set to the kernel's values."""

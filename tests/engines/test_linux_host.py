@@ -16,10 +16,10 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from engine_refusals import refused
 from engine_results import Result
 from engine_scenarios import Json, cbr, codel, droptail, dumbbell, pfifo, pie, single_link
 from linux_scenarios import HEADER_BYTES, SEGMENT, linux_red, linux_tcp
-from test_ns3_input import refused
 
 Run = Callable[..., Result]
 Invoke = Callable[..., CompletedProcess[str]]
