@@ -72,7 +72,8 @@ def test_every_congestion_control_runs(run_version, version, control):
     result = run_version(dumbbell([flow], duration_s=5, queue=red(5, 15)))
     check_conserved(result)
     assert result.run["version"] == release(version)
-    assert result.number("t", "throughput_bps") > 1e6
+    # A quarter of the link: that data really flow, not how well.
+    assert result.number("t", "throughput_bps") > 0.5e6
 
 
 @pytest.mark.parametrize("queue", [codel(), codel(kind="fq_codel"), pie()], ids=lambda q: q["kind"])
