@@ -44,8 +44,8 @@ include: "workflow/rules/ladder.smk"
 include: "workflow/rules/sensitivity.smk"
 
 
-# All but the batches of simulations: seconds each, and what they need (a compiler, the network, git) a
-# cluster's nodes may not have.
+# All but the batches of simulations: seconds each, and what they need (a compiler, the network,
+# git) the nodes of a cluster may not have.
 localrules:
     all,
     engines,
@@ -64,6 +64,11 @@ localrules:
     execute_notebook,
     write_provenance,
     render_report,
+    ladder,
+    design_rung,
+    collect_rung,
+    evaluate_rung,
+    compare_versions,
 
 
 rule all:

@@ -177,10 +177,16 @@ class Slurm:
                 process.kill()
 
     def _left(self):
-        """Return what submits to this cluster, and its jobs: their PATH holds its commands."""
+        """Return what submits to this cluster, its jobs, and what Slurm started to watch them.
+
+        The first two have its commands in their PATH, the last has its log open.
+        """
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                if str(self.bin) in process.environ().get("PATH", "").split(os.pathsep):
+                paths = process.environ().get("PATH", "").split(os.pathsep)
+                files = [Path(file.path) for file in process.open_files()]
+                ours = str(self.bin) in paths or any(self.folder in f.parents for f in files)
+                if ours and process.pid != os.getpid():
                     yield process
 
 

@@ -14,6 +14,7 @@ from replication.pipeline import WORKER_MB, Pipeline
 
 ROOT = Path(__file__).parents[2]
 PROFILES = ROOT / "workflow" / "profiles"
+SIMULATIONS = {"simulate_batch", "simulate_heavy_batch", "simulate_rung"}
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +81,9 @@ def dry_run(*words):
 def test_only_simulations_go_to_the_cluster():
     sources = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
-    rules = set(re.findall(r"^rule (\w+):", text, re.MULTILINE))
+    rules = set(re.findall(r"^(?:use rule \w+ as|rule) (\w+)", text, re.MULTILINE))
     local = re.search(r"^localrules:\n((?:    \w+,\n)+)", text, re.MULTILINE)
-    assert rules - set(re.findall(r"\w+", local[1])) == {"simulate_batch"}
+    assert rules - set(re.findall(r"\w+", local[1])) == SIMULATIONS
 
 
 def test_the_slurm_profile_plans_larger_batches_with_their_resources(quick):
