@@ -69,6 +69,12 @@ localrules:
     collect_rung,
     evaluate_rung,
     compare_versions,
+    design_sensitivity,
+    plan_sensitivity,
+    judge_sensitivity,
+    measure_sensitivity,
+    merge_sensitivity,
+    execute_sensitivity_notebook,
 
 
 rule all:

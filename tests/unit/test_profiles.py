@@ -14,7 +14,7 @@ from replication.pipeline import WORKER_MB, Pipeline
 
 ROOT = Path(__file__).parents[2]
 PROFILES = ROOT / "workflow" / "profiles"
-SIMULATIONS = {"simulate_batch", "simulate_heavy_batch", "simulate_rung"}
+SIMULATIONS = {"simulate_batch", "simulate_heavy_batch", "simulate_rung", "simulate_sensitivity"}
 
 
 @pytest.fixture(scope="module")
@@ -82,17 +82,20 @@ def test_only_simulations_go_to_the_cluster():
     sources = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     rules = set(re.findall(r"^(?:use rule \w+ as|rule) (\w+)", text, re.MULTILINE))
-    local = re.search(r"^localrules:\n((?:    \w+,\n)+)", text, re.MULTILINE)
-    assert rules - set(re.findall(r"\w+", local[1])) == SIMULATIONS
+    local = re.findall(r"^localrules:\n((?:    \w+,\n)+)", text, re.MULTILINE)
+    assert rules - set(re.findall(r"\w+", "".join(local))) == SIMULATIONS
 
 
 def test_the_slurm_profile_plans_larger_batches_with_their_resources(quick):
     pytest.importorskip("snakemake_executor_plugin_slurm", reason="needs make setup-slurm")
     text = dry_run("--workflow-profile", str(PROFILES / "slurm"))
-    (granted,) = set(re.findall(r"runtime=(\d+), mem_mb=(\d+)", text))
+    (_, job) = text.split("rule simulate_batch:\n")
+    granted = dict(
+        re.findall(r"\b(runtime|mem_mb)=(\d+)", job.split("resources:")[1].split("\n")[0])
+    )
     cost_s = sum(batch.cost_s for batch in quick.batches.values())
     expected_min = math.ceil((2 * cost_s + quick.config.time_limit_s) / 60)
-    assert granted == (str(expected_min), str(quick.memory_mb))
+    assert granted == {"runtime": str(expected_min), "mem_mb": str(quick.memory_mb)}
 
 
 def test_the_default_profile_plans_the_tiers_own_batches(quick):

@@ -71,6 +71,8 @@ rule simulate_sensitivity:
         f"{PATHS.data}/logs/simulate_sensitivity/{{study}}.{{job}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/simulate_sensitivity/{{study}}.{{job}}.tsv"
+    resources:
+        mem_mb=PIPE.memory_mb,
     params:
         code=PIPE.code("simulate"),
         store=SENSITIVITY_STORE,
