@@ -54,7 +54,7 @@ ladder: setup compiler ## Run tier quick of two studies on every version of ns-3
 render: setup ## Render the report again from existing results; nothing is simulated
 	@$(RUN) replicate render
 
-test: setup-dev engines lint ## Run every test and check
+test: setup-dev setup-slurm engines lint ## Run every test and check
 	@$(RUN) tests/run
 
 test-ladder: setup-dev ## Test our program against every version of ns-3

@@ -87,7 +87,6 @@ def test_only_simulations_go_to_the_cluster():
 
 
 def test_the_slurm_profile_plans_larger_batches_with_their_resources(quick):
-    pytest.importorskip("snakemake_executor_plugin_slurm", reason="needs make setup-slurm")
     text = dry_run("--workflow-profile", str(PROFILES / "slurm"))
     (_, job) = text.split("rule simulate_batch:\n")
     granted = dict(

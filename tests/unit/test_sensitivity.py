@@ -103,8 +103,7 @@ def test_a_parameter_read_through_another_or_through_a_level_is_alive():
     check_ledger(study)
 
 
-# kapadia's segmentation_offload has no field in a scenario yet.
-@pytest.mark.parametrize("name", sorted({*study_ids(ROOT)} - {"kapadia"}))
+@pytest.mark.parametrize("name", study_ids(ROOT))
 def test_no_study_has_dead_entries(name):
     check_ledger(load_study(ROOT, name))
 

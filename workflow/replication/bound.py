@@ -20,7 +20,7 @@ from typing import Any
 from replication.claim_model import Flows, Where
 from replication.scenario import CbrFlow, Flow, Link, Scenario
 from replication.study import Experiment, Level, Study, parameters_of, plain_values
-from replication.template import expand, instantiate
+from replication.template import expand, instantiate, resolve
 
 #: IPv4 and TCP headers without options: a data packet is not smaller than segment plus headers.
 HEADER_BYTES = 40
@@ -158,6 +158,19 @@ def set_ups(study: Study, experiment_id: str, where: Where) -> list[SetUp]:
             published.update(dict.fromkeys(level.set, factor.published is not None))
         scenario = instantiate(experiment, values, _SEED)
         found.append(SetUp(scenario, _stated(experiment, values, published)))
+    return found
+
+
+def durations_s(study: Study, experiment_id: str, where: Where) -> list[float]:
+    """Return how long the paper's run lasts at every point at the levels of `where`, in s."""
+    experiment = study.experiment(experiment_id)
+    defaults = plain_values(parameters_of(study, experiment))
+    found = []
+    for levels in _points(experiment, where):
+        values = dict(defaults)
+        for level in levels:
+            values.update(level.set)
+        found.append(float(resolve(experiment.duration_s, values)))
     return found
 
 

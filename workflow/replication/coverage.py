@@ -10,7 +10,7 @@ import json
 
 import pandas as pd
 
-from replication.bound import set_ups
+from replication.bound import durations_s
 from replication.claim_model import Quantity
 from replication.results import Results
 from replication.study import Study
@@ -80,5 +80,4 @@ class Coverage:
         return pd.Series([pair in self._known for pair in pairs], index=runs.index, dtype=bool)
 
     def _duration_of(self, experiment: str, where: str) -> float:
-        points = set_ups(self.study, experiment, json.loads(where))
-        return min(point.scenario.duration_s for point in points)
+        return min(durations_s(self.study, experiment, json.loads(where)))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from replication.assumption import check_ledger
 from replication.audit import audit_study
 from replication.cell import IMPOSSIBLE, evaluate_cells, map_cells, read_published
 from replication.claim import EVIDENCE_COLUMNS, check_claims, evaluate_claim
@@ -69,8 +70,10 @@ def check_study(study: Study, published: Path) -> None:
     Raises
     ------
     InputError
-        An unknown metric, an axis without numbers, or a published number that maps to nothing.
+        A parameter that no template reads, an unknown metric, an axis without numbers, or a
+        published number that maps to nothing.
     """
+    check_ledger(study)
     validate_study_metrics(study)
     check_claims(study)
     map_cells(study, read_published(published))

@@ -118,7 +118,7 @@ def _fit(rows: RobustnessRows, table: str) -> list[str]:
     sentences = []
     for row in _of(rows.fits, table):
         values = json.loads(row["values"])
-        if not values and row["reading"] == STATED:
+        if int(row["inside_fitted"]) <= int(row["default_inside_fitted"]):
             sentences.append(
                 f"Fit: none of {row['tried']} settings and readings does better than the defaults "
                 f"on the half of the numbers that it may see ({row['inside_fitted']} of "
