@@ -16,8 +16,9 @@ CONFIG := $(if $(strip $(SETTINGS)),--config $(strip $(SETTINGS)))
 SELECT := $(if $(TIER),--tier $(TIER)) $(if $(STUDIES),--studies $(STUDIES)) \
           $(if $(ENGINES),--engines $(ENGINES)) $(if $(NS3_VERSION),--ns3-version $(NS3_VERSION))
 RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
-SNAKEMAKE := $(RUN) snakemake --workflow-profile workflow/profiles/$(PROFILE) \
-             $(if $(CORES),--cores $(CORES)) --quiet all
+# A target may follow: --quiet would take it for a setting of its own.
+SNAKEMAKE := $(RUN) snakemake --quiet all $(if $(CORES),--cores $(CORES)) \
+             --workflow-profile workflow/profiles/$(PROFILE)
 
 .PHONY: help report plan sensitivity engines ladder render test test-ladder test-slurm scale lint format schemas
 .PHONY: lock clean distclean setup setup-dev setup-slurm setup-profile
