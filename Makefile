@@ -6,6 +6,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
 # CORES= goes over the profile's own number.
+EVERY_ENGINE := ns3,ns2,linux
 CORES ?=
 PROFILE ?= default
 # What TIER=, STUDIES=, ENGINES= and RUNTIME= lay over configs/config.yaml.
@@ -44,7 +45,7 @@ sensitivity: setup compiler ## Vary what the papers do not state (some 50 minute
 
 engines: setup compiler ## Install and build every engine (or those of ENGINES=) and say what was done
 	@$(RUN) replicate install-engines $(if $(ENGINES),--engines $(ENGINES))
-	@$(SNAKEMAKE) engines --config engines=$(or $(ENGINES),ns3,ns2,linux) \
+	@$(SNAKEMAKE) engines --config engines=$(if $(ENGINES),$(ENGINES),$(EVERY_ENGINE)) \
 	  $(if $(NS3_VERSION),ns3_version=$(NS3_VERSION))
 	@$(RUN) replicate engines
 
