@@ -241,5 +241,5 @@ def test_a_kernel_that_was_not_built_is_named_with_its_command(
 ) -> None:
     flow = linux_tcp("t", clock_granularity_s=0.01)
     scenario = single_link([flow], duration_s=1) | {"host": {"timer_hz": 100}}
-    line = refused(invoke_linux, tmp_path, json.dumps(scenario), "host.timer_hz", "100")
-    assert "build --hz 100,250" in line
+    words = ["host.timer_hz", "100", "build --hz 100,250"]
+    refused(invoke_linux, tmp_path, json.dumps(scenario), *words)
