@@ -21,7 +21,7 @@ RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
 SNAKEMAKE := $(RUN) snakemake --quiet all $(if $(CORES),--cores $(CORES)) \
              --workflow-profile workflow/profiles/$(PROFILE)
 
-.PHONY: help report plan sensitivity engines ladder render test test-ladder test-slurm scale lint format schemas
+.PHONY: help report plan sensitivity engines ladder render test test-ladder test-slurm test-sensitivity scale lint format schemas
 .PHONY: lock clean distclean setup setup-dev setup-slurm setup-profile
 
 help: ## List the targets
@@ -61,6 +61,9 @@ test: setup-dev setup-slurm engines lint ## Run every test and check
 
 test-ladder: setup-dev ## Test our program against every version of ns-3
 	@$(RUN) env REPLICATION_NS3_VERSIONS=all pytest tests/engines/test_ns3_versions.py
+
+test-sensitivity: setup-dev compiler ## Run a reduced sensitivity from end to end
+	@$(RUN) pytest tests/workflow/test_sensitivity_run.py
 
 test-slurm: setup-dev setup-slurm compiler ## Run quick saxena through a Slurm of one node, started for it
 	@$(RUN) pytest tests/cluster
