@@ -158,6 +158,19 @@ def test_a_changed_source_changes_the_fingerprint(tmp_path):
     assert NS3.fingerprint(tmp_path) != NS3.fingerprint(tmp_path / "other")
 
 
+@pytest.mark.parametrize(
+    "left", [".mypy_cache/3.11/cache.db", "src/.main.cpp.swp", "src/__pycache__/a.pyc"]
+)
+def test_what_tools_leave_behind_does_not_change_the_fingerprint(tmp_path, left):
+    folder = tmp_path / "workflow" / "engines" / "ns3"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "main.cpp").write_text("int main() {}")
+    before = NS3.sources(tmp_path)
+    (folder / left).parent.mkdir(parents=True, exist_ok=True)
+    (folder / left).write_text("left")
+    assert NS3.sources(tmp_path) == before == [folder / "src" / "main.cpp"]
+
+
 def test_tiers_name_themselves():
     for path in (ROOT / "configs" / "tiers").glob("*.yaml"):
         assert isinstance(load_tier(ROOT, path.stem), Tier)

@@ -75,7 +75,11 @@ class Engine:
             for p in folder.rglob("*")
             if p.is_file()
             and p.name != "README.md"
-            and "__pycache__" not in p.parts
+            # What tools leave behind (caches, editors' copies) decides nothing.
+            and not any(
+                part == "__pycache__" or part.startswith(".")
+                for part in p.relative_to(folder).parts
+            )
             # A lock that is named by another version pins nothing of this one.
             and (p.suffix != ".lock" or p.stem == self.version)
         )
