@@ -16,7 +16,8 @@ SETTINGS := $(if $(TIER),tier=$(TIER)) $(if $(STUDIES),studies=$(STUDIES)) \
 CONFIG := $(if $(strip $(SETTINGS)),--config $(strip $(SETTINGS)))
 SELECT := $(if $(TIER),--tier $(TIER)) $(if $(STUDIES),--studies $(STUDIES)) \
           $(if $(ENGINES),--engines $(ENGINES)) $(if $(NS3_VERSION),--ns3-version $(NS3_VERSION))
-RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
+# Compiled bytecode saves seconds a start, also for users who turn it off elsewhere.
+RUN := env -u PYTHONDONTWRITEBYTECODE PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
 # A target may follow: --quiet would take it for a setting of its own.
 SNAKEMAKE := $(RUN) snakemake --quiet all $(if $(CORES),--cores $(CORES)) \
              --workflow-profile workflow/profiles/$(PROFILE)
@@ -77,7 +78,7 @@ lint: setup-dev ## Check format, style, types and the workflow
 format: setup-dev ## Format Python, Snakemake and C++ sources
 	@$(RUN) ruff format workflow tests
 	@$(RUN) ruff check --fix workflow tests
-	@$(RUN) snakefmt --quiet Snakefile workflow/rules
+	@$(RUN) snakefmt Snakefile workflow/rules
 	@$(RUN) clang-format -i $$(find workflow/engines -name '*.cpp' -o -name '*.hpp')
 
 schemas: setup ## Write the JSON schemas from the typed models

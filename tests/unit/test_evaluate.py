@@ -13,10 +13,9 @@ from replication.evaluate import (
     check_study,
     evaluate_study,
     merge,
-    write_table,
 )
 from replication.metric import MetricError
-from replication.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS
+from replication.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS, write_table
 
 FILES = ("cells.csv", "claims.csv", "audit.csv", "quantities.csv", "evidence.parquet")
 

@@ -14,7 +14,6 @@ from replication.cell import map_cells, read_published
 from replication.config import load_study
 from replication.contrast import contrasts, scenarios_of, sides
 from replication.engine_difference import EngineDifferences, load_differences
-from replication.evaluate import write_table
 from replication.results import Results
 from replication.table import (
     AGREEMENT_COLUMNS,
@@ -25,6 +24,7 @@ from replication.table import (
     DESIGN_COLUMNS,
     PAIR_COLUMNS,
     read_rows,
+    write_table,
 )
 
 #: The tables by the names of their files.

@@ -7,7 +7,6 @@ same bytes.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -23,10 +22,8 @@ from replication.metric import METRICS, validate_study_metrics
 from replication.results import Results
 from replication.statistic import estimate
 from replication.study import Study
-from replication.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS
+from replication.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS, write_table
 
-#: Significant digits of every number written: more than any input has, less than rounding noise.
-DIGITS = 10
 #: What quantities.csv gives for each flow.
 HEADLINE_METRICS = (
     "throughput_bps",
@@ -163,33 +160,6 @@ def headline_quantities(results: Results) -> Iterable[dict[str, object]]:
                 "high": found.high,
                 "n": found.n,
             }
-
-
-def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
-    """Write rows as CSV with exactly `columns`; atomic, and numbers in one format.
-
-    Raises
-    ------
-    ValueError
-        A row has other columns.
-    """
-    texts = []
-    for row in rows:
-        if set(row) != set(columns):
-            raise ValueError(f"{path.name}: row with columns {sorted(row)}, not {sorted(columns)}")
-        texts.append({column: _text(row[column]) for column in columns})
-    table = pd.DataFrame(texts, columns=list(columns), dtype=object)
-    write_text(path, table.to_csv(index=False, lineterminator="\n"))
-
-
-def _text(value: object) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:.{DIGITS}g}"
-    return str(value)
 
 
 def _write_evidence(path: Path, tables: Sequence[pd.DataFrame]) -> None:

@@ -15,12 +15,18 @@ from typing import Any
 
 from replication.engine import chosen_engine
 from replication.errors import InputError
-from replication.evaluate import write_table
 from replication.files import sha256_of, write_text
 from replication.ns3_version import NS3_VERSION, NS3_VERSIONS, missing_packages
 from replication.pipeline import Paths, Pipeline, code_hash
 from replication.progress import count, write_goal
-from replication.table import CELL_COLUMNS, CLAIM_COLUMNS, LADDER_COLUMNS, Row, read_rows
+from replication.table import (
+    CELL_COLUMNS,
+    CLAIM_COLUMNS,
+    LADDER_COLUMNS,
+    Row,
+    read_rows,
+    write_table,
+)
 
 STUDIES = ("dzivhani", "saxena")
 TIER = "quick"

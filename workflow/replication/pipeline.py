@@ -240,12 +240,20 @@ def closure(module: str) -> list[Path]:
         if name in found:
             continue
         found[name] = PACKAGE / f"{name}.py"
-        for node in ast.walk(ast.parse(found[name].read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module == "replication":
-                waiting += [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("replication."):
-                waiting.append(str(node.module).removeprefix("replication."))
+        waiting += _imports(found[name].read_text(encoding="utf-8"))
     return [found[name] for name in sorted(found)]
+
+
+@functools.cache
+def _imports(source: str) -> list[str]:
+    """Return the modules of this package that a source text imports; each is parsed once."""
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module == "replication":
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("replication."):
+            names.append(str(node.module).removeprefix("replication."))
+    return names
 
 
 def load_or_exit(root: Path, overrides: dict[str, Any]) -> Pipeline:

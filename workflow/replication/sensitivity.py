@@ -28,7 +28,6 @@ from replication.design_point import (
 )
 from replication.engine import ENGINES
 from replication.errors import InputError
-from replication.evaluate import write_table
 from replication.files import sha256_of, write_text
 from replication.forensics import (
     CELL_COLUMNS,
@@ -58,6 +57,7 @@ from replication.sensitivity_design import (
 from replication.sensitivity_settings import SETTINGS, Sensitivity, load_sensitivity
 from replication.spread import SPREAD_TABLE, spread_table
 from replication.store import Store
+from replication.table import write_table
 from replication.verdict_point import (
     CELL_COLUMNS as JUDGED_CELL,
 )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from replication.errors import InputError
+from replication.files import write_text
 
 #: A row of a CSV file, every field as text.
 Row = dict[str, str]
+#: Significant digits of every number written: more than any input has, less than rounding noise.
+DIGITS = 10
 
 PUBLISHED_COLUMNS = ("table", "row", "column", "unit", "value", "printed", "place")
 DESIGN_COLUMNS = (
@@ -188,6 +193,24 @@ CONTRAST_COLUMNS = (
 )
 #: Known differences of two engines that concern the runs of a disagreement.
 CAUSE_COLUMNS = ("study", "group", "left", "right", "difference")
+#: A check on one engine; `within` is true, false or refused.
+CONFORMANCE_COLUMNS = (
+    "check",
+    "engine",
+    "engine_version",
+    "quantity",
+    "unit",
+    "expected",
+    "low",
+    "high",
+    "observed",
+    "deviation",
+    "within",
+    "source",
+    "note",
+)
+RECOVERY_COLUMNS = ("variant", "losses", "engine", "engine_version", "quantity", "value")
+WINDOW_COLUMNS = ("variant", "losses", "engine", "time_s", "cwnd_segments")
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
@@ -209,21 +232,29 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
         raise InputError(f"{path}: is not a CSV table: {error}") from None
 
 
-#: A check on one engine; `within` is true, false or refused.
-CONFORMANCE_COLUMNS = (
-    "check",
-    "engine",
-    "engine_version",
-    "quantity",
-    "unit",
-    "expected",
-    "low",
-    "high",
-    "observed",
-    "deviation",
-    "within",
-    "source",
-    "note",
-)
-RECOVERY_COLUMNS = ("variant", "losses", "engine", "engine_version", "quantity", "value")
-WINDOW_COLUMNS = ("variant", "losses", "engine", "time_s", "cwnd_segments")
+def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
+    """Write rows as CSV with exactly `columns`; atomic, and numbers in one format.
+
+    Raises
+    ------
+    ValueError
+        A row has other columns.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        if set(row) != set(columns):
+            raise ValueError(f"{path.name}: row with columns {sorted(row)}, not {sorted(columns)}")
+        writer.writerow([_text(row[column]) for column in columns])
+    write_text(path, text.getvalue())
+
+
+def _text(value: object) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.{DIGITS}g}"
+    return str(value)

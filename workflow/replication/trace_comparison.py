@@ -24,13 +24,17 @@ import pyarrow as pa
 
 from replication.chart_thin import thin
 from replication.config import load_study
-from replication.evaluate import write_table
 from replication.gather import write_parquet
 from replication.metric import RUN, chosen_flows, samples
 from replication.published_trace import PublishedFlow, published_flows
 from replication.results import Results, ResultsError
 from replication.statistic import estimate
-from replication.table import TRACE_COLUMNS, TRACE_NEARNESS_COLUMNS, TRACE_WINDOW_COLUMNS
+from replication.table import (
+    TRACE_COLUMNS,
+    TRACE_NEARNESS_COLUMNS,
+    TRACE_WINDOW_COLUMNS,
+    write_table,
+)
 from replication.trace_folder import find_folder, trace_files
 from replication.window import DISTANCE, FIGURES, MINUTE_S, Samples, Window
 
