@@ -158,9 +158,7 @@ def test_a_changed_source_changes_the_fingerprint(tmp_path):
     assert NS3.fingerprint(tmp_path) != NS3.fingerprint(tmp_path / "other")
 
 
-@pytest.mark.parametrize(
-    "left", [".mypy_cache/3.11/cache.db", "src/.main.cpp.swp", "src/__pycache__/a.pyc"]
-)
+@pytest.mark.parametrize("left", [".mypy_cache/3.11/cache.db", "src/__pycache__/a.pyc"])
 def test_what_tools_leave_behind_does_not_change_the_fingerprint(tmp_path, left):
     folder = tmp_path / "workflow" / "engines" / "ns3"
     (folder / "src").mkdir(parents=True)

@@ -75,10 +75,10 @@ class Engine:
             for p in folder.rglob("*")
             if p.is_file()
             and p.name != "README.md"
-            # What tools leave behind (caches, editors' copies) decides nothing.
+            # What tools leave behind decides nothing.
             and not any(
                 part == "__pycache__" or part.startswith(".")
-                for part in p.relative_to(folder).parts
+                for part in p.relative_to(folder).parts[:-1]
             )
             # A lock that is named by another version pins nothing of this one.
             and (p.suffix != ".lock" or p.stem == self.version)
