@@ -22,7 +22,7 @@ RUN := env -u PYTHONDONTWRITEBYTECODE PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHON
 SNAKEMAKE := $(RUN) snakemake --quiet all $(if $(CORES),--cores $(CORES)) \
              --workflow-profile workflow/profiles/$(PROFILE)
 
-.PHONY: help report plan sensitivity engines ladder render test test-ladder test-slurm test-sensitivity scale lint format schemas
+.PHONY: help report plan sensitivity engines ladder render summary release bench-report test test-report test-ladder test-slurm test-sensitivity scale lint format schemas
 .PHONY: lock clean distclean setup setup-dev setup-slurm setup-profile
 
 help: ## List the targets
@@ -54,8 +54,25 @@ ladder: setup compiler ## Run tier quick of two studies on every version of ns-3
 	@$(SNAKEMAKE) ladder
 	@echo "ladder: $(CURDIR)/data/reproduced/ladder.csv; the next \`make report\` shows it"
 
-render: setup ## Render the report again from existing results; nothing is simulated
+render: setup ## Render the report again from existing or released results; nothing is simulated
 	@$(RUN) replicate render
+
+summary: setup ## Print the report's summary to reports/summary.pdf (needs chromium)
+	@command -v chromium >/dev/null || \
+	  { echo "chromium is missing: apt-get install chromium" >&2; exit 1; }
+	@[ -f reports/html/summary.html ] || { echo "There is no report: make report" >&2; exit 1; }
+	@chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer --log-level=3 \
+	  --print-to-pdf=reports/summary.pdf "file://$(CURDIR)/reports/html/summary.html" 2>/dev/null
+	@echo "summary: $(CURDIR)/reports/summary.pdf"
+
+release: report ## Render what is finished into reports/release, to be committed
+	@$(RUN) replicate release
+
+test-report: setup-dev ## Test reports/html in a browser: what `make report` made last
+	@$(RUN) env REPLICATION_REPORT_HTML=reports/html pytest tests/browser
+
+bench-report: setup-dev ## Measure the report: size of its pages, time to the first chart
+	@$(RUN) python tests/browser/measure.py reports/html
 
 test: setup-dev setup-slurm engines lint ## Run every test and check
 	@$(RUN) tests/run

@@ -19,6 +19,9 @@ from replication.pipeline import load_or_exit
 configfile: "configs/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 REPO = Path(workflow.basedir)
 PIPE = load_or_exit(REPO, config)
 PATHS = PIPE.paths

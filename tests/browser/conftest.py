@@ -18,6 +18,22 @@ PROVENANCE = {
 }
 
 
+def pages(report):
+    return sorted(path.name for path in report.glob("*.html"))
+
+
+def some_runs(report):
+    """Return the page of one point of each experiment."""
+    found = {}
+    for path in sorted(report.glob("runs/*.html")):
+        found.setdefault("-".join(path.stem.split("-")[:2]), f"runs/{path.name}")
+    return list(found.values())
+
+
+def a_page_with(report, text):
+    return next(name for name in pages(report) if text in (report / name).read_text())
+
+
 @pytest.fixture(scope="session")
 def report(tmp_path_factory) -> Path:
     """The folder of REPLICATION_REPORT_HTML, or a report of the notebooks' example data."""

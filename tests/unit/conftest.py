@@ -284,3 +284,11 @@ def sampled():
         return rows
 
     return samples
+
+
+@pytest.fixture
+def project(world, tmp_path):
+    """A project folder whose report can be rendered."""
+    from tests.unit.report_project import Project
+
+    return Project(world, tmp_path / "project")

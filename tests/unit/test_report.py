@@ -1,135 +1,25 @@
 """The rendered report: complete, escaped, offline, accessible, and equal to the files it shows."""
 
-import csv
 import itertools
 import json
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 import nbformat
 import pytest
-from bs4 import BeautifulSoup
 from replication import report_number as numbers
-from replication.agreement_table import write_agreement
 from replication.errors import InputError
-from replication.evaluate import evaluate_study, merge
 from replication.report import PACKAGE, render
+from replication.report_figure import script_json
 from replication.report_verdict import VERDICTS, Tally
 from replication.study import Study
 
-NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"
+from tests.unit.report_project import NASTY, PROVENANCE, PUBLISHED, TABLE, example, soup
+
 TEXTS = {
     *("title", "description", "scope", "easy", "hard", "reason", "source", "quote", "place"),
     *("question", "label", "reading", "venue", "authors", "threats", "differences"),
 }
-#: What is judged by no claim and stands in no table of the page.
-PROVENANCE = {
-    "written": "2026-01-02T03:04:05+00:00",
-    "config": {"tier": "paper", "runtime": "native"},
-    "tier": {"id": "paper", "title": "the papers' own durations", "levels": "all"},
-    "engines": {"ns3": {"version": "3.44", "fingerprint": "f"}},
-    "platform": {"system": "Linux", "cores": 2},
-    "stages": {"simulate_batch": {"jobs": 3, "wall_s": 12.5, "cpu_s": 24.0}},
-    "simulate": {"scenarios": 27, "simulator_cpu_s": 3723.0, "efficiency": 0.95},
-}
-CELL = {
-    "metric": "throughput_bps",
-    "aggregate": "sum",
-    "tolerance": {"relative": 0.1, "reason": "usual"},
-}
-DIFFERENCES = {
-    "schema_version": 1,
-    "differences": [
-        {
-            "id": "any",
-            "title": f"Any {NASTY.format('t')}",
-            "engines": {"ns3": f"a {NASTY.format('a')}", "ns2": "b"},
-            "shows_in": ["throughput_bps", "timeouts"],
-            "sources": [f"s {NASTY.format('s')}"],
-        }
-    ],
-}
-TABLE = {
-    "id": "1",
-    "title": "Rates",
-    "experiment": "sweep",
-    "where": {"variant": "reno"},
-    "row_factor": "access",
-    "columns": {"throughput": CELL},
-}
-RATES = {"metric": "throughput_bps", "experiment": "sweep", "aggregate": "sum"}
-VALUE = {"kind": "value", "of": RATES, "expect": {"at_least": 7e5}}
-TESTS = {
-    "value": VALUE,
-    "wrong": {**VALUE, "expect": {"at_least": 9e5}, "direction": {"at_least": 5e5}},
-    "parts": {"kind": "all", "parts": [VALUE, VALUE]},
-    "open": {"kind": "not_testable", "reason": "No loss is reported."},
-}
-PUBLISHED = [
-    ("1", "slow", "throughput", "bit/s", 800000, "0.80"),
-    ("1", "mid", "throughput", "bit/s", 1200000, "1.20"),
-    ("1", "fast", "throughput", "bit/s", 123456, "0.123456"),
-]
-
-
-class Project:
-    """A project folder with one study, its results and its evaluation."""
-
-    def __init__(self, world, root: Path) -> None:
-        self.world, self.root, self.data = world, root, world.folder
-        self.out = root / "reports" / "html"
-        self.provenance = PROVENANCE
-        self.write("configs/engine_differences.yaml", json.dumps(DIFFERENCES, ensure_ascii=False))
-
-    def add(self, study: Study, **results) -> None:
-        document = study.model_dump(mode="json", exclude_none=True)
-        self.write(f"configs/studies/{study.id}.yaml", json.dumps(document, ensure_ascii=False))
-        published = self.world.published(*PUBLISHED)
-        self.write(f"data/published/{study.id}.csv", published.read_text())
-        flows = {"slow": 4e5, "mid": 4.1e5, "fast": 4.2e5}
-        results.setdefault(
-            "flows",
-            lambda access, replicate, **_: {"throughput_bps": flows[access] + 1000 * replicate},
-        )
-        found = self.world.results(study, **results)
-        evaluate_study(study, published, found, self.data / "evaluation" / study.id)
-
-    def write(self, name: str, text: str) -> None:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-    def merge(self, *studies: str) -> None:
-        merge([self.data / "evaluation" / name for name in studies], self.data)
-        write_agreement(self.root, self.data, studies)
-        (self.data / "provenance.json").write_text(json.dumps(self.provenance))
-
-    def render(self, *studies: str) -> Path:
-        self.merge(*studies)
-        render(self.root, self.data, self.root / "reports" / "notebooks", self.out)
-        return self.out
-
-    def rows(self, name: str) -> list[dict[str, str]]:
-        with (self.data / name).open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
-
-
-@pytest.fixture
-def project(world, tmp_path):
-    return Project(world, tmp_path / "project")
-
-
-def example(world, **changes) -> Study:
-    claims = [
-        {"id": name, "quote": f"Words of {name}", "place": "p", "reading": "r", "test": test}
-        for name, test in TESTS.items()
-    ]
-    return world.study(tables=[TABLE], claims=claims, **changes)
-
-
-def soup(path: Path) -> BeautifulSoup:
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
 def poisoned(value, counter, key=""):
@@ -157,8 +47,12 @@ def test_every_text_is_shown_and_none_is_markup(project):
     out = project.render("synthetic")
 
     pages = [soup(out / "index.html"), soup(out / "synthetic.html")]
-    for page in pages:
-        assert all(s.get("src", "").startswith("assets/") for s in page.find_all("script"))
+    for page in [*pages, soup(out / "summary.html"), *map(soup, out.glob("runs/*.html"))]:
+        for script in page.find_all("script"):
+            if script.get("type") == "application/json":
+                json.loads(script.string)
+            else:
+                assert script["src"].removeprefix("../").startswith("assets/")
         assert not page.find_all(["img", "iframe", "b", "i", "object", "base"])
         for tag in page.find_all(True):
             assert not [name for name in tag.attrs if name.startswith("on")]
@@ -175,12 +69,17 @@ def test_every_text_is_shown_and_none_is_markup(project):
         json.loads(body.partition(" = ")[2].rstrip(";\n"))
 
 
+def test_json_cannot_end_its_script_element():
+    text = str(script_json({"a": "</script><b>&amp;"}))
+    assert not set("<>&") & set(text) and json.loads(text) == {"a": "</script><b>&amp;"}
+
+
 def test_nothing_points_to_a_host(project):
     study = example(project.world)
     paper = study.bibliography.model_copy(update={"venue": "https://example.org/paper"})
     project.add(study.model_copy(update={"bibliography": paper}))
     out = project.render("synthetic")
-    for path in out.glob("*.html"):
+    for path in out.rglob("*.html"):
         page = soup(path)
         for tag, name in itertools.product(
             page.find_all(True), ("href", "src", "action", "srcset", "poster", "data-script")
@@ -198,13 +97,13 @@ def test_nothing_points_to_a_host(project):
 def test_every_link_leads_somewhere(project):
     project.add(example(project.world))
     out = project.render("synthetic")
-    for path in out.glob("*.html"):
+    for path in out.rglob("*.html"):
         for tag in soup(path).find_all(["a", "link", "script", "use", "figure"]):
             target = tag.get("href") or tag.get("src") or tag.get("data-script")
             if not target or target.startswith("data:"):
                 continue
             file, _, anchor = target.partition("#")
-            page = path if not file else out / file
+            page = path if not file else path.parent / file
             assert page.is_file(), f"{path.name}: {target}"
             if anchor:
                 assert soup(page).find(id=anchor), f"{path.name}: {target}"
@@ -301,6 +200,28 @@ def test_several_engines_stand_beside_each_other(project):
     assert [o["value"] for o in options] == ["ns2", "ns3", ""] and options[0].has_attr("selected")
 
 
+def test_the_first_page_names_the_claims_that_divide_the_engines(project):
+    project.add(example(project.world), engines=("ns3", "ns2"), flows=faster_on_ns3)
+    text = " ".join(soup(project.render("synthetic") / "index.html").get_text().split())
+    pairs = [row for row in project.rows("agreement_pairs.csv") if row["claim"]]
+    compared = [row for row in pairs if row["agree"]]
+    differ = [row for row in compared if row["agree"] == "false"]
+    assert differ and f"{len(differ)} of {len(compared)} claims" in text
+    first = differ[0]
+    assert f"ns3 {first['left_verdict']}" in text and f"ns2 {first['right_verdict']}" in text
+
+
+def test_the_environment_of_the_paper_stands_beside_ours(project):
+    project.add(example(project.world), engines=("ns3", "ns2"))
+    page = soup(project.render("synthetic") / "synthetic.html")
+    table = page.find("div", {"aria-label": "Environment of the paper and of this report"})
+    rows = {tr.th.get_text(): [td.get_text() for td in tr("td")] for tr in table("tr")[1:]}
+    assert rows["System"] == ["none", "ns-2; ns-3 3.44"]
+    assumed = len(page.select("#assumed ~ .scroll")[0].select("tbody tr"))
+    assert f"the other {assumed}," in rows["Parameters"][1]
+    assert rows["Repetitions"][1].startswith("3 with other seeds")
+
+
 def test_the_engines_page_says_where_engines_agree_and_differ(project):
     project.add(example(project.world), engines=("ns3", "ns2"), flows=faster_on_ns3)
     page = soup(project.render("synthetic") / "engines.html")
@@ -363,6 +284,7 @@ def test_only_the_chosen_studies_are_shown(project):
         "engines.html",
         "index.html",
         "other.html",
+        "summary.html",
     ]
     assert "synthetic.html" not in (out / "index.html").read_text()
 
@@ -441,7 +363,7 @@ class Outline(HTMLParser):
 def test_pages_are_built_for_assistive_technology(project):
     project.add(example(project.world))
     out = project.render("synthetic")
-    for path in out.glob("*.html"):
+    for path in out.rglob("*.html"):
         page = soup(path)
         outline = Outline()
         outline.feed(path.read_text())

@@ -15,7 +15,11 @@ from replication.chart_figure import (
     number,
     zoom_of,
 )
+from replication.chart_thin import thin
 from replication.conformance_model import Recovery
+
+#: Samples that a panel may keep, both engines together.
+SAMPLES = 600
 
 
 def recovery_figures(recovery: Recovery, windows: pd.DataFrame) -> list[Figure]:
@@ -37,6 +41,11 @@ def recovery_figures(recovery: Recovery, windows: pd.DataFrame) -> list[Figure]:
 
 def _figure(recovery: Recovery, variant: str, engines: list[str], frame: pd.DataFrame) -> Figure:
     frame = frame[frame["engine"].isin(engines)]
+    parts = [
+        thin(part, "cwnd_segments", ["engine"], SAMPLES)
+        for _, part in frame.groupby("losses", sort=False)
+    ]
+    frame = pd.concat(parts, ignore_index=True)
     panels = [
         _panel(part, engines, f"{variant} {losses}").properties(
             title=_words(recovery, str(losses)), width=250, height=170

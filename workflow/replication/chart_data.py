@@ -218,7 +218,10 @@ def _join_labels(levels: Mapping[Any, Any], factors: Sequence[Factor]) -> str:
 def read_series(results: Results, runs: list[Run]) -> pd.DataFrame:
     """Read the series of a few runs without loading those of the whole study."""
     wanted = sorted({run.scenario for run in runs})
-    table = pq.read_table(results.series_path, filters=[("scenario", "in", wanted)])
+    # A column without a value has no type to filter by.
+    is_empty = pq.read_metadata(results.series_path).num_rows == 0
+    filters = None if is_empty else [("scenario", "in", wanted)]
+    table = pq.read_table(results.series_path, filters=filters)
     frame: pd.DataFrame = table.to_pandas()
     engines = {run.engine for run in runs}
     frame = frame[frame["engine"].astype(str).isin(engines)]

@@ -169,9 +169,9 @@ def _bin_width(results: Results, run: Run, bins: int, at_least_s: float = 0.0) -
     return step * max(1, round(wanted / step))
 
 
-def bin_ends(time_s: pd.Series, width: float) -> npt.NDArray[np.float64]:
+def bin_ends(time_s: npt.ArrayLike, width: float) -> npt.NDArray[np.float64]:
     """Return the end of each sample's bin: a sample stands for the interval that ends with it."""
-    times = time_s.to_numpy(dtype=float)
+    times = np.asarray(time_s, dtype=float)
     return np.asarray((np.ceil(times / width - 1e-6) * width).round(9), dtype=np.float64)
 
 

@@ -30,9 +30,8 @@ from replication.chart_figure import (
     number,
     zoom_of,
 )
-from replication.chart_thin import thin
-from replication.chart_time import bin_ends
 from replication.results import Results
+from replication.run_line import line_frame, lines_of, mark_frame, marks_of
 from replication.study import Experiment
 
 #: Samples that each panel may keep, all flows together; under 2000 in all.
@@ -48,7 +47,7 @@ _PLACES = {
     "throughput_bps": ("throughput", "mean"),
     "goodput_bps": ("throughput", "mean"),
 }
-_TITLES = {
+TITLES = {
     "cwnd": "Window (segments)",
     "rtt": "Round-trip time (ms)",
     "throughput": "Throughput (Mbit/s)",
@@ -78,10 +77,10 @@ def _trace_figure(
 ) -> Figure:
     flows = scenario_flows(results, run.scenario)
     samples = series[(series["scenario"] == run.scenario) & (series["engine"] == run.engine)]
-    long = _long(samples, flows)
+    long = line_frame(lines_of(samples, flows, LIMITS))
     order = [flow_label(flow) for flow in flows.values()]
     own = [value for value in published if value.covers(run.levels)]
-    marks = _losses(samples, flows)
+    marks = mark_frame(marks_of(samples, flows))
     end_s = float(results.scenarios[run.scenario]["duration_s"])
     zoom = zoom_of(run.point, run.engine)
     picked, opacity = legend_filter("flow", run.point, run.engine)
@@ -91,7 +90,7 @@ def _trace_figure(
     x = alt.X("time_s:Q", title="Time (s)", scale=domain, axis=ticks)
     panels = [
         _panel(long[long["panel"] == name], name, order, x, opacity, _diamonds(own, name, end_s))
-        for name in _TITLES
+        for name in TITLES
         if (long["panel"] == name).any()
     ]
     if len(marks):
@@ -106,63 +105,6 @@ def _trace_figure(
     title = f"{experiment.title}: {run.label} on {run.engine}, replicate {run.replicate + 1}"
     words = _describe(long, marks, own)
     return make_figure([experiment.id, run.point, run.engine], title, chart, words, long)
-
-
-def _long(samples: pd.DataFrame, flows: dict[str, dict[str, object]]) -> pd.DataFrame:
-    """Return panel, quantity, flow, time_s, value of all lines, thinned, in display units."""
-    by_flow = samples[samples["flow"].isin(list(flows))].copy()
-    by_flow["flow_id"] = by_flow["flow"].astype(str)
-    by_flow["flow"] = [flow_label(flows[name]) for name in by_flow["flow_id"]]
-    segment = by_flow["flow_id"].map(
-        {k: float(str(f["segment_bytes"])) for k, f in flows.items() if "segment_bytes" in f}
-    )
-    largest = float((by_flow["cwnd_bytes"] / segment).max())
-    ssthresh = by_flow["ssthresh_bytes"] / segment
-    queue = samples[samples["queue_packets"].notna()].assign(flow="queue")
-    parts = {
-        "cwnd": ("cwnd", by_flow.assign(value=by_flow["cwnd_bytes"] / segment)),
-        # An infinite threshold is a huge number; it would flatten the window.
-        "ssthresh": ("cwnd", by_flow.assign(value=ssthresh.where(ssthresh <= 1.5 * largest))),
-        "rtt": ("rtt", by_flow.assign(value=by_flow["rtt_s"] * 1e3)),
-        "throughput": ("throughput", _averaged(by_flow)),
-        "queue": ("queue", queue.assign(value=queue["queue_packets"])),
-    }
-    frames = []
-    for quantity, (panel, frame) in parts.items():
-        kept = thin(frame, "value", ["flow"], LIMITS[quantity])
-        kept = kept.assign(panel=panel, quantity=quantity)
-        frames.append(kept[["panel", "quantity", "flow", "time_s", "value"]])
-    long = pd.concat(frames, ignore_index=True)
-    long["value"] = [float(f"{value:.5g}") for value in long["value"]]
-    long["time_s"] = long["time_s"].round(4)
-    return long
-
-
-def _averaged(by_flow: pd.DataFrame) -> pd.DataFrame:
-    """Average the throughput so that a line of it can be read: about 100 bins a flow."""
-    width = max(0.5, float(by_flow["time_s"].max()) / 100)
-    ends = bin_ends(by_flow["time_s"], width)
-    grouped = by_flow.assign(time_s=ends).groupby(["flow", "time_s"], sort=False)
-    return (grouped["throughput_bps"].mean() * 1e-6).rename("value").reset_index()
-
-
-def _losses(samples: pd.DataFrame, flows: dict[str, dict[str, object]]) -> pd.DataFrame:
-    """Return event, flow, time_s, count: intervals in which packets were dropped or sent again."""
-    frames = []
-    for column in ("retransmissions", "drops"):
-        there = samples[samples["flow"].isin(list(flows)) & (samples[column] > 0)]
-        labels = [flow_label(flows[str(name)]) for name in there["flow"]]
-        frames.append(
-            pd.DataFrame(
-                {
-                    "event": column,
-                    "flow": labels,
-                    "time_s": there["time_s"].to_numpy(),
-                    "count": there[column].to_numpy(),
-                }
-            )
-        )
-    return pd.concat(frames, ignore_index=True)
 
 
 def _diamonds(published: Sequence[PublishedValue], panel: str, end_s: float) -> pd.DataFrame:
@@ -200,7 +142,7 @@ def _panel(
     opacity: Any,
     diamonds: pd.DataFrame,
 ) -> Drawing:
-    title = _TITLES[name]
+    title = TITLES[name]
     # Room above the highest value for the words over the published ones.
     largest = max([*long["value"], *diamonds["value"]]) * (1.18 if len(diamonds) else 1.05)
     y = alt.Y("value:Q", title=title, scale=alt.Scale(domain=[0.0, largest or 1.0], nice=True))

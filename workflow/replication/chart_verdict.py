@@ -84,7 +84,7 @@ def _verdict_bars(counts: pd.DataFrame, kind: str, present: pd.Series) -> Drawin
 
 def claims_figure(claims: pd.DataFrame, study: Study) -> Figure:
     """Draw each tested claim's statistic with its interval and the range it was asked to lie in."""
-    asked = {claim.id: _expected(claim) for claim in study.claims}
+    asked = {claim.id: expected(claim) for claim in study.claims}
     frame = claims[claims["claim"].isin(list(asked))].copy()
     for column in ("observed", "low", "high"):
         frame[column] = pd.to_numeric(frame[column], errors="coerce")
@@ -104,7 +104,7 @@ def claims_figure(claims: pd.DataFrame, study: Study) -> Figure:
     return make_figure(["claims", study.id], "Claims: observed and asked for", chart, words, data)
 
 
-def _expected(claim: Claim) -> tuple[float, float]:
+def expected(claim: Claim) -> tuple[float, float]:
     """Return the ends of the range that the claim asks for, NaN where it is open."""
     if isinstance(claim.test, EquivalenceTest):
         return 0.0, claim.test.margin

@@ -387,9 +387,30 @@ def render(
     output: Annotated[Path, typer.Option()] = Path("reports/html"),
 ) -> None:
     """Render the HTML report from existing results; nothing is simulated."""
+    from replication.release import released_results
     from replication.report import render as render_report
 
-    render_report(root, data, notebooks, output)
+    if data == DATA and not (data / "cells.csv").is_file():
+        with released_results(root) as released:
+            render_report(root, released, notebooks, output)
+        print(f"{output}: rendered from the released results; `make report` makes your own")
+    else:
+        render_report(root, data, notebooks, output)
+
+
+@app.command()
+def release(
+    root: Root = HERE,
+    data: Data = DATA,
+    check: Annotated[bool, typer.Option("--check", help="Only say whether it is current.")] = False,
+) -> None:
+    """Render finished results into reports/release, to be committed.
+
+    Example: replicate release --check
+    """
+    from replication.release import FOLDER, make_release, state
+
+    print(state(root) if check else make_release(root, data, root / FOLDER))
 
 
 @app.command()

@@ -24,17 +24,22 @@ from replication.agreement_table import TABLES
 from replication.chart import Figure, figures_of, scatter_figure
 from replication.chart_data import read_cells
 from replication.chart_engine import engine_figures
+from replication.chart_run import run_chart
+from replication.crate import write_crate
 from replication.files import write_text
 from replication.notebook import to_html
 from replication.report_agreement import MEANINGS
 from replication.report_engines import engines_page
-from replication.report_figure import write_figures
+from replication.report_environment import environment_rows
+from replication.report_figure import chart_script, script_json, write_figures
 from replication.report_ledger import ledger
 from replication.report_number import count
 from replication.report_overview import overview, ran
+from replication.report_point import FLOW_COLUMNS, point_pages
 from replication.report_robust import robust_view
 from replication.report_source import Source
-from replication.report_study import study_page
+from replication.report_study import study_page, topologies
+from replication.report_surprise import surprises
 from replication.report_traces import FILES as TRACE_FILES
 from replication.report_traces import trace_figures, trace_section
 from replication.report_verdict import VERDICTS
@@ -46,10 +51,13 @@ PACKAGE = Path(__file__).parent
 DOWNLOADS = ("cells.csv", "claims.csv", "audit.csv", "provenance.json")
 #: Those that not every folder of results has.
 OPTIONAL_DOWNLOADS = ("conformance.csv", *TRACE_FILES, *TABLES)
+#: What each column of the downloads means.
+DICTIONARY = PACKAGE / "dictionary.csv"
 #: Results of one study, by the end of their names.
 STUDY_DOWNLOADS = {
-    "design": "every point, replicate and scenario",
-    "quantities": "mean and interval of the headline metrics at every point",
+    "design.csv": "every point, replicate and scenario",
+    "quantities.csv": "mean and interval of the headline metrics at every point",
+    "flows.parquet": "every flow of every run",
 }
 #: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.
 _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[^\s\"'`<>)\\]*")
@@ -82,6 +90,7 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
         if source.engines:
             _write_engines(source, folder)
         _write_assets(folder)
+        write_crate(folder, source.provenance)
 
 
 @contextmanager
@@ -111,12 +120,14 @@ def _environment(source: Source) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["count"] = count
+    environment.filters["script_json"] = script_json
     environment.globals.update(
         verdicts=VERDICTS,
         studies=list(source.studies.values()),
         ran=ran(source.provenance),
         several_engines=len(source.engines) > 1,
         engines_page=bool(source.engines),
+        up="",
     )
     return environment
 
@@ -127,9 +138,16 @@ def _write_index(source: Source, folder: Path) -> None:
     chosen = {name: found.engine for name, found in source.headlines.items()}
     cells = cells[cells["engine"] == cells["study"].map(chosen)]
     figures = write_figures([scatter_figure(cells)] if source.cells else [], folder)
-    page = _environment(source).get_template("index.html")
-    text = page.render(page="index", overview=overview(source), figures=figures)
+    environment, view = _environment(source), overview(source)
+    text = environment.get_template("index.html").render(
+        page="index", overview=view, surprises=surprises(source), figures=figures
+    )
     write_text(folder / "index.html", text)
+    sheets = [row for row in view.rows if row.stands]
+    text = environment.get_template("summary.html").render(
+        page="summary", overview=view, sheets=sheets
+    )
+    write_text(folder / "summary.html", text)
 
 
 def _write_engines(source: Source, folder: Path) -> None:
@@ -166,34 +184,45 @@ def _write_studies(source: Source, notebooks: Path, folder: Path) -> None:
 
 
 def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> None:
+    results = Results.load(source.data, study.id)
     # Altair would check every part of every chart against its schema again, which takes longer
     # than making them.
     with debug_mode(False):
         figures = {
             experiment: write_figures(found, folder)
-            for experiment, found in _study_figures(source, study).items()
+            for experiment, found in _study_figures(source, study, results).items()
         }
         overlays = write_figures(trace_figures(source, study), folder)
-    page = _environment(source).get_template("study.html")
-    text = page.render(
+    environment = _environment(source)
+    view = study_page(source, study, figures, topologies(study, results))
+    parameters = ledger(study)
+    text = environment.get_template("study.html").render(
         page=study.id,
-        view=study_page(source, study, figures),
+        view=view,
         traces=trace_section(source, study, overlays),
-        ledger=ledger(study),
+        ledger=parameters,
+        environment=environment_rows(source, study, parameters),
         robust=robust_view(source.root, source.data, study, folder),
         notebooks=_write_notebooks(study, notebooks, folder / "notebooks"),
         downloads=[
             (name, what)
-            for suffix, what in STUDY_DOWNLOADS.items()
-            if (folder / "data" / (name := f"{study.id}.{suffix}.csv")).is_file()
+            for end, what in STUDY_DOWNLOADS.items()
+            if (folder / "data" / (name := f"{study.id}.{end}")).is_file()
         ],
     )
     write_text(folder / f"{study.id}.html", text)
+    template, numbers = environment.get_template("point.html"), view.numbers()
+    for page in point_pages(source, study, results):
+        cells = numbers.get(page.file, [])
+        text = template.render(
+            page=study.id, view=page, cells=cells, up="../", flow_columns=FLOW_COLUMNS
+        )
+        write_text(folder / page.file, text)
 
 
-def _study_figures(source: Source, study: Study) -> dict[str, list[Figure]]:
+def _study_figures(source: Source, study: Study, results: Results) -> dict[str, list[Figure]]:
     """Return the figures of each experiment; one that several share stands with the first."""
-    results, cells = Results.load(source.data, study.id), read_cells(source.data, study.id)
+    cells = read_cells(source.data, study.id)
     figures: dict[str, list[Figure]] = {}
     seen: set[str] = set()
     for experiment in study.experiments:
@@ -206,6 +235,8 @@ def _study_figures(source: Source, study: Study) -> dict[str, list[Figure]]:
 def _write_assets(folder: Path) -> None:
     shutil.copytree(PACKAGE / "assets", folder / "assets")
     write_text(folder / "assets" / "vega.js", _vega_bundle())
+    with debug_mode(False):
+        write_text(folder / "charts" / "run.js", chart_script("run", run_chart().to_dict()))
 
 
 @cache
@@ -223,16 +254,18 @@ def _copy_data(source: Source, folder: Path) -> None:
     data.mkdir()
     for name in DOWNLOADS:
         shutil.copyfile(source.data / name, data / name)
+    shutil.copyfile(DICTIONARY, data / DICTIONARY.name)
     for name in OPTIONAL_DOWNLOADS:
         if (source.data / name).is_file():
             shutil.copyfile(source.data / name, data / name)
     for study in source.studies:
-        for kind, path in (
-            ("design", source.data / "design" / f"{study}.csv"),
-            ("quantities", source.data / "evaluation" / study / "quantities.csv"),
+        for name, path in (
+            ("design.csv", source.data / "design" / f"{study}.csv"),
+            ("quantities.csv", source.data / "evaluation" / study / "quantities.csv"),
+            ("flows.parquet", source.data / "results" / study / "flows.parquet"),
         ):
             if path.is_file():
-                shutil.copyfile(path, data / f"{study}.{kind}.csv")
+                shutil.copyfile(path, data / f"{study}.{name}")
 
 
 def _write_notebooks(study: Study, notebooks: Path, target: Path) -> list[str]:

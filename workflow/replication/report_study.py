@@ -15,10 +15,14 @@ from replication.headline import DEFAULT, Headline
 from replication.metric import METRICS
 from replication.participation import is_supported
 from replication.report_figure import FigureView
+from replication.report_link import Key, PointLink, PointLinks, cell_id
 from replication.report_number import Number
 from replication.report_source import Row, Source, of_study
+from replication.report_strip import Strip, claim_strip
 from replication.report_verdict import VERDICTS, Tally, Verdict, verdict
+from replication.results import Results
 from replication.study import Cell, Experiment, Study, Table
+from replication.topology import Topology, draw
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,9 @@ class CellView:
     reason: str
     #: Another engine's verdict, where this one stands but cannot test the cell.
     beside: Beside | None
+    #: Where the page shows it, empty on engines whose verdicts do not stand.
+    html_id: str
+    points: list[PointLink]
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,8 @@ class ClaimView:
     #: One an engine, that of the headline first.
     results: list[ClaimResult]
     beside: Beside | None
+    strip: Strip | None
+    points: list[PointLink]
 
 
 @dataclass(frozen=True)
@@ -115,6 +124,7 @@ class PointView:
     replicates: int
     scenario: str
     refusal: str
+    file: str
 
 
 @dataclass(frozen=True)
@@ -130,6 +140,7 @@ class ExperimentView:
     claims: list[ClaimView]
     tables: list[TableView]
     points: list[PointView]
+    topology: Topology | None
     figures: list[FigureView] = field(default_factory=list)
 
 
@@ -149,16 +160,47 @@ class StudyPage:
     runs: int
     scenarios: int
 
+    def numbers(self) -> dict[str, list[tuple[TableView, CellView]]]:
+        """Return the numbers that rest on each point, by its page, with their tables.
 
-def study_page(source: Source, study: Study, figures: dict[str, list[FigureView]]) -> StudyPage:
-    """Gather a study's page; `figures` are those of each experiment, by its id."""
+        They are those of the engine whose verdicts stand for the study.
+        """
+        found: dict[str, list[tuple[TableView, CellView]]] = {}
+        tables = [table for e in self.experiments for table in e.tables]
+        for table in [*tables, *self.other_tables]:
+            for cell in table.cells:
+                if cell.engine == self.headline.engine:
+                    for point in cell.points:
+                        found.setdefault(point.file, []).append((table, cell))
+        return found
+
+
+def topologies(study: Study, results: Results) -> dict[str, Topology]:
+    """Return the drawing of each experiment, made from the scenario of its first point."""
+    drawn = {}
+    for experiment in study.experiments:
+        runs = results.runs(experiment.id, {})
+        first = runs.loc[runs["supported"], "scenario"]
+        if len(first):
+            drawn[experiment.id] = draw(results.scenarios[str(first.iloc[0])])
+    return drawn
+
+
+def study_page(
+    source: Source,
+    study: Study,
+    figures: dict[str, list[FigureView]],
+    topologies: dict[str, Topology],
+) -> StudyPage:
+    """Gather a study's page; `figures` and `topologies` are by the experiment's id."""
     engines = source.shown_engines(study.id)
     shown = ("", *engines)
     cells = [row for row in of_study(source.cells, study.id) if row["engine"] in shown]
     claims = [row for row in of_study(source.claims, study.id) if row["engine"] in shown]
     design = source.design(study.id)
-    tables = _tables(study, cells, source)
-    cards = _claims(study, claims, engines)
+    links = PointLinks.of(study, design)
+    tables = _tables(study, cells, source, links)
+    cards = _claims(study, claims, engines, links)
     homes = {claim.id: home for claim in study.claims if (home := _home(claim))}
     experiments = [
         ExperimentView(
@@ -170,7 +212,8 @@ def study_page(source: Source, study: Study, figures: dict[str, list[FigureView]
             factors=[_factor_line(e, factor.id) for factor in e.factors],
             claims=[card for card in cards if homes.get(card.id) == e.id],
             tables=tables.get(e.id, []),
-            points=_points(e, design),
+            points=_points(e, design, links),
+            topology=topologies.get(e.id),
             figures=figures.get(e.id, []),
         )
         for e in study.experiments
@@ -201,10 +244,12 @@ def _factor_line(experiment: Experiment, name: str) -> str:
     return f"{factor.label}{f' ({factor.unit})' if factor.unit else ''}: {labels}"
 
 
-def _tables(study: Study, cells: list[Row], source: Source) -> dict[str, list[TableView]]:
+def _tables(
+    study: Study, cells: list[Row], source: Source, links: PointLinks
+) -> dict[str, list[TableView]]:
     """Return the views by experiment; cells of a table that the study does not map under ""."""
     known = {table.id: table for table in study.tables}
-    printed = source.published(study.id)
+    printed, points = source.published(study.id), links.under_cells(cells)
     tables: dict[str, list[TableView]] = {}
     for number, name in enumerate(dict.fromkeys([*known, *(row["table"] for row in cells)])):
         rows = [row for row in cells if row["table"] == name]
@@ -214,7 +259,7 @@ def _tables(study: Study, cells: list[Row], source: Source) -> dict[str, list[Ta
         notes = _shared(rows)
         engines = source.shown_engines(study.id)
         views = [
-            _cell(study, table, row, printed.get(_key(row), {}), notes, beside)
+            _cell(study, table, row, printed.get(_key(row), {}), notes, beside, points)
             for row in rows
             for beside in [_cell_beside(row, rows, engines)]
         ]
@@ -280,6 +325,7 @@ def _cell(
     printed: Row,
     notes: list[str],
     beside: Beside | None,
+    points: dict[Key, list[PointLink]],
 ) -> CellView:
     unit = row["unit"]
     mean = numbers.number(row["reproduced_mean"], unit)
@@ -300,6 +346,8 @@ def _cell(
         verdict=verdict(row["verdict"]),
         reason=" ".join(part for part in _sentences(row["reason"]) if part not in notes),
         beside=beside,
+        html_id=cell_id(*_key(row)),
+        points=points.get(_key(row), []),
     )
 
 
@@ -334,7 +382,9 @@ def _tolerances(table: Table | None) -> list[str]:
     return lines
 
 
-def _claims(study: Study, rows: list[Row], engines: list[str]) -> list[ClaimView]:
+def _claims(
+    study: Study, rows: list[Row], engines: list[str], links: PointLinks
+) -> list[ClaimView]:
     known = {claim.id: claim for claim in study.claims}
     cards = []
     for name in dict.fromkeys([*known, *(row["claim"] for row in rows)]):
@@ -353,6 +403,8 @@ def _claims(study: Study, rows: list[Row], engines: list[str]) -> list[ClaimView
                 tests=list(_tests(claim)) if claim else [],
                 results=[_result(row, unit) for row in results],
                 beside=_beside(results, next(iter(engines), "")),
+                strip=claim_strip(claim, results) if claim else None,
+                points=links.under_claim(claim) if claim else [],
             )
         )
     return cards
@@ -392,14 +444,15 @@ def _unit(claim: Claim) -> str:
     return "" if unit == "1" else unit
 
 
-def _points(experiment: Experiment, design: list[Row]) -> list[PointView]:
+def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[PointView]:
     points: dict[tuple[str, str], list[Row]] = {}
     for row in design:
         if row["experiment"] == experiment.id:
             points.setdefault((row["point"], row["engine"]), []).append(row)
     views = []
-    for (_, engine), rows in points.items():
+    for (point, engine), rows in points.items():
         refused = not is_supported(rows[0])
+        link = links.find(experiment.id, point)
         views.append(
             PointView(
                 labels=_level_labels(experiment, json.loads(rows[0]["levels"])),
@@ -407,6 +460,7 @@ def _points(experiment: Experiment, design: list[Row]) -> list[PointView]:
                 replicates=0 if refused else len(rows),
                 scenario=rows[0]["scenario"],
                 refusal=rows[0]["reason"] if refused else "",
+                file=link.file if link else "",
             )
         )
     return views

@@ -34,9 +34,24 @@ rule merge_evaluations:
         claims=expand(rules.evaluate_study.output.claims, study=PIPE.studies),
         audit=expand(rules.evaluate_study.output.audit, study=PIPE.studies),
     output:
-        cells=f"{PATHS.data}/cells.csv",
-        claims=f"{PATHS.data}/claims.csv",
-        audit=f"{PATHS.data}/audit.csv",
+        cells=report(
+            f"{PATHS.data}/cells.csv",
+            caption="../report/cells.rst",
+            category="Verdicts",
+            labels={"file": "cells.csv"},
+        ),
+        claims=report(
+            f"{PATHS.data}/claims.csv",
+            caption="../report/claims.rst",
+            category="Verdicts",
+            labels={"file": "claims.csv"},
+        ),
+        audit=report(
+            f"{PATHS.data}/audit.csv",
+            caption="../report/audit.rst",
+            category="Verdicts",
+            labels={"file": "audit.csv"},
+        ),
     log:
         f"{PATHS.data}/logs/merge_evaluations.log",
     benchmark:

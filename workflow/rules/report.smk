@@ -14,7 +14,12 @@ rule write_provenance:
         notebooks=NOTEBOOKS,
         usage=expand(rules.simulate_batch.output.usage, batch=PIPE.batches),
     output:
-        provenance=f"{PATHS.data}/provenance.json",
+        provenance=report(
+            f"{PATHS.data}/provenance.json",
+            caption="../report/provenance.rst",
+            category="The run",
+            labels={"file": "provenance.json"},
+        ),
     log:
         f"{PATHS.data}/logs/write_provenance.log",
     benchmark:
@@ -49,7 +54,7 @@ rule render_report:
     benchmark:
         f"{PATHS.data}/benchmarks/render_report.tsv"
     params:
-        code=PIPE.code("report", "templates/**/*", "assets/**/*"),
+        code=PIPE.code("report", "templates/**/*", "assets/**/*", "*.csv"),
         # Shown if it is there; the report does not wait for it.
         sensitivity=PIPE.content(*sorted(PATHS.sensitivity.glob("*/*.csv"))),
         data=PATHS.data,

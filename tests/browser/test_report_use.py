@@ -1,0 +1,114 @@
+"""The report in use: from a number to its run, what can be saved, what axe-core finds."""
+
+import json
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.browser.conftest import a_page_with, pages, some_runs
+
+
+def test_a_number_leads_to_its_run_and_back(tab, report):
+    one = tab()
+    page = one.open(a_page_with(report, 'class="runs"'))
+    row = page.locator("tr[id][data-column]:visible").first
+    name = row.get_attribute("id")
+    if row.locator("details.points").count():
+        row.locator("summary").last.click()
+    row.locator("td.runs a").first.click()
+    assert "/runs/" in page.url and page.locator("code.command").count()
+    assert re.match(r"replicate run [0-9a-f]{16} --engine \w+$", page.inner_text("code.command"))
+    one.wait_for_charts()
+    if page.locator("[aria-labelledby=numbers] summary").count():
+        page.locator("[aria-labelledby=numbers] summary").click()
+    page.locator(f"a[href$='#{name}']").click()
+    assert page.locator(f"tr#{name}").is_visible()
+    assert not one.errors and not one.outside()
+
+
+def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
+    one = tab()
+    page = one.open("index.html")
+    one.wait_for_charts()
+    page.locator("#scatter .mark-symbol path[aria-label]").first.click(force=True)
+    page.wait_for_url(re.compile(r"\.html#c-"))
+    name = page.url.partition("#")[2]
+    assert page.locator(f"tr[id='{name}']").is_visible()
+
+
+@pytest.mark.parametrize("kind", ["json", "svg", "png"])
+def test_charts_can_be_saved(tab, report, kind, tmp_path):
+    for name in [a_page_with(report, 'class="cells"'), some_runs(report)[0]]:
+        one = tab(scheme="dark")
+        page = one.open(name)
+        one.wait_for_charts()
+        with page.expect_download() as download:
+            page.locator(f"[data-save={kind}]").first.click()
+        path = tmp_path / download.value.suggested_filename
+        download.value.save_as(path)
+        content = path.read_bytes()
+        if kind == "png":
+            width = int.from_bytes(content[16:20], "big")
+            assert content.startswith(b"\x89PNG") and width > 400 and len(content) > 5000
+        elif kind == "svg":
+            text = content.decode()
+            assert (
+                text.startswith("<svg") and "currentColor" not in text and text.count("<path") > 3
+            )
+        else:
+            spec = json.loads(content)
+            assert any(
+                len(rows) > 1 and isinstance(rows[0], dict) for rows in spec["datasets"].values()
+            )
+        assert not one.errors and not one.outside()
+
+
+def test_the_data_of_a_chart_can_be_saved(tab, report, tmp_path):
+    page = tab().open(a_page_with(report, 'class="cells"'))
+    with page.expect_download() as download:
+        page.locator("figure.chart .save a[download]").first.click()
+    download.value.save_as(tmp_path / "data.csv")
+    assert len((tmp_path / "data.csv").read_text().splitlines()) > 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(tab, report, scheme):
+    axe = Axe()
+    for name in [*pages(report), *some_runs(report)[:2]]:
+        one = tab(scheme=scheme)
+        page = one.open(name)
+        one.wait_for_charts()
+        found = [
+            f"{name}: {v['id']}: {v['nodes'][0]['html'][:160]} ({len(v['nodes'])})"
+            for v in axe.run(page).response["violations"]
+            if v["impact"] in ("serious", "critical")
+        ]
+        assert not found, "\n".join(found)
+
+
+def test_the_summary_prints_a_sheet_a_study(tab, report):
+    page = tab().open("summary.html")
+    sheets = page.locator(".sheet").count()
+    assert sheets == 1 + len(list((report / "data").glob("*.design.csv")))
+    printed = page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page[^s]", printed)) == sheets
+
+
+def test_a_run_can_be_played_back(tab, report):
+    one = tab()
+    page = one.open(some_runs(report)[0])
+    box = page.locator(".playback").first
+    slider, levels = box.locator("input"), box.locator(".level")
+    assert box.is_visible() and levels.count() >= 1
+    widths = lambda: levels.evaluate_all("(bars) => bars.map((bar) => bar.style.width)")  # noqa: E731
+    slider.focus()
+    page.keyboard.press("End")
+    last = widths()
+    page.keyboard.press("Home")
+    assert widths() != last and box.locator("output").inner_text().startswith("0.0 s of ")
+    box.locator("button").click()
+    page.wait_for_function("document.querySelector('.playback input').valueAsNumber > 0")
+    box.locator("button").click()
+    assert box.locator("button").inner_text() == "Play"
+    assert not one.errors

@@ -1,0 +1,115 @@
+"""A project folder whose report is rendered: one small study, its results and their evaluation."""
+
+import csv
+import json
+from pathlib import Path
+
+from bs4 import BeautifulSoup
+from replication.agreement_table import write_agreement
+from replication.evaluate import evaluate_study, merge
+from replication.report import render
+from replication.study import Study
+
+NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"
+#: What is judged by no claim and stands in no table of the page.
+PROVENANCE = {
+    "written": "2026-01-02T03:04:05+00:00",
+    "config": {"tier": "paper", "runtime": "native"},
+    "tier": {"id": "paper", "title": "the papers' own durations", "levels": "all"},
+    "engines": {"ns3": {"version": "3.44", "fingerprint": "f"}},
+    "platform": {"system": "Linux", "cores": 2},
+    "stages": {"simulate_batch": {"jobs": 3, "wall_s": 12.5, "cpu_s": 24.0}},
+    "simulate": {"scenarios": 27, "simulator_cpu_s": 3723.0, "efficiency": 0.95},
+}
+CELL = {
+    "metric": "throughput_bps",
+    "aggregate": "sum",
+    "tolerance": {"relative": 0.1, "reason": "usual"},
+}
+DIFFERENCES = {
+    "schema_version": 1,
+    "differences": [
+        {
+            "id": "any",
+            "title": f"Any {NASTY.format('t')}",
+            "engines": {"ns3": f"a {NASTY.format('a')}", "ns2": "b"},
+            "shows_in": ["throughput_bps", "timeouts"],
+            "sources": [f"s {NASTY.format('s')}"],
+        }
+    ],
+}
+TABLE = {
+    "id": "1",
+    "title": "Rates",
+    "experiment": "sweep",
+    "where": {"variant": "reno"},
+    "row_factor": "access",
+    "columns": {"throughput": CELL},
+}
+RATES = {"metric": "throughput_bps", "experiment": "sweep", "aggregate": "sum"}
+VALUE = {"kind": "value", "of": RATES, "expect": {"at_least": 7e5}}
+TESTS = {
+    "value": VALUE,
+    "wrong": {**VALUE, "expect": {"at_least": 9e5}, "direction": {"at_least": 5e5}},
+    "parts": {"kind": "all", "parts": [VALUE, VALUE]},
+    "open": {"kind": "not_testable", "reason": "No loss is reported."},
+}
+PUBLISHED = [
+    ("1", "slow", "throughput", "bit/s", 800000, "0.80"),
+    ("1", "mid", "throughput", "bit/s", 1200000, "1.20"),
+    ("1", "fast", "throughput", "bit/s", 123456, "0.123456"),
+]
+
+
+class Project:
+    """A project folder with one study, its results and its evaluation."""
+
+    def __init__(self, world, root: Path) -> None:
+        self.world, self.root, self.data = world, root, world.folder
+        self.out = root / "reports" / "html"
+        self.provenance = PROVENANCE
+        self.write("configs/engine_differences.yaml", json.dumps(DIFFERENCES, ensure_ascii=False))
+
+    def add(self, study: Study, **results) -> None:
+        document = study.model_dump(mode="json", exclude_none=True)
+        self.write(f"configs/studies/{study.id}.yaml", json.dumps(document, ensure_ascii=False))
+        published = self.world.published(*PUBLISHED)
+        self.write(f"data/published/{study.id}.csv", published.read_text())
+        flows = {"slow": 4e5, "mid": 4.1e5, "fast": 4.2e5}
+        results.setdefault(
+            "flows",
+            lambda access, replicate, **_: {"throughput_bps": flows[access] + 1000 * replicate},
+        )
+        found = self.world.results(study, **results)
+        evaluate_study(study, published, found, self.data / "evaluation" / study.id)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def merge(self, *studies: str) -> None:
+        merge([self.data / "evaluation" / name for name in studies], self.data)
+        write_agreement(self.root, self.data, studies)
+        (self.data / "provenance.json").write_text(json.dumps(self.provenance))
+
+    def render(self, *studies: str) -> Path:
+        self.merge(*studies)
+        render(self.root, self.data, self.root / "reports" / "notebooks", self.out)
+        return self.out
+
+    def rows(self, name: str) -> list[dict[str, str]]:
+        with (self.data / name).open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+
+def example(world, **changes) -> Study:
+    claims = [
+        {"id": name, "quote": f"Words of {name}", "place": "p", "reading": "r", "test": test}
+        for name, test in TESTS.items()
+    ]
+    return world.study(tables=[TABLE], claims=claims, **changes)
+
+
+def soup(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
