@@ -108,7 +108,8 @@ def test_a_run_can_be_played_back(tab, report):
     page.keyboard.press("Home")
     assert widths() != last and box.locator("output").inner_text().startswith("0.0 s of ")
     box.locator("button").click()
-    page.wait_for_function("document.querySelector('.playback input').valueAsNumber > 0")
+    while not float(slider.input_value()):
+        page.wait_for_timeout(50)
     box.locator("button").click()
     assert box.locator("button").inner_text() == "Play"
     assert not one.errors
