@@ -14,7 +14,13 @@ from replication.pipeline import WORKER_MB, Pipeline
 
 ROOT = Path(__file__).parents[2]
 PROFILES = ROOT / "workflow" / "profiles"
-SIMULATIONS = {"simulate_batch", "simulate_heavy_batch", "simulate_rung", "simulate_sensitivity"}
+SIMULATIONS = {
+    "simulate_batch",
+    "simulate_heavy_batch",
+    "simulate_rung",
+    "simulate_sensitivity",
+    "search_sensitivity",
+}
 
 
 @pytest.fixture(scope="module")

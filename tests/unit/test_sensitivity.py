@@ -12,6 +12,7 @@ from replication.design_point import (
     REFERENCE,
     SEED,
     SPACE_FILLING,
+    Cost,
     cost_limit_s,
     design_points,
     positions,
@@ -23,6 +24,7 @@ from replication.robustness import (
     CONDITIONAL,
     FRAGILE,
     ROBUST,
+    TOO_FEW,
     UNTESTED,
     Share,
     Verdicts,
@@ -30,7 +32,7 @@ from replication.robustness import (
     claim_rows,
 )
 from replication.sensitivity_design import SensitivityDesign
-from replication.sensitivity_settings import Importance, load_sensitivity
+from replication.sensitivity_settings import Importance, StudyScale, load_sensitivity
 from replication.study import Assumed, Study
 from replication.verdict_point import Judge
 
@@ -174,15 +176,30 @@ def test_the_design_fills_the_space_the_same_way_each_time():
 
 
 def test_costs_are_cut_only_where_they_exceed_the_budget():
-    assert cost_limit_s([1.0, 2.0], 3.0) is None
-    assert cost_limit_s([1.0, 5.0, 9.0], 9.0) == 4.0
-    assert cost_limit_s([3.0, 3.0], 3.0) == 1.5
+    def runs(*work_s):
+        return [Cost(reference_s, 0.0, reference_s) for reference_s in work_s]
+
+    assert cost_limit_s(runs(1.0, 2.0), 3.0) is None
+    assert cost_limit_s(runs(1.0, 5.0, 9.0), 9.0) == 4.0
+    assert cost_limit_s(runs(3.0, 3.0), 3.0) == 1.5
+
+
+def test_an_engine_that_is_four_times_cheaper_cuts_a_quarter_as_much():
+    runs = [Cost(1.0, 0.1, 0.25), Cost(5.0, 0.1, 1.25), Cost(9.0, 0.1, 2.25)]
+    # Starting three times is paid for first; a cut to 4 s on the default engine costs 1 s on this.
+    assert cost_limit_s(runs, 0.3 + 0.25 + 1.0 + 1.0) == pytest.approx(4.0)
+    assert cost_limit_s(runs, 0.3 + 3.75) is None
+
+
+def test_a_budget_that_does_not_start_the_runs_is_refused():
+    with pytest.raises(InputError, match="does not start 2 runs"):
+        cost_limit_s([Cost(1.0, 0.1, 1.0), Cost(1.0, 0.1, 1.0)], 0.1)
 
 
 def test_design_points_vary_what_they_should():
     study = studied(segment_bytes=assumed(960, 500, 1460), access_s=assumed(0.01, 0.001, 0.02))
     tested = [hypothesis(parameters={"segment_bytes": 500}), hypothesis(untestable="no")]
-    points = design_points(study, settings(points=8), tested)
+    points = design_points(study, settings(points=8), tested, "ns3").points
     kinds = [point.kind for point in points]
     assert kinds.count(DEFAULT) == kinds.count(REFERENCE) == kinds.count(HYPOTHESIS) == 1
     assert kinds.count(SEED) == 4 and kinds.count(ONE_AT_A_TIME) == 4
@@ -203,10 +220,12 @@ def test_a_choice_that_the_engine_refuses_is_tried_alone_and_not_in_the_space():
     for flow in experiment["flows"]:
         flow["sack"] = "$sacks"
     study = Study.model_validate({**study.model_dump(), "experiments": [experiment]})
-    points = design_points(study, settings(points=8), [])
+    designed = design_points(study, settings(points=8), [], "ns3")
+    points = designed.points
     alone = next(point for point in points if point.changed == "sacks")
     assert any("with SACK" in run.refusal for run in alone.runs)  # Reno is among the variants
     assert {p.values["sacks"] for p in points if p.kind == SPACE_FILLING} == {False}
+    assert designed.refused == {"sacks": [True]}
 
 
 def test_values_that_make_no_scenario_together_are_a_refusal():
@@ -215,8 +234,28 @@ def test_values_that_make_no_scenario_together_are_a_refusal():
     for flow in experiment["flows"]:
         flow["start_s"] = "$start"
     study = Study.model_validate({**study.model_dump(), "experiments": [experiment]})
-    late = next(p for p in design_points(study, settings(points=8), []) if p.changed == "start")
+    points = design_points(study, settings(points=8), [], "ns3").points
+    late = next(point for point in points if point.changed == "start")
     assert not late.runs and "start_s" in late.refusal
+
+
+def test_a_study_is_explored_on_its_papers_own_engine_where_that_is_there():
+    study = studied()
+    own = study.original_system.engine
+    assert SETTINGS.engine_of(study, [own, "ns3"]) == own
+    assert SETTINGS.engine_note(study, own) == ""
+    assert SETTINGS.engine_of(study, []) == SETTINGS.engine
+    assert own in SETTINGS.engine_note(study, "linux")
+
+
+def test_another_engine_than_the_papers_own_has_a_reason():
+    study = load_study(ROOT, "kapadia")
+    chosen = SETTINGS.of("kapadia")
+    assert study.original_system.engine != chosen.engine
+    engine = SETTINGS.engine_of(study, ["ns3", "ns2", "linux"])
+    assert SETTINGS.engine_note(study, engine) == chosen.engine_reason
+    with pytest.raises(ValueError, match="give both or neither"):
+        StudyScale.model_validate({**chosen.model_dump(), "engine_reason": None})
 
 
 # --- shares, words, flips ---
@@ -276,10 +315,15 @@ def test_wilson_intervals_are_those_worked_out_by_hand():
 @pytest.mark.parametrize(
     ("holds", "designs", "word"),
     [
-        (9, 10, ROBUST),
+        (90, 100, ROBUST),
         (89, 100, CONDITIONAL),
-        (1, 10, FRAGILE),
+        (10, 100, FRAGILE),
         (11, 100, CONDITIONAL),
+        (35, 35, ROBUST),
+        (0, 35, FRAGILE),
+        (34, 34, TOO_FEW),
+        (0, 34, TOO_FEW),
+        (9, 10, TOO_FEW),
         (0, 0, UNTESTED),
     ],
 )

@@ -18,24 +18,32 @@ app = typer.Typer(
 Root = Annotated[Path, typer.Option(help="The project's folder.", envvar="REPLICATION_ROOT")]
 Folder = Annotated[Path, typer.Option(help="Folder of the study's sensitivity.")]
 StoreFolder = Annotated[Path, typer.Option(help="Folder of finished runs.")]
+MemoryLimit = Annotated[int, typer.Option(help="Memory that one run may take, in bytes.")]
+TimeLimit = Annotated[float, typer.Option(help="CPU time that one run may take, in seconds.")]
+Program = Annotated[Path, typer.Option(help="The engine's program.")]
 HERE = Path()
 
 
 @app.command()
-def design(study: str, folder: Folder, root: Root = HERE) -> None:
+def design(
+    study: str,
+    folder: Folder,
+    engine: Annotated[str, typer.Option(help="Engine to design for.")],
+    root: Root = HERE,
+) -> None:
     """Design one study's sensitivity: points, scenarios and batches.
 
-    Example: replicate sensitivity design saxena --folder /tmp/saxena
+    Example: replicate sensitivity design saxena --folder /tmp/saxena --engine ns3
     """
     from replication.sensitivity_design import describe_design, write_sensitivity_design
 
-    print(describe_design(write_sensitivity_design(root, study, folder)))
+    print(describe_design(write_sensitivity_design(root, study, folder, engine)))
 
 
 @app.command()
 def plan(
     folders: Annotated[list[Path], typer.Argument(help="Folders of the studies' designs.")],
-    store: StoreFolder,
+    stores: Annotated[str, typer.Option(help="Folder of finished runs of each, with commas.")],
     goal: Annotated[Path, typer.Option(help="File to write for the progress lines.")],
 ) -> None:
     """Say what the designs cost and what is done already, and leave that for the jobs."""
@@ -47,30 +55,31 @@ def plan(
         read_sensitivity_design,
     )
 
-    costs: dict[str, float] = {}
+    costs: dict[Path, dict[str, float]] = {}
     points = 0
-    for folder in folders:
+    for folder, store in zip(folders, stores.split(","), strict=True):
         found = read_sensitivity_design(folder)
         print(describe_design(found))
         points += len(found.points)
-        costs |= read_costs(folder)
-    write_goal(goal, {store: costs})
-    done, total, done_s, total_s = count({store: costs})
+        costs.setdefault(Path(store), {}).update(read_costs(folder))
+    write_goal(goal, costs)
+    done, total, done_s, total_s = count(costs)
     print(
         f"in all {total} scenarios, {done} done; about {(total_s - done_s) / 60:.1f} CPU minutes "
-        f"to simulate and {points * JUDGE_COST_S / 60:.0f} to judge"
+        f"to simulate and {points * JUDGE_COST_S / 60:.0f} to judge, at most; searches for fits "
+        "come on top"
     )
 
 
 @app.command()
 def simulate(
     batch: Annotated[Path, typer.Option(help="Batch file of the design.")],
-    program: Annotated[Path, typer.Option(help="The engine's program.")],
+    program: Program,
     store: StoreFolder,
     usage: Annotated[Path, typer.Option(help="JSON file to write.")],
     goal: Annotated[Path, typer.Option(help="What the whole run has to do.")],
-    memory_limit_bytes: Annotated[int, typer.Option()] = 4 * 2**30,
-    time_limit_s: Annotated[float, typer.Option()] = 1800.0,
+    memory_limit_bytes: MemoryLimit = 4 * 2**30,
+    time_limit_s: TimeLimit = 1800.0,
 ) -> None:
     """Run the scenarios of a batch that are not yet in the store."""
     from replication.files import write_text
@@ -96,6 +105,34 @@ def judge(study: str, folder: Folder, store: StoreFolder, root: Root = HERE) -> 
     from replication.store import Store
 
     judge_points(root, study, folder, Store(store.resolve()))
+
+
+@app.command()
+def search(
+    study: str,
+    folder: Folder,
+    program: Program,
+    store: StoreFolder,
+    memory_limit_bytes: MemoryLimit = 4 * 2**30,
+    time_limit_s: TimeLimit = 1800.0,
+    root: Root = HERE,
+) -> None:
+    """Search settings that fit each table of one study; runs go to the store."""
+    from replication.runtime import Limits
+    from replication.scenario import Scenario
+    from replication.search import search_fits
+    from replication.sensitivity_design import read_sensitivity_design
+    from replication.simulate import Job, run_job
+    from replication.store import Store
+
+    engine = read_sensitivity_design(folder).engine
+    limits = Limits(memory_limit_bytes, time_limit_s)
+    runs = Store(store.resolve())
+
+    def run(scenarios: dict[str, Scenario]) -> None:
+        run_job(Job(engine, "", program.resolve(), scenarios, runs, limits), lambda: None)
+
+    search_fits(root, study, folder, runs, run)
 
 
 @app.command()

@@ -56,9 +56,16 @@ class Coverage:
             sentences.append(f"Runs last {short:g} s, the study's {full:g} s.")
         return " ".join(sentences)
 
-    def shortened(self, engine: str, wanted: Quantity) -> tuple[float, float]:
-        """Return the shortest duration that was run, and the study's own for these points, in s."""
+    def shortened(
+        self, engine: str, wanted: Quantity, replicate: int | None = None
+    ) -> tuple[float, float]:
+        """Return the shortest duration that was run, and the study's own for these points, in s.
+
+        With `replicate`, of the runs of that replicate alone.
+        """
         runs = self._runs(engine, wanted)
+        if replicate is not None:
+            runs = runs[runs["replicate"] == replicate]
         scenarios = runs.loc[runs["supported"], "scenario"].unique()
         full = self._full_duration_s(wanted.experiment, json.dumps(wanted.where, sort_keys=True))
         durations = [float(self.results.scenarios[s]["duration_s"]) for s in scenarios]

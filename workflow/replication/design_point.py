@@ -6,7 +6,8 @@ Kinds of points, all on one engine and with one replicate:
 - `one at a time`: one assumption at an end of its range, or at another of its choices;
 - `space filling`: all assumptions at once, by a Sobol' or Latin hypercube design;
 - `reference`: the defaults, and `hypothesis`: the set-up that a hypothesis supposes, both at the
-  scale of the hypotheses.
+  scale of the hypotheses;
+- `search`: a setting tried by the search for a fit (`replication.search`), after all of these.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from scipy.stats import qmc
 from replication.assumption import Assumption, assumptions, variant
 from replication.config import Replicates, Tier
 from replication.design import Run, design_study
+from replication.engine import ENGINES
 from replication.errors import InputError
 from replication.hypothesis import Hypothesis
 from replication.sensitivity_settings import Scale, Sensitivity
@@ -35,6 +37,7 @@ ONE_AT_A_TIME = "one at a time"
 SPACE_FILLING = "space filling"
 REFERENCE = "reference"
 HYPOTHESIS = "hypothesis"
+SEARCH = "search"
 
 
 @dataclass(frozen=True)
@@ -73,29 +76,71 @@ class _Candidate:
     study: Study
 
 
+@dataclass(frozen=True)
+class Space:
+    """The plausible settings of a study on an engine.
+
+    Attributes
+    ----------
+    axes
+        Its assumptions.
+    refused
+        The choices that the engine refuses, by assumption: they are left out.
+    """
+
+    axes: Sequence[Assumption]
+    refused: dict[str, list[JsonValue]]
+
+    def at(self, row: Iterable[float]) -> dict[str, JsonValue]:
+        """Return the setting at a position in the unit cube, a number an assumption."""
+        return {
+            axis.key: axis.at(float(u), self.refused.get(axis.key))
+            for axis, u in zip(self.axes, row, strict=True)
+        }
+
+
+@dataclass(frozen=True)
+class Designed:
+    """All design points of a study.
+
+    Attributes
+    ----------
+    points
+        In the order of the module's docstring.
+    refused
+        See `Space`.
+    cost_limit_s
+        Cost on the default engine that runs of the exploration are cut to; None for whole runs.
+    """
+
+    points: list[DesignPoint]
+    refused: dict[str, list[JsonValue]]
+    cost_limit_s: float | None
+
+
 def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
     """Return the assumptions with an alternative that the settings let vary.
 
     Raises
     ------
     InputError
-        The settings name a parameter that is not an assumption of the study.
+        The settings hold what is not an assumption of the study.
     """
     found = assumptions(study)
-    wanted = settings.of(study.id).parameters
-    for key in wanted or []:
+    held = settings.of(study.id).held
+    for key in held:
         if key not in {assumption.key for assumption in found}:
             raise InputError(
-                f"configs/sensitivity.yaml: studies.{study.id}.parameters: {key!r} is not an "
-                "assumed parameter of the study"
+                f"configs/sensitivity.yaml: studies.{study.id}.held: {key!r} is not an assumed "
+                "parameter of the study's explored experiments"
             )
-    return [a for a in found if a.alternatives and (wanted is None or a.key in wanted)]
+    return [a for a in found if a.alternatives and a.key not in held]
 
 
 def design_points(
-    study: Study, settings: Sensitivity, hypotheses: Sequence[Hypothesis]
-) -> list[DesignPoint]:
-    """Return every design point of a study with its runs.
+    study: Study, settings: Sensitivity, hypotheses: Sequence[Hypothesis], engine: str
+) -> Designed:
+    """Return every design point of a study with its runs on an engine.
 
     Raises
     ------
@@ -103,23 +148,31 @@ def design_points(
         A template does not resolve at the defaults, or the settings do not fit the study.
     """
     scale = settings.of(study.id)
-    tested = _tested(_only(study, scale.hypotheses), hypotheses)
-    study = _only(study, scale.exploration)
+    tested = _tested(only(study, scale.hypotheses), hypotheses)
+    study = only(study, scale.exploration)
     axes = varied(study, settings)
     explored = _one_at_a_time(study, axes)
-    refused = _refused_choices(study, explored, settings.engine)
-    explored += _space_filling(study, axes, refused, settings)
-    engine = settings.engine
-    cut = cost_limit_s(_costs(explored, scale.exploration, engine), scale.exploration.cpu_budget_s)
-    tier = _tier(scale.exploration, cost_limit=cut)
-    points = _seeds(study, settings, cut) + [_with_runs(c, tier, engine) for c in explored]
-    cut = cost_limit_s(_costs(tested, scale.hypotheses, engine), scale.hypotheses.cpu_budget_s)
-    tier = _tier(scale.hypotheses, cost_limit=cut)
-    return points + [_with_runs(candidate, tier, engine) for candidate in tested]
+    refused = _refused_choices(study, explored, engine)
+    explored += _space_filling(study, Space(axes, refused), settings)
+    cut = _cut(study.id, explored, scale.exploration, engine)
+    tier = explored_tier(scale.exploration, cost_limit=cut)
+    points = _seeds(study, settings, engine, cut)
+    points += [_with_runs(candidate, tier, engine) for candidate in explored]
+    tier = explored_tier(
+        scale.hypotheses, cost_limit=_cut(study.id, tested, scale.hypotheses, engine)
+    )
+    points += [_with_runs(candidate, tier, engine) for candidate in tested]
+    return Designed(points, refused, cut)
 
 
-def _only(study: Study, scale: Scale) -> Study:
-    """Return the study without the experiments that the scale leaves out."""
+def only(study: Study, scale: Scale) -> Study:
+    """Return the study without the experiments that the scale leaves out.
+
+    Raises
+    ------
+    InputError
+        The scale names an experiment that the study does not have.
+    """
     if scale.experiments is None:
         return study
     known = [experiment.id for experiment in study.experiments]
@@ -147,38 +200,73 @@ def _tested(study: Study, hypotheses: Sequence[Hypothesis]) -> list[_Candidate]:
     ]
 
 
-def cost_limit_s(costs_s: Iterable[float], budget_s: float) -> float | None:
-    """Return the largest cost of a run that keeps the sum within a budget, or None for any.
+@dataclass(frozen=True)
+class Cost:
+    """What a run costs whole, in CPU seconds.
+
+    Attributes
+    ----------
+    reference_s
+        On the default engine, by which runs are cut (`replication.design`).
+    start_s, work_s
+        On its own engine: what no cut saves, and what a cut saves in proportion.
+    """
+
+    reference_s: float
+    start_s: float
+    work_s: float
+
+
+def cost_limit_s(costs: Iterable[Cost], budget_s: float) -> float | None:
+    """Return the largest reference cost of a run that keeps the sum within a budget, None for any.
 
     The dearest runs are cut to one and the same cost, the others stay whole: that loses the least
     of the runs that are shortest anyhow.
+
+    Raises
+    ------
+    InputError
+        The budget does not even start the engine that often.
     """
-    rest = sorted(costs_s)
-    if sum(rest) <= budget_s:
+    rest = sorted(costs, key=lambda cost: cost.reference_s)
+    left_s = budget_s - sum(cost.start_s for cost in rest)
+    if sum(cost.work_s for cost in rest) <= left_s:
         return None
-    left = budget_s
-    for number, cost_s in enumerate(rest):
-        share = left / (len(rest) - number)
-        if cost_s > share:
-            return share
-        left -= cost_s
+    if left_s <= 0:
+        raise InputError(
+            f"configs/sensitivity.yaml: cpu_budget_s {budget_s:g} does not start {len(rest)} runs, "
+            f"which take {budget_s - left_s:.0f} s of CPU; raise it, or take fewer levels"
+        )
+    rate = sum(cost.work_s / cost.reference_s for cost in rest)
+    for cost in rest:
+        if cost.reference_s * rate > left_s:
+            return left_s / rate
+        left_s -= cost.work_s
+        rate -= cost.work_s / cost.reference_s
     raise AssertionError("the sum was above the budget")
 
 
-def _costs(candidates: Iterable[_Candidate], scale: Scale, engine: str) -> list[float]:
-    costs: dict[str, float] = {}
+def _cut(study: str, candidates: Iterable[_Candidate], scale: Scale, engine: str) -> float | None:
+    costs: dict[str, Cost] = {}
+    start_s = ENGINES[engine].cost_base_s
     for candidate in candidates:
-        for run in _with_runs(candidate, _tier(scale), engine).runs:
+        for run in _with_runs(candidate, explored_tier(scale), engine).runs:
             if not run.refusal:
-                costs[run.scenario_id] = run.cost_s
-    return list(costs.values())
+                reference_s = ENGINES["ns3"].cost_s(run.scenario)
+                costs[run.scenario_id] = Cost(reference_s, start_s, run.cost_s - start_s)
+    try:
+        return cost_limit_s(costs.values(), scale.cpu_budget_s)
+    except InputError as error:
+        raise InputError(f"{error} (study {study})") from None
 
 
-def _seeds(study: Study, settings: Sensitivity, cut: float | None) -> list[DesignPoint]:
+def _seeds(
+    study: Study, settings: Sensitivity, engine: str, cut: float | None
+) -> list[DesignPoint]:
     """Return the defaults with several seeds; the first of them is the default point."""
     count = settings.replicates_at_default
-    tier = _tier(settings.of(study.id).exploration, count, cut)
-    runs = design_study(study, tier, [settings.engine])
+    tier = explored_tier(settings.of(study.id).exploration, count, cut)
+    runs = design_study(study, tier, [engine])
     points = []
     for number in range(count):
         own = tuple(replace(run, replicate=0) for run in runs if run.replicate == number)
@@ -201,7 +289,7 @@ def _refused_choices(
     study: Study, candidates: Iterable[_Candidate], engine: str
 ) -> dict[str, list[JsonValue]]:
     """Return the choices that the engine refuses where it runs the default, by assumption."""
-    tier = _tier(Scale(levels="quick", cpu_budget_s=1.0, reason="no run"))
+    tier = explored_tier(Scale(levels="quick", cpu_budget_s=1.0, reason="no run"))
     usual = {run.refusal for run in design_study(study, tier, [engine])}
     refused: dict[str, list[JsonValue]] = {}
     for candidate in candidates:
@@ -211,20 +299,12 @@ def _refused_choices(
     return refused
 
 
-def _space_filling(
-    study: Study,
-    axes: Sequence[Assumption],
-    refused: dict[str, list[JsonValue]],
-    settings: Sensitivity,
-) -> list[_Candidate]:
-    if not axes:
+def _space_filling(study: Study, space: Space, settings: Sensitivity) -> list[_Candidate]:
+    if not space.axes:
         return []
     found: list[_Candidate] = []
-    for number, row in enumerate(positions(len(axes), settings)):
-        drawn = {
-            axis.key: axis.at(float(u), refused.get(axis.key))
-            for axis, u in zip(axes, row, strict=True)
-        }
+    for number, row in enumerate(positions(len(space.axes), settings)):
+        drawn = space.at(row)
         point = DesignPoint(f"s-{number:03d}", SPACE_FILLING, values=drawn)
         found.append(_Candidate(point, variant(study, drawn)))
     return found
@@ -240,7 +320,8 @@ def positions(count: int, settings: Sensitivity) -> Numbers:
     return np.asarray(drawn, dtype=float)
 
 
-def _tier(scale: Scale, replicates: int = 1, cost_limit: float | None = None) -> Tier:
+def explored_tier(scale: Scale, replicates: int = 1, cost_limit: float | None = None) -> Tier:
+    """Return the tier by which a scale's runs are designed."""
     return Tier(
         id="sensitivity",
         title="sensitivity",

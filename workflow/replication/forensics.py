@@ -4,9 +4,10 @@ Two kinds of evidence, both by table:
 
 - *hypotheses*: each is tested by itself; its outcome is how many cells lie inside tolerance with
   and without it, the same cells in the same runs (a reading) or at the same scale (a set-up);
-- *fits*: the setting, of all that were run, that brings most cells inside. It is chosen on one half
-  of the cells and judged on the other; a fit that many settings equal, or that fails on the cells
-  it has not seen, explains nothing. A fit is never used anywhere else.
+- *fits*: the setting, of all that were run and all that a search added (`replication.search`), that
+  brings most cells inside. It is chosen on one half of the cells and judged on the other; a fit that
+  many settings equal, or that fails on the cells it has not seen, explains nothing. A fit is never
+  used anywhere else.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from replication.design_point import (
     DEFAULT,
     ONE_AT_A_TIME,
     REFERENCE,
+    SEARCH,
     SPACE_FILLING,
 )
 from replication.hypothesis import Hypothesis
@@ -52,12 +54,26 @@ HYPOTHESIS_COLUMNS = (
     "brought_inside",
     "outcome",
 )
-CELL_COLUMNS = ("study", "table", "row", "column", "inside_before", "explained_by", "tested")
+CELL_COLUMNS = (
+    "study",
+    "table",
+    "row",
+    "column",
+    "unit",
+    "published",
+    "reference",
+    "inside_before",
+    "impossible",
+    "explained_by",
+    "rejected",
+)
 FIT_COLUMNS = (
     "study",
     "table",
     "label",
     "tried",
+    "searched",
+    "readings",
     "point",
     "reading",
     "values",
@@ -74,6 +90,8 @@ FIT_LABEL = "fit"
 #: Largest relative miss that a fit tells from a larger one.
 FAR_OFF = 10.0
 _KEYS = ["table", "row", "column"]
+#: Table, row and column.
+CellKey = tuple[str, str, str]
 
 
 def in_fitted_half(study: str, table: str, row: str, column: str) -> bool:
@@ -84,12 +102,23 @@ def in_fitted_half(study: str, table: str, row: str, column: str) -> bool:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a hypothesis does to the cells of one table."""
+    """What a hypothesis does to the cells of one table.
+
+    Attributes
+    ----------
+    cells
+        How many it decides.
+    before, after
+        How many lie inside without and with it.
+    brought, left
+        Those that it brings inside, and those that lie outside with it as without.
+    """
 
     cells: int
     before: int
     after: int
-    brought: list[tuple[str, str]]
+    brought: list[CellKey]
+    left: list[CellKey] = field(default_factory=list)
 
     def word(self, settings: Sensitivity) -> str:
         """Return explains, helps, rejected or not testable."""
@@ -122,8 +151,8 @@ def outcome(verdicts: Verdicts, hypothesis: Hypothesis, table: str) -> Outcome:
     common = before.index.intersection(after.index)
     was = before.loc[common, "inside"].astype(bool)
     now = after.loc[common, "inside"].astype(bool)
-    brought = [(str(row), str(column)) for _, row, column in common[(now & ~was).to_numpy()]]
-    return Outcome(len(common), int(was.sum()), int(now.sum()), brought)
+    brought, left = (common[chosen.to_numpy()].tolist() for chosen in (now & ~was, ~now & ~was))
+    return Outcome(len(common), int(was.sum()), int(now.sum()), brought, left)
 
 
 def hypothesis_rows(
@@ -155,53 +184,97 @@ def hypothesis_rows(
 def explained_rows(
     verdicts: Verdicts, hypotheses: Sequence[Hypothesis]
 ) -> Iterator[dict[str, object]]:
-    """Yield a row for each cell: the hypotheses that bring it inside, and how many were tested."""
-    explained: dict[tuple[str, str, str], list[str]] = {}
-    tested: dict[str, list[Hypothesis]] = {}
+    """Yield a row for each cell: which hypotheses bring it inside, and which were rejected."""
+    brought: dict[CellKey, list[str]] = {}
+    rejected: dict[CellKey, list[str]] = {}
     for hypothesis in hypotheses:
-        if hypothesis.untestable is not None:
-            continue
-        for table in hypothesis.tables:
-            tested.setdefault(table, []).append(hypothesis)
-            for row, column in outcome(verdicts, hypothesis, table).brought:
-                explained.setdefault((table, row, column), []).append(hypothesis.id)
+        for table in hypothesis.tables if hypothesis.untestable is None else ():
+            found = outcome(verdicts, hypothesis, table)
+            for keys, into in ((found.brought, brought), (found.left, rejected)):
+                for key in keys:
+                    into.setdefault(key, []).append(hypothesis.id)
     cells = verdicts.cells
-    before = _decided(cells[(cells["kind"] == REFERENCE) & (cells["reading"] == STATED)])
-    for (table, row, column), inside in zip(before.index, before["inside"], strict=True):
-        asked = [h for h in tested.get(table, []) if h.columns is None or column in h.columns]
+    reference = cells[(cells["kind"] == REFERENCE) & (cells["reading"] == STATED)]
+    decided = set(_decided(reference).index)
+    for row in reference.to_dict("records"):
+        key = (row["table"], row["row"], row["column"])
         yield {
             "study": verdicts.design.study,
-            "table": table,
-            "row": row,
-            "column": column,
-            "inside_before": bool(inside),
-            "explained_by": "; ".join(explained.get((table, row, column), [])),
-            "tested": len(asked),
+            **{name: row[name] for name in (*_KEYS, "unit", "published")},
+            "reference": row["value"],
+            "inside_before": bool(row["inside"]) if key in decided else None,
+            "impossible": row["verdict"] == IMPOSSIBLE,
+            "explained_by": "; ".join(brought.get(key, [])),
+            "rejected": "; ".join(rejected.get(key, [])),
         }
 
 
 @dataclass(frozen=True)
-class _Candidate:
+class Candidate:
     """A setting under a reading, and how its cells come out."""
 
     point: str
     reading: str
-    inside: dict[tuple[str, str, str], bool]
-    misses: dict[tuple[str, str, str], float]
+    inside: dict[CellKey, bool]
+    misses: dict[CellKey, float]
+
+    def count(self, keys: Sequence[CellKey]) -> int:
+        """Return how many of some cells lie inside."""
+        return sum(self.inside.get(key, False) for key in keys)
+
+    def score(self, fitted: Sequence[CellKey]) -> float:
+        """Return what a search makes small: a cell more inside outweighs any miss."""
+        return -self.count(fitted) + self._miss(fitted) / (1 + FAR_OFF)
+
+    def rank(self, fitted: Sequence[CellKey]) -> tuple[float, bool, str, str]:
+        """Best score first, then the stated reading."""
+        return self.score(fitted), self.reading != STATED, self.point, self.reading
+
+    def _miss(self, fitted: Sequence[CellKey]) -> float:
+        misses = [self.misses.get(key, math.inf) for key in fitted]
+        # A published zero has no relative miss, and a lost cell an infinite one: both are far off.
+        return float(np.mean([m if m < FAR_OFF else FAR_OFF for m in misses]))
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The cells of a table that a fit may see, and those that it is judged on."""
+
+    fitted: list[CellKey]
+    judged: list[CellKey]
 
 
 def fit_rows(verdicts: Verdicts) -> Iterator[dict[str, object]]:
     """Yield the fit of each table over all settings that were explored and all readings."""
     values = {point.id: point.values for point in verdicts.design.points}
-    explored = verdicts.cells[
-        verdicts.cells["kind"].isin((DEFAULT, ONE_AT_A_TIME, SPACE_FILLING))
-        & (verdicts.cells["verdict"] != IMPOSSIBLE)
-    ]
-    for table, cells in explored.groupby("table", sort=False):
-        found = fit(verdicts.design.study, str(table), cells)
+    for table, cells in explored_cells(verdicts):
+        found = fit(verdicts.design.study, table, cells)
         if found is not None:
             point = str(found["point"])
             yield found | {"values": json.dumps(values[point], sort_keys=True)}
+
+
+def explored_cells(verdicts: Verdicts) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield each table and its judged cells at the points that a fit may choose."""
+    kinds = (DEFAULT, ONE_AT_A_TIME, SPACE_FILLING, SEARCH)
+    explored = verdicts.cells[
+        verdicts.cells["kind"].isin(kinds) & (verdicts.cells["verdict"] != IMPOSSIBLE)
+    ]
+    for table, cells in explored.groupby("table", sort=False):
+        yield str(table), cells
+
+
+def fitted_half(study: str, tried: Sequence[Candidate]) -> Halves | None:
+    """Return the halves of the cells that the defaults decide; None where one has no cell."""
+    default = _default(tried)
+    keys = list(default.inside) if default else []
+    fitted = [key for key in keys if in_fitted_half(study, *key)]
+    judged = [key for key in keys if not in_fitted_half(study, *key)]
+    return Halves(fitted, judged) if fitted and judged else None
+
+
+def _default(tried: Sequence[Candidate]) -> Candidate | None:
+    return next((c for c in tried if (c.point, c.reading) == (DEFAULT, STATED)), None)
 
 
 def fit(study: str, table: str, cells: pd.DataFrame) -> dict[str, object] | None:
@@ -215,36 +288,37 @@ def fit(study: str, table: str, cells: pd.DataFrame) -> dict[str, object] | None
         Judged cells of the table at the points that may be chosen: point, reading, table, row,
         column, published, value, inside, verdict, kind.
     """
-    candidates = _candidates(cells)
-    default = next((c for c in candidates if (c.point, c.reading) == (DEFAULT, STATED)), None)
-    if default is None:
+    tried = candidates(cells)
+    halves, default = fitted_half(study, tried), _default(tried)
+    if halves is None or default is None:
         return None
-    fitted = [key for key in default.inside if in_fitted_half(study, *key)]
-    judged = [key for key in default.inside if not in_fitted_half(study, *key)]
-    if not fitted or not judged:
-        return None
-    ranked = sorted(candidates, key=lambda c: _rank(c, fitted))
-    best = ranked[0]
-    most = _count(best, fitted)
+    best = min(tried, key=lambda c: c.rank(halves.fitted))
+    most = best.count(halves.fitted)
+    as_good = {c.point for c in tried if c.count(halves.fitted) == most} - {best.point}
+    searched = (
+        cells.loc[cells["kind"] == SEARCH, "point"] if "kind" in cells else cells["point"][:0]
+    )
     return {
         "study": study,
         "table": table,
         "label": FIT_LABEL,
-        "tried": len(candidates),
+        "tried": len({c.point for c in tried}),
+        "searched": searched.nunique(),
+        "readings": len({c.reading for c in tried}),
         "point": best.point,
         "reading": best.reading,
         "values": "",
-        "cells_fitted": len(fitted),
+        "cells_fitted": len(halves.fitted),
         "inside_fitted": most,
-        "default_inside_fitted": _count(default, fitted),
-        "cells_judged": len(judged),
-        "inside_judged": _count(best, judged),
-        "default_inside_judged": _count(default, judged),
-        "equally_good": sum(_count(c, fitted) == most for c in candidates) - 1,
+        "default_inside_fitted": default.count(halves.fitted),
+        "cells_judged": len(halves.judged),
+        "inside_judged": best.count(halves.judged),
+        "default_inside_judged": default.count(halves.judged),
+        "equally_good": len(as_good),
     }
 
 
-def _candidates(cells: pd.DataFrame) -> list[_Candidate]:
+def candidates(cells: pd.DataFrame) -> list[Candidate]:
     """Return the settings; a reading of some columns leaves the others as the study has them."""
     found = []
     for point, own in _decided(cells).groupby("point", sort=False):
@@ -256,28 +330,8 @@ def _candidates(cells: pd.DataFrame) -> list[_Candidate]:
             inside = dict(zip(keys, merged["inside"].astype(bool).tolist(), strict=True))
             misses = (merged["value"] - merged["published"]).abs() / merged["published"].abs()
             found.append(
-                _Candidate(
+                Candidate(
                     str(point), str(reading), inside, dict(zip(keys, misses.tolist(), strict=True))
                 )
             )
     return found
-
-
-def _count(candidate: _Candidate, keys: Sequence[tuple[str, str, str]]) -> int:
-    return sum(candidate.inside.get(key, False) for key in keys)
-
-
-def _rank(
-    candidate: _Candidate, fitted: Sequence[tuple[str, str, str]]
-) -> tuple[int, float, bool, str, str]:
-    """Most cells inside first, then the least mean miss, then the stated reading."""
-    misses = [candidate.misses.get(key, math.inf) for key in fitted]
-    # A published zero has no relative miss, and a lost cell an infinite one: both count as far off.
-    miss = float(np.mean([m if m < FAR_OFF else FAR_OFF for m in misses]))
-    return (
-        -_count(candidate, fitted),
-        miss,
-        candidate.reading != STATED,
-        candidate.point,
-        candidate.reading,
-    )

@@ -118,6 +118,15 @@ class Pipeline:
         engine = self.batches[batch].engine
         return self.paths.store(engine, self.fingerprint(engine))
 
+    def explored_on(self, study: str) -> str:
+        """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
+        return self.sensitivity.engine_of(self.plan.studies[study], self.engines)
+
+    def explored_store(self, study: str) -> Path:
+        """Return the store of a study's sensitivity."""
+        engine = self.explored_on(study)
+        return self.paths.store(engine, self.fingerprint(engine))
+
     @property
     def selection(self) -> str:
         """Return the options by which a command plans what this run planned."""

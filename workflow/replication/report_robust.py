@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from replication.assumption import Assumption, assumptions
 from replication.chart_spread import spread_figures
 from replication.design_point import ONE_AT_A_TIME
-from replication.registration import changed_after_the_fact
+from replication.registration import PARTS, changed_after_the_fact, registered
 from replication.report_figure import FigureView, write_figures
 from replication.report_ledger import plain
 from replication.robustness_rows import RobustnessRows
-from replication.sensitivity import is_current
+from replication.sensitivity import is_current, read_made_from
 from replication.sensitivity_settings import Scale, load_sensitivity
-from replication.story import Story, claim_sentence, table_stories
+from replication.story import CellGap, Story, cell_gaps, claim_sentence, table_stories
 from replication.study import Study
 
 
@@ -25,6 +26,7 @@ class RobustClaim:
 
     id: str
     quote: str
+    verdict: str
     word: str
     sentence: str
 
@@ -36,7 +38,7 @@ class EffectView:
     key: str
     default: str
     plausible: str
-    varied: bool
+    not_varied: str
     flips: list[str]
     decides: list[str]
 
@@ -49,19 +51,31 @@ class RobustView:
     ----------
     changed
         What was changed after results existed.
+    registered
+        What was set before the results, in words, and its hash.
     stale
         Whether results exist that were made from other files; then nothing else is shown.
+    engine, engine_note
+        What it ran on, and why that is not the paper's own system; empty if it is.
+    points
+        Kind of design point to how many there are.
+    left_out
+        Title of each experiment that was not explored, and the claims that need it.
     """
 
     changed: list[str]
+    registered: tuple[tuple[str, str], ...] = ()
     stale: bool = False
     engine: str = ""
-    points: int = 0
+    engine_note: str = ""
+    points: tuple[tuple[str, int], ...] = ()
+    left_out: tuple[tuple[str, list[str]], ...] = ()
     scale: Scale | None = None
     words: tuple[tuple[str, int], ...] = ()
     claims: tuple[RobustClaim, ...] = ()
     effects: tuple[EffectView, ...] = ()
     stories: tuple[Story, ...] = ()
+    gaps: tuple[CellGap, ...] = ()
     figures: tuple[FigureView, ...] = ()
 
 
@@ -85,25 +99,47 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> RobustView |
         return RobustView(changed, stale=True)
     rows = RobustnessRows.load(folder, study.id)
     settings = load_sensitivity(root)
-    counted = Counter(row["word"] for row in rows.claims)
-    quotes = {claim.id: claim.quote for claim in study.claims}
+    scale = settings.of(study.id).exploration
+    engine = read_made_from(folder)["engine"]
     return RobustView(
         changed,
-        engine=settings.engine,
-        points=len(rows.points),
-        scale=settings.of(study.id).exploration,
-        words=tuple(counted.most_common()),
-        claims=tuple(
-            RobustClaim(r["claim"], quotes.get(r["claim"], ""), r["word"], claim_sentence(r))
-            for r in rows.claims
-        ),
-        effects=tuple(_effect(assumption, rows) for assumption in assumptions(study)),
+        registered=tuple((PARTS[k], v) for k, v in registered(root, study).items()),
+        engine=engine,
+        engine_note=settings.engine_note(study, engine),
+        points=tuple(Counter(row["kind"] for row in rows.points).items()),
+        left_out=tuple(_left_out(study, scale)),
+        scale=scale,
+        words=tuple(Counter(row["word"] for row in rows.claims).most_common()),
+        claims=tuple(_claims(study, rows, scale)),
+        effects=tuple(_effect(a, rows, settings.of(study.id).held) for a in assumptions(study)),
         stories=tuple(table_stories(study, rows)),
+        gaps=tuple(cell_gaps(rows)),
         figures=tuple(write_figures(spread_figures(rows.spread, study.id), out)),
     )
 
 
-def _effect(assumption: Assumption, rows: RobustnessRows) -> EffectView:
+def _claims(study: Study, rows: RobustnessRows, scale: Scale) -> Iterator[RobustClaim]:
+    claims = {claim.id: claim for claim in study.claims}
+    for row in rows.claims:
+        claim = claims[row["claim"]]
+        verdict = row["verdict_tier"] or row["verdict_default"]
+        sentence = claim_sentence(row, claim, scale)
+        yield RobustClaim(claim.id, claim.quote, verdict, row["word"], sentence)
+
+
+def _left_out(study: Study, scale: Scale) -> Iterator[tuple[str, list[str]]]:
+    """Yield the experiments that the exploration leaves out, and the claims that need them."""
+    for experiment in study.experiments:
+        if scale.experiments is not None and experiment.id not in scale.experiments:
+            claims = [
+                claim.id
+                for claim in study.claims
+                if experiment.id in {wanted.experiment for wanted in claim.quantities()}
+            ]
+            yield experiment.title, claims
+
+
+def _effect(assumption: Assumption, rows: RobustnessRows, held: Mapping[str, str]) -> EffectView:
     key = assumption.key
     own = [r for r in rows.effects if r["parameter"] == key and r["method"] == ONE_AT_A_TIME]
     flips = dict.fromkeys(
@@ -118,7 +154,8 @@ def _effect(assumption: Assumption, rows: RobustnessRows) -> EffectView:
         plausible = f"{plain(tag.range[0])} to {plain(tag.range[1])} {assumption.unit}".strip()
     else:
         plausible = ", ".join(plain(choice) for choice in tag.choices or [])
-    return EffectView(key, plain(assumption.default), plausible, bool(own), [*flips], decides)
+    why = "" if own else held.get(key, "Not varied: no alternative, or an experiment left out.")
+    return EffectView(key, plain(assumption.default), plausible, why, [*flips], decides)
 
 
 def _holds(verdict: str) -> bool:

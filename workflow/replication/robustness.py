@@ -3,7 +3,8 @@
 A claim *holds* at a design point where its verdict there is `reproduced`. Of the space-filling
 points at which it can be tested it holds in a share, given with Wilson's interval as if the points
 were a random sample (a Sobol' design covers the space more evenly, so the interval is wide rather
-than narrow). The words: robust, conditional, fragile.
+than narrow). The words: robust, conditional, fragile. None of them is given to a claim that so few
+designs can test that not even unanimity would show it: with bounds of 90 and 10 % that is below 35.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from replication.verdict_point import STATED
 ROBUST = "robust"
 CONDITIONAL = "conditional"
 FRAGILE = "fragile"
+TOO_FEW = "too few designs"
 UNTESTED = "not testable"
 
 CLAIM_ROBUSTNESS = (
@@ -43,6 +45,7 @@ CLAIM_ROBUSTNESS = (
     "high",
     "share_direction",
     "word",
+    "tested_alone",
     "flipped_by",
     "important",
     "r2",
@@ -86,12 +89,22 @@ class Share:
         return wilson_interval(self.holds, self.designs) if self.designs else (math.nan, math.nan)
 
     def word(self, settings: Sensitivity) -> str:
-        """Return robust, conditional, fragile or not testable."""
+        """Return robust, conditional, fragile, too few designs or not testable."""
         if not self.designs:
             return UNTESTED
+        if not can_tell(self.designs, settings):
+            return TOO_FEW
         if self.share >= settings.robust_at_least:
             return ROBUST
         return FRAGILE if self.share <= settings.fragile_at_most else CONDITIONAL
+
+
+def can_tell(designs: int, settings: Sensitivity) -> bool:
+    """Return whether unanimous designs would put Wilson's interval beyond either bound."""
+    return (
+        wilson_interval(designs, designs)[0] >= settings.robust_at_least
+        and wilson_interval(0, designs)[1] <= settings.fragile_at_most
+    )
 
 
 @dataclass(frozen=True)
@@ -133,6 +146,10 @@ class Verdicts:
             if NOT_TESTABLE not in (default, after.get(point.id, NOT_TESTABLE))
             and (default == REPRODUCED) != (after[point.id] == REPRODUCED)
         ]
+
+    def tested_alone(self, claim: str) -> int:
+        """Return how many single changes decide a claim."""
+        return sum(v != NOT_TESTABLE for v in self.claim(claim, ONE_AT_A_TIME).values())
 
     def share(self, claim: str) -> Share:
         """Return in how many space-filling designs a claim holds, of those that can test it."""
@@ -184,6 +201,7 @@ def claim_rows(
             "high": share.interval[1],
             "share_direction": right / len(tested) if tested else math.nan,
             "word": share.word(settings),
+            "tested_alone": verdicts.tested_alone(claim),
             "flipped_by": "; ".join(str(flip) for flip in verdicts.flips(claim)),
             "important": "; ".join(important),
             "r2": r2,

@@ -1,7 +1,7 @@
 """Sensitivity of a study: from its design and the store of runs to the tables of robustness.
 
-Stages, each a rule: design, simulate, judge (verdicts at every design point), measure (shares,
-ranges, effects, hypotheses, fits), merge.
+Stages, each a rule: design, simulate, judge (verdicts at every design point), search (settings that
+fit a table; `replication.search`), measure (shares, ranges, effects, hypotheses, fits), merge.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,7 @@ from replication.robustness import (
     claim_rows,
     point_rows,
 )
+from replication.search import read_search
 from replication.sensitivity_design import (
     SensitivityDesign,
     read_scenarios,
@@ -110,15 +112,14 @@ def judge_points(root: Path, name: str, folder: Path, store: Store) -> None:
     design = read_sensitivity_design(folder)
     scenarios = read_scenarios(folder)
     judge = Judge.of(study, _published(root, name), load_hypotheses(root).of(name))
+    points = [p for p in design.points if any(not run.refusal for run in p.runs)]
+    everything = point_results(name, design.engine, points, scenarios, store)
+    cells = list(judge.judged_cells([point.id for point in points], everything))
     claims: list[dict[str, object]] = []
-    cells: list[dict[str, object]] = []
     spread: list[dict[str, object]] = []
-    for point in design.points:
-        if not point.runs or all(run.refusal for run in point.runs):
-            continue
-        results = point_results(name, design.engine, point, scenarios, store)
-        cells += judge.judged_cells(point.id, results)
+    for point in points:
         if point.kind not in (REFERENCE, HYPOTHESIS):
+            results = point_results(name, design.engine, [point], scenarios, store)
             claims += judge.claims(point.id, results)
             spread += spread_rows(point.id, results)
     types = {"observed": float, "published": float, "value": float}
@@ -142,7 +143,10 @@ def measure(root: Path, name: str, folder: Path, data: Path) -> None:
     study, settings = load_study(root, name), load_sensitivity(root)
     design = read_sensitivity_design(folder)
     judged = {p: pd.read_parquet(folder / f"{p}.parquet") for p in ("claims", "cells", "spread")}
-    verdicts = Verdicts(design, judged["claims"], judged["cells"])
+    points, searched = read_search(folder)
+    design = replace(design, points=[*design.points, *points])
+    cells = pd.concat([judged["cells"], searched]) if len(searched) else judged["cells"]
+    verdicts = Verdicts(design, judged["claims"], cells)
     axes = varied(study, settings)
     found = _importances(verdicts, axes, settings)
     hypotheses = load_hypotheses(root).of(name)
@@ -166,29 +170,36 @@ def measure(root: Path, name: str, folder: Path, data: Path) -> None:
     }
     for part, table in rows.items():
         write_table(folder / f"{part}.csv", table, TABLES[part])
-    text = json.dumps(made_from(root, name), indent=2, sort_keys=True)
+    text = json.dumps(made_from(root, name, design.engine), indent=2, sort_keys=True)
     write_text(folder / MADE_FROM, text + "\n")
 
 
-def made_from(root: Path, name: str) -> dict[str, str]:
+def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
     """Return the hashes of all that a study's sensitivity hangs on, as the files are now."""
-    engine = load_sensitivity(root).engine
     return {
         "study": sha256_of(root / "configs" / "studies" / f"{name}.yaml"),
         "published": sha256_of(_published(root, name)),
         "settings": sha256_of(root / SETTINGS),
         "hypotheses": sha256_of(root / HYPOTHESES),
-        "engine": ENGINES[engine].fingerprint(root),
+        "engine": engine,
+        "engine_fingerprint": ENGINES[engine].fingerprint(root),
     }
+
+
+def read_made_from(folder: Path) -> dict[str, str]:
+    """Return what the tables in `folder` were made from; empty where that is not known."""
+    try:
+        document = json.loads((folder / MADE_FROM).read_text(encoding="utf-8"))
+        return {str(key): str(value) for key, value in document.items()}
+    except (OSError, ValueError, AttributeError):
+        return {}
 
 
 def is_current(root: Path, folder: Path, name: str) -> bool:
     """Return whether the tables in `folder` were made from the files as they are now."""
-    try:
-        document = json.loads((folder / MADE_FROM).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return bool(document == made_from(root, name))
+    document = read_made_from(folder)
+    engine = document.get("engine", "")
+    return engine in ENGINES and document == made_from(root, name, engine)
 
 
 def merge_sensitivity(folders: Sequence[Path], sensitivity: Path, forensics: Path) -> None:

@@ -10,7 +10,8 @@ from replication.chart_spread import spread_figures
 from replication.config import load_study
 from replication.markup import Html, show, table, text
 from replication.robustness_rows import RobustnessRows
-from replication.story import claim_sentence, table_stories
+from replication.sensitivity_settings import Scale, load_sensitivity
+from replication.story import cell_gaps, claim_sentence, table_stories
 from replication.study import Study
 
 
@@ -20,6 +21,7 @@ class SensitivityChapter:
 
     study: Study
     rows: RobustnessRows
+    scale: Scale
 
     @classmethod
     def open(cls, study: str, data: str, root: str = "") -> SensitivityChapter:
@@ -42,7 +44,8 @@ class SensitivityChapter:
         project = Path(root) if root else find_project(Path.cwd())
         folder = Path(data) if Path(data).is_absolute() else project / data
         rows = RobustnessRows.load(folder / "sensitivity" / study, study)
-        return cls(load_study(project, study), rows)
+        scale = load_sensitivity(project).of(study).exploration
+        return cls(load_study(project, study), rows, scale)
 
     def design(self) -> Html:
         """Return how many design points of each kind there are."""
@@ -54,11 +57,13 @@ class SensitivityChapter:
 
     def claims(self) -> Html:
         """Return each claim with its word and the evidence behind it."""
-        quotes = {claim.id: claim.quote for claim in self.study.claims}
-        rows = [
-            (r["claim"], quotes.get(r["claim"], ""), r["word"], claim_sentence(r))
-            for r in self.rows.claims
-        ]
+        claims = {claim.id: claim for claim in self.study.claims}
+        rows = []
+        for row in self.rows.claims:
+            claim = claims[row["claim"]]
+            rows.append(
+                (claim.id, claim.quote, row["word"], claim_sentence(row, claim, self.scale))
+            )
         return Html(table(["Claim", "Words of the paper", "Word", "Evidence"], rows, "Claims"))
 
     def stories(self) -> Html:
@@ -68,6 +73,12 @@ class SensitivityChapter:
             items = "".join(f"<li>{text(sentence)}</li>" for sentence in story.sentences)
             parts.append(f"<h4>Table {text(story.id)}: {text(story.title)}</h4><ul>{items}</ul>")
         return Html("".join(parts) or "<p>The study has no published table.</p>")
+
+    def gaps(self) -> Html:
+        """Return every number outside tolerance with its cause, or what was rejected."""
+        rows = [(g.table, g.row, g.column, g.cause, g.evidence) for g in cell_gaps(self.rows)]
+        head = ["Table", "Row", "Column", "Cause", "Evidence"]
+        return Html(table(head, rows, "Numbers outside tolerance"))
 
     def ranges(self) -> Html:
         """Return the range that each published number's counterpart reaches."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from replication.sensitivity_settings import load_sensitivity
 from replication.study import Study, parameters_of, plain_values
 from replication.template import instantiate, replicate_seed
 
-#: Measured CPU seconds to judge one design point, all studies alike.
+#: CPU seconds to judge one design point, the dearest study's (see docs in configs/README.md).
 JUDGE_COST_S = 2.5
 
 
@@ -56,20 +56,32 @@ class PointRecord:
 
 @dataclass(frozen=True)
 class SensitivityDesign:
-    """All design points of a study on one engine; `cost_s` is their expected CPU time."""
+    """All design points of a study on one engine.
+
+    Attributes
+    ----------
+    cost_s
+        Their expected CPU time.
+    shortest
+        Least share of its own duration that a run at the defaults lasts.
+    cost_limit_s, refused
+        See `replication.design_point.Designed`.
+    """
 
     study: str
     engine: str
     cost_s: float
     shortest: float
     points: list[PointRecord]
+    cost_limit_s: float | None = None
+    refused: dict[str, list[JsonValue]] = field(default_factory=dict)
 
     def of(self, *kinds: str) -> list[PointRecord]:
         """Return the points of some kinds, in the order of the design."""
         return [point for point in self.points if point.kind in kinds]
 
 
-def write_sensitivity_design(root: Path, name: str, folder: Path) -> SensitivityDesign:
+def write_sensitivity_design(root: Path, name: str, folder: Path, engine: str) -> SensitivityDesign:
     """Design a study's sensitivity; write design.json and batches/<n>.json below `folder`.
 
     The number of batches is the settings' `jobs`, so that the workflow knows their names; batches
@@ -82,17 +94,18 @@ def write_sensitivity_design(root: Path, name: str, folder: Path) -> Sensitivity
     """
     settings = load_sensitivity(root)
     study = load_study(root, name)
-    points = design_points(study, settings, load_hypotheses(root).of(name))
+    designed = design_points(study, settings, load_hypotheses(root).of(name), engine)
+    points = designed.points
     runs = [run for point in points for run in point.runs]
     distinct = {run.scenario_id: run for run in runs if not run.refusal}
     total_s = sum(run.cost_s for run in distinct.values())
-    fingerprint = ENGINES[settings.engine].fingerprint(root)
-    batches = batch_runs(runs, {settings.engine: fingerprint}, max(total_s, 1.0) / settings.jobs)
+    fingerprint = ENGINES[engine].fingerprint(root)
+    batches = batch_runs(runs, {engine: fingerprint}, max(total_s, 1.0) / settings.jobs)
     for number in range(settings.jobs):
         members = batches[number].scenarios if number < len(batches) else {}
         document = {
             "batch": f"sensitivity-{name}-{number}",
-            "engine": settings.engine,
+            "engine": engine,
             "cost_s": round(sum(distinct[key].cost_s for key in members), 3),
             "costs_s": {key: round(distinct[key].cost_s, 3) for key in members},
             "scenarios": {k: s.model_dump(mode="json") for k, s in members.items()},
@@ -100,10 +113,12 @@ def write_sensitivity_design(root: Path, name: str, folder: Path) -> Sensitivity
         write_text(folder / "batches" / f"{number}.json", canonical_json(document) + "\n")
     design = SensitivityDesign(
         name,
-        settings.engine,
+        engine,
         round(total_s, 3),
         _shortest(study, [p for p in points if p.kind not in (REFERENCE, HYPOTHESIS)]),
-        [_record(point) for point in points],
+        [record(point) for point in points],
+        designed.cost_limit_s,
+        designed.refused,
     )
     write_text(folder / "design.json", _text(design))
     return design
@@ -114,15 +129,25 @@ def read_sensitivity_design(folder: Path) -> SensitivityDesign:
     path = folder / "design.json"
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        points = [
-            PointRecord(**{**point, "runs": [RunRecord(**run) for run in point["runs"]]})
-            for point in document.pop("points")
-        ]
+        points = read_points(document.pop("points"))
         return SensitivityDesign(**document, points=points)
     except OSError:
         raise InputError(f"{path}: no such file; run `make sensitivity`") from None
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{path}: is not a design ({error}); delete it and run again") from None
+
+
+def read_points(documents: Sequence[Mapping[str, Any]]) -> list[PointRecord]:
+    """Return the points of a design file."""
+    return [
+        PointRecord(**{**point, "runs": [RunRecord(**run) for run in point["runs"]]})
+        for point in documents
+    ]
+
+
+def write_points(points: Sequence[PointRecord]) -> list[dict[str, Any]]:
+    """Return points as a design file has them."""
+    return [{**p.__dict__, "runs": [run.__dict__ for run in p.runs]} for p in points]
 
 
 def read_scenarios(folder: Path) -> dict[str, dict[str, Any]]:
@@ -172,7 +197,8 @@ def _own_duration_s(study: Study, run: Run) -> float:
     return instantiate(experiment, values, seed).duration_s
 
 
-def _record(point: DesignPoint) -> PointRecord:
+def record(point: DesignPoint) -> PointRecord:
+    """Return a design point as the design file has it."""
     runs = [
         RunRecord(run.experiment, run.point, run.levels, run.scenario_id, run.refusal)
         for run in point.runs
@@ -181,11 +207,4 @@ def _record(point: DesignPoint) -> PointRecord:
 
 
 def _text(design: SensitivityDesign) -> str:
-    document = {
-        **design.__dict__,
-        "points": [
-            {**point.__dict__, "runs": [run.__dict__ for run in point.runs]}
-            for point in design.points
-        ],
-    }
-    return canonical_json(document) + "\n"
+    return canonical_json({**design.__dict__, "points": write_points(design.points)}) + "\n"

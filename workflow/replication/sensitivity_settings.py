@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,7 +10,7 @@ from pydantic import Field, model_validator
 
 from replication.files import read_model
 from replication.model import Document, Identifier, PositiveSeconds, Probability
-from replication.study import EngineName, Text
+from replication.study import EngineName, Study, Text
 
 SETTINGS = Path("configs/sensitivity.yaml")
 
@@ -31,12 +32,32 @@ class Scale(Document):
 class StudyScale(Document):
     """The scale of a study's exploration and, where it has hypotheses, of their tests.
 
-    `parameters` limits what is varied; without it every assumed parameter is.
+    `held` has the assumptions that stay at their defaults, each with the reason. `engine` is one other
+    than the paper's own, for `engine_reason`.
     """
 
     exploration: Scale
     hypotheses: Scale
-    parameters: Annotated[list[str], Field(min_length=1)] | None = None
+    engine: EngineName | None = None
+    engine_reason: Text | None = None
+    held: dict[str, Text] = {}
+
+    @model_validator(mode="after")
+    def _reasoned(self) -> StudyScale:
+        if (self.engine is None) != (self.engine_reason is None):
+            raise ValueError("engine and engine_reason: give both or neither")
+        return self
+
+
+class Search(Document):
+    """The search for settings that fit a table (differential evolution, scipy).
+
+    It starts from the `population` best of the design's points and adds `generations` times as
+    many: that product is its budget of settings for each table.
+    """
+
+    population: Annotated[int, Field(ge=5, le=100)]
+    generations: Annotated[int, Field(ge=1, le=100)]
 
 
 class Importance(Document):
@@ -60,6 +81,7 @@ class Sensitivity(Document):
     robust_at_least: Probability
     fragile_at_most: Probability
     explained_at_least: Probability
+    search: Search
     importance: Importance
     studies: dict[Identifier, StudyScale]
     other_studies: StudyScale
@@ -75,6 +97,25 @@ class Sensitivity(Document):
     def of(self, study: str) -> StudyScale:
         """Return a study's scale; a study without one of its own has that of `other_studies`."""
         return self.studies.get(study, self.other_studies)
+
+    def engine_of(self, study: Study, there: Collection[str]) -> str:
+        """Return the engine that a study is explored on.
+
+        The one that its scale names or else the paper's own, if it is among those that are
+        `there`; the settings' `engine` stands in for one that is not.
+        """
+        wanted = self.of(study.id).engine or study.original_system.engine
+        return wanted if wanted in there else self.engine
+
+    def engine_note(self, study: Study, engine: str) -> str:
+        """Return why `engine` is not the paper's own system; empty if it is."""
+        own = study.original_system.engine
+        if engine == own:
+            return ""
+        scale = self.of(study.id)
+        if engine == scale.engine and scale.engine_reason:
+            return scale.engine_reason
+        return f"{own}, the paper's own system, was not there."
 
 
 def load_sensitivity(root: Path) -> Sensitivity:

@@ -1,7 +1,8 @@
 """Verdicts at each design point: the study's own claims and cells, judged as they always are.
 
 A design point has the results of its own runs, read from the store; `evaluate_claim` and
-`evaluate_cells` judge them as they judge the results of a tier.
+`judge_cell` judge them as they judge the results of a tier. Cells are looked up for all points at
+once, each point a replicate, and judged one by one: looking up is what costs.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from typing import Any
 import pandas as pd
 
 from replication.audit import audit_study
-from replication.cell import IMPOSSIBLE, MappedCell, evaluate_cells, map_cells, read_published
+from replication.cell import IMPOSSIBLE, MappedCell, judge_cell, map_cells, read_published
 from replication.claim import evaluate_claim
+from replication.coverage import Coverage
 from replication.evaluate import headline_quantities
 from replication.gather import read_runs
 from replication.hypothesis import Hypothesis, check_hypothesis
+from replication.metric import COUNTS, quantity
 from replication.results import Results
 from replication.sensitivity_design import PointRecord
+from replication.statistic import estimate
 from replication.store import Store
 from replication.study import Study
 from replication.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
@@ -48,7 +52,7 @@ _SERIES_KEYS = ("scenario", "engine", "flow", "link")
 
 @dataclass(frozen=True, kw_only=True)
 class PointResults(Results):
-    """Results of one design point; series are read from the store when a claim needs them."""
+    """Results of design points, a replicate each; series are read from the store when needed."""
 
     store: Store
 
@@ -64,11 +68,11 @@ class PointResults(Results):
 def point_results(
     study: str,
     engine: str,
-    point: PointRecord,
+    points: Sequence[PointRecord],
     scenarios: Mapping[str, Mapping[str, Any]],
     store: Store,
 ) -> PointResults:
-    """Return the results of a design point from the store.
+    """Return the results of design points from the store, numbered as replicates in their order.
 
     Raises
     ------
@@ -81,12 +85,13 @@ def point_results(
                 "experiment": run.experiment,
                 "point": run.point,
                 "levels": run.levels,
-                "replicate": 0,
+                "replicate": number,
                 "engine": engine,
                 "scenario": run.scenario,
                 "supported": not run.refusal,
                 "reason": run.refusal,
             }
+            for number, point in enumerate(points)
             for run in point.runs
         ]
     )
@@ -145,18 +150,45 @@ class Judge:
             for row in evaluate_claim(self.study, claim, results)[0]:
                 yield {"point": point} | {name: row[name] for name in CLAIM_COLUMNS[1:]}
 
-    def judged_cells(self, point: str, results: Results) -> Iterator[dict[str, object]]:
-        """Yield a row for each published number, under the stated and every other reading."""
-        yield from self._cells(point, STATED, self.cells, results)
+    def judged_cells(self, points: Sequence[str], results: Results) -> Iterator[dict[str, object]]:
+        """Yield a row for each point and published number, under the stated and other readings.
+
+        Parameters
+        ----------
+        points
+            Ids of the points whose results these are, in the order of their replicates.
+        results
+            What `point_results` returns for them.
+        """
+        coverage = Coverage(self.study, results)
+        for cell in self.cells:
+            yield from self._rows(points, STATED, cell, results, coverage)
         for hypothesis in self.readings:
             assert hypothesis.reading is not None
-            changed = [hypothesis.reading.of(c) for c in self.cells if hypothesis.concerns(c)]
-            yield from self._cells(point, hypothesis.id, changed, results)
+            for cell in filter(hypothesis.concerns, self.cells):
+                changed = hypothesis.reading.of(cell)
+                yield from self._rows(points, hypothesis.id, changed, results, coverage)
 
-    def _cells(
-        self, point: str, reading: str, cells: list[MappedCell], results: Results
+    def _rows(
+        self,
+        points: Sequence[str],
+        reading: str,
+        cell: MappedCell,
+        results: Results,
+        coverage: Coverage,
     ) -> Iterator[dict[str, object]]:
-        for row in evaluate_cells(cells, self.study, results, self.broken):
+        (engine,) = results.engines
+        values = quantity(results, cell.quantity).dropna(subset="value")
+        # A cell over several points of the experiment is their mean.
+        means = values.groupby("replicate")["value"].mean()
+        broken = self.broken.get(cell.key, "")
+        for number, point in enumerate(points):
+            found = estimate(means[means.index == number].to_numpy(dtype=float))
+            why_not = ""
+            if cell.quantity.metric in COUNTS and found.n:
+                short, full = coverage.shortened(engine, cell.quantity, number)
+                why_not = "a count over less than the whole run" if short < full else ""
+            row = judge_cell(self.study.id, cell, engine, found, why_not, broken)
             renamed = {"point": point, "reading": reading, "value": row["reproduced_mean"]}
             yield {name: renamed.get(name, row.get(name)) for name in CELL_COLUMNS}
 

@@ -3,9 +3,6 @@
 
 
 SENSITIVITY = f"{PATHS.sensitivity}/{{study}}"
-SENSITIVITY_STORE = PATHS.store(
-    PIPE.sensitivity.engine, PIPE.fingerprint(PIPE.sensitivity.engine)
-)
 JOBS = range(PIPE.sensitivity.jobs)
 
 
@@ -35,10 +32,11 @@ rule design_sensitivity:
     params:
         code=PIPE.code("sensitivity_design"),
         folder=lambda wildcards, output: Path(output.design).parent,
+        engine=lambda wildcards: PIPE.explored_on(wildcards.study),
     shell:
         'echo "designing the sensitivity of {wildcards.study}" >&2; '
-        "replicate sensitivity design {wildcards.study} --folder {params.folder} > {log} 2>&1"
-        " || {{ cat {log} >&2; exit 1; }}"
+        "replicate sensitivity design {wildcards.study} --folder {params.folder}"
+        " --engine {params.engine} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule plan_sensitivity:
@@ -53,9 +51,9 @@ rule plan_sensitivity:
     params:
         code=PIPE.code("progress"),
         folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
-        store=SENSITIVITY_STORE,
+        stores=",".join(str(PIPE.explored_store(study)) for study in PIPE.studies),
     shell:
-        "replicate sensitivity plan {params.folders} --store {params.store} --goal {output.goal}"
+        "replicate sensitivity plan {params.folders} --stores {params.stores} --goal {output.goal}"
         " 2>&1 | tee {log} >&2"
 
 
@@ -64,7 +62,7 @@ rule simulate_sensitivity:
         batch=f"{SENSITIVITY}/batches/{{job}}.json",
         # Says what there is to do in all, for the progress lines.
         goal=ancient(rules.plan_sensitivity.output.goal),
-        program=PIPE.program(PIPE.sensitivity.engine),
+        program=lambda wildcards: PIPE.program(PIPE.explored_on(wildcards.study)),
     output:
         usage=f"{SENSITIVITY}/usage/{{job}}.json",
     log:
@@ -75,7 +73,7 @@ rule simulate_sensitivity:
         mem_mb=PIPE.memory_mb,
     params:
         code=PIPE.code("simulate"),
-        store=SENSITIVITY_STORE,
+        store=lambda wildcards: PIPE.explored_store(wildcards.study),
         memory=PIPE.config.memory_limit_bytes,
         time=PIPE.config.time_limit_s,
     shell:
@@ -104,15 +102,50 @@ rule judge_sensitivity:
     params:
         code=PIPE.code("verdict_point"),
         folder=lambda wildcards, output: Path(output.claims).parent,
-        store=SENSITIVITY_STORE,
+        store=lambda wildcards: PIPE.explored_store(wildcards.study),
     shell:
         'echo "judging {wildcards.study} at every design point" >&2; '
         "replicate sensitivity judge {wildcards.study} --folder {params.folder}"
         " --store {params.store} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
+rule search_sensitivity:
+    input:
+        study="configs/studies/{study}.yaml",
+        published=f"{PATHS.published}/{{study}}.csv",
+        hypotheses="configs/hypotheses.yaml",
+        settings="configs/sensitivity.yaml",
+        design=rules.design_sensitivity.output.design,
+        cells=rules.judge_sensitivity.output.cells,
+        program=lambda wildcards: PIPE.program(PIPE.explored_on(wildcards.study)),
+    output:
+        points=f"{SENSITIVITY}/search.json",
+        cells=f"{SENSITIVITY}/search.parquet",
+    log:
+        f"{PATHS.data}/logs/search_sensitivity/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/search_sensitivity/{{study}}.tsv"
+    # One study's settings follow from one another: a long job, so it starts early.
+    priority: 50
+    resources:
+        mem_mb=PIPE.memory_mb,
+    params:
+        code=PIPE.code("search"),
+        folder=lambda wildcards, output: Path(output.points).parent,
+        store=lambda wildcards: PIPE.explored_store(wildcards.study),
+        memory=PIPE.config.memory_limit_bytes,
+        time=PIPE.config.time_limit_s,
+    shell:
+        'echo "searching fits to the tables of {wildcards.study}" >&2; '
+        "replicate sensitivity search {wildcards.study} --folder {params.folder}"
+        " --program {input.program} --store {params.store}"
+        " --memory-limit-bytes {params.memory} --time-limit-s {params.time} > {log} 2>&1"
+        " || {{ tail -n 20 {log} >&2; exit 1; }}"
+
+
 rule measure_sensitivity:
     input:
+        searched=rules.search_sensitivity.output.points,
         claims=rules.judge_sensitivity.output.claims,
         cells=rules.judge_sensitivity.output.cells,
         spread=rules.judge_sensitivity.output.spread,
