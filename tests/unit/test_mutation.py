@@ -65,7 +65,7 @@ def mutated(variant, environment, column, change, flows=("tcp1", "tcp2")):
             ("newreno", "fast_fast", "throughput_bps", lambda x: x / 2),
             {("5.5", "fast_fast", "throughput"): NOT_REPRODUCED},
         ),
-        # A twentieth more delay: still outside its cell's tolerance, but no longer that of its twin.
+        # A twentieth more delay: outside its cell's tolerance as before, but not its twin's.
         (
             ("reno", "fast_ethernet", "delay_mean_s", lambda x: 1.05 * x),
             {"c10": NOT_REPRODUCED},

@@ -5,9 +5,9 @@ Two kinds of evidence, both by table:
 - *hypotheses*: each is tested by itself; its outcome is how many cells lie inside tolerance with
   and without it, the same cells in the same runs (a reading) or at the same scale (a set-up);
 - *fits*: the setting, of all that were run and all that a search added (`replication.search`), that
-  brings most cells inside. It is chosen on one half of the cells and judged on the other; a fit that
-  many settings equal, or that fails on the cells it has not seen, explains nothing. A fit is never
-  used anywhere else.
+  brings most cells inside. It is chosen on one half of the cells and judged on the other; a fit
+  that many settings equal, or that fails on the cells it has not seen, explains nothing. A fit is
+  never used anywhere else.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class _TableSearch:
     def _point(
         self, name: str, values: dict[str, JsonValue]
     ) -> tuple[PointRecord | None, dict[str, Scenario]]:
-        """Return a setting's runs of this table; None where it makes none, or the engine refuses."""
+        """Return a setting's runs of this table; None where it makes none here."""
         explored = self.explored
         cells = self._cells()
         needed = {cell.quantity.experiment for cell in cells}

@@ -32,8 +32,8 @@ class Scale(Document):
 class StudyScale(Document):
     """The scale of a study's exploration and, where it has hypotheses, of their tests.
 
-    `held` has the assumptions that stay at their defaults, each with the reason. `engine` is one other
-    than the paper's own, for `engine_reason`.
+    `held` has the assumptions that stay at their defaults, each with the reason. `engine` is one
+    other than the paper's own, for `engine_reason`.
     """
 
     exploration: Scale

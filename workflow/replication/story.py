@@ -94,8 +94,8 @@ def _alone(row: Row) -> str:
     if holds:
         return f"None of {row['tested_alone']} single changes makes it fail."
     return (
-        f"Tested and rejected: none of {row['tested_alone']} single changes, listed below, makes it "
-        "hold."
+        f"Tested and rejected: none of {row['tested_alone']} single changes, listed below, makes "
+        "it hold."
     )
 
 
@@ -106,8 +106,8 @@ def _undecided(claim: Claim, scale: Scale) -> str:
     absent = sorted(needed - set(scale.experiments or needed))
     if absent:
         return (
-            f"Not explored: experiment {', '.join(absent)}, which it needs, costs too much at every "
-            "design point and was left out. Nothing is known of its robustness."
+            f"Not explored: experiment {', '.join(absent)}, which it needs, costs too much at "
+            "every design point and was left out. Nothing is known of its robustness."
         )
     return "Not testable at the reduced scale: no design runs the levels or the time that it needs."
 
@@ -228,8 +228,8 @@ def _fit(rows: RobustnessRows, table: str) -> list[str]:
         values = json.loads(row["values"])
         if int(row["inside_fitted"]) <= int(row["default_inside_fitted"]):
             sentences.append(
-                f"Fit: none of {_tried(row)} does better than the defaults on the half of the numbers that it may see ({row['inside_fitted']} of "
-                f"{row['cells_fitted']} inside)."
+                f"Fit: none of {_tried(row)} does better than the defaults on the half of the "
+                f"numbers that it may see ({row['inside_fitted']} of {row['cells_fitted']} inside)."
             )
             continue
         shown = ", ".join(f"{k} = {json.dumps(v)}" for k, v in list(values.items())[:SHOWN_VALUES])
