@@ -22,7 +22,7 @@ RUN := env -u PYTHONDONTWRITEBYTECODE PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHON
 SNAKEMAKE := $(RUN) snakemake --quiet all $(if $(CORES),--cores $(CORES)) \
              --workflow-profile workflow/profiles/$(PROFILE)
 
-.PHONY: help report plan sensitivity engines ladder render summary release bench-report test test-report test-ladder test-slurm test-sensitivity scale lint format schemas
+.PHONY: help report plan sensitivity engines ladder render summary release bench-report test test-report test-ladder test-slurm scale lint format schemas
 .PHONY: lock clean distclean setup setup-dev setup-slurm setup-profile
 
 help: ## List the targets
@@ -79,9 +79,6 @@ test: setup-dev setup-slurm engines lint ## Run every test and check
 
 test-ladder: setup-dev ## Test our program against every version of ns-3
 	@$(RUN) env REPLICATION_NS3_VERSIONS=all pytest tests/engines/test_ns3_versions.py
-
-test-sensitivity: setup-dev compiler ## Run a reduced sensitivity from end to end
-	@$(RUN) pytest tests/workflow/test_sensitivity_run.py
 
 test-slurm: setup-dev setup-slurm compiler ## Run quick saxena through a Slurm of one node, started for it
 	@$(RUN) pytest tests/cluster

@@ -94,7 +94,8 @@ def test_the_notebook_tells_what_was_found(explored):
 
 def test_a_second_run_does_nothing_and_a_lost_result_is_made_from_the_store(explored):
     assert explored.jobs("sensitivity", studies="saxena") == {}
-    (explored.root / FOLDER / "saxena" / "usage" / "0.json").unlink()
-    explored.snakemake("sensitivity", studies="saxena")
-    usage = json.loads((explored.root / FOLDER / "saxena" / "usage" / "0.json").read_text())
+    lost = f"{FOLDER}/saxena/usage/0.json"
+    (explored.root / lost).unlink()
+    explored.snakemake(lost, studies="saxena")
+    usage = json.loads((explored.root / lost).read_text(encoding="utf-8"))
     assert usage["runs"] and all(run["reused"] for run in usage["runs"])
