@@ -1,16 +1,34 @@
 """Forensics and registration: outcomes of hypotheses, fits judged on unseen cells, late changes."""
 
+import math
+
 import pandas as pd
 import pytest
 from replication.assumption import variant
-from replication.config import load_study
-from replication.design_point import DEFAULT, HYPOTHESIS, REFERENCE
-from replication.forensics import explained_rows, fit, hypothesis_rows, in_fitted_half
+from replication.config import load_study, study_ids
+from replication.design_point import (
+    DEFAULT,
+    HYPOTHESIS,
+    REFERENCE,
+    Space,
+    positions,
+    varied,
+)
+from replication.forensics import (
+    Candidate,
+    explained_rows,
+    fit,
+    hypothesis_rows,
+    in_fitted_half,
+)
 from replication.registration import changed_after_the_fact, register
 from replication.robustness import Verdicts
 from replication.sensitivity_design import PointRecord, SensitivityDesign
+from replication.sensitivity_settings import load_sensitivity
 
 from tests.unit.sensitivity_data import ROOT, SETTINGS, cells_frame, hypothesis, record
+
+KEYS = [("1", "a", "x"), ("1", "b", "x")]
 
 
 def test_the_halves_are_disjoint_stable_and_about_as_large():
@@ -74,6 +92,30 @@ def test_a_fit_counts_those_that_do_as_well():
         + outcomes("p3", fitted, rows, "stated")
     )
     assert fit("s", "1", cells)["equally_good"] == 2
+
+
+def test_a_cell_more_inside_outweighs_any_miss():
+    near, far, two = (
+        Candidate("p", "stated", inside, misses)
+        for inside, misses in (
+            ({KEYS[0]: True, KEYS[1]: False}, {KEYS[0]: 0.0, KEYS[1]: 0.1}),
+            ({KEYS[0]: True, KEYS[1]: False}, {KEYS[0]: 0.0, KEYS[1]: math.inf}),
+            ({KEYS[0]: True, KEYS[1]: True}, {KEYS[0]: 0.4, KEYS[1]: 0.4}),
+        )
+    )
+    assert two.score(KEYS) < near.score(KEYS) < far.score(KEYS) < 0
+
+
+@pytest.mark.parametrize("name", study_ids(ROOT))
+def test_a_setting_of_the_design_is_found_again_where_it_stands(name):
+    """The search begins there; anywhere else it would run other scenarios than the design's."""
+    axes = varied(load_study(ROOT, name), load_sensitivity(ROOT))
+    space = Space(axes, {})
+    for row in positions(len(axes), SETTINGS)[:16]:
+        drawn = space.at(row)
+        assert space.at([axis.position(drawn[axis.key]) for axis in axes]) == pytest.approx(drawn)
+    defaults = {axis.key: axis.default for axis in axes}
+    assert space.at([axis.position(axis.default) for axis in axes]) == defaults
 
 
 def supposing(after):
