@@ -143,9 +143,12 @@ def measure(
     root: Root = HERE,
 ) -> None:
     """Write shares, ranges, effects, hypotheses and fits of one study."""
+    from replication.config import load_study
+    from replication.registration import register
     from replication.sensitivity import measure as measure_study
 
     measure_study(root, study, folder, data)
+    register(root, data, load_study(root, study))
 
 
 @app.command()

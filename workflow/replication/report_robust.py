@@ -16,6 +16,7 @@ from replication.report_ledger import plain
 from replication.robustness_rows import RobustnessRows
 from replication.sensitivity import is_current, read_made_from
 from replication.sensitivity_settings import Scale, load_sensitivity
+from replication.spread import SOURCES
 from replication.story import CellGap, Story, cell_gaps, claim_sentence, table_stories
 from replication.study import Study
 
@@ -59,6 +60,8 @@ class RobustView:
         What it ran on, and why that is not the paper's own system; empty if it is.
     points
         Kind of design point to how many there are.
+    engines_compared
+        Whether the charts of what varies have other engines too.
     left_out
         Title of each experiment that was not explored, and the claims that need it.
     """
@@ -77,6 +80,7 @@ class RobustView:
     stories: tuple[Story, ...] = ()
     gaps: tuple[CellGap, ...] = ()
     figures: tuple[FigureView, ...] = ()
+    engines_compared: bool = False
 
 
 def robust_view(root: Path, data: Path, study: Study, out: Path) -> RobustView | None:
@@ -115,6 +119,7 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> RobustView |
         stories=tuple(table_stories(study, rows)),
         gaps=tuple(cell_gaps(rows)),
         figures=tuple(write_figures(spread_figures(rows.spread, study.id), out)),
+        engines_compared=bool((rows.spread["source"] == SOURCES["engine"]).any()),
     )
 
 
