@@ -24,9 +24,9 @@ def test_the_command_on_the_page_gives_the_numbers_on_the_page(tab, report, tmp_
     flows = pd.read_csv(tmp_path / "flows.csv")
     lines = section.locator("table[data-sortable] tbody tr").all()
     shown = {
-        line.locator("th").inner_text(): float(line.locator("td.num").nth(1).inner_text())
+        line.locator("th").inner_text(): float(line.locator("td").nth(2).inner_text())
         for line in lines
-        if line.locator("td.num").first.inner_text() == "1"
+        if line.locator("td").first.inner_text() == "1"
     }
     assert shown == pytest.approx(
         dict(zip(flows["flow"], flows["throughput_bps"] * 1e-6, strict=True)), rel=1e-3

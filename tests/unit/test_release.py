@@ -98,6 +98,16 @@ def test_a_release_that_is_too_large_is_refused(made, monkeypatch):
         make(made)
 
 
+def test_results_that_are_too_large_are_left_out_first(made, monkeypatch):
+    folder = make(made)
+    whole = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    monkeypatch.setattr(release, "LIMIT_BYTES", whole - 1)
+    said = release.make_release(made.root, made.data, folder)
+    assert "without results.tar.xz" in said and (folder / "index.html").is_file()
+    with pytest.raises(InputError, match="no such file"), release.released_results(made.root):
+        pass
+
+
 def test_a_release_is_rendered_again_from_itself(made, tmp_path):
     folder = make(made)
     with release.released_results(made.root) as data:

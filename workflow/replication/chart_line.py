@@ -84,6 +84,8 @@ class Panel:
         series, x, value, source of published values; may be empty.
     bounds
         x, x_end, value, word, source of published bounds; may be empty.
+    engines
+        Those of the whole chart, which tell lines apart by dashes; by default the frame's.
     """
 
     frame: pd.DataFrame
@@ -93,12 +95,13 @@ class Panel:
     name: str
     published: pd.DataFrame | None = None
     bounds: pd.DataFrame | None = None
+    engines: Sequence[str] = ()
 
     def draw(self, width: int = WIDTH, height: int = HEIGHT) -> Drawing:
         """Return the layers: intervals, lines, symbols, published bounds and values."""
         picked, opacity = legend_filter("series", self.name)
         y = alt.Y("mean:Q", title=self.display.title, scale=alt.Scale(zero=True))
-        engines = sorted(self.frame["engine"].unique())
+        engines = self.engines or sorted(self.frame["engine"].unique())
         base = alt.Chart(self.frame[list(_COLUMNS)]).encode(x=self.x.encoding(), opacity=opacity)
         base = base.encode(color=colours("series", self.order))
         lines = base.mark_line(strokeWidth=1.8).encode(y=y)

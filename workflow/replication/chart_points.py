@@ -130,10 +130,12 @@ def _published_figure(
     together = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
     order = series_order(together, experiment, axis_factor(experiment))
     x = _horizontal(experiment, together["x"])
+    engines = sorted(frame["engine"].unique())
     panels = []
     for name in order:
         ours, theirs = frame[frame["series"] == name], marks[marks["series"] == name]
-        panel = Panel(ours, order, x, display, f"{experiment.id} {metric} {name}", theirs)
+        named = f"{experiment.id} {metric} {name}"
+        panel = Panel(ours, order, x, display, named, theirs, engines=engines)
         panels.append(panel.draw(230, 200).properties(title=name))
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared", y="shared")
     title = f"{experiment.title}: {display.label.lower()}"
@@ -184,12 +186,13 @@ def _pair_figure(
     display = display_metric(metric)
     order = list(dict.fromkeys(frame["series"]))
     x = _horizontal(experiment, frame["x"])
+    engines = sorted(frame["engine"].unique())
     panels, words = [], ""
     for index, (pair, ours) in enumerate(frame.groupby("pair", sort=False)):
         title = names.get(str(pair), str(pair))
         name = f"{experiment.id} {metric} {index}"
-        drawn = Panel(ours, order, x, display, name, bounds=bounds).draw(240, 170)
-        panels.append(drawn.properties(title=title))
+        panel = Panel(ours, order, x, display, name, bounds=bounds, engines=engines)
+        panels.append(panel.draw(240, 170).properties(title=title))
         words += f"{title}. {describe_lines(ours, order, x.title, display)} "
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared", y="shared")
     title = f"{experiment.title}: {display.label.lower()} of both flows"

@@ -29,8 +29,8 @@ from replication.chart_trace import TITLES
 from replication.run_line import Line, Marks, lines_of, marks_of
 
 #: Samples that each quantity of a run may keep: a page has a chart an engine.
-LIMITS = {"cwnd": 320, "ssthresh": 80, "rtt": 160, "throughput": 160, "queue": 120}
-MARKS = 80
+LIMITS = {"cwnd": 240, "ssthresh": 60, "rtt": 120, "throughput": 120, "queue": 90}
+MARKS = 60
 #: Flows that are drawn; a page with more names those that are.
 FLOWS = 6
 _HEIGHTS = {"cwnd": 150, "rtt": 90, "throughput": 90, "queue": 90}
@@ -125,12 +125,13 @@ def run_data(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Json:
     chosen = [flow for flow in scenario["flows"] if flow["kind"] == "tcp"][:FLOWS]
     chosen += [flow for flow in scenario["flows"] if flow["kind"] != "tcp"][:1]
     flows = {str(flow["id"]): dict(flow) for flow in chosen}
+    end = float(scenario["duration_s"])
     lines, marks = lines_of(samples, flows, LIMITS), marks_of(samples, flows)
     return {
         "flows": list(dict.fromkeys(line.flow for line in lines if line.panel != "queue")),
-        "end": float(scenario["duration_s"]),
-        "lines": [_record(line) for line in lines],
-        "marks": [_record(_largest(one, MARKS // len(marks))) for one in marks],
+        "end": end,
+        "lines": [_record(line, end) for line in lines],
+        "marks": [_record(_largest(one, MARKS // len(marks)), end) for one in marks],
     }
 
 
@@ -140,8 +141,11 @@ def _largest(marks: Marks, limit: int) -> Marks:
     return replace(marks, time_s=marks.time_s[kept], count=marks.count[kept])
 
 
-def _record(line: Line | Marks) -> Json:
-    return {
-        key: value.tolist() if isinstance(value, np.ndarray) else value
-        for key, value in vars(line).items()
-    }
+def _record(line: Line | Marks, end_s: float) -> Json:
+    """Return a line with the digits that the chart can show: a pixel is 1/600 of the run."""
+    decimals = max(0, 4 - len(f"{end_s:.0f}"))
+    record = dict(vars(line))
+    record["time_s"] = line.time_s.round(decimals).tolist()
+    name = "value" if isinstance(line, Line) else "count"
+    record[name] = [float(f"{value:.4g}") for value in record[name]]
+    return record

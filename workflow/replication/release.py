@@ -92,13 +92,22 @@ def make_release(root: Path, data: Path, folder: Path) -> str:
         "made_from": hashes(root),
     }
     write_text(folder / STAMP, json.dumps(stamp, indent=1, sort_keys=True) + "\n")
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    without = ""
+    if _size(folder) > LIMIT_BYTES:
+        # The pages come first: results can be made again.
+        (folder / RESULTS).unlink()
+        without = f", without {RESULTS}"
+    size = _size(folder)
     if size > LIMIT_BYTES:
         raise InputError(
             f"{folder}: the release has {size / 1e6:.1f} MB, more than {LIMIT_BYTES / 1e6:g}; "
             "release fewer studies or engines (STUDIES=, ENGINES=)"
         )
-    return f"{folder}: {size / 1e6:.1f} MB, tier {stamp['tier']}, {', '.join(engines)}"
+    return f"{folder}: {size / 1e6:.1f} MB, tier {stamp['tier']}, {', '.join(engines)}{without}"
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _provenance(root: Path, data: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replication.chart_figure import number
+from replication import chart_figure
 from replication.chart_verdict import expected
 from replication.claim_model import Claim
 from replication.report_number import parse
@@ -124,6 +124,11 @@ def _ticks(asked: list[float | None], scale: _Scale) -> list[Tick]:
         at = scale.at(high)
         ticks.append(Tick(at, word, "start" if low is not None or at < WIDTH / 2 else "end"))
     return ticks
+
+
+def number(value: float) -> str:
+    """Return a number in few digits, with a true minus sign."""
+    return chart_figure.number(value).replace("-", "−")
 
 
 def _words(asked: list[float | None], rows: list[Row]) -> str:

@@ -111,16 +111,36 @@
     logLevel: 1, // Errors only: a table of which nothing was run has no extent to warn of.
   };
 
-  // Labels make panels wider than their width says: fewer stand side by side if they overflow.
+  // Legends in fewer columns, where there is no width for them.
+  function narrowLegends(spec, width) {
+    if (width > 480) return spec;
+    return JSON.parse(JSON.stringify(spec), (key, value) =>
+      key === "legend" && value?.columns > 2 ? { ...value, columns: 2 } : value,
+    );
+  }
+
+  function narrowPanels(spec, pixels) {
+    const narrower = (panel) => ({ ...panel, width: Math.max(160, panel.width - pixels) });
+    return { ...spec, vconcat: spec.vconcat.map(narrower) };
+  }
+
+  // Labels make panels wider than their width says: fewer stand side by side if they overflow, and
+  // panels below each other shrink once more.
   async function show(plot, spec) {
-    for (;;) {
+    spec = narrowLegends(spec, plot.clientWidth);
+    for (let shrunk = false; ; ) {
       plot.replaceChildren();
       const { view } = await vegaEmbed(plot, spec, SETTINGS);
       // The description stands for the chart; its thousand marks, read one by one, would not.
       plot.querySelector("svg")?.setAttribute("aria-hidden", "true");
       view.addEventListener("click", (_, item) => follow(item?.datum));
-      if (!wraps(spec) || plot.scrollWidth <= plot.clientWidth) return;
-      spec = { ...spec, columns: spec.columns - 1 };
+      const overflow = plot.scrollWidth - plot.clientWidth;
+      if (overflow <= 0) return;
+      if (wraps(spec)) spec = { ...spec, columns: spec.columns - 1 };
+      else if (Array.isArray(spec.vconcat) && !shrunk) {
+        spec = narrowPanels(spec, overflow);
+        shrunk = true;
+      } else return;
     }
   }
 

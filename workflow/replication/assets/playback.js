@@ -52,7 +52,7 @@
     if (!shown.length) return;
     const button = element("button", { type: "button" }, "Play");
     const slider = element("input", {
-      type: "range", min: 0, max: run.end, step: run.end / 500, value: 0, "aria-label": "Moment of the run",
+      type: "range", min: 0, max: run.end, step: run.end / 500, "aria-label": "Moment of the run",
     });
     const clock = element("output", { class: "num" });
     const show = () => {
