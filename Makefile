@@ -39,7 +39,7 @@ report: setup setup-profile compiler ## Run everything that is not up to date an
 plan: setup ## Say what would run, how many scenarios, and the expected cost
 	@$(RUN) replicate plan $(SELECT)
 
-sensitivity: setup compiler ## Vary what the papers do not state (some 50 minutes on 2 cores); settings: configs/sensitivity.yaml
+sensitivity: setup compiler ## Vary what the papers do not state (some 30 minutes on 2 cores); settings: configs/sensitivity.yaml
 	@$(SNAKEMAKE) sensitivity $(CONFIG)
 	@if [ -f reports/html/index.html ]; then $(RUN) replicate render; \
 	  else echo "sensitivity: data/reproduced/sensitivity; make report shows it"; fi

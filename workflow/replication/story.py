@@ -179,11 +179,10 @@ def _short(text: str) -> str:
 
 
 def _cells(rows: RobustnessRows, table: str) -> list[str]:
-    cells = [row for row in rows.explained if row["table"] == table]
+    cells = [row for row in _of(rows.explained, table) if row["inside_before"]]
     reached = _of(rows.cells, table)
     sentences = []
     if cells:
-        cells = [row for row in cells if row["inside_before"]]
         inside = sum(row["inside_before"] == "true" for row in cells)
         sentences.append(
             f"With the defaults {inside} of {len(cells)} numbers lie inside tolerance (one run)."
