@@ -27,7 +27,7 @@ from replication.sensitivity_settings import load_sensitivity
 from replication.study import Study, parameters_of, plain_values
 from replication.template import instantiate, replicate_seed
 
-#: CPU seconds to judge one design point: 0.84 were measured on nishitha (107 points, loaded machine).
+#: CPU seconds to judge one design point; 0.84 were measured on nishitha (107 points).
 JUDGE_COST_S = 1.0
 
 
