@@ -15,14 +15,17 @@ SETTINGS := $(if $(TIER),tier=$(TIER)) $(if $(STUDIES),studies=$(STUDIES)) \
             $(if $(NS3_VERSION),ns3_version=$(NS3_VERSION))
 CONFIG := $(if $(strip $(SETTINGS)),--config $(strip $(SETTINGS)))
 SELECT := $(if $(TIER),--tier $(TIER)) $(if $(STUDIES),--studies $(STUDIES)) \
-          $(if $(ENGINES),--engines $(ENGINES)) $(if $(NS3_VERSION),--ns3-version $(NS3_VERSION))
+          $(if $(ENGINES),--engines $(ENGINES)) $(if $(RUNTIME),--runtime $(RUNTIME)) \
+          $(if $(NS3_VERSION),--ns3-version $(NS3_VERSION))
+IMAGE_OPTIONS := $(if $(IMAGES_WITH),--with $(IMAGES_WITH))
 # Compiled bytecode saves seconds a start, also for users who turn it off elsewhere.
 RUN := env -u PYTHONDONTWRITEBYTECODE PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
 # A target may follow: --quiet would take it for a setting of its own.
 SNAKEMAKE := $(RUN) snakemake --quiet all $(if $(CORES),--cores $(CORES)) \
              --workflow-profile workflow/profiles/$(PROFILE)
 
-.PHONY: help report plan sensitivity engines ladder render summary release bench-report test test-report test-ladder test-slurm scale lint format schemas
+.PHONY: help report plan sensitivity engines ladder base-image images render summary release bench-report
+.PHONY: test test-report test-ladder test-slurm test-containers scale lint format schemas
 .PHONY: lock clean distclean setup setup-dev setup-slurm setup-profile
 
 help: ## List the targets
@@ -53,6 +56,13 @@ engines: setup compiler ## Install and build every engine (or those of ENGINES=)
 ladder: setup compiler ## Run tier quick of two studies on every version of ns-3 and compare
 	@$(SNAKEMAKE) ladder
 	@echo "ladder: $(CURDIR)/data/reproduced/ladder.csv; the next \`make report\` shows it"
+
+base-image: setup ## Make the images' base from Debian's archive, without a registry
+	@$(RUN) replicate base-image $(IMAGE_OPTIONS) $(if $(ARCHIVE),--archive $(ARCHIVE))
+
+images: setup ## Build the images of containers/ and check them against their lock
+	@$(RUN) replicate images $(IMAGE_OPTIONS) $(if $(BASE),--base $(BASE)) \
+	  $(if $(UPDATE_LOCK),--update-lock) $(if $(UNPACK),--unpack $(UNPACK))
 
 render: setup ## Render the report again from existing or released results; nothing is simulated
 	@$(RUN) replicate render
@@ -85,6 +95,9 @@ test-slurm: setup-dev setup-slurm compiler ## Run quick saxena through a Slurm o
 
 scale: setup compiler ## Measure sweeps of SCENARIOS=100,1000,10000 short runs
 	@$(RUN) replicate scale $(if $(SCENARIOS),--scenarios $(SCENARIOS)) $(if $(CORES),--cores $(CORES))
+
+test-containers: setup-dev engines ## Build the images, and compare containers with native runs
+	@$(RUN) pytest tests/containers
 
 lint: setup-dev ## Check format, style, types and the workflow
 	@$(RUN) tests/lint

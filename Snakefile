@@ -11,6 +11,7 @@ from pathlib import Path
 
 from replication.engine import ENGINES, chosen_engine, linux_cache
 from replication.files import sha256_of
+from replication.inside import image_file
 from replication.ladder import Ladder
 from replication.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX, SYSTEM_VERSION
 from replication.pipeline import load_or_exit
@@ -23,8 +24,12 @@ report: "workflow/report/workflow.rst"
 
 
 REPO = Path(workflow.basedir)
-PIPE = load_or_exit(REPO, config)
+PIPE = load_or_exit(REPO, config, workflow.deployment_settings.deployment_method)
 PATHS = PIPE.paths
+
+
+# Heeded by `snakemake --sdm apptainer` alone: every rule then runs in this image.
+container: image_file(REPO)
 
 
 wildcard_constraints:
@@ -88,7 +93,7 @@ rule all:
 
 rule engines:
     input:
-        [PIPE.program(engine) for engine in PIPE.engines],
+        PIPE.native_programs,
 
 
 onstart:

@@ -12,8 +12,11 @@ import pytest
 from replication.conformance import Runner, merge_conformance, run_checks, run_conformance
 from replication.conformance_model import Conformance, load_conformance
 from replication.engine import ENGINES
+from replication.launcher import Launch
+from replication.runtime import Native
 
-DOCUMENT = load_conformance(Path(__file__).parents[2])
+ROOT = Path(__file__).parents[2]
+DOCUMENT = load_conformance(ROOT)
 CHECKS = [check.id for check in DOCUMENT.checks]
 #: What ns-2 lacks; anything else that is refused is a check that was lost.
 REFUSED = {("codel_wait", "ns2"), ("two_flows_codel_jain", "ns2")}
@@ -34,7 +37,8 @@ def conform(
     @cache
     def run(engine: str) -> None:
         program = request.getfixturevalue(f"{engine}_program")
-        run_conformance(DOCUMENT, engine, program, folder / "conformance" / f"{engine}.csv")
+        output = folder / "conformance" / f"{engine}.csv"
+        run_conformance(DOCUMENT, ROOT, Launch("native", engine, program), "f", output)
 
     def rows(*engines: str) -> pd.DataFrame:
         for engine in engines:
@@ -98,6 +102,7 @@ def test_a_perturbed_engine_does_not_conform(
     program.chmod(0o755)
     within = {}
     for name, path in (("plain", ns3_program), ("perturbed", program)):
-        (row,) = run_checks(only(check), Runner.of("ns3", path, tmp_path)).to_dict("records")
+        runner = Runner.of("ns3", Native(path), "f", tmp_path)
+        (row,) = run_checks(only(check), runner).to_dict("records")
         within[name] = row["within"]
     assert within == {"plain": "true", "perturbed": "false"}

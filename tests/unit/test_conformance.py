@@ -19,6 +19,7 @@ from replication.errors import InputError
 from replication.report import PACKAGE
 from replication.report_conformance import conformance_view
 from replication.report_source import Source
+from replication.runtime import Native
 from replication.table import CONFORMANCE_COLUMNS, RECOVERY_COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +29,7 @@ PACKET_BITS, ACK_BITS = 8 * 1040, 8 * 40
 
 
 def runner(engine="ns3"):
-    return Runner(ENGINES[engine], "1+f", Path("program"), Path())
+    return Runner(ENGINES[engine], "1+f", Native(Path("program")), Path())
 
 
 def observed(name, series=None, engine="ns3", **totals):

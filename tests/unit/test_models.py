@@ -101,7 +101,7 @@ def test_keys_given_twice_are_refused(tmp_path):
     [
         ({"tier": "nonesuch/.."}, "tier"),
         ({"engines": "ns4"}, "engines"),
-        ({"runtime": "docker"}, "not built yet"),
+        ({"runtime": "chroot"}, "runtime"),
         ({"colour": "red"}, "colour"),
         ({"memory_limit_bytes": -5}, "memory_limit_bytes"),
         ({"studies": "saxena,saxena"}, "duplicate study"),

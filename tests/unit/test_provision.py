@@ -7,6 +7,7 @@ import pytest
 from replication import engine, provision
 from replication.config import Config, chosen_engines
 from replication.errors import InputError
+from replication.runtime import written_version
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,6 +71,8 @@ def test_what_the_machine_decides_is_in_the_fingerprint(tmp_path):
 
 def test_results_carry_the_version_that_the_builder_wrote(tmp_path):
     program = tmp_path / "replicate-linux"
-    assert engine.NS3.exact_version(program, "0123abcd-3.44.post0") == "3.44.post0+0123abcd"
+    assert written_version(program) == ""
+    assert engine.NS3.exact_version("", "0123abcd-3.44.post0") == "3.44.post0+0123abcd"
     (tmp_path / "version").write_text("6.1.192 kernel-a guest-b\n", encoding="utf-8")
-    assert engine.LINUX.exact_version(program, "any") == "6.1.192+kernel-a+guest-b"
+    version = engine.LINUX.exact_version(written_version(program), "any")
+    assert version == "6.1.192+kernel-a+guest-b"

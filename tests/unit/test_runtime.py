@@ -4,7 +4,8 @@ import os
 
 import pytest
 from replication.errors import RunError
-from replication.runtime import Limits, network_is_isolated, run_native
+from replication.process import Limits, network_is_isolated
+from replication.runtime import run_native
 
 AMPLE = Limits(memory_bytes=2**30, time_s=20.0)
 

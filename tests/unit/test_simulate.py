@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 from replication.errors import InputError, RunError
 from replication.gather import collect, gather, write_parquet
-from replication.runtime import Limits
+from replication.process import Limits
+from replication.runtime import Native
 from replication.scenario import Scenario
 from replication.simulate import (
     Job,
@@ -47,7 +48,7 @@ def make_job(tmp_path):
             scenario = Scenario.model_validate(minimal_scenario() | {"seed": seed})
             scenarios[scenario.id] = scenario
         store = Store(tmp_path / "store" / "ns3-x")
-        return Job("ns3", "3.44", program, scenarios, store, Limits(2**30, 10.0))
+        return Job("ns3", "3.44", Native(program), scenarios, store, Limits(2**30, 10.0))
 
     return make
 
@@ -64,6 +65,7 @@ def test_each_scenario_runs_once_and_never_again(make_job, tmp_path):
     second = run_job(job, lambda: None)
     assert [usage["reused"] for usage in second] == [True] * 3
     assert runs(tmp_path) == 3
+    assert {(u["runtime"], u["image"]) for u in first + second} == {("native", None)}
 
 
 def test_a_damaged_run_is_made_again(make_job, tmp_path):

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("Snakefile", "workflow", "configs", "notebooks", "data/published", "data/README.md")
+COPIED = (
+    *("Snakefile", "workflow", "configs", "notebooks", "data/published", "data/README.md"),
+    # What images are called depends on these.
+    *("containers", "LICENSE", "requirements.lock"),
+)
 
 
 @dataclass(frozen=True)

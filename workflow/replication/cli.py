@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from replication import cli_image, cli_run
 from replication.cli_sensitivity import app as sensitivity_app
 from replication.errors import InputError, RunError
 
@@ -22,6 +21,10 @@ app = typer.Typer(
 )
 
 app.add_typer(sensitivity_app, name="sensitivity")
+app.command("base-image")(cli_image.base_image)
+app.command("images")(cli_image.images)
+for command in (cli_run.simulate, cli_run.conformance, cli_run.run):
+    app.command()(command)
 
 Root = Annotated[Path, typer.Option(help="The project's folder.", envvar="REPLICATION_ROOT")]
 Tier = Annotated[str | None, typer.Option(help="quick, paper or deep.")]
@@ -30,6 +33,9 @@ Engines = Annotated[str | None, typer.Option(help="Comma-separated engines.")]
 Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
 BatchCost = Annotated[
     float | None, typer.Option(help="CPU seconds of a job, instead of the tier's.")
+]
+Runtime = Annotated[
+    str | None, typer.Option(help="native, docker, podman, apptainer or charliecloud.")
 ]
 Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 HERE = Path()
@@ -80,6 +86,7 @@ def plan(
     engines: Engines = None,
     ns3: Ns3 = None,
     batch_cost_s: BatchCost = None,
+    runtime: Runtime = None,
     root: Root = HERE,
 ) -> None:
     """Say what would run, how many scenarios, and the expected cost; change nothing.
@@ -89,7 +96,12 @@ def plan(
     from replication.pipeline import Pipeline
 
     overrides = _overrides(
-        tier=tier, studies=studies, engines=engines, ns3_version=ns3, batch_cost_s=batch_cost_s
+        tier=tier,
+        studies=studies,
+        engines=engines,
+        ns3_version=ns3,
+        batch_cost_s=batch_cost_s,
+        runtime=runtime,
     )
     for line in Pipeline.load(root, overrides).summary():
         print(line)
@@ -120,6 +132,7 @@ def design(
     engines: Engines = None,
     ns3: Ns3 = None,
     batch_cost_s: BatchCost = None,
+    runtime: Runtime = None,
     root: Root = HERE,
     data: Data = DATA,
 ) -> None:
@@ -130,50 +143,16 @@ def design(
     from replication.design import write_design
     from replication.pipeline import Pipeline
 
-    pipeline = Pipeline.load(
-        root,
-        _overrides(
-            tier=tier, studies=study, engines=engines, ns3_version=ns3, batch_cost_s=batch_cost_s
-        ),
+    overrides = _overrides(
+        tier=tier,
+        studies=study,
+        engines=engines,
+        ns3_version=ns3,
+        batch_cost_s=batch_cost_s,
+        runtime=runtime,
     )
+    pipeline = Pipeline.load(root, overrides)
     write_design(pipeline.plan, study, data / "design")
-
-
-@app.command()
-def simulate(
-    batch: Annotated[Path, typer.Option(help="Batch file of the design.")],
-    program: Annotated[Path, typer.Option(help="The engine's program.")],
-    store: Annotated[Path, typer.Option(help="Folder of finished runs.")],
-    flows: Annotated[Path, typer.Option(help="Parquet file to write.")],
-    series: Annotated[Path, typer.Option(help="Parquet file to write.")],
-    usage: Annotated[Path, typer.Option(help="JSON file to write.")],
-    memory_limit_bytes: Annotated[int, typer.Option()] = 4 * 2**30,
-    time_limit_s: Annotated[float, typer.Option()] = 1800.0,
-    goal: Annotated[Path | None, typer.Option(help="What the whole run has to do.")] = None,
-) -> None:
-    """Run the scenarios of a batch that are not yet in the store, and gather their tables."""
-    from replication.engine import ENGINES
-    from replication.files import write_text
-    from replication.gather import gather, write_parquet
-    from replication.progress import Progress
-    from replication.runtime import Limits
-    from replication.simulate import Job, read_batch, run_job
-    from replication.store import Store
-    from replication.table import FLOW_NUMBERS, SERIES_NUMBERS
-
-    engine, scenarios = read_batch(batch)
-    version = ENGINES[engine].exact_version(program, store.name.removeprefix(f"{engine}-"))
-    limits = Limits(memory_limit_bytes, time_limit_s)
-    job = Job(engine, version, program.resolve(), scenarios, Store(store.resolve()), limits)
-    progress = Progress.load(goal) if goal else None
-    started = time.time()
-    usages = run_job(job, progress.tick if progress else lambda: None)
-    write_parquet(gather(job, "flows.csv", FLOW_NUMBERS), flows)
-    write_parquet(gather(job, "series.csv", SERIES_NUMBERS), series)
-    document = {"started": started, "finished": time.time(), "runs": usages}
-    write_text(usage, json.dumps(document) + "\n")
-    if progress:
-        progress.tick(force=True)
 
 
 @app.command()
@@ -238,24 +217,6 @@ def collect(
     from replication.gather import collect as collect_parts
 
     collect_parts(parts, output, keys.split(","))
-
-
-@app.command()
-def conformance(
-    engine: Annotated[str, typer.Option(help="The engine's name.")],
-    program: Annotated[Path, typer.Option(help="The engine's program.")],
-    output: Annotated[Path, typer.Option(help="CSV file to write; two others go beside it.")],
-    root: Root = HERE,
-) -> None:
-    """Run the canonical scenarios of configs/conformance.yaml on an engine and judge them.
-
-    Example: replicate conformance --engine ns3 --program "$(replicate program ns3)"
-    --output /tmp/ns3.csv
-    """
-    from replication.conformance import run_conformance
-    from replication.conformance_model import load_conformance
-
-    run_conformance(load_conformance(root), engine, program, output)
 
 
 @app.command("merge-conformance")
@@ -350,6 +311,7 @@ def provenance(
     engines: Engines = None,
     ns3: Ns3 = None,
     batch_cost_s: BatchCost = None,
+    runtime: Runtime = None,
     root: Root = HERE,
 ) -> None:
     """Write what ran: hashes, versions, platform, wall and CPU time of each stage."""
@@ -357,7 +319,12 @@ def provenance(
     from replication.provenance import write_provenance
 
     overrides = _overrides(
-        tier=tier, studies=studies, engines=engines, ns3_version=ns3, batch_cost_s=batch_cost_s
+        tier=tier,
+        studies=studies,
+        engines=engines,
+        ns3_version=ns3,
+        batch_cost_s=batch_cost_s,
+        runtime=runtime,
     )
     write_provenance(Pipeline.load(root, overrides), output)
 
@@ -453,25 +420,6 @@ def scale(
         measured.append(measure(root, size, cores or os.cpu_count() or 1))
         write(measured, output)
         print(measured[-1])
-
-
-@app.command()
-def run(
-    scenario: Annotated[str, typer.Argument(help="A scenario's id, from the report or a design.")],
-    output: Annotated[Path, typer.Option(help="Folder for flows.csv and series.csv.")] = Path(
-        "run"
-    ),
-    engine: Annotated[str, typer.Option()] = "ns3",
-    root: Root = HERE,
-    data: Data = DATA,
-) -> None:
-    """Run one scenario again and write its tables.
-
-    Example: replicate run 0123456789abcdef --output /tmp/look
-    """
-    from replication.rerun import rerun
-
-    print(rerun(root, data, scenario, engine, output))
 
 
 def main() -> None:

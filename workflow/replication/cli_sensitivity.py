@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from replication.cli_run import ImageId, Program, RuntimeName
+
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -20,7 +22,6 @@ Folder = Annotated[Path, typer.Option(help="Folder of the study's sensitivity.")
 StoreFolder = Annotated[Path, typer.Option(help="Folder of finished runs.")]
 MemoryLimit = Annotated[int, typer.Option(help="Memory that one run may take, in bytes.")]
 TimeLimit = Annotated[float, typer.Option(help="CPU time that one run may take, in seconds.")]
-Program = Annotated[Path, typer.Option(help="The engine's program.")]
 HERE = Path()
 
 
@@ -74,23 +75,29 @@ def plan(
 @app.command()
 def simulate(
     batch: Annotated[Path, typer.Option(help="Batch file of the design.")],
-    program: Program,
     store: StoreFolder,
     usage: Annotated[Path, typer.Option(help="JSON file to write.")],
     goal: Annotated[Path, typer.Option(help="What the whole run has to do.")],
+    runtime: RuntimeName = "native",
+    program: Program = None,
+    image: ImageId = None,
+    root: Root = HERE,
     memory_limit_bytes: MemoryLimit = 4 * 2**30,
     time_limit_s: TimeLimit = 1800.0,
 ) -> None:
     """Run the scenarios of a batch that are not yet in the store."""
     from replication.files import write_text
+    from replication.launcher import Launch, make_runtime
+    from replication.process import Limits
     from replication.progress import Progress
-    from replication.runtime import Limits
     from replication.simulate import Job, read_batch, run_job
     from replication.store import Store
 
     engine, scenarios = read_batch(batch)
     limits = Limits(memory_limit_bytes, time_limit_s)
-    job = Job(engine, "", program.resolve(), scenarios, Store(store.resolve()), limits)
+    store.mkdir(parents=True, exist_ok=True)
+    chosen = make_runtime(root, Launch(runtime, engine, program, image), store.resolve())
+    job = Job(engine, "", chosen, scenarios, Store(store.resolve()), limits)
     progress = Progress.load(goal)
     started = time.time()
     usages = run_job(job, progress.tick if progress else lambda: None)
@@ -111,14 +118,17 @@ def judge(study: str, folder: Folder, store: StoreFolder, root: Root = HERE) -> 
 def search(
     study: str,
     folder: Folder,
-    program: Program,
     store: StoreFolder,
+    runtime: RuntimeName = "native",
+    program: Program = None,
+    image: ImageId = None,
     memory_limit_bytes: MemoryLimit = 4 * 2**30,
     time_limit_s: TimeLimit = 1800.0,
     root: Root = HERE,
 ) -> None:
     """Search settings that fit each table of one study; runs go to the store."""
-    from replication.runtime import Limits
+    from replication.launcher import Launch, make_runtime
+    from replication.process import Limits
     from replication.scenario import Scenario
     from replication.search import search_fits
     from replication.sensitivity_design import read_sensitivity_design
@@ -128,9 +138,11 @@ def search(
     engine = read_sensitivity_design(folder).engine
     limits = Limits(memory_limit_bytes, time_limit_s)
     runs = Store(store.resolve())
+    store.mkdir(parents=True, exist_ok=True)
+    chosen = make_runtime(root, Launch(runtime, engine, program, image), store.resolve())
 
     def run(scenarios: dict[str, Scenario]) -> None:
-        run_job(Job(engine, "", program.resolve(), scenarios, runs, limits), lambda: None)
+        run_job(Job(engine, "", chosen, scenarios, runs, limits), lambda: None)
 
     search_fits(root, study, folder, runs, run)
 

@@ -7,13 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from replication.engine import available, chosen_engine
+from replication.engine import ENGINES, available, chosen_engine
 from replication.engine_model import Engine
 from replication.errors import InputError, describe
 from replication.files import read_model, read_yaml
+from replication.image import engines_with_image
 from replication.model import Document, Identifier, PositiveSeconds
 from replication.ns3_version import NS3_VERSION, Ns3Version
 from replication.study import EngineName, Study, unique
+
+RuntimeName = Literal["native", "docker", "podman", "apptainer", "charliecloud"]
 
 
 class Replicates(Document):
@@ -60,7 +63,7 @@ class Config(Document):
     engines: Annotated[list[EngineName], Field(min_length=1)] | Literal["available"] = "available"
     ns3_version: Ns3Version = NS3_VERSION
     studies: Annotated[list[Identifier], Field(min_length=1)] | Literal["all"] = "all"
-    runtime: Literal["native", "docker", "podman", "apptainer", "charliecloud"] = "native"
+    runtime: RuntimeName = "native"
     batch_cost_s: PositiveSeconds | None = None
     memory_limit_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
     time_limit_s: PositiveSeconds = 1800.0
@@ -77,8 +80,6 @@ class Config(Document):
             unique(self.engines, "engine")
         if self.studies != "all":
             unique(self.studies, "study")
-        if self.runtime != "native":
-            raise ValueError(f"runtime: {self.runtime} is not built yet; use native")
         return self
 
     def engine(self, name: str) -> Engine:
@@ -111,14 +112,26 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
         raise InputError(f"{path}: {describe(error)}") from None
 
 
-def chosen_engines(root: Path, config: Config) -> list[str]:
+def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str]:
     """Return the engines to run: those asked for, or all that are there.
+
+    Images bring what an engine needs, be it one that a runtime starts or the one that all of the
+    workflow is `inside`.
 
     Raises
     ------
     InputError
-        An engine that is asked for lacks a package.
+        An engine that is asked for lacks a package, or is not in the images.
     """
+    if inside or config.runtime != "native":
+        if config.ns3_version != NS3_VERSION:
+            raise InputError(
+                f"ns3_version: images hold {NS3_VERSION} alone, not {config.ns3_version}; run that "
+                "natively"
+            )
+        if config.engines != "available":
+            return list(config.engines)
+        return list(ENGINES) if inside else engines_with_image(root, config.runtime)
     if config.engines == "available":
         return available(root, config.ns3_version)
     for name in config.engines:

@@ -22,7 +22,9 @@ from replication.engine import ENGINES
 from replication.engine_model import Engine
 from replication.errors import InputError, RunError
 from replication.files import write_text
-from replication.runtime import Limits, run_native
+from replication.launcher import Launch, make_runtime
+from replication.process import Limits
+from replication.runtime import Runtime
 from replication.scenario import Scenario, TcpFlow
 from replication.table import (
     CONFORMANCE_COLUMNS,
@@ -40,17 +42,14 @@ class Runner:
 
     engine: Engine
     version: str
-    program: Path
+    runtime: Runtime
     work: Path
 
     @classmethod
-    def of(cls, name: str, program: Path, work: Path) -> Runner:
-        """Return the runner of an engine; its program's folder is named by its fingerprint."""
-        if name not in ENGINES:
-            raise InputError(f"engine: {name!r} is unknown; there are {', '.join(ENGINES)}")
-        fingerprint = program.resolve().parent.name.removeprefix(f"{name}-")
-        version = ENGINES[name].exact_version(program, fingerprint)
-        return cls(ENGINES[name], version, program.resolve(), work)
+    def of(cls, name: str, runtime: Runtime, fingerprint: str, work: Path) -> Runner:
+        """Return the runner of an engine."""
+        version = ENGINES[name].exact_version(runtime.written_version(LIMITS), fingerprint)
+        return cls(ENGINES[name], version, runtime, work)
 
     def run(self, scenario: Scenario) -> Observed:
         """Run `scenario`.
@@ -75,10 +74,8 @@ class Runner:
     def _start(self, scenario: Scenario, trace: bool = False) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="run.", dir=self.work))
         write_text(folder / "scenario.json", scenario.canonical_json())
-        words = ["--scenario", str(folder / "scenario.json"), "--output", str(folder)]
-        words += ["--trace", str(folder / "trace.csv")] if trace else []
         try:
-            run_native([str(self.program), *words], LIMITS, folder)
+            self.runtime.run(folder, LIMITS, lambda: None, trace)
         except RunError as error:
             raise RunError(f"conformance, scenario {scenario.id}: {error}") from None
         return folder
@@ -157,22 +154,30 @@ def run_recovery(document: Conformance, runner: Runner) -> tuple[pd.DataFrame, p
     return pd.DataFrame(numbers, columns=list(RECOVERY_COLUMNS)), frame[list(WINDOW_COLUMNS)]
 
 
-def run_conformance(document: Conformance, engine: str, program: Path, output: Path) -> None:
+def run_conformance(
+    document: Conformance, root: Path, launch: Launch, fingerprint: str, output: Path
+) -> None:
     """Run every check on an engine; write its rows, recoveries and windows.
 
     Parameters
     ----------
     document
         What is to be shown.
-    engine, program
-        The engine and its program.
+    root, launch
+        The project's folder, and what is to be started.
+    fingerprint
+        The engine's, for the version that the tables name.
     output
         ``<engine>.csv``; ``<engine>.recovery.csv`` and ``<engine>.cwnd.csv`` go beside it.
     """
     with tempfile.TemporaryDirectory(prefix="conformance.") as work:
-        runner = Runner.of(engine, program, Path(work))
-        rows = run_checks(document, runner)
-        numbers, frame = run_recovery(document, runner)
+        runtime = make_runtime(root, launch, Path(work))
+        try:
+            runner = Runner.of(launch.engine, runtime, fingerprint, Path(work))
+            rows = run_checks(document, runner)
+            numbers, frame = run_recovery(document, runner)
+        finally:
+            runtime.close()
     write_table(rows, output)
     write_table(numbers, output.with_suffix(".recovery.csv"))
     write_table(frame, output.with_suffix(".cwnd.csv"))

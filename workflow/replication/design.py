@@ -251,8 +251,13 @@ class Plan:
         return sorted({Host().timer_hz, *(host.timer_hz for host in hosts if host)})
 
 
-def make_plan(root: Path, config: Config, engines: list[str]) -> Plan:
-    """Design and batch every chosen study for `engines`."""
+def make_plan(
+    root: Path, config: Config, engines: list[str], places: dict[str, str] | None = None
+) -> Plan:
+    """Design and batch every chosen study for `engines`.
+
+    `places` says of an engine in which image it runs, if it does: its batches are others then.
+    """
     tier = load_tier(root, config.tier)
     fingerprints = {name: config.engine(name).fingerprint(root) for name in ENGINES}
     studies = {name: load_study(root, name) for name in chosen_studies(root, config)}
@@ -261,7 +266,8 @@ def make_plan(root: Path, config: Config, engines: list[str]) -> Plan:
         for name, study in studies.items()
     }
     target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
-    batches = {name: batch_runs(runs[name], fingerprints, target_s) for name in runs}
+    named = {name: digest + (places or {}).get(name, "") for name, digest in fingerprints.items()}
+    batches = {name: batch_runs(runs[name], named, target_s) for name in runs}
     return Plan(tier, fingerprints, target_s, studies, runs, batches)
 
 

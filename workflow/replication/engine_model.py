@@ -88,15 +88,14 @@ class Engine:
         """Return 12 hex digits over version and sources; results of others are never reused."""
         return _fingerprint(self.version, tuple(self.sources(root)), self.machine(root))
 
-    def exact_version(self, program: Path, fingerprint: str) -> str:
+    def exact_version(self, written: str, fingerprint: str) -> str:
         """Return the version that results carry.
 
         What the program's builder wrote beside it (release, hashes of kernel and guest), else the
         simulator's version and the hash of our sources.
         """
-        beside = program.parent / "version"
-        if beside.is_file():
-            return "+".join(beside.read_text(encoding="utf-8").split())
+        if written:
+            return "+".join(written.split())
         digest, _, version = fingerprint.partition("-")
         return f"{version}+{digest}"
 

@@ -67,6 +67,7 @@ class Ladder:
         """Plan every version that is available."""
         here = [version for version in NS3_VERSIONS if not missing_packages(version)]
         chosen: dict[str, Any] = {"tier": TIER, "studies": list(STUDIES), "engines": ["ns3"]}
+        chosen["runtime"] = "native"  # images hold one version
         return cls(
             rungs={v: Pipeline.load(root, chosen | {"ns3_version": v}) for v in here},
             missing=[version for version in NS3_VERSIONS if version not in here],

@@ -7,7 +7,9 @@ import functools
 import math
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,6 +18,8 @@ from replication.design import Batch, Plan, make_plan
 from replication.engine import ENGINES
 from replication.errors import InputError
 from replication.files import sha256_of
+from replication.image import Image, find_image
+from replication.inside import Inside, find_inside
 from replication.notebook_kind import CHAPTER, further, notebook_names
 from replication.progress import count, write_goal
 from replication.sensitivity_settings import Sensitivity, load_sensitivity
@@ -80,16 +84,48 @@ class Pipeline:
     plan: Plan
     sensitivity: Sensitivity
     paths: Paths = Paths()
+    inside: Inside | None = None
 
     @classmethod
-    def load(cls, root: Path, overrides: dict[str, Any]) -> Pipeline:
-        """Validate the configuration and every study, and plan the run."""
+    def load(
+        cls, root: Path, overrides: dict[str, Any], deployment: Iterable[Enum] = ()
+    ) -> Pipeline:
+        """Validate the configuration and every study, and plan the run.
+
+        `deployment` is how Snakemake deploys software (`--sdm`): by Apptainer, or not at all.
+
+        Raises
+        ------
+        InputError
+            Something in the configuration is wrong, or the runtime or an image is not there.
+        """
         config = load_config(root / "configs" / "config.yaml", overrides)
         find_folder(root)  # a wrong one is an error before anything runs
-        engines = chosen_engines(root, config)
-        plan = make_plan(root, config, engines)
-        settings = load_sensitivity(root)
-        return cls(root=root, config=config, engines=engines, plan=plan, sensitivity=settings)
+        inside = find_inside(root, deployment)
+        if inside is not None:
+            inside.require(config.runtime)
+        engines = chosen_engines(root, config, inside is not None)
+        places = {engine: _place(root, config, inside, engine) for engine in engines}
+        plan = make_plan(root, config, engines, places)
+        return cls(
+            root=root,
+            config=config,
+            engines=engines,
+            plan=plan,
+            sensitivity=load_sensitivity(root),
+            inside=inside,
+        )
+
+    @functools.cached_property
+    def images(self) -> dict[str, Image]:
+        """Return the image of each engine; none where programs run natively."""
+        if self.config.runtime == "native":
+            return {}
+        return {engine: self.image(engine) for engine in self.engines}
+
+    def image(self, engine: str) -> Image:
+        """Return the image of an engine, for a runtime that is not native."""
+        return find_image(self.root, self.config.runtime, engine)
 
     @property
     def studies(self) -> list[str]:
@@ -111,12 +147,49 @@ class Pipeline:
 
     def program(self, engine: str) -> Path:
         """Return the path of an engine's program."""
+        if self.inside is not None:
+            return self.inside.program(engine)
         return self.paths.engine(engine, self.fingerprint(engine)) / f"replicate-{engine}"
+
+    @property
+    def native_programs(self) -> list[Path]:
+        """Return the programs that have to be built."""
+        return [path for engine in self.engines for path in self.program_of(engine)]
+
+    def program_of(self, engine: str) -> list[Path]:
+        """Return the program that an engine needs built: none where images hold it."""
+        native = self.config.runtime == "native" and self.inside is None
+        return [self.program(engine)] if native else []
+
+    def launch(self, batch: str) -> str:
+        """Return the options that say how a batch's runs are started; a change runs it again."""
+        return self.launch_of(self.batches[batch].engine)
+
+    def launch_of(self, engine: str) -> str:
+        """Return the options that say how an engine is started."""
+        if self.config.runtime != "native":
+            return f"--runtime {self.config.runtime} --image {self.image(engine).id}"
+        image = f" --image {self.inside.image}" if self.inside else ""
+        return f"--runtime native --program {self.program(engine)}{image}"
 
     def store(self, batch: str) -> Path:
         """Return the store that a batch's runs go to."""
-        engine = self.batches[batch].engine
-        return self.paths.store(engine, self.fingerprint(engine))
+        return self.store_of(self.batches[batch].engine)
+
+    def store_of(self, engine: str) -> Path:
+        """Return the store of an engine's runs: what ran elsewhere never stands in for them."""
+        place = _place(self.root, self.config, self.inside, engine)
+        return self.paths.store(engine, self.fingerprint(engine) + place)
+
+    @property
+    def sensitivity_goal(self) -> Path:
+        """Return the file that says what the sensitivity has to do, one for each image.
+
+        Its jobs take it as `ancient`, which hides from Snakemake that how they start has changed.
+        """
+        engines = {self.explored_on(study) for study in self.studies}
+        places = {_place(self.root, self.config, self.inside, engine) for engine in engines}
+        return self.paths.sensitivity / f"goal{''.join(sorted(places))}.json"
 
     def explored_on(self, study: str) -> str:
         """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
@@ -124,8 +197,7 @@ class Pipeline:
 
     def explored_store(self, study: str) -> Path:
         """Return the store of a study's sensitivity."""
-        engine = self.explored_on(study)
-        return self.paths.store(engine, self.fingerprint(engine))
+        return self.store_of(self.explored_on(study))
 
     @property
     def selection(self) -> str:
@@ -133,7 +205,7 @@ class Pipeline:
         return (
             f"--tier {self.config.tier} --engines {','.join(self.engines)}"
             f" --ns3-version {self.config.ns3_version}"
-            f" --batch-cost-s {self.plan.batch_cost_s!r}"
+            f" --batch-cost-s {self.plan.batch_cost_s!r} --runtime {self.config.runtime}"
         )
 
     def runtime_min(self, batch: str) -> int:
@@ -193,14 +265,13 @@ class Pipeline:
     def write_goal(self) -> None:
         """Tell the jobs what there is to do, for their progress lines."""
         goal = {
-            self.paths.store(engine, self.fingerprint(engine)): costs
-            for engine, costs in self.plan.scenario_costs().items()
+            self.store_of(engine): costs for engine, costs in self.plan.scenario_costs().items()
         }
         write_goal(self.paths.goal, goal)
 
     def summary(self) -> list[str]:
         """Return what would run, a line a study, and the expected cost."""
-        stores = {e: self.paths.store(e, self.fingerprint(e)) for e in self.engines}
+        stores = {e: self.store_of(e) for e in self.engines}
         lines = [f"tier {self.plan.tier.id}: {self.plan.tier.title}", self._engines_line()]
         for study in self.studies:
             runs = self.plan.runs[study]
@@ -265,10 +336,19 @@ def _imports(source: str) -> list[str]:
     return names
 
 
-def load_or_exit(root: Path, overrides: dict[str, Any]) -> Pipeline:
+def _place(root: Path, config: Config, inside: Inside | None, engine: str) -> str:
+    """Return what tells an engine's runs in an image from others; nothing for native ones."""
+    if inside is not None:
+        return f"@inside-{inside.sources}"
+    if config.runtime == "native":
+        return ""
+    return f"@{config.runtime}-{find_image(root, config.runtime, engine).id[7:19]}"
+
+
+def load_or_exit(root: Path, overrides: dict[str, Any], deployment: Iterable[Enum]) -> Pipeline:
     """Load the pipeline; print bad input as one line and leave with exit code 2."""
     try:
-        return Pipeline.load(root, overrides)
+        return Pipeline.load(root, overrides, deployment)
     except InputError as error:
         _leave(f"error: {error}")
 

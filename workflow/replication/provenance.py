@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import subprocess
+from collections import Counter
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from typing import Any
 from replication.design import Batch
 from replication.files import sha256_of, write_text
 from replication.pipeline import Pipeline
+from replication.process import network_is_isolated
 from replication.registration import read_history
-from replication.runtime import network_is_isolated
 
 PACKAGES = (
     "snakemake",
@@ -56,14 +57,10 @@ def _document(pipeline: Pipeline) -> dict[str, Any]:
         # What was set before the results, and every change since; see `replication.registration`.
         "registered": {n: read_history(pipeline.paths.data, n) for n in pipeline.studies},
         "engines": {
-            name: {
-                "version": config.engine(name).exact_version(
-                    pipeline.program(name), pipeline.fingerprint(name)
-                ),
-                "fingerprint": pipeline.fingerprint(name),
-            }
-            for name in pipeline.engines
+            name: {"version": version, "fingerprint": pipeline.fingerprint(name)}
+            for name, version in _versions(pipeline).items()
         },
+        "images": {name: image.id for name, image in pipeline.images.items()},
         "commit": _commit(root),
         "platform": {
             "system": platform.platform(),
@@ -76,6 +73,15 @@ def _document(pipeline: Pipeline) -> dict[str, Any]:
         "stages": _stages(pipeline.paths.data / "benchmarks"),
         "simulate": simulate_totals(pipeline),
     }
+
+
+def _versions(pipeline: Pipeline) -> dict[str, str]:
+    """Return each engine's exact version, as its runs have it."""
+    versions = {name: pipeline.config.engine(name).version for name in pipeline.engines}
+    for batch in pipeline.batches.values():
+        document = json.loads(_usage_path(pipeline, batch).read_text(encoding="utf-8"))
+        versions[batch.engine] = document["engine_version"]
+    return versions
 
 
 def _commit(root: Path) -> str | None:
@@ -117,6 +123,7 @@ def simulate_totals(pipeline: Pipeline) -> dict[str, Any]:
     the union of the batches' own intervals, so that a resumed run counts only working time.
     """
     intervals: list[tuple[float, float]] = []
+    runtimes: Counter[str] = Counter()
     cpu_s = 0.0
     predicted_s = 0.0
     scenarios = 0
@@ -129,11 +136,14 @@ def simulate_totals(pipeline: Pipeline) -> dict[str, Any]:
         cpu_s += sum(run["cpu_s"] for run in fresh)
         peak = max([peak, *(run["peak_memory_bytes"] for run in document["runs"])])
         scenarios += len(document["runs"])
+        # Finished runs of before there were containers do not say.
+        runtimes.update(run.get("runtime", "native") for run in document["runs"])
         predicted_s += batch.cost_s
     wall_s = _union_s(intervals)
     cores = os.cpu_count() or 1
     return {
         "scenarios": scenarios,
+        "runtimes": dict(runtimes),
         "batches": len(pipeline.batches),
         "simulator_cpu_s": round(cpu_s, 2),
         "predicted_cpu_s": round(predicted_s, 2),

@@ -11,6 +11,7 @@ from pathlib import Path
 from replication.engine import ENGINES
 from replication.errors import InputError
 from replication.pipeline import Paths
+from replication.runtime import written_version
 
 INSTALL = ("apt-get", "install", "--yes", "--quiet", "--no-install-recommends")
 
@@ -46,7 +47,7 @@ def state(root: Path) -> Iterator[str]:
         fingerprint = engine.fingerprint(root)
         program = root / Paths().engine(name, fingerprint) / f"replicate-{name}"
         if program.is_file():
-            yield f"{name}: built, {engine.exact_version(program, fingerprint)}"
+            yield f"{name}: built, {engine.exact_version(written_version(program), fingerprint)}"
         elif engine.built(root):
             yield f"{name}: there, built when first used"
         else:

@@ -9,8 +9,9 @@ from pathlib import Path
 from replication.config import load_config
 from replication.engine import ENGINES
 from replication.errors import InputError
+from replication.launcher import Launch, make_runtime
 from replication.pipeline import Paths
-from replication.runtime import Limits, run_native
+from replication.process import Limits
 from replication.store import TABLES
 
 
@@ -36,17 +37,23 @@ def rerun(root: Path, data: Path, scenario_id: str, engine: str, output: Path) -
     if engine not in ENGINES:
         raise InputError(f"engine: {engine!r} is unknown; there are {', '.join(ENGINES)}")
     config = load_config(root / "configs" / "config.yaml")
-    config.engine(engine).require(root)
     text = find_scenario(data, scenario_id)
     fingerprint = config.engine(engine).fingerprint(root)
     program = Paths(data=data).engine(engine, fingerprint) / f"replicate-{engine}"
-    if not program.is_file():
-        raise InputError(f"{program}: is not built; run `make engines` first")
+    if config.runtime == "native":
+        config.engine(engine).require(root)
+        if not program.is_file():
+            raise InputError(f"{program}: is not built; run `make engines` first")
+    limits = Limits(config.memory_limit_bytes, config.time_limit_s)
     with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
+        runtime = make_runtime(root, Launch(config.runtime, engine, program), Path(folder))
+        work = Path(folder) / "run"
+        work.mkdir()
         (work / "scenario.json").write_text(text, encoding="utf-8")
-        command = [str(program.resolve()), "--scenario", "scenario.json", "--output", "."]
-        used = run_native(command, Limits(config.memory_limit_bytes, config.time_limit_s), work)
+        try:
+            used = runtime.run(work, limits, lambda: None)
+        finally:
+            runtime.close()
         output.mkdir(parents=True, exist_ok=True)
         for name in (*TABLES, "scenario.json"):
             shutil.copyfile(work / name, output / name)

@@ -2,68 +2,89 @@
 
 `native` starts the program itself: in a user and network namespace of its own where the kernel
 allows that (no privileges, no network), always without new privileges and under limits of
-memory, CPU time and wall time.
+memory, CPU time and wall time. The others start it in a container of the engine's image
+(`container`), in which the same code sets the same limits.
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
-import resource
-import subprocess
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from replication.errors import RunError
+from replication.process import STDERR, Limits, Usage, run_confined
 
-_CLONE_NEWUSER = 0x10000000
-_CLONE_NEWNET = 0x40000000
-_PR_SET_NO_NEW_PRIVS = 38
-_PR_SET_PDEATHSIG = 1
 _SIGKILL = 9
-_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Runtime(Protocol):
+    """Runs an engine's program on the scenarios of a batch, one after the other."""
+
+    def run(
+        self, work: Path, limits: Limits, waiting: Callable[[], None], trace: bool = False
+    ) -> Usage:
+        """Run the program on scenario.json in `work`, to its end; the tables appear there too.
+
+        With `trace`, so does trace.csv, the senders' events.
+
+        Raises
+        ------
+        RunError
+            It could not start, failed, or went over a limit; the message holds its last words.
+        """
+        ...
+
+    def written_version(self, limits: Limits) -> str:
+        """Return what the program's builder wrote beside it, or nothing."""
+        ...
+
+    def record(self) -> dict[str, str | None]:
+        """Return what ran, for the usage of every result: runtime, and image or None."""
+        ...
+
+    def close(self) -> None:
+        """End what was started for the batch."""
+        ...
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What one simulator process may use."""
+class Native:
+    """The program itself, as a process of ours."""
 
-    memory_bytes: int
-    time_s: float
+    program: Path
+    image: str | None = None
 
+    def run(
+        self, work: Path, limits: Limits, waiting: Callable[[], None], trace: bool = False
+    ) -> Usage:
+        """Run the program on scenario.json in `work`."""
+        command = scenario_command(str(self.program), str(work), trace)
+        return run_native(command, limits, work, waiting)
 
-@dataclass(frozen=True)
-class Usage:
-    """What one simulator process used; wall and CPU seconds, peak resident bytes."""
+    def written_version(self, limits: Limits) -> str:
+        """Return what the program's builder wrote beside it, or nothing."""
+        return written_version(self.program)
 
-    wall_s: float
-    cpu_s: float
-    peak_memory_bytes: int
+    def record(self) -> dict[str, str | None]:
+        """Return that no container was started, and the image that we are in, if any."""
+        return {"runtime": "native", "image": self.image}
 
-    def as_dict(self) -> dict[str, float | int]:
-        """Return the fields as plain data."""
-        return asdict(self)
-
-
-def _confine(limits: Limits) -> None:
-    """Run in the child before exec: drop privileges and network, set limits."""
-    _libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
-    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
-    cpu_s = int(limits.time_s) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    def close(self) -> None:
+        """Do nothing: each process has ended with its run."""
 
 
-def network_is_isolated() -> bool:
-    """Return whether this kernel lets an unprivileged process give up its network."""
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) == 0 else 1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+def written_version(program: Path) -> str:
+    """Return what a program's builder wrote beside it, or nothing."""
+    beside = program.parent / "version"
+    return beside.read_text(encoding="utf-8") if beside.is_file() else ""
+
+
+def scenario_command(program: str, work: str, trace: bool) -> list[str]:
+    """Return the command line of an engine's program on scenario.json in folder `work`."""
+    words = [program, "--scenario", f"{work}/scenario.json", "--output", work]
+    return [*words, "--trace", f"{work}/trace.csv"] if trace else words
 
 
 def run_native(
@@ -76,53 +97,19 @@ def run_native(
     RunError
         It could not start, failed, or went over a limit; the message holds its last words.
     """
-    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(work)}
-    errors = work / "stderr.txt"
-    start = time.monotonic()
     try:
-        with errors.open("wb") as stderr:
-            process = subprocess.Popen(
-                command,
-                cwd=work,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                preexec_fn=lambda: _confine(limits),
-            )
+        status, usage = run_confined(command, limits, work, waiting)
     except OSError as error:
         raise RunError(f"{command[0]}: cannot start: {error.strerror}") from None
-    status, used = _wait(process, limits.time_s, waiting)
-    usage = Usage(
-        wall_s=round(time.monotonic() - start, 4),
-        cpu_s=round(used.ru_utime + used.ru_stime, 4),
-        peak_memory_bytes=used.ru_maxrss * 1024,
-    )
-    if status != 0:
-        raise RunError(_explain(command, status, usage, limits, errors))
+    check_status(command[0], status, usage, limits, work)
     return usage
 
 
-def _wait(
-    process: subprocess.Popen[bytes], time_s: float, waiting: Callable[[], None]
-) -> tuple[int, resource.struct_rusage]:
-    """Reap the process with its own resource usage; kill it at the wall time limit."""
-    deadline = time.monotonic() + time_s
-    pause = 0.0005
-    while True:
-        pid, status, used = os.wait4(process.pid, os.WNOHANG)
-        if pid:
-            process.returncode = os.waitstatus_to_exitcode(status)
-            return process.returncode, used
-        if time.monotonic() > deadline:
-            process.kill()
-        waiting()
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.02)
-
-
-def _explain(command: list[str], status: int, usage: Usage, limits: Limits, errors: Path) -> str:
-    text = errors.read_text(encoding="utf-8", errors="replace").strip()
+def check_status(program: str, status: int, usage: Usage, limits: Limits, work: Path) -> None:
+    """Raise RunError, saying why in the program's last words, unless it ended well."""
+    if status == 0:
+        return
+    text = (work / STDERR).read_text(encoding="utf-8", errors="replace").strip()
     last = text.splitlines()[-1] if text else "(it printed nothing)"
     cause = f"exit code {status}" if status > 0 else f"killed by signal {-status}"
     hint = ""
@@ -130,4 +117,4 @@ def _explain(command: list[str], status: int, usage: Usage, limits: Limits, erro
         hint = f"; it ran longer than time_limit_s = {limits.time_s:g} (configs/config.yaml)"
     elif "bad_alloc" in text or status == -_SIGKILL:
         hint = f"; perhaps memory_limit_bytes = {limits.memory_bytes} (configs/config.yaml) is low"
-    return f"{Path(command[0]).name} failed: {cause}: {last}{hint}"
+    raise RunError(f"{Path(program).name} failed: {cause}: {last}{hint}")

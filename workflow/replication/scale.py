@@ -151,7 +151,7 @@ def make_project(root: Path, folder: Path, scenarios: int, engines: bool = True)
     With `engines` what `root` has built is taken along.
     """
     write_text(folder / "Snakefile", (root / "Snakefile").read_text(encoding="utf-8"))
-    for name in ("workflow", "notebooks"):
+    for name in ("workflow", "notebooks", "containers", "LICENSE", "requirements.lock"):
         (folder / name).symlink_to((root / name).resolve())
     for path in (root / "configs").glob("*.yaml"):
         write_text(folder / "configs" / path.name, path.read_text(encoding="utf-8"))

@@ -12,7 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from replication.errors import InputError, RunError, describe
-from replication.runtime import Limits, run_native
+from replication.process import Limits
+from replication.runtime import Runtime
 from replication.scenario import Scenario
 from replication.store import Store
 
@@ -23,7 +24,7 @@ class Job:
 
     engine: str
     engine_version: str
-    program: Path
+    runtime: Runtime
     scenarios: dict[str, Scenario]
     store: Store
     limits: Limits
@@ -56,22 +57,24 @@ def read_batch(path: Path) -> tuple[str, dict[str, Scenario]]:
 def run_job(job: Job, progress: Callable[[], None]) -> list[dict[str, Any]]:
     """Run what is not yet in the store; return each scenario's usage, in order of their ids."""
     usages = []
-    for scenario_id in sorted(job.scenarios):
-        usage = job.store.usage(scenario_id)
-        reused = usage is not None
-        if usage is None:
-            usage = _run_one(job, scenario_id, progress)
-        usages.append({"scenario": scenario_id, "engine": job.engine, "reused": reused} | usage)
-        progress()
+    try:
+        for scenario_id in sorted(job.scenarios):
+            usage = job.store.usage(scenario_id)
+            reused = usage is not None
+            if usage is None:
+                usage = _run_one(job, scenario_id, progress)
+            usages.append({"scenario": scenario_id, "engine": job.engine, "reused": reused} | usage)
+            progress()
+    finally:
+        job.runtime.close()
     return usages
 
 
 def _run_one(job: Job, scenario_id: str, progress: Callable[[], None]) -> dict[str, Any]:
     work = job.store.begin(scenario_id, job.scenarios[scenario_id])
-    command = [str(job.program), "--scenario", str(work / "scenario.json"), "--output", str(work)]
     try:
-        used = run_native(command, job.limits, work, progress)
-        job.store.finish(scenario_id, work, used.as_dict())
+        used = job.runtime.run(work, job.limits, progress)
+        job.store.finish(scenario_id, work, used.as_dict() | job.runtime.record())
     except (RunError, OSError) as error:
         raise RunError(f"scenario {scenario_id} on {job.engine}: {error}") from None
     finally:

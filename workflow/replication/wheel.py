@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -15,9 +16,34 @@ from replication.errors import RunError
 #: The wheel's tags: what is used of it, C++ headers and libraries, is the same for any Python.
 TAGS = ("--python-version", "311", "--implementation", "cp", "--abi", "cp311")
 PLATFORM = ("--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:")
+#: Tags of the packages that an image of Debian 12 takes.
+LOCKED = (
+    *("--python-version", "3.11", "--implementation", "cp"),
+    *("--abi", "cp311", "--abi", "abi3", "--abi", "none"),
+    *("--platform", "manylinux_2_28_x86_64", "--platform", "manylinux_2_17_x86_64"),
+    *("--platform", "manylinux2014_x86_64", "--platform", "manylinux1_x86_64"),
+    *("--platform", "any"),
+)
 WANTED = ("ns3/include/", "ns3/lib64/")
 #: Where a wheel says which version it is; most of what is in it says "dev".
 METADATA = "ns3-*.dist-info/METADATA"
+
+
+def fetch_locked(lock: Path, folder: Path) -> dict[str, str]:
+    """Download every package pinned in `lock` to `folder`; return file names to SHA-256.
+
+    Raises
+    ------
+    RunError
+        A download failed or a hash differs; the message holds pip's last line.
+    """
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *LOCKED]
+    command += ["--require-hashes", "--dest", str(folder), "-r", str(lock)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["pip gave nothing"]
+        raise RunError(f"{lock}: the packages cannot be fetched: {lines[-1]}")
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
 
 
 def fetch_wheel(lock: Path, output: Path) -> None:

@@ -4,7 +4,7 @@
 rule run_conformance:
     input:
         conformance="configs/conformance.yaml",
-        program=lambda wildcards: PIPE.program(wildcards.engine),
+        program=lambda wildcards: PIPE.program_of(wildcards.engine),
     output:
         rows=f"{PATHS.data}/conformance/{{engine}}.csv",
         recovery=f"{PATHS.data}/conformance/{{engine}}.recovery.csv",
@@ -15,9 +15,12 @@ rule run_conformance:
         f"{PATHS.data}/benchmarks/run_conformance/{{engine}}.tsv"
     params:
         code=PIPE.code("conformance"),
+        launch=lambda wildcards: PIPE.launch_of(wildcards.engine),
+        fingerprint=lambda wildcards: PIPE.fingerprint(wildcards.engine),
     shell:
         'echo "holding {wildcards.engine} against the canonical scenarios" >&2; '
-        "replicate conformance --engine {wildcards.engine} --program {input.program}"
+        "replicate conformance --engine {wildcards.engine} {params.launch}"
+        " --fingerprint {params.fingerprint}"
         " --output {output.rows} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 

@@ -55,7 +55,9 @@ use rule simulate_batch as simulate_rung with:
         mem_mb=PIPE.memory_mb,
     params:
         code=PIPE.code("simulate"),
-        runtime=PIPE.config.runtime,
+        launch=lambda wildcards: LADDER()
+        .rungs[wildcards.version]
+        .launch(wildcards.batch),
         batch=f"{RUNG}/design/batches/{{batch}}.json",
         store=lambda wildcards: LADDER().rungs[wildcards.version].store(wildcards.batch),
         memory=PIPE.config.memory_limit_bytes,

@@ -43,7 +43,7 @@ rule plan_sensitivity:
     input:
         designs=expand(rules.design_sensitivity.output.design, study=PIPE.studies),
     output:
-        goal=f"{PATHS.sensitivity}/goal.json",
+        goal=PIPE.sensitivity_goal,
     log:
         f"{PATHS.data}/logs/plan_sensitivity.log",
     benchmark:
@@ -62,7 +62,7 @@ rule simulate_sensitivity:
         batch=f"{SENSITIVITY}/batches/{{job}}.json",
         # Says what there is to do in all, for the progress lines.
         goal=ancient(rules.plan_sensitivity.output.goal),
-        program=lambda wildcards: PIPE.program(PIPE.explored_on(wildcards.study)),
+        program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
     output:
         usage=f"{SENSITIVITY}/usage/{{job}}.json",
     log:
@@ -73,11 +73,12 @@ rule simulate_sensitivity:
         mem_mb=PIPE.memory_mb,
     params:
         code=PIPE.code("simulate"),
+        launch=lambda wildcards: PIPE.launch_of(PIPE.explored_on(wildcards.study)),
         store=lambda wildcards: PIPE.explored_store(wildcards.study),
         memory=PIPE.config.memory_limit_bytes,
         time=PIPE.config.time_limit_s,
     shell:
-        "replicate sensitivity simulate --batch {input.batch} --program {input.program}"
+        "replicate sensitivity simulate --batch {input.batch} {params.launch}"
         " --store {params.store} --usage {output.usage} --goal {input.goal}"
         " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
 
@@ -117,7 +118,7 @@ rule search_sensitivity:
         settings="configs/sensitivity.yaml",
         design=rules.design_sensitivity.output.design,
         cells=rules.judge_sensitivity.output.cells,
-        program=lambda wildcards: PIPE.program(PIPE.explored_on(wildcards.study)),
+        program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
     output:
         points=f"{SENSITIVITY}/search.json",
         cells=f"{SENSITIVITY}/search.parquet",
@@ -131,6 +132,7 @@ rule search_sensitivity:
         mem_mb=PIPE.memory_mb,
     params:
         code=PIPE.code("search"),
+        launch=lambda wildcards: PIPE.launch_of(PIPE.explored_on(wildcards.study)),
         folder=lambda wildcards, output: Path(output.points).parent,
         store=lambda wildcards: PIPE.explored_store(wildcards.study),
         memory=PIPE.config.memory_limit_bytes,
@@ -138,7 +140,7 @@ rule search_sensitivity:
     shell:
         'echo "searching fits to the tables of {wildcards.study}" >&2; '
         "replicate sensitivity search {wildcards.study} --folder {params.folder}"
-        " --program {input.program} --store {params.store}"
+        " {params.launch} --store {params.store}"
         " --memory-limit-bytes {params.memory} --time-limit-s {params.time} > {log} 2>&1"
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 

@@ -8,7 +8,7 @@ rule simulate_batch:
         design=lambda wildcards: ancient(
             f"{PATHS.design}/{PIPE.batches[wildcards.batch].study}.csv"
         ),
-        program=lambda wildcards: PIPE.program(PIPE.batches[wildcards.batch].engine),
+        program=lambda wildcards: PIPE.program_of(PIPE.batches[wildcards.batch].engine),
     output:
         flows=f"{PATHS.data}/batches/{{batch}}.flows.parquet",
         series=f"{PATHS.data}/batches/{{batch}}.series.parquet",
@@ -23,14 +23,14 @@ rule simulate_batch:
         mem_mb=PIPE.memory_mb,
     params:
         code=PIPE.code("gather"),
-        runtime=PIPE.config.runtime,
+        launch=lambda wildcards: PIPE.launch(wildcards.batch),
         batch=lambda wildcards: f"{PATHS.design}/batches/{wildcards.batch}.json",
         store=lambda wildcards: PIPE.store(wildcards.batch),
         memory=PIPE.config.memory_limit_bytes,
         time=PIPE.config.time_limit_s,
         goal=PATHS.goal,
     shell:
-        "replicate simulate --batch {params.batch} --program {input.program}"
+        "replicate simulate --batch {params.batch} {params.launch}"
         " --store {params.store} --flows {output.flows} --series {output.series}"
         " --usage {output.usage} --memory-limit-bytes {params.memory}"
         " --time-limit-s {params.time} --goal {params.goal} 2> >(tee {log} >&2)"

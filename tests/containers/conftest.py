@@ -1,0 +1,93 @@
+"""Container engines with data of their own, and the images of this checkout in each.
+
+REPLICATION_CONTAINER_ENGINES names the simulators to compare.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.containers.machine import DATA, ROOT, SOCKET, settings
+
+ENGINES = os.environ.get("REPLICATION_CONTAINER_ENGINES", "ns3,ns2,linux").split(",")
+RUNTIMES = ("podman", "docker", "charliecloud")
+
+
+def replicate(*words, check=True):
+    """Run a command of ours in the checkout."""
+    done = subprocess.run(
+        [sys.executable, "-m", "replication.cli", *words],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "workflow")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+def make_images(*words):
+    """Build the images; what differs from the lock is for test_images to say."""
+    names = ",".join(ENGINES)
+    done = replicate("images", "--with", "podman", "--only", names, *words, check=False)
+    assert done.returncode == 0 or "differ from the lock" in done.stderr, done.stderr
+
+
+@pytest.fixture(scope="session", autouse=True)
+def private_storage():
+    """Give podman and docker storage of their own."""
+    os.environ.update(settings())
+
+
+@pytest.fixture(scope="session")
+def podman(private_storage):
+    """Build base and images with podman, if need be; return the runtime's name."""
+    from replication.image_build import BASE, stored_id
+
+    if stored_id("podman", BASE) is None:
+        replicate("base-image", "--with", "podman")
+    make_images()
+    return "podman"
+
+
+@pytest.fixture(scope="session")
+def docker(podman):
+    """Start a docker daemon with podman's images in it; return the runtime's name."""
+    from replication.image import reference
+
+    command = ["dockerd", "--data-root", DATA / "docker", "--exec-root", DATA / "docker-run"]
+    command += ["--pidfile", DATA / "docker.pid", "-H", f"unix://{SOCKET}", "--iptables=false"]
+    with (DATA / "dockerd.log").open("wb") as log:
+        daemon = subprocess.Popen(
+            [*map(str, command), "--bridge=none"], stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        deadline = time.monotonic() + 60
+        while subprocess.run(["docker", "version"], capture_output=True).returncode != 0:
+            assert daemon.poll() is None and time.monotonic() < deadline, (
+                DATA / "dockerd.log"
+            ).read_text()[-2000:]
+            time.sleep(0.5)
+        for name in ENGINES:
+            save = subprocess.Popen(
+                ["podman", "save", reference(ROOT, name)], stdout=subprocess.PIPE
+            )
+            subprocess.run(["docker", "load", "--quiet"], stdin=save.stdout, check=True)
+            assert save.wait() == 0
+        yield "docker"
+    finally:
+        daemon.terminate()
+        daemon.wait(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def charliecloud(podman):
+    """Unpack the images; return the runtime's name."""
+    assert shutil.which("ch-run"), "install Debian's package charliecloud"
+    make_images("--unpack", "charliecloud")
+    return "charliecloud"
