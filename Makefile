@@ -23,8 +23,11 @@ RUN := env -u PYTHONDONTWRITEBYTECODE PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHON
 # A target may follow: --quiet would take it for a setting of its own.
 SNAKEMAKE := $(RUN) snakemake --quiet all $(if $(CORES),--cores $(CORES)) \
              --workflow-profile workflow/profiles/$(PROFILE)
+# Follows a run that failed: --quiet keeps Snakemake's own word on locks from the user.
+LOCKED := { code=$$?; if ls .snakemake/locks/*.lock >/dev/null 2>&1; then echo "error: another run holds \
+$(CURDIR), or one was killed there; if none is running: make unlock" >&2; fi; exit $$code; }
 
-.PHONY: help report plan sensitivity engines ladder base-image images render summary release bench-report
+.PHONY: help report unlock plan sensitivity engines ladder base-image images render summary release bench-report
 .PHONY: test test-report test-ladder test-slurm test-containers scale lint format schemas
 .PHONY: lock clean distclean setup setup-dev setup-slurm setup-profile
 
@@ -36,25 +39,28 @@ help: ## List the targets
 	@echo "  example:  make report TIER=quick STUDIES=saxena,nishitha CORES=2"
 
 report: setup setup-profile compiler ## Run everything that is not up to date and write reports/html/index.html
-	@$(SNAKEMAKE) $(CONFIG)
+	@$(SNAKEMAKE) $(CONFIG) || $(LOCKED)
 	@echo "report: $(CURDIR)/reports/html/index.html"
+
+unlock: setup ## Let a folder go whose run was killed; what it finished is kept
+	@$(SNAKEMAKE) --unlock
 
 plan: setup ## Say what would run, how many scenarios, and the expected cost
 	@$(RUN) replicate plan $(SELECT)
 
 sensitivity: setup compiler ## Vary what the papers do not state (some 30 minutes on 2 cores); settings: configs/sensitivity.yaml
-	@$(SNAKEMAKE) sensitivity $(CONFIG)
+	@$(SNAKEMAKE) sensitivity $(CONFIG) || $(LOCKED)
 	@if [ -f reports/html/index.html ]; then $(RUN) replicate render; \
 	  else echo "sensitivity: data/reproduced/sensitivity; make report shows it"; fi
 
 engines: setup compiler ## Install and build every engine (or those of ENGINES=) and say what was done
 	@$(RUN) replicate install-engines $(if $(ENGINES),--engines $(ENGINES))
 	@$(SNAKEMAKE) engines --config engines=$(if $(ENGINES),$(ENGINES),$(EVERY_ENGINE)) \
-	  $(if $(NS3_VERSION),ns3_version=$(NS3_VERSION))
+	  $(if $(NS3_VERSION),ns3_version=$(NS3_VERSION)) || $(LOCKED)
 	@$(RUN) replicate engines
 
 ladder: setup compiler ## Run tier quick of two studies on every version of ns-3 and compare
-	@$(SNAKEMAKE) ladder
+	@$(SNAKEMAKE) ladder || $(LOCKED)
 	@echo "ladder: $(CURDIR)/data/reproduced/ladder.csv; the next \`make report\` shows it"
 
 base-image: setup ## Make the images' base from Debian's archive, without a registry

@@ -40,6 +40,18 @@ def test_code_changes_with_any_file_behind_it(quick, tmp_path, monkeypatch):
     assert quick.code("simulate") != before
 
 
+@pytest.mark.parametrize("module", ["gather", "cli_run"])
+def test_code_that_gathers_a_batch_is_in_its_name(quick, tmp_path, monkeypatch, module):
+    for path in PACKAGE.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr("replication.pipeline.PACKAGE", tmp_path)
+    settings = {"tier": "quick", "studies": "nishitha", "engines": "ns3"}
+    before = set(Pipeline.load(ROOT, settings).batches)
+    assert before <= set(quick.batches)
+    (tmp_path / f"{module}.py").write_text("# changed\n", encoding="utf-8")
+    assert before.isdisjoint(Pipeline.load(ROOT, settings).batches)
+
+
 def test_every_study_has_its_notebooks_once(quick):
     for _, kind in quick.notebooks():
         assert (ROOT / "notebooks" / f"{kind}.ipynb").is_file()

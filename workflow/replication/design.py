@@ -256,7 +256,8 @@ def make_plan(
 ) -> Plan:
     """Design and batch every chosen study for `engines`.
 
-    `places` says of an engine in which image it runs, if it does: its batches are others then.
+    `places` says of an engine what else its batches are named by: the code that gathers them, and
+    the image that it runs in, if it does.
     """
     tier = load_tier(root, config.tier)
     fingerprints = {name: config.engine(name).fingerprint(root) for name in ENGINES}

@@ -105,7 +105,10 @@ class Pipeline:
         if inside is not None:
             inside.require(config.runtime)
         engines = chosen_engines(root, config, inside is not None)
-        places = {engine: _place(root, config, inside, engine) for engine in engines}
+        # What gathers a batch's tables is in its name: Snakemake looks at no rule's parameters
+        # where it remakes an `ancient` input, the design.
+        gathered = f"+{code_hash('gather', 'cli_run.py')}"
+        places = {engine: gathered + _place(root, config, inside, engine) for engine in engines}
         plan = make_plan(root, config, engines, places)
         return cls(
             root=root,

@@ -22,7 +22,6 @@ rule simulate_batch:
         runtime=lambda wildcards, attempt: attempt * PIPE.runtime_min(wildcards.batch),
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code("gather"),
         launch=lambda wildcards: PIPE.launch(wildcards.batch),
         batch=lambda wildcards: f"{PATHS.design}/batches/{wildcards.batch}.json",
         store=lambda wildcards: PIPE.store(wildcards.batch),
