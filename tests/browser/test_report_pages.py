@@ -94,7 +94,12 @@ def test_tables_sort_by_a_column_in_both_directions(tab, report):
 
 def test_empty_cells_sort_last(tab, report):
     cells = pd.read_csv(report / "data" / "cells.csv", dtype=str, keep_default_na=False)
-    empty = cells[cells["reproduced_mean"] == ""]
+    # Engines that refuse a whole study have no rows in its tables.
+    ran = cells[cells["reproduced_mean"] != ""].groupby(["study", "table", "engine"]).groups
+    shown = [
+        key in ran for key in zip(cells["study"], cells["table"], cells["engine"], strict=True)
+    ]
+    empty = cells[pd.Series(shown) & (cells["reproduced_mean"] == "")]
     if empty.empty:
         pytest.skip("every number of this report was reproduced")
     row = empty.iloc[0]
