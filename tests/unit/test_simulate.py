@@ -48,7 +48,7 @@ def make_job(tmp_path):
             scenario = Scenario.model_validate(minimal_scenario() | {"seed": seed})
             scenarios[scenario.id] = scenario
         store = Store(tmp_path / "store" / "ns3-x")
-        return Job("ns3", "3.44", Native(program), scenarios, store, Limits(2**30, 10.0))
+        return Job("ns3", Native(program), scenarios, store, Limits(2**30, 10.0))
 
     return make
 
@@ -75,7 +75,7 @@ def test_a_damaged_run_is_made_again(make_job, tmp_path):
     (job.store.entry(victim) / "flows.csv").write_text("garbage")
     run_job(job, lambda: None)
     assert runs(tmp_path) == 4
-    assert len(gather(job, "flows.csv", FLOW_NUMBERS)) == 3
+    assert len(gather(job, "3.44", "flows.csv", FLOW_NUMBERS)) == 3
 
 
 def test_a_failing_simulator_is_named_with_its_scenario_and_leaves_no_litter(make_job):
@@ -95,7 +95,7 @@ def test_a_table_without_a_column_of_the_contract_is_refused(make_job):
     job = make_job(columns=FLOW_NUMBERS[1:])
     run_job(job, lambda: None)
     with pytest.raises(RunError, match=f"lacks {FLOW_NUMBERS[0]}"):
-        gather(job, "flows.csv", FLOW_NUMBERS)
+        gather(job, "3.44", "flows.csv", FLOW_NUMBERS)
 
 
 def batch_file(tmp_path, **changes):

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from replication import cli_image, cli_run
+from replication.cli_option import DATA, HERE, Data, Root
 from replication.cli_sensitivity import app as sensitivity_app
 from replication.errors import InputError, RunError
 
@@ -26,7 +27,6 @@ app.command("images")(cli_image.images)
 for command in (cli_run.simulate, cli_run.conformance, cli_run.run):
     app.command()(command)
 
-Root = Annotated[Path, typer.Option(help="The project's folder.", envvar="REPLICATION_ROOT")]
 Tier = Annotated[str | None, typer.Option(help="quick, paper or deep.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
 Engines = Annotated[str | None, typer.Option(help="Comma-separated engines.")]
@@ -37,14 +37,18 @@ BatchCost = Annotated[
 Runtime = Annotated[
     str | None, typer.Option(help="native, docker, podman, apptainer or charliecloud.")
 ]
-Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
-HERE = Path()
-DATA = Path("data/reproduced")
 
 
-def _overrides(**given: str | float | None) -> dict[str, Any]:
+def _overrides(
+    tier: str | None = None,
+    studies: str | None = None,
+    engines: str | None = None,
+    ns3_version: str | None = None,
+    batch_cost_s: float | None = None,
+    runtime: str | None = None,
+) -> dict[str, Any]:
     """Return the settings that the command line gives, to be laid over the configuration."""
-    return {key: value for key, value in given.items() if value is not None}
+    return {key: value for key, value in locals().items() if value is not None}
 
 
 @app.command()
@@ -95,14 +99,7 @@ def plan(
     """
     from replication.pipeline import Pipeline
 
-    overrides = _overrides(
-        tier=tier,
-        studies=studies,
-        engines=engines,
-        ns3_version=ns3,
-        batch_cost_s=batch_cost_s,
-        runtime=runtime,
-    )
+    overrides = _overrides(tier, studies, engines, ns3, batch_cost_s, runtime)
     for line in Pipeline.load(root, overrides).summary():
         print(line)
 
@@ -143,14 +140,7 @@ def design(
     from replication.design import write_design
     from replication.pipeline import Pipeline
 
-    overrides = _overrides(
-        tier=tier,
-        studies=study,
-        engines=engines,
-        ns3_version=ns3,
-        batch_cost_s=batch_cost_s,
-        runtime=runtime,
-    )
+    overrides = _overrides(tier, study, engines, ns3, batch_cost_s, runtime)
     pipeline = Pipeline.load(root, overrides)
     write_design(pipeline.plan, study, data / "design")
 
@@ -318,14 +308,7 @@ def provenance(
     from replication.pipeline import Pipeline
     from replication.provenance import write_provenance
 
-    overrides = _overrides(
-        tier=tier,
-        studies=studies,
-        engines=engines,
-        ns3_version=ns3,
-        batch_cost_s=batch_cost_s,
-        runtime=runtime,
-    )
+    overrides = _overrides(tier, studies, engines, ns3, batch_cost_s, runtime)
     write_provenance(Pipeline.load(root, overrides), output)
 
 

@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
+from replication.cli_option import HERE, Root
 from replication.errors import RunError
 
-Root = Annotated[Path, typer.Option(help="The project's folder.", envvar="REPLICATION_ROOT")]
 With = Annotated[str | None, typer.Option("--with", help="podman or docker.")]
-HERE = Path()
 
 
 def base_image(

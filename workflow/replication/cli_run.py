@@ -9,13 +9,7 @@ from typing import Annotated
 
 import typer
 
-Root = Annotated[Path, typer.Option(help="The project's folder.", envvar="REPLICATION_ROOT")]
-Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
-RuntimeName = Annotated[str, typer.Option(help="What starts the engine's program.")]
-Program = Annotated[Path | None, typer.Option(help="The program, if native.")]
-ImageId = Annotated[str | None, typer.Option(help="The image's id, if not.")]
-HERE = Path()
-DATA = Path("data/reproduced")
+from replication.cli_option import DATA, HERE, Data, ImageId, Program, Root, RuntimeName
 
 
 def simulate(
@@ -36,25 +30,22 @@ def simulate(
     from replication.engine import ENGINES
     from replication.files import write_text
     from replication.gather import gather, write_parquet
-    from replication.launcher import Launch, make_runtime
+    from replication.launcher import Launch
     from replication.process import Limits
     from replication.progress import Progress
-    from replication.simulate import Job, read_batch, run_job
-    from replication.store import Store
+    from replication.simulate import open_job, read_batch, run_job
     from replication.table import FLOW_NUMBERS, SERIES_NUMBERS
 
     engine, scenarios = read_batch(batch)
     limits = Limits(memory_limit_bytes, time_limit_s)
-    store.mkdir(parents=True, exist_ok=True)
-    chosen = make_runtime(root, Launch(runtime, engine, program, image), store.resolve())
+    job = open_job(root, Launch(runtime, engine, program, image), scenarios, store, limits)
     fingerprint = store.name.removeprefix(f"{engine}-").partition("@")[0]
-    version = ENGINES[engine].exact_version(chosen.written_version(limits), fingerprint)
-    job = Job(engine, version, chosen, scenarios, Store(store.resolve()), limits)
+    version = ENGINES[engine].exact_version(job.runtime.written_version(limits), fingerprint)
     progress = Progress.load(goal) if goal else None
     started = time.time()
     usages = run_job(job, progress.tick if progress else lambda: None)
-    write_parquet(gather(job, "flows.csv", FLOW_NUMBERS), flows)
-    write_parquet(gather(job, "series.csv", SERIES_NUMBERS), series)
+    write_parquet(gather(job, version, "flows.csv", FLOW_NUMBERS), flows)
+    write_parquet(gather(job, version, "series.csv", SERIES_NUMBERS), series)
     document = {
         "engine": engine,
         "engine_version": version,

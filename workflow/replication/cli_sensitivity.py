@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from replication.cli_run import ImageId, Program, RuntimeName
+from replication.cli_option import HERE, ImageId, Program, Root, RuntimeName
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -17,12 +17,10 @@ app = typer.Typer(
     help="Vary what the papers do not state: design, simulate, judge, measure, merge.",
 )
 
-Root = Annotated[Path, typer.Option(help="The project's folder.", envvar="REPLICATION_ROOT")]
 Folder = Annotated[Path, typer.Option(help="Folder of the study's sensitivity.")]
 StoreFolder = Annotated[Path, typer.Option(help="Folder of finished runs.")]
 MemoryLimit = Annotated[int, typer.Option(help="Memory that one run may take, in bytes.")]
 TimeLimit = Annotated[float, typer.Option(help="CPU time that one run may take, in seconds.")]
-HERE = Path()
 
 
 @app.command()
@@ -87,17 +85,14 @@ def simulate(
 ) -> None:
     """Run the scenarios of a batch that are not yet in the store."""
     from replication.files import write_text
-    from replication.launcher import Launch, make_runtime
+    from replication.launcher import Launch
     from replication.process import Limits
     from replication.progress import Progress
-    from replication.simulate import Job, read_batch, run_job
-    from replication.store import Store
+    from replication.simulate import open_job, read_batch, run_job
 
     engine, scenarios = read_batch(batch)
     limits = Limits(memory_limit_bytes, time_limit_s)
-    store.mkdir(parents=True, exist_ok=True)
-    chosen = make_runtime(root, Launch(runtime, engine, program, image), store.resolve())
-    job = Job(engine, "", chosen, scenarios, Store(store.resolve()), limits)
+    job = open_job(root, Launch(runtime, engine, program, image), scenarios, store, limits)
     progress = Progress.load(goal)
     started = time.time()
     usages = run_job(job, progress.tick if progress else lambda: None)
@@ -127,24 +122,23 @@ def search(
     root: Root = HERE,
 ) -> None:
     """Search settings that fit each table of one study; runs go to the store."""
-    from replication.launcher import Launch, make_runtime
+    from dataclasses import replace
+
+    from replication.launcher import Launch
     from replication.process import Limits
     from replication.scenario import Scenario
     from replication.search import search_fits
     from replication.sensitivity_design import read_sensitivity_design
-    from replication.simulate import Job, run_job
-    from replication.store import Store
+    from replication.simulate import open_job, run_job
 
     engine = read_sensitivity_design(folder).engine
     limits = Limits(memory_limit_bytes, time_limit_s)
-    runs = Store(store.resolve())
-    store.mkdir(parents=True, exist_ok=True)
-    chosen = make_runtime(root, Launch(runtime, engine, program, image), store.resolve())
+    job = open_job(root, Launch(runtime, engine, program, image), {}, store, limits)
 
     def run(scenarios: dict[str, Scenario]) -> None:
-        run_job(Job(engine, "", chosen, scenarios, runs, limits), lambda: None)
+        run_job(replace(job, scenarios=scenarios), lambda: None)
 
-    search_fits(root, study, folder, runs, run)
+    search_fits(root, study, folder, job.store, run)
 
 
 @app.command()

@@ -23,9 +23,9 @@ _TEXT = pa.large_string()
 _TEXTS = ("flow", "link", "kind")
 
 
-def gather(job: Job, table: str, columns: Sequence[str]) -> pa.Table:
+def gather(job: Job, engine_version: str, table: str, columns: Sequence[str]) -> pa.Table:
     """Read one table of every scenario of the job into a tidy one; see `read_runs`."""
-    return read_runs(job.store, job.scenarios, job.engine, job.engine_version, table, columns)
+    return read_runs(job.store, job.scenarios, job.engine, engine_version, table, columns)
 
 
 def read_runs(

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from replication.errors import InputError, RunError, describe
+from replication.launcher import Launch, make_runtime
 from replication.process import Limits
 from replication.runtime import Runtime
 from replication.scenario import Scenario
@@ -23,11 +24,25 @@ class Job:
     """A batch read from its file, and what is needed to run it."""
 
     engine: str
-    engine_version: str
     runtime: Runtime
     scenarios: dict[str, Scenario]
     store: Store
     limits: Limits
+
+
+def open_job(
+    root: Path, launch: Launch, scenarios: dict[str, Scenario], store: Path, limits: Limits
+) -> Job:
+    """Return the job that runs `scenarios` into the folder `store`, which is made.
+
+    Raises
+    ------
+    InputError
+        As `make_runtime` does.
+    """
+    store.mkdir(parents=True, exist_ok=True)
+    runtime = make_runtime(root, launch, store.resolve())
+    return Job(launch.engine, runtime, scenarios, Store(store.resolve()), limits)
 
 
 def read_batch(path: Path) -> tuple[str, dict[str, Scenario]]:
