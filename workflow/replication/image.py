@@ -57,8 +57,6 @@ def recipe(root: Path, name: str) -> list[Path]:
 def tag(root: Path, name: str) -> str:
     """Return 12 hex digits over all sources of an image: a stale image has another name."""
     digest = hashlib.sha256(sha256_of(*recipe(root, name)).encode())
-    if name == ANALYSIS:
-        digest.update(sha256_of(root / "requirements.lock").encode())
     for engine in ENGINES if name == ANALYSIS else (name,):
         # Not the fingerprint: an image's compiler and kernel sources are not the machine's.
         sources = sha256_of(*ENGINES[engine].sources(root))
