@@ -18,7 +18,7 @@ TAGS = ("--python-version", "311", "--implementation", "cp", "--abi", "cp311")
 PLATFORM = ("--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:")
 #: Tags of the packages that an image of Debian 12 takes.
 LOCKED = (
-    *("--python-version", "3.11", "--implementation", "cp"),
+    *("--python-version", "3.11.2", "--implementation", "cp"),
     *("--abi", "cp311", "--abi", "abi3", "--abi", "none"),
     *("--platform", "manylinux_2_28_x86_64", "--platform", "manylinux_2_17_x86_64"),
     *("--platform", "manylinux2014_x86_64", "--platform", "manylinux1_x86_64"),
