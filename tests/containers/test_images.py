@@ -6,20 +6,20 @@ import pytest
 from replication.image import reference
 from replication.image_lock import Lock, differences, read_lock, write_lock
 
-from tests.containers.conftest import ENGINES, ROOT, replicate
+from tests.containers.conftest import ENGINES, IMAGES, ROOT, replicate
 
 
 @pytest.fixture(scope="module")
 def built(podman, tmp_path_factory):
     """Return a lock of what is there."""
     path = tmp_path_factory.mktemp("lock") / "lock.yaml"
-    words = ["--with", "podman", "--only", ",".join(ENGINES)]
+    words = ["--with", "podman", "--only", ",".join(IMAGES)]
     replicate("images", *words, "--lock", str(path), "--update-lock")
     return path
 
 
 def test_built_again_from_nothing_they_are_the_same_images(built):
-    words = ["--with", "podman", "--only", ",".join(ENGINES), "--fresh"]
+    words = ["--with", "podman", "--only", ",".join(IMAGES), "--fresh"]
     replicate("images", *words, "--lock", str(built))
 
 
@@ -43,7 +43,7 @@ def test_the_repositorys_lock_speaks_of_the_present_sources(built):
     assert [line for line in lines if ".wheels." in line] == []
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", IMAGES)
 def test_an_image_is_labelled_and_not_roots(podman, name):
     def look(what):
         command = ["podman", "image", "inspect", "--format", what, reference(ROOT, name)]

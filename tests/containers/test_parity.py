@@ -1,11 +1,13 @@
 """Parity: the same scenarios give the same bytes, natively and in every container."""
 
 import json
+import os
+import subprocess
 
 import pytest
-from replication.image import find_image
+from replication.image import ANALYSIS, find_image, reference
 
-from tests.containers.conftest import ENGINES, ROOT, RUNTIMES
+from tests.containers.conftest import ENGINES, IMAGES, ROOT, RUNTIMES
 from tests.workflow.project import copy_project
 
 #: Small in tier quick; between them they run on every engine.
@@ -49,3 +51,19 @@ def test_a_container_gives_the_native_bytes(native, runtime, request):
         here = {(r["runtime"], r["image"]) for r in ran if r["engine"] == name}
         assert here == {(runtime, image)}
     assert project.jobs(*TABLES, **SETTINGS, runtime=runtime) == {}
+
+
+@pytest.mark.skipif(
+    ANALYSIS not in IMAGES, reason="it holds all engines, and not all are asked for"
+)
+def test_the_workflow_in_its_own_image_gives_the_native_bytes(native, podman, tmp_path):
+    project = copy_project(tmp_path / "project")
+    # The link leads out of what is mounted, and what it leads to is not needed in the image.
+    (project.root / ".cache").unlink()
+    words = ["run", "--rm", "--network=none", f"--volume={project.root}:/project"]
+    words += [f"--user={os.getuid()}:{os.getgid()}", "--tmpfs=/dev/shm:exec,size=1g"]
+    inside = ["snakemake", "--cores=2", "--config", *(f"{k}={v}" for k, v in SETTINGS.items())]
+    command = ["podman", *words, reference(ROOT, ANALYSIS), *inside, "--", *TABLES]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert results(project) == native[1]
