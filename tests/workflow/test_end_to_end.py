@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import time
+import zipfile
 
 import pandas as pd
 import pytest
@@ -67,6 +68,18 @@ def test_provenance_names_what_ran(quick):
 
 def test_a_second_run_does_nothing(quick):
     assert quick.jobs("all", tier="quick") == {}
+
+
+def test_snakemakes_own_report_holds_the_verdicts_with_captions(quick, tmp_path):
+    target = tmp_path / "overview.zip"
+    quick.snakemake("all", tier="quick", options=("--report", str(target)))
+    with zipfile.ZipFile(target) as archive:
+        page = next(name for name in archive.namelist() if name.endswith("report.html"))
+        text = archive.read(page).decode()
+        kept = [archive.read(name) for name in archive.namelist() if name.endswith(".csv")]
+    assert {(quick.root / path).read_bytes() for path in VERDICTS} <= set(kept)
+    for caption in (quick.root / "workflow" / "report").glob("*.rst"):
+        assert " ".join(caption.read_text().split()[:4]) in text, caption.name
 
 
 def test_another_folder_and_another_number_of_cores_give_the_same_bytes(quick, tmp_path):
