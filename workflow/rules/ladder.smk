@@ -67,6 +67,7 @@ use rule simulate_batch as simulate_rung with:
 
 use rule collect_results as collect_rung with:
     input:
+        design=rules.design_rung.output.design,
         flows=lambda wildcards: expand(
             rules.simulate_rung.output.flows,
             version=wildcards.version,

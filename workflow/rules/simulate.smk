@@ -47,6 +47,9 @@ ruleorder: simulate_heavy_batch > simulate_batch
 
 rule collect_results:
     input:
+        # Beyond an ancient input whose maker runs Snakemake looks for no reason to run: without this
+        # a change of runtime, which renames the batches, would leave old results asked for alone.
+        design=rules.design_study.output.design,
         flows=lambda wildcards: expand(
             rules.simulate_batch.output.flows, batch=PIPE.batch_ids(wildcards.study)
         ),
