@@ -27,9 +27,9 @@ SNAKEMAKE := $(RUN) snakemake --quiet all $(if $(CORES),--cores $(CORES)) \
 LOCKED := { code=$$?; if ls .snakemake/locks/*.lock >/dev/null 2>&1; then echo "error: another run holds \
 $(CURDIR), or one was killed there; if none is running: make unlock" >&2; fi; exit $$code; }
 
-.PHONY: help report unlock plan sensitivity engines ladder base-image images render summary release bench-report
+.PHONY: help report unlock plan sensitivity engines ladder base-image images render summary release bench bench-report
 .PHONY: test test-report test-ladder test-slurm test-containers scale lint format schemas
-.PHONY: lock clean distclean setup setup-dev setup-slurm setup-profile
+.PHONY: lock clean distclean setup setup-dev setup-slurm setup-bench setup-profile
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
@@ -98,6 +98,16 @@ test-ladder: setup-dev ## Test our program against every version of ns-3
 
 test-slurm: setup-dev setup-slurm compiler ## Run quick saxena through a Slurm of one node, started for it
 	@$(RUN) pytest tests/cluster
+
+bench: setup compiler ## Measure speed, memory and overhead (some 8 minutes on 2 idle cores; QUICK=1: under one)
+	@$(SNAKEMAKE) engines --config engines=ns3 || $(LOCKED)
+	@$(RUN) replicate bench $(if $(QUICK),--quick) $(if $(CORES),--cores $(CORES))
+	@echo "bench: $(CURDIR)/data/reproduced/bench.json; the next \`make report\` shows it"
+
+setup-bench: setup compiler ## Install ns-3's Python bindings for `make bench` (compiled: about 6 minutes)
+	@$(PYTHON) -m venv .cache/bench
+	@.cache/bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	  -r workflow/bench/requirements.lock
 
 scale: setup compiler ## Measure sweeps of SCENARIOS=100,1000,10000 short runs
 	@$(RUN) replicate scale $(if $(SCENARIOS),--scenarios $(SCENARIOS)) $(if $(CORES),--cores $(CORES))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from replication import cli_image, cli_run
+from replication import cli_bench, cli_image, cli_run
 from replication.cli_option import DATA, HERE, Data, Root
 from replication.cli_sensitivity import app as sensitivity_app
 from replication.errors import InputError, RunError
@@ -24,7 +24,7 @@ app = typer.Typer(
 app.add_typer(sensitivity_app, name="sensitivity")
 app.command("base-image")(cli_image.base_image)
 app.command("images")(cli_image.images)
-for command in (cli_run.simulate, cli_run.conformance, cli_run.run):
+for command in (cli_run.simulate, cli_run.conformance, cli_run.run, cli_bench.bench):
     app.command()(command)
 
 Tier = Annotated[str | None, typer.Option(help="quick, paper or deep.")]

@@ -21,6 +21,7 @@ import pandas as pd
 from altair.utils.schemapi import debug_mode
 
 from replication.agreement_table import TABLES
+from replication.bench_model import NAME as BENCH
 from replication.chart import Figure, figures_of, scatter_figure
 from replication.chart_data import read_cells
 from replication.chart_engine import engine_figures
@@ -29,6 +30,7 @@ from replication.crate import write_crate
 from replication.files import write_text
 from replication.notebook import to_html
 from replication.report_agreement import MEANINGS
+from replication.report_bench import bench_view
 from replication.report_engines import engines_page
 from replication.report_environment import environment_rows
 from replication.report_figure import chart_script, script_json, write_figures
@@ -50,7 +52,7 @@ PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.
 DOWNLOADS = ("cells.csv", "claims.csv", "audit.csv", "provenance.json")
 #: Those that not every folder of results has.
-OPTIONAL_DOWNLOADS = ("conformance.csv", *TRACE_FILES, *TABLES)
+OPTIONAL_DOWNLOADS = ("conformance.csv", BENCH, *TRACE_FILES, *TABLES)
 #: What each column of the downloads means.
 DICTIONARY = PACKAGE / "dictionary.csv"
 #: Results of one study, by the end of their names.
@@ -89,6 +91,7 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
         _write_index(source, folder)
         if source.engines:
             _write_engines(source, folder)
+        _write_bench(source, folder)
         _write_assets(folder)
         write_crate(folder, source.provenance)
 
@@ -127,6 +130,7 @@ def _environment(source: Source) -> jinja2.Environment:
         ran=ran(source.provenance),
         several_engines=len(source.engines) > 1,
         engines_page=bool(source.engines),
+        bench_page=(source.data / BENCH).is_file(),
         up="",
     )
     return environment
@@ -169,6 +173,13 @@ def _write_engines(source: Source, folder: Path) -> None:
         meanings=MEANINGS,
     )
     write_text(folder / "engines.html", text)
+
+
+def _write_bench(source: Source, folder: Path) -> None:
+    view = bench_view(source)
+    if view is not None:
+        page = _environment(source).get_template("bench.html")
+        write_text(folder / "bench.html", page.render(page="bench", view=view))
 
 
 def _write_studies(source: Source, notebooks: Path, folder: Path) -> None:

@@ -24,6 +24,7 @@ from typing import Any
 import pandas as pd
 import psutil
 
+from replication.engine import ENGINES
 from replication.errors import InputError, RunError
 from replication.files import write_text
 from replication.pipeline import Paths, Pipeline
@@ -150,11 +151,7 @@ def make_project(root: Path, folder: Path, scenarios: int, engines: bool = True)
 
     With `engines` what `root` has built is taken along.
     """
-    write_text(folder / "Snakefile", (root / "Snakefile").read_text(encoding="utf-8"))
-    for name in ("workflow", "notebooks", "containers", "LICENSE", "requirements.lock"):
-        (folder / name).symlink_to((root / name).resolve())
-    for path in (root / "configs").glob("*.yaml"):
-        write_text(folder / "configs" / path.name, path.read_text(encoding="utf-8"))
+    lay_out(root, folder, ("ns3",) if engines else ())
     tier = {
         "id": STUDY,
         "title": "every level, short runs",
@@ -168,9 +165,22 @@ def make_project(root: Path, folder: Path, scenarios: int, engines: bool = True)
     write_text(folder / "configs" / "studies" / f"{STUDY}.yaml", study)
     numbers = ",".join(PUBLISHED_COLUMNS) + "\n"
     write_text(folder / "data" / "published" / f"{STUDY}.csv", numbers)
+
+
+def lay_out(root: Path, folder: Path, engines: Iterable[str]) -> None:
+    """Lay out a project without studies in `folder`, with the code of `root`.
+
+    The programs of `engines` that `root` has built are taken along.
+    """
+    write_text(folder / "Snakefile", (root / "Snakefile").read_text(encoding="utf-8"))
+    for name in ("workflow", "notebooks", "containers", "LICENSE", "requirements.lock"):
+        (folder / name).symlink_to((root / name).resolve())
+    for path in (root / "configs").glob("*.yaml"):
+        write_text(folder / "configs" / path.name, path.read_text(encoding="utf-8"))
     built = Paths().data / "engines"
-    for engine in (root / built).glob("ns3-*") if engines else ():
-        shutil.copytree(engine, folder / built / engine.name, symlinks=True)
+    for engine in engines:
+        for program in (root / built).glob(f"{engine}-*{ENGINES[engine].version}"):
+            shutil.copytree(program, folder / built / program.name, symlinks=True)
 
 
 def measure(root: Path, scenarios: int, cores: int) -> Measurement:
@@ -189,10 +199,10 @@ def measure(root: Path, scenarios: int, cores: int) -> Measurement:
         plan_s = time.monotonic() - started
         pipeline = dataclasses.replace(pipeline, paths=Paths(data=folder / Paths().data))
         # The engine is built, and the files are warm, before anything is timed.
-        _snakemake(folder, cores, "engines")
-        dag_s, planned, _ = _snakemake(folder, cores, TARGET, "--dry-run")
-        total_s, _, peaks = _snakemake(folder, cores, TARGET)
-        no_op_s, _, _ = _snakemake(folder, cores, TARGET)
+        run_snakemake(folder, cores, SETTINGS, "engines")
+        dag_s, planned, _ = run_snakemake(folder, cores, SETTINGS, TARGET, "--dry-run")
+        total_s, _, peaks = run_snakemake(folder, cores, SETTINGS, TARGET)
+        no_op_s, _, _ = run_snakemake(folder, cores, SETTINGS, TARGET)
         totals = simulate_totals(pipeline)
     workers = {name: peak for name, peak in peaks.items() if name != "snakemake"}
     largest = max(workers, key=lambda name: workers[name])
@@ -216,14 +226,20 @@ def measure(root: Path, scenarios: int, cores: int) -> Measurement:
     )
 
 
-def _snakemake(
-    folder: Path, cores: int, target: str, *options: str
+def run_snakemake(
+    folder: Path, cores: int, settings: dict[str, str], target: str, *options: str
 ) -> tuple[float, str, dict[str, int]]:
-    """Run Snakemake in `folder`; return wall seconds, its output and peak bytes by command."""
-    settings = [f"{key}={value}" for key, value in SETTINGS.items()]
+    """Run Snakemake in `folder`; return wall seconds, its output and peak bytes by command.
+
+    Raises
+    ------
+    RunError
+        It failed; the message holds its last lines.
+    """
+    words = [f"{key}={value}" for key, value in settings.items()]
     command = [
         *(sys.executable, "-m", "snakemake", "--cores", str(cores), *options),
-        *("--config", *settings, "--", target),
+        *("--config", *words, "--", target),
     ]
     tools = str(Path(sys.executable).parent)
     environment = os.environ | {

@@ -1,4 +1,4 @@
-"""JSON schemas of the documents people write, generated from the typed models."""
+"""JSON schemas of the documents people write, and of the bench, from the typed models."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from replication.bench_model import Bench
 from replication.config import Config, Tier
 from replication.conformance_model import Conformance
 from replication.engine_difference import EngineDifferences
@@ -17,6 +18,7 @@ from replication.sensitivity_settings import Sensitivity
 from replication.study import Study
 
 MODELS: dict[str, type[BaseModel]] = {
+    "bench": Bench,
     "config": Config,
     "engine_differences": EngineDifferences,
     "conformance": Conformance,

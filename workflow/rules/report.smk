@@ -62,6 +62,7 @@ rule render_report:
         html=PATHS.html,
         # Shown if there is one; a report never waits for it.
         ladder=sha256_of(*filter(Path.is_file, [PATHS.data / "ladder.csv"])),
+        bench=PIPE.content(PATHS.data / "bench.json"),
     shell:
         'echo "rendering the report" >&2; '
         "replicate render --data {params.data} --notebooks {params.executed}"

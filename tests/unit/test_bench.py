@@ -1,0 +1,199 @@
+"""The bench: goals, ratios, the cost model's error, its scenarios and its page."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+from replication.bench_engine import FULL, QUICK, growth
+from replication.bench_model import (
+    NAME,
+    Bench,
+    EngineCost,
+    Figure,
+    Memory,
+    Prediction,
+    Stage,
+    Way,
+    read_bench,
+    write_bench,
+)
+from replication.bench_scenario import dumbbell
+from replication.bench_way import OURS, way_ratios
+from replication.cost_model import predict, predictions
+from replication.engine import ENGINES
+from replication.errors import InputError
+from replication.table import DESIGN_COLUMNS, write_table
+
+from tests.unit.report_project import NASTY, example, soup
+
+
+def figure(value: float, **goal: float) -> Figure:
+    return Figure(id="f", title="F", value=value, unit="1", how="a over b", **goal)
+
+
+@pytest.mark.parametrize(
+    ("value", "goal", "met"),
+    [
+        (1.1, {"at_most": 1.1}, True),
+        (1.1001, {"at_most": 1.1}, False),
+        (0.95, {"at_least": 0.95}, True),
+        (0.9499, {"at_least": 0.95}, False),
+        (7.0, {}, None),
+    ],
+)
+def test_a_goal_is_met_up_to_its_edge(value, goal, met):
+    assert figure(value, **goal).met is met
+
+
+def test_a_figure_has_one_goal():
+    with pytest.raises(ValidationError, match="at_most and at_least"):
+        figure(1.0, at_most=1.0, at_least=1.0)
+
+
+@pytest.mark.parametrize("size", [FULL, QUICK])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_supports_the_scenarios(engine, size):
+    for flows in (size.flows, *size.flow_counts):
+        scenario = dumbbell(engine, flows, size.duration_s)
+        assert ENGINES[engine].refusal(scenario) == ""
+        assert len(scenario.flows) == flows
+
+
+def test_the_same_network_stands_for_every_engine():
+    networks = [dumbbell(engine, 3, 5.0).model_copy(update={"flows": []}) for engine in ENGINES]
+    assert len({n.canonical_json() for n in networks}) == 1
+
+
+def memory(varied: str, value: float, peak: int) -> Memory:
+    return Memory(engine="ns3", varied=varied, value=value, peak_memory_bytes=peak, series_bytes=1)
+
+
+def test_growth_is_taken_from_end_to_end():
+    rows = [
+        memory("duration_s", 10, 1000),
+        memory("duration_s", 20, 9),
+        memory("duration_s", 40, 1100),
+    ]
+    rows += [memory("flows", 1, 10_000), memory("flows", 5, 50_000)]
+    duration, flows = growth(rows)
+    assert (duration.value, duration.met) == (1.1, False)
+    assert (flows.value, flows.unit, flows.met) == (10.0, "kB", None)
+
+
+def way(name: str, cpu_s: float | None, packets: int | None = 1000) -> Way:
+    return Way(name=name, metrics="m", scenarios=1, packets=packets, cpu_s=cpu_s, wall_s=cpu_s)
+
+
+def test_ways_are_held_against_ours_by_the_packet():
+    rows = [way(OURS, 2.0), way("loop", 1.0), way("bindings", 3.0, 500), way("none", None, None)]
+    loop, bindings = way_ratios(rows)
+    assert (loop.value, loop.met) == (2.0, False)
+    assert (bindings.value, bindings.met) == (pytest.approx(1 / 3, abs=1e-4), True)
+
+
+def test_errors_of_the_cost_model():
+    found = predict("ns3", "s", [(2.0, 1.0), (1.0, 4.0), (3.0, 3.0), (1.0, 1.0)])
+    assert (found.median_factor, found.p90_factor) == (1.5, 4.0)
+    assert found.total_ratio == pytest.approx(7 / 9)
+
+
+def test_predictions_count_each_finished_scenario_once(tmp_path):
+    row = dict.fromkeys(DESIGN_COLUMNS, "")
+    for study, scenarios in {"a": "xyx", "b": "zx"}.items():
+        rows = [
+            row | {"study": study, "engine": "ns3", "scenario": s, "cost_s": "2"} for s in scenarios
+        ]
+        write_table(tmp_path / "design" / f"{study}.csv", rows, DESIGN_COLUMNS)
+    runs = [{"scenario": s, "cpu_s": c} for s, c in {"x": 1.0, "y": 4.0, "gone": 9.0}.items()]
+    usage = tmp_path / "batches" / "ns3-light-0.usage.json"
+    usage.parent.mkdir()
+    usage.write_text(json.dumps({"engine": "ns3", "runs": runs}))
+    found = {p.study: (p.scenarios, p.predicted_s, p.used_s) for p in predictions(tmp_path)}
+    assert found == {"all": (2, 4.0, 5.0), "a": (2, 4.0, 5.0), "b": (1, 2.0, 1.0)}
+    assert next(iter(found)) == "all"
+
+
+def test_nothing_is_predicted_where_nothing_ran(tmp_path):
+    assert predictions(tmp_path) == []
+
+
+def bench(**changes) -> Bench:
+    cost = EngineCost(
+        engine="ns3",
+        version=f"3.44 {NASTY.format('v')}",
+        scenario="0" * 16,
+        packets=1000,
+        events=4000,
+        cpu_s=0.5,
+        peak_memory_bytes=2**20,
+    )
+    values = {
+        "written": "2026-01-02T03:04:05+00:00",
+        "quick": False,
+        "cores": 2,
+        "machine": "Linux",
+        "code": "0",
+        "others_share": 0.125,
+        "figures": [
+            figure(1.05, at_most=1.1),
+            figure(0.5, at_least=0.95).model_copy(update={"id": "g"}),
+        ],
+        "engines": [cost, cost.model_copy(update={"engine": "ns2", "events": None, "cpu_s": 0.25})],
+        "builds": [],
+        "memory": [memory("flows", 1, 10_000)],
+        "stages": [Stage(name="simulate", jobs=3, wall_s=12.5, how="h")],
+        "ways": [
+            way(OURS, 2.0),
+            Way(name="bindings", metrics="sinks", scenarios=1, reason="not installed"),
+        ],
+        "predictions": [predict("ns3", "all", [(1.0, 2.0)])],
+    }
+    return Bench.model_validate(values | changes)
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    write_bench(bench(), tmp_path / NAME)
+    assert read_bench(tmp_path) == bench()
+    assert isinstance(bench().predictions[0], Prediction)
+
+
+def test_a_file_of_another_version_says_what_to_run(tmp_path):
+    (tmp_path / NAME).write_text('{"written": "x"}')
+    with pytest.raises(InputError, match="make bench"):
+        read_bench(tmp_path)
+
+
+@pytest.fixture
+def studied(world, project):
+    project.add(example(world))
+    return project
+
+
+def test_the_page_shows_each_figure_beside_its_goal(studied):
+    write_bench(bench(), studied.data / NAME)
+    page = soup(studied.render("synthetic") / "bench.html")
+    rows = {row["data-figure"]: row.get_text(" ") for row in page.select("[data-figure]")}
+    assert "met" in rows["f"] and "at most 1.1" in rows["f"]
+    assert "missed" in rows["g"] and "at least 0.95" in rows["g"]
+    engines = [
+        [c.get_text() for c in row.find_all(["th", "td"])]
+        for row in page.select("#per-packet ~ div tbody tr")
+    ]
+    assert engines[0][4:] == ["500.0", "1.00", "2,000", "8,000"]
+    assert engines[1][4:] == ["250.0", "0.50", "4,000", "–"]
+    assert "not installed" in page.get_text()
+    assert not page.select("#builds")
+    assert page.find("img") is None
+    assert (studied.out / "data" / NAME).is_file()
+    assert soup(studied.out / "index.html").find("a", href="bench.html")
+
+
+def test_without_a_bench_there_is_no_page_and_no_link(studied):
+    out = studied.render("synthetic")
+    assert not (out / "bench.html").exists()
+    assert not soup(out / "index.html").find("a", href="bench.html")
+
+
+def test_a_bench_that_cannot_be_read_does_not_stop_the_report(studied):
+    (studied.data / NAME).write_text("{}")
+    assert "make bench" in soup(studied.render("synthetic") / "bench.html").get_text()
