@@ -188,6 +188,14 @@ def test_the_page_shows_each_figure_beside_its_goal(studied):
     assert soup(studied.out / "index.html").find("a", href="bench.html")
 
 
+def test_a_reduced_bench_judges_nothing(studied):
+    write_bench(bench(quick=True), studied.data / NAME)
+    page = soup(studied.render("synthetic") / "bench.html")
+    assert {row.select_one(".badge").get_text() for row in page.select("[data-figure]")} == {
+        "not judged"
+    }
+
+
 def test_without_a_bench_there_is_no_page_and_no_link(studied):
     out = studied.render("synthetic")
     assert not (out / "bench.html").exists()

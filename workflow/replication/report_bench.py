@@ -25,6 +25,7 @@ from replication.report_verdict import Verdict
 MET = Verdict("met", "reproduced", "the goal, set before anything was measured, is met")
 MISSED = Verdict("missed", "failed", "the goal is not met")
 NO_GOAL = Verdict("no goal", "untestable", "only measured")
+NOT_JUDGED = Verdict("not judged", "untestable", "a reduced bench is too short to judge by")
 
 Cells = tuple[str, ...]
 
@@ -83,7 +84,7 @@ def _view(bench: Bench) -> BenchView:
     )
     return BenchView(
         facts=_facts(bench),
-        figures=tuple(_figure(figure) for figure in bench.figures),
+        figures=tuple(_figure(figure, bench.quick) for figure in bench.figures),
         tables=tuple(table for table in tables if table.rows),
     )
 
@@ -100,18 +101,18 @@ def _facts(bench: Bench) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
-def _figure(figure: Figure) -> FigureRow:
+def _figure(figure: Figure, quick: bool) -> FigureRow:
     goal = MISSING
     if figure.at_most is not None:
-        goal = f"at most {_quantity(figure.at_most, figure.unit)}"
+        goal = f"at most {_goal(figure.at_most, figure.unit)}"
     elif figure.at_least is not None:
-        goal = f"at least {_quantity(figure.at_least, figure.unit)}"
+        goal = f"at least {_goal(figure.at_least, figure.unit)}"
     return FigureRow(
         id=figure.id,
         title=figure.title,
         value=_quantity(figure.value, figure.unit),
         goal=goal,
-        verdict={True: MET, False: MISSED, None: NO_GOAL}[figure.met],
+        verdict=NOT_JUDGED if quick else {True: MET, False: MISSED, None: NO_GOAL}[figure.met],
         how=figure.how,
     )
 
@@ -123,6 +124,11 @@ def _quantity(value: float, unit: str) -> str:
     if unit == "s" and abs(value) < 1:
         return f"{significant(value * 1e3)} ms"
     return f"{significant(value)} {unit}"
+
+
+def _goal(value: float, unit: str) -> str:
+    """Return a goal as it was set, without digits that nobody wrote."""
+    return f"{value:g}" if unit == "1" else _quantity(value, unit)
 
 
 def _per_packet(cost_s: float) -> str:
