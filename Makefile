@@ -122,7 +122,7 @@ format: setup-dev ## Format Python, Snakemake and C++ sources
 	@$(RUN) ruff format workflow tests
 	@$(RUN) ruff check --fix workflow tests
 	@$(RUN) snakefmt Snakefile workflow/rules
-	@$(RUN) clang-format -i $$(find workflow/engines -name '*.cpp' -o -name '*.hpp')
+	@$(RUN) clang-format -i $$(find workflow/engines workflow/bench -name '*.cpp' -o -name '*.hpp')
 
 schemas: setup ## Write the JSON schemas from the typed models
 	@$(RUN) replicate schemas

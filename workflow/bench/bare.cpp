@@ -68,7 +68,10 @@ void Print()
 #endif
 
 void DelayHistogram::Add(std::int64_t) {}
-double DelayHistogram::QuantileSeconds(double) const { return 0; }
+double DelayHistogram::QuantileSeconds(double) const
+{
+    return 0;
+}
 
 Metrics::Metrics(const Scenario& scenario)
     : m_flows(scenario.flows.size()), m_links(2 * scenario.links.size())
