@@ -17,6 +17,8 @@ from replication.scenario import Scenario
 from replication.schema import MODELS, schema_text
 from replication.study import Study
 
+from tests.faults.hostile import anything, mutate
+
 ROOT = Path(__file__).parents[2]
 STUDIES = study_ids(ROOT)
 
@@ -135,50 +137,17 @@ def test_tiers_end_with_an_open_step():
         Tier(id="t", title="t", replicates=steps, levels="all", batch_cost_s=1.0)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
-    ),
-    max_leaves=20,
-)
-
-
-def _mutate(draw, document):
-    """Replace, remove or add something somewhere in a valid document."""
-    place = document
-    while True:
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
-        if not keys:
-            return
-        key = draw(st.sampled_from(keys))
-        inner = place[key]
-        if isinstance(inner, dict | list) and inner and draw(st.booleans()):
-            place = inner
-            continue
-        action = draw(st.sampled_from(["replace", "remove", "add"]))
-        if action == "replace":
-            place[key] = draw(JSON)
-        elif action == "remove":
-            del place[key]
-        elif isinstance(place, dict):
-            place[draw(st.text(max_size=10))] = draw(JSON)
-        else:
-            place.append(draw(JSON))
-        return
-
-
 @st.composite
 def broken_study(draw):
     name = draw(st.sampled_from(STUDIES))
     document = read_yaml(ROOT / "configs" / "studies" / f"{name}.yaml")
     for _ in range(draw(st.integers(1, 3))):
-        _mutate(draw, document)
+        mutate(draw, document)
     return document
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-@given(document=broken_study() | JSON)
+@given(document=broken_study() | anything)
 def test_no_study_file_gives_a_traceback(document, tmp_path_factory):
     path = tmp_path_factory.mktemp("study") / "s.yaml"
     try:
@@ -195,7 +164,7 @@ def test_no_study_file_gives_a_traceback(document, tmp_path_factory):
 @given(data=st.data())
 def test_no_scenario_gives_anything_but_a_validation_error(data):
     document = minimal_scenario()
-    _mutate(data.draw, document)
+    mutate(data.draw, document)
     with contextlib.suppress(ValidationError):
         Scenario.model_validate(document)
 

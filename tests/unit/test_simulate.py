@@ -1,56 +1,24 @@
 """Simulate: batches in, tidy tables out, and plain words about what is wrong."""
 
 import json
+from functools import partial
 
 import pyarrow as pa
 import pytest
 from replication.errors import InputError, RunError
 from replication.gather import collect, gather, write_parquet
-from replication.process import Limits
-from replication.runtime import Native
 from replication.scenario import Scenario
-from replication.simulate import (
-    Job,
-    read_batch,
-    run_job,
-)
-from replication.store import Store
+from replication.simulate import read_batch, run_job
 from replication.table import FLOW_NUMBERS
 
+from tests.unit import stand_in
 from tests.unit.test_models import minimal_scenario
-
-#: Stands for a simulator: writes the tables of the contract, counts how often it ran.
-PROGRAM = """#!/bin/sh
-[ "$1" = --scenario ] && [ "$3" = --output ] || exit 2
-echo run >> "{counter}"
-echo "flow,kind,{columns}" > "$4/flows.csv"
-echo "f,cbr{values}" >> "$4/flows.csv"
-echo "time_s,flow,link,x" > "$4/series.csv"
-echo "{{}}" > "$4/run.json"
-{more}
-"""
 
 
 @pytest.fixture
 def make_job(tmp_path):
-    def make(more="", columns=FLOW_NUMBERS):
-        program = tmp_path / "program"
-        text = PROGRAM.format(
-            counter=tmp_path / "counter",
-            columns=",".join(columns),
-            values=",1" * len(columns),
-            more=more,
-        )
-        program.write_text(text, encoding="utf-8")
-        program.chmod(0o755)
-        scenarios = {}
-        for seed in (1, 2, 3):
-            scenario = Scenario.model_validate(minimal_scenario() | {"seed": seed})
-            scenarios[scenario.id] = scenario
-        store = Store(tmp_path / "store" / "ns3-x")
-        return Job("ns3", Native(program), scenarios, store, Limits(2**30, 10.0))
-
-    return make
+    """Return a function that makes a job of three scenarios for a stand-in."""
+    return partial(stand_in.make_job, tmp_path)
 
 
 def runs(tmp_path):
@@ -93,9 +61,16 @@ def test_a_simulator_that_leaves_a_table_out_is_refused(make_job):
 
 def test_a_table_without_a_column_of_the_contract_is_refused(make_job):
     job = make_job(columns=FLOW_NUMBERS[1:])
-    run_job(job, lambda: None)
     with pytest.raises(RunError, match=f"lacks {FLOW_NUMBERS[0]}"):
-        gather(job, "3.44", "flows.csv", FLOW_NUMBERS)
+        run_job(job, lambda: None)
+    assert list(job.store.folder.iterdir()) == []
+
+
+def test_an_older_table_without_a_column_is_refused_when_gathered(make_job):
+    job = make_job()
+    run_job(job, lambda: None)
+    with pytest.raises(RunError, match="lacks jitter_s; remove the folder"):
+        gather(job, "3.44", "flows.csv", [*FLOW_NUMBERS, "jitter_s"])
 
 
 def batch_file(tmp_path, **changes):

@@ -67,3 +67,16 @@ def test_two_who_finish_the_same_run_leave_one_result_and_no_litter(store):
             (work / name).write_text("same\n")
         store.finish(ID, work, {"cpu_s": 0.1})
     assert [p.name for p in store.folder.iterdir()] == [ID]
+
+
+def test_whoever_begins_a_run_again_leaves_a_finished_one_to_its_readers(store):
+    store.begin(ID, Anything())
+    late = store.begin(ID, Anything())
+    finish(store)
+    before = (store.entry(ID) / "flows.csv").stat().st_ino
+    for name in TABLES:
+        (late / name).write_text("1\n")
+    store.finish(ID, late, {"cpu_s": 0.1})
+    assert (store.entry(ID) / "flows.csv").stat().st_ino == before
+    store.begin(ID, Anything())
+    assert store.usage(ID) is not None

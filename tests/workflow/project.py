@@ -73,6 +73,11 @@ class Project:
         assert text.count(old) == 1, f"{path}: {old!r} occurs {text.count(old)} times"
         file.write_text(text.replace(old, new), encoding="utf-8")
 
+    def adopt_engines(self, root):
+        """Copy the engines that another copy, or the checkout itself, has compiled."""
+        engines = "data/reproduced/engines"
+        shutil.copytree(root / engines, self.root / engines, symlinks=True)
+
 
 def copy_project(target, engines_from=None):
     """Copy the sources, and with `engines_from` that copy's compiled engines."""
@@ -86,7 +91,7 @@ def copy_project(target, engines_from=None):
             shutil.copy2(source, target / name)
     # Built kernels take minutes and do not depend on the copy.
     (target / ".cache").symlink_to(ROOT / ".cache")
+    project = Project(target)
     if engines_from is not None:
-        engines = "data/reproduced/engines"
-        shutil.copytree(engines_from / engines, target / engines, symlinks=True)
-    return Project(target)
+        project.adopt_engines(engines_from)
+    return project

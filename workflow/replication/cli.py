@@ -11,7 +11,7 @@ import typer
 from replication import cli_bench, cli_image, cli_run
 from replication.cli_option import DATA, HERE, Data, Root
 from replication.cli_sensitivity import app as sensitivity_app
-from replication.errors import InputError, RunError
+from replication.errors import InputError, RunError, describe_refusal
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -414,6 +414,12 @@ def main() -> None:
         sys.exit(2)
     except RunError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except (OSError, MemoryError) as error:
+        line = describe_refusal(error)
+        if line is None:
+            raise
+        print(f"error: {line}", file=sys.stderr)
         sys.exit(1)
 
 

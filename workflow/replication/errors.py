@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 from pydantic import ValidationError
 
 
@@ -11,6 +14,30 @@ class InputError(ValueError):
 
 class RunError(RuntimeError):
     """Something went wrong while running; the message names what to look at (exit code 1)."""
+
+
+_ROOM = "make room there and run again: what is finished is kept"
+_WRITABLE = "make it writable, or run in another folder"
+#: What the machine may refuse through no fault of ours, and what helps.
+REMEDIES = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EROFS: _WRITABLE,
+    errno.EACCES: _WRITABLE,
+    errno.EPERM: _WRITABLE,
+    errno.EIO: "the disk fails: run in another folder",
+    errno.ENOMEM: "there is not enough memory: run fewer jobs at once (CORES=1)",
+}
+
+
+def describe_refusal(error: OSError | MemoryError) -> str | None:
+    """Return a line on what the machine refused, and its remedy; None for any other error."""
+    if isinstance(error, MemoryError):
+        return f"out of memory: {REMEDIES[errno.ENOMEM]}"
+    if error.errno not in REMEDIES:
+        return None
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{os.strerror(error.errno)}: {REMEDIES[error.errno]}"
 
 
 def describe(error: ValidationError, limit: int = 5) -> str:

@@ -10,17 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from replication.errors import RunError
 from replication.files import atomic
+from replication.run_table import TEXT, read_run_table
 from replication.simulate import Job
 from replication.store import Store
-
-_TEXT = pa.large_string()
-#: Columns of the engines' tables that are text; an empty field is a missing one.
-_TEXTS = ("flow", "link", "kind")
 
 
 def gather(job: Job, engine_version: str, table: str, columns: Sequence[str]) -> pa.Table:
@@ -54,22 +50,13 @@ def read_runs(
     RunError
         A table cannot be read or does not have the columns of the contract.
     """
-    types = dict.fromkeys(_TEXTS, _TEXT) | dict.fromkeys((*columns, "time_s"), pa.float64())
-    options = pyarrow.csv.ConvertOptions(
-        column_types=types, null_values=["", "nan"], strings_can_be_null=True
-    )
-    # One thread: a batch is one of as many as there are cores.
-    reading = pyarrow.csv.ReadOptions(use_threads=False)
     tables = []
     for scenario_id in sorted(scenario_ids):
         path = store.entry(scenario_id) / table
         try:
-            found = pyarrow.csv.read_csv(path, read_options=reading, convert_options=options)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise RunError(f"{path}: cannot be read ({error}); remove its folder") from None
-        missing = [name for name in columns if name not in found.column_names]
-        if missing:
-            raise RunError(f"{path}: lacks {', '.join(missing)}; remove its folder")
+            found = read_run_table(path, columns)
+        except RunError as error:
+            raise RunError(f"{path.parent}: {error}; remove the folder") from None
         for place, (name, value) in enumerate(
             (
                 ("scenario", scenario_id),
@@ -87,7 +74,7 @@ def _repeated(text: str, count: int) -> pa.Array:
     content = text.encode()
     offsets = np.arange(count + 1, dtype=np.int64) * len(content)
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(content * count)]
-    return pa.Array.from_buffers(_TEXT, count, buffers)
+    return pa.Array.from_buffers(TEXT, count, buffers)
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:

@@ -260,9 +260,13 @@ class Pipeline:
         """
         return code_hash(module, *patterns)
 
-    def content(self, *paths: Path) -> str:
-        """Return a hash over those of the files that exist: for what is used if it is there."""
-        found = [path for path in paths if path.is_file()]
+    def content(self, *paths: Path | str) -> str:
+        """Return a hash over those of the files that exist.
+
+        For what is used if it is there, and for sources: by their times alone Snakemake would take
+        one for old that was edited after the clock was set back, or copied with its time.
+        """
+        found = [path for path in map(Path, paths) if path.is_file()]
         return sha256_of(*found)[:16] if found else ""
 
     def write_goal(self) -> None:

@@ -8,15 +8,23 @@ memory, CPU time and wall time. The others start it in a container of the engine
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from replication.errors import RunError
+from replication.errors import REMEDIES, RunError
 from replication.process import STDERR, Limits, Usage, run_confined
 
 _SIGKILL = 9
+#: How C++, Python, Tcl and the C library say that there is no more memory.
+_NO_MEMORY = ("bad_alloc", "MemoryError", "unable to alloc", "unable to realloc", "allocate memory")
+
+#: Less than this is a full disk to a simulator.
+_ROOM_BYTES = 1 << 16
 
 
 class Runtime(Protocol):
@@ -113,8 +121,11 @@ def check_status(program: str, status: int, usage: Usage, limits: Limits, work: 
     last = text.splitlines()[-1] if text else "(it printed nothing)"
     cause = f"exit code {status}" if status > 0 else f"killed by signal {-status}"
     hint = ""
-    if usage.wall_s >= limits.time_s or usage.cpu_s >= limits.time_s:
+    if not text and shutil.disk_usage(work).free < _ROOM_BYTES:
+        # What it said had no room either.
+        hint = f"; {os.strerror(errno.ENOSPC)}: {REMEDIES[errno.ENOSPC]}"
+    elif usage.wall_s >= limits.time_s or usage.cpu_s >= limits.time_s:
         hint = f"; it ran longer than time_limit_s = {limits.time_s:g} (configs/config.yaml)"
-    elif "bad_alloc" in text or status == -_SIGKILL:
+    elif status == -_SIGKILL or any(word in text for word in _NO_MEMORY):
         hint = f"; perhaps memory_limit_bytes = {limits.memory_bytes} (configs/config.yaml) is low"
     raise RunError(f"{Path(program).name} failed: {cause}: {last}{hint}")

@@ -11,9 +11,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from replication.errors import InputError, RunError, describe
+from replication.errors import InputError, RunError, describe, describe_refusal
 from replication.launcher import Launch, make_runtime
 from replication.process import Limits
+from replication.run_table import check_run
 from replication.runtime import Runtime
 from replication.scenario import Scenario
 from replication.store import Store
@@ -86,12 +87,15 @@ def run_job(job: Job, progress: Callable[[], None]) -> list[dict[str, Any]]:
 
 
 def _run_one(job: Job, scenario_id: str, progress: Callable[[], None]) -> dict[str, Any]:
-    work = job.store.begin(scenario_id, job.scenarios[scenario_id])
+    scenario = job.scenarios[scenario_id]
+    work = job.store.begin(scenario_id, scenario)
     try:
         used = job.runtime.run(work, job.limits, progress)
+        check_run(work, scenario)
         job.store.finish(scenario_id, work, used.as_dict() | job.runtime.record())
     except (RunError, OSError) as error:
-        raise RunError(f"scenario {scenario_id} on {job.engine}: {error}") from None
+        refused = describe_refusal(error) if isinstance(error, OSError) else None
+        raise RunError(f"scenario {scenario_id} on {job.engine}: {refused or error}") from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
     usage = job.store.usage(scenario_id)

@@ -48,20 +48,26 @@ class Store:
         return usage if intact else None
 
     def begin(self, scenario_id: str, scenario: Scenario) -> Path:
-        """Make a private working folder with scenario.json in it; forget a broken entry."""
-        shutil.rmtree(self.entry(scenario_id), ignore_errors=True)
+        """Make a private working folder with scenario.json in it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{scenario_id}.", dir=self.folder))
         write_text(work / "scenario.json", canonical_json(scenario.model_dump(mode="json")) + "\n")
         return work
 
     def finish(self, scenario_id: str, work: Path, usage: dict[str, Any]) -> None:
-        """Seal the working folder and move it into place."""
+        """Seal the working folder and move it into place, where a broken entry gives way.
+
+        An intact one stays: another process finished the same scenario first, and its result,
+        which is the same, may be being read.
+        """
         usage = usage | {"sha256": sha256_of(*(work / name for name in TABLES))}
         write_text(work / "usage.json", json.dumps(usage, sort_keys=True) + "\n")
         work.chmod(0o755)
+        if self.usage(scenario_id) is None:
+            shutil.rmtree(self.entry(scenario_id), ignore_errors=True)
         try:
             work.rename(self.entry(scenario_id))
         except OSError:
-            # Another process finished the same scenario first; its result is the same.
+            if self.usage(scenario_id) is None:
+                raise
             shutil.rmtree(work, ignore_errors=True)

@@ -15,6 +15,7 @@ rule run_conformance:
         f"{PATHS.data}/benchmarks/run_conformance/{{engine}}.tsv"
     params:
         code=PIPE.code("conformance"),
+        sources=lambda wildcards, input: PIPE.content(input.conformance),
         launch=lambda wildcards: PIPE.launch_of(wildcards.engine),
         fingerprint=lambda wildcards: PIPE.fingerprint(wildcards.engine),
     shell:
@@ -39,6 +40,7 @@ rule merge_conformance:
         f"{PATHS.data}/benchmarks/merge_conformance.tsv"
     params:
         code=PIPE.code("conformance"),
+        sources=lambda wildcards, input: PIPE.content(input.conformance),
         engines=PIPE.engines,
         data=PATHS.data,
     shell:

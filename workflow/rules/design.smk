@@ -14,6 +14,7 @@ rule design_study:
         f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
     params:
         code=PIPE.code("design"),
+        sources=lambda wildcards, input: PIPE.content(input.study, input.tier),
         selection=PIPE.selection,
         data=PATHS.data,
         # The batches are outputs too, but named by their content: see simulate_batch.

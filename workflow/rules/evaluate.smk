@@ -21,6 +21,7 @@ rule evaluate_study:
         f"{PATHS.data}/benchmarks/evaluate_study/{{study}}.tsv"
     params:
         code=PIPE.code("evaluate"),
+        sources=lambda wildcards, input: PIPE.content(input.study, input.published),
         data=PATHS.data,
     shell:
         'echo "judging {wildcards.study}" >&2; '

@@ -22,6 +22,7 @@ rule execute_notebook:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.{{kind}}.tsv"
     params:
         code=lambda wildcards: PIPE.notebook_code(wildcards.kind),
+        sources=lambda wildcards, input: PIPE.content(input.notebook),
         data=PATHS.data,
     shell:
         'echo "executing notebook {wildcards.kind} on {wildcards.study}" >&2; '
