@@ -28,7 +28,7 @@ LOCKED := { code=$$?; if ls .snakemake/locks/*.lock >/dev/null 2>&1; then echo "
 $(CURDIR), or one was killed there; if none is running: make unlock" >&2; fi; exit $$code; }
 
 .PHONY: help report unlock plan sensitivity engines ladder base-image images render summary release bench bench-report
-.PHONY: test test-report test-ladder test-slurm test-containers scale lint format schemas
+.PHONY: test-faults load audit test test-report test-ladder test-slurm test-containers scale lint format schemas
 .PHONY: lock clean distclean setup setup-dev setup-slurm setup-bench setup-profile
 
 help: ## List the targets
@@ -114,6 +114,26 @@ scale: setup compiler ## Measure sweeps of SCENARIOS=100,1000,10000 short runs
 
 test-containers: setup-dev engines ## Build the images, and compare containers with native runs
 	@$(RUN) pytest tests/containers
+
+# The harness's full numbers; `make test` runs a few of each. Settings: MOMENTS, CASES, RUNS, FAULTS.
+MOMENTS ?= 50
+CASES ?= 100000
+RUNS ?= 2100
+FAULTS ?= tests/faults
+test-faults: setup-dev ## Kill runs, fill disks, feed bad input, and count how it ends; hours at full numbers
+	@$(RUN) replicate install-engines --engines ns3,ns2
+	@$(SNAKEMAKE) engines --config engines=ns3,ns2 || $(LOCKED)
+	@$(RUN) env REPLICATION_COUNTS=$(CURDIR)/data/reproduced/reliability.json REPLICATION_SANITIZE=1 \
+	  REPLICATION_MOMENTS=$(MOMENTS) REPLICATION_CASES=$(CASES) REPLICATION_RUNS=$(RUNS) \
+	  $(if $(CORES),REPLICATION_CORES=$(CORES)) pytest $(FAULTS)
+	@$(RUN) replicate reliability
+
+load: setup compiler ## Run a scenario of 1000 flows and one of 24 hours, and count what they take
+	@$(SNAKEMAKE) engines --config engines=ns3 || $(LOCKED)
+	@$(RUN) replicate load
+
+audit: setup-dev ## Ask the registry's advisories about every locked package (needs a registry that has them)
+	@$(RUN) pip-audit --strict --no-deps --disable-pip -r requirements-dev.lock
 
 lint: setup-dev ## Check format, style, types and the workflow
 	@$(RUN) tests/lint

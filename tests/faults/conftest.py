@@ -69,11 +69,19 @@ class Tally:
         self.ends = {}
         self.notes = {}
 
+    def named(self, part, name, title):
+        """Return the counts of one kind of trial."""
+        self.titles[name] = part, title
+        return self.ends.setdefault(name, Counter())
+
+    def add(self, part, name, title, **ends):
+        """Count trials that another program made."""
+        self.named(part, name, title).update(ends)
+
     @contextmanager
     def trial(self, part, name, title):
         """Count one trial: `right` or `refused` as the block adds to what it is given, or wrong."""
-        self.titles[name] = part, title
-        ends = self.ends.setdefault(name, Counter())
+        ends = self.named(part, name, title)
         ends["tried"] += 1
         ended = []
         try:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from replication import cli_bench, cli_image, cli_run
+from replication import cli_bench, cli_image, cli_reliability, cli_run
 from replication.cli_option import DATA, HERE, Data, Root
 from replication.cli_sensitivity import app as sensitivity_app
 from replication.errors import InputError, RunError, describe_refusal
@@ -26,6 +26,9 @@ app.command("base-image")(cli_image.base_image)
 app.command("images")(cli_image.images)
 for command in (cli_run.simulate, cli_run.conformance, cli_run.run, cli_bench.bench):
     app.command()(command)
+app.command()(cli_reliability.load)
+app.command()(cli_reliability.reliability)
+app.command()(cli_reliability.licences)
 
 Tier = Annotated[str | None, typer.Option(help="quick, paper or deep.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
@@ -396,12 +399,18 @@ def scale(
     """
     import os
 
+    from replication.config import load_config
+    from replication.load import sweep_entry
+    from replication.reliability import NAME, add_entries
     from replication.scale import measure, sizes, write
+
+    limit = load_config(root / "configs" / "config.yaml").memory_limit_bytes
 
     measured = []
     for size in sizes(scenarios):
         measured.append(measure(root, size, cores or os.cpu_count() or 1))
         write(measured, output)
+        add_entries(output.with_name(NAME), loads=[sweep_entry(measured[-1], limit)])
         print(measured[-1])
 
 

@@ -85,6 +85,19 @@ def write_parquet(table: pa.Table, path: Path) -> None:
 
 
 def collect(parts: list[Path], path: Path, keys: list[str]) -> None:
-    """Concatenate Parquet files into one, sorted by `keys` so that batching leaves no trace."""
-    table = pa.concat_tables([pq.read_table(part) for part in parts])
+    """Concatenate Parquet files into one, sorted by `keys` so that batching leaves no trace.
+
+    Raises
+    ------
+    RunError
+        A file is missing or damaged.
+    """
+    table = pa.concat_tables([_read_part(part) for part in parts])
     write_parquet(table.sort_by([(key, "ascending") for key in keys]), path)
+
+
+def _read_part(part: Path) -> pa.Table:
+    try:
+        return pq.read_table(part)
+    except (OSError, pa.ArrowInvalid):
+        raise RunError(f"{part}: cannot be read; remove it and run again") from None

@@ -6,6 +6,7 @@ import ast
 import functools
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -355,9 +356,20 @@ def _place(root: Path, config: Config, inside: Inside | None, engine: str) -> st
 def load_or_exit(root: Path, overrides: dict[str, Any], deployment: Iterable[Enum]) -> Pipeline:
     """Load the pipeline; print bad input as one line and leave with exit code 2."""
     try:
+        require_plain_name(root)
         return Pipeline.load(root, overrides, deployment)
     except InputError as error:
         _leave(f"error: {error}")
+
+
+def require_plain_name(root: Path) -> None:
+    """Raise InputError unless shells and make read the project's folder as one plain name."""
+    found = re.search(r"[^\w/.,+@=%~-]", str(root))
+    if found:
+        raise InputError(
+            f"folder {str(root)!r}: {found[0]!r} in its name is more than a name to make and the "
+            "shell; move the project to a folder of letters, digits and . _ -"
+        )
 
 
 def _leave(message: str) -> NoReturn:

@@ -73,7 +73,7 @@ class Reliability(Document):
         return [entry for entry in self.trials if entry.part == part]
 
 
-EntryT = TypeVar("EntryT", Trials, Load)
+EntryT = TypeVar("EntryT", bound=Trials | Load)
 
 
 def _replaced(old: Sequence[EntryT], new: Sequence[EntryT]) -> list[EntryT]:
@@ -104,3 +104,47 @@ def add_entries(path: Path, trials: Sequence[Trials] = (), loads: Sequence[Load]
     known = read_reliability(path) or Reliability()
     text = known.with_entries(trials, loads).model_dump_json(indent=2)
     write_text(path, text + "\n")
+
+
+#: What the parts are called where a person reads them.
+PARTS = {
+    "faults": "Faults",
+    "inputs": "Bad input",
+    "supply": "What is used and shipped",
+}
+
+
+def markdown(figures: Reliability) -> str:
+    """Return the figures as a page of tables."""
+    lines = ["# What was tried, and how it ended", ""]
+    lines += ["Written by `replicate reliability` from what the harness counted; not typed.", ""]
+    head = ("what", "tried", "right", "refused", "wrong", "note")
+    for part, title in PARTS.items():
+        rows = [(t.title, t.tried, t.right, t.refused, t.wrong, t.note) for t in figures.of(part)]
+        lines += _table(title, head, rows)
+    loads = [
+        (
+            *(entry.title, f"{entry.wall_s:.0f} s", f"{entry.cpu_s:.0f} s"),
+            *(megabytes(entry.peak_memory_bytes), megabytes(entry.compared_memory_bytes)),
+            "yes" if entry.held else "no",
+        )
+        for entry in figures.loads
+    ]
+    lines += _table("Load", ("what", "wall", "CPU", "peak", "peak of one hour", "held"), loads)
+    return "\n".join(lines)
+
+
+def megabytes(count: int | None) -> str:
+    """Return bytes as a reader has them; nothing for none."""
+    return "" if count is None else f"{count / 1e6:.1f} MB"
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    if not rows:
+        return []
+    lines = [f"## {title}", "", _row(head), _row(["---"] * len(head))]
+    return [*lines, *map(_row, rows), ""]
+
+
+def _row(cells: Sequence[object]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

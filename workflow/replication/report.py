@@ -29,6 +29,7 @@ from replication.chart_run import run_chart
 from replication.crate import write_crate
 from replication.files import write_text
 from replication.notebook import to_html
+from replication.reliability import NAME as RELIABILITY
 from replication.report_agreement import MEANINGS
 from replication.report_bench import bench_view
 from replication.report_engines import engines_page
@@ -38,6 +39,7 @@ from replication.report_ledger import ledger
 from replication.report_number import count
 from replication.report_overview import overview, ran
 from replication.report_point import FLOW_COLUMNS, point_pages
+from replication.report_reliability import reliability_view
 from replication.report_robust import robust_view
 from replication.report_source import Source
 from replication.report_study import study_page, topologies
@@ -52,7 +54,7 @@ PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.
 DOWNLOADS = ("cells.csv", "claims.csv", "audit.csv", "provenance.json")
 #: Those that not every folder of results has.
-OPTIONAL_DOWNLOADS = ("conformance.csv", BENCH, *TRACE_FILES, *TABLES)
+OPTIONAL_DOWNLOADS = ("conformance.csv", BENCH, RELIABILITY, *TRACE_FILES, *TABLES)
 #: What each column of the downloads means.
 DICTIONARY = PACKAGE / "dictionary.csv"
 #: Results of one study, by the end of their names.
@@ -92,6 +94,7 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
         if source.engines:
             _write_engines(source, folder)
         _write_bench(source, folder)
+        _write_reliability(source, folder)
         _write_assets(folder)
         write_crate(folder, source.provenance)
 
@@ -131,6 +134,7 @@ def _environment(source: Source) -> jinja2.Environment:
         several_engines=len(source.engines) > 1,
         engines_page=bool(source.engines),
         bench_page=(source.data / BENCH).is_file(),
+        reliability_page=(source.data / RELIABILITY).is_file(),
         up="",
     )
     return environment
@@ -180,6 +184,13 @@ def _write_bench(source: Source, folder: Path) -> None:
     if view is not None:
         page = _environment(source).get_template("bench.html")
         write_text(folder / "bench.html", page.render(page="bench", view=view))
+
+
+def _write_reliability(source: Source, folder: Path) -> None:
+    view = reliability_view(source.data)
+    if view is not None:
+        page = _environment(source).get_template("reliability.html")
+        write_text(folder / "reliability.html", page.render(page="reliability", view=view))
 
 
 def _write_studies(source: Source, notebooks: Path, folder: Path) -> None:

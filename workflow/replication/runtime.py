@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,14 @@ from replication.errors import REMEDIES, RunError
 from replication.process import STDERR, Limits, Usage, run_confined
 
 _SIGKILL = 9
+#: What the C library's loader ends a program with.
+_CANNOT_LOAD = 127
 #: How C++, Python, Tcl and the C library say that there is no more memory.
 _NO_MEMORY = ("bad_alloc", "MemoryError", "unable to alloc", "unable to realloc", "allocate memory")
 
+#: What helps if a program, its library or its kernel was damaged after it was built.
+_REBUILD = "if it was built and is damaged, remove data/reproduced/engines and run again"
+_DAMAGED = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL, _CANNOT_LOAD)
 #: Less than this is a full disk to a simulator.
 _ROOM_BYTES = 1 << 16
 
@@ -108,7 +114,7 @@ def run_native(
     try:
         status, usage = run_confined(command, limits, work, waiting)
     except OSError as error:
-        raise RunError(f"{command[0]}: cannot start: {error.strerror}") from None
+        raise RunError(f"{command[0]}: cannot start: {error.strerror}; {_REBUILD}") from None
     check_status(command[0], status, usage, limits, work)
     return usage
 
@@ -128,4 +134,6 @@ def check_status(program: str, status: int, usage: Usage, limits: Limits, work: 
         hint = f"; it ran longer than time_limit_s = {limits.time_s:g} (configs/config.yaml)"
     elif status == -_SIGKILL or any(word in text for word in _NO_MEMORY):
         hint = f"; perhaps memory_limit_bytes = {limits.memory_bytes} (configs/config.yaml) is low"
+    elif status in _DAMAGED:
+        hint = f"; {_REBUILD}"
     raise RunError(f"{Path(program).name} failed: {cause}: {last}{hint}")

@@ -13,6 +13,7 @@ from replication.conformance_model import Conformance
 from replication.engine_difference import EngineDifferences
 from replication.files import write_text
 from replication.hypothesis import Hypotheses
+from replication.reliability import Reliability
 from replication.scenario import Scenario
 from replication.sensitivity_settings import Sensitivity
 from replication.study import Study
@@ -23,6 +24,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "engine_differences": EngineDifferences,
     "conformance": Conformance,
     "hypotheses": Hypotheses,
+    "reliability": Reliability,
     "scenario": Scenario,
     "sensitivity": Sensitivity,
     "study": Study,

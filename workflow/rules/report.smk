@@ -63,6 +63,7 @@ rule render_report:
         # Shown if there is one; a report never waits for it.
         ladder=sha256_of(*filter(Path.is_file, [PATHS.data / "ladder.csv"])),
         bench=PIPE.content(PATHS.data / "bench.json"),
+        reliability=PIPE.content(PATHS.data / "reliability.json"),
     shell:
         'echo "rendering the report" >&2; '
         "replicate render --data {params.data} --notebooks {params.executed}"

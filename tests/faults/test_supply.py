@@ -1,0 +1,129 @@
+"""What is fetched, shipped and trusted: pins and hashes, licences, secrets, advisories."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from replication.errors import RunError
+from replication.licences import NOT_STATED, licences
+from replication.wheel import fetch_wheel
+
+from tests.faults.conftest import ROOT
+
+LOCKS = ("requirements.lock", "requirements-dev.lock", "workflow/profiles/slurm/requirements.lock")
+PACKAGE = re.compile(r"^[A-Za-z0-9._-]+==\S+", re.MULTILINE)
+#: Keys, tokens and passwords as their issuers write them.
+SECRETS = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}"
+    r"|xox[abprs]-[A-Za-z0-9-]{10,}|pypi-AgEI[A-Za-z0-9_-]{20,}|://[^/\s:@]+:[^/\s@]{3,}@"
+)
+#: Files that hold examples of such text: this one.
+EXAMPLES = {"tests/faults/test_supply.py"}
+
+
+@pytest.mark.parametrize("lock", [*LOCKS, *sorted(
+    str(p.relative_to(ROOT)) for p in (ROOT / "workflow/engines/ns3/wheels").glob("*.lock")
+)])  # fmt: skip
+def test_every_locked_package_is_pinned_by_hash(lock, tally):
+    text = (ROOT / lock).read_text().replace("\\\n", " ")
+    with tally.trial("supply", "pins", "lock files with every package pinned by hash") as ended:
+        lines = [line for line in text.splitlines() if line.strip() and line.strip()[0] != "#"]
+        assert lines
+        assert not [line for line in lines if not re.match(r"\s*\S+==\S+.*--hash=sha256:", line)]
+        ended.append("right")
+
+
+def test_nothing_is_installed_without_its_hash():
+    """Every pip that fetches asks for hashes, but for the one that installs the project itself."""
+    where = [ROOT / "Makefile", ROOT / "containers/install", *(ROOT / "workflow").rglob("*.py")]
+    words = re.compile(r"pip (?:install|download)\b|-m pip install|\$\(PIP\)|\"pip\", \"download\"")
+    for path in where:
+        text = path.read_text().replace("\\\n", " ")
+        for match in words.finditer(text):
+            after = text[match.start() : match.start() + 400]
+            line_ = text[text.rfind("\n", 0, match.start()) : text.find("\n", match.end())]
+            defines = "PIP =" in line_ or "--no-build-isolation -e ." in line_
+            assert defines or "--require-hashes" in after, f"{path.name}: {line_.strip()}"
+
+
+def test_a_wheel_that_is_not_the_pinned_one_is_refused(tmp_path, tally):
+    lock = tmp_path / "ns3.lock"
+    pinned = next((ROOT / "workflow/engines/ns3/wheels").glob("3.44*.lock")).read_text()
+    lock.write_text(re.sub(r"sha256:[0-9a-f]{8}", "sha256:00000000", pinned))
+    with tally.trial("supply", "wheel", "a downloaded wheel with another hash") as ended:
+        with pytest.raises(RunError, match="cannot be fetched"):
+            fetch_wheel(lock, tmp_path / "out" / "ns3")
+        assert not (tmp_path / "out" / "ns3").exists()
+        ended.append("refused")
+
+
+def test_every_package_has_a_licence_or_is_listed_without(tally):
+    with tally.trial("supply", "licences", "packages and engines with their licence") as ended:
+        rows = licences(ROOT)
+        assert {"ns-3", "ns-2", "Linux", "numpy", "snakemake"} <= {row["name"] for row in rows}
+        unknown = [row["name"] for row in rows if row["licence"] == NOT_STATED]
+        # Snakemake's interfaces are MIT in their repositories and say nothing in their packages.
+        others = [name for name in unknown if not name.startswith("snakemake-interface-")]
+        assert len(others) <= 3, others
+        ended.append("right")
+    tally.notes["licences"] = f"{len(rows)} in all; not stated: {', '.join(unknown)}"
+
+
+def test_no_file_holds_a_secret(tally):
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    with tally.trial("supply", "secrets", "files of the repository searched for secrets") as ended:
+        for name in set(listed.stdout.split("\n")[:-1]) - EXAMPLES:
+            path = ROOT / name
+            text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+            assert not SECRETS.search(text), f"{name}: {SECRETS.search(text)}"
+        ended.append("right")
+
+
+@pytest.mark.parametrize(
+    "text", ["-----BEGIN RSA PRIVATE KEY", "AKIA" + "A" * 16, "https://u:pass@h"]
+)
+def test_a_secret_would_be_found(text):
+    assert SECRETS.search(text)
+
+
+def audit(lock: Path):
+    """Return what pip-audit says of the packages in a lock."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pip_audit", "--format", "json", "--progress-spinner", "off"),
+            *("--no-deps", "--disable-pip", "-r", lock),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    try:
+        return json.loads(done.stdout)["dependencies"]
+    except ValueError:
+        pytest.skip(f"pip-audit cannot ask: {done.stderr.strip()[-200:]}")
+
+
+def test_no_locked_package_has_a_known_fault_with_a_fix(tmp_path, tally):
+    lock = ROOT / "requirements.lock"
+    # One package first: without advisories every answer would be "not found", and none "safe".
+    probe = tmp_path / "probe.lock"
+    packages = re.split(r"\n(?=[A-Za-z0-9])", lock.read_text())
+    probe.write_text(next(text for text in packages if text.startswith("jinja2==")))
+    if any("skip_reason" in found for found in audit(probe)):
+        pytest.skip("the package registry in use has no advisories; `make audit` asks another")
+    with tally.trial(
+        "supply", "advisories", "locked packages without a known, mended fault"
+    ) as ended:
+        found = audit(lock)
+        faults = [
+            (p["name"], v["id"], v["fix_versions"]) for p in found for v in p.get("vulns", [])
+        ]
+        assert not [fault for fault in faults if fault[2]], faults
+        ended.append("right")
+    tally.notes["advisories"] = f"without a fix: {faults or 'none'}"
