@@ -29,7 +29,7 @@ title: a few short runs in several batches
 replicates: [{count: 1}]
 levels: quick
 cost_limit_s: 0.1
-batch_cost_s: 0.3
+batch_cost_s: 0.7
 """
 TARGET = "data/reproduced/cells.csv"
 RESULTS = (

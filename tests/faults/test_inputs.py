@@ -68,7 +68,9 @@ def test_no_document_breaks_a_model(name, model, document, share, tally):
             try:
                 accepted = model.model_validate(document)
             except ValidationError as error:
-                assert len(describe(error).splitlines()) <= 1 + describe(error).count("\\n")
+                assert describe(error).isprintable(), (
+                    "more than a line, or the terminal's own signs"
+                )
                 ended.append("refused")
             else:
                 # What is accepted is whole: it can be written, read back, and is the same.

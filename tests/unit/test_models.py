@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.config import Config, Tier, load_config, load_study, study_ids
-from replication.errors import InputError
+from replication.errors import InputError, describe
 from replication.files import read_model, read_yaml
 from replication.scenario import Scenario
 from replication.schema import MODELS, schema_text
@@ -176,3 +176,12 @@ def test_no_bytes_give_a_traceback(raw, tmp_path_factory):
     path.write_bytes(raw)
     with pytest.raises(InputError):
         read_model(path, Study)
+
+
+@pytest.mark.parametrize("key", ["a\nb", "\x1b[31m", "x" * 1000])
+def test_a_key_of_any_text_is_named_in_one_line(key):
+    with pytest.raises(ValidationError) as caught:
+        Scenario.model_validate(minimal_scenario() | {key: 1})
+    line = describe(caught.value)
+    assert line.isprintable() and len(line) < 200
+    assert "Extra inputs" in line

@@ -45,13 +45,23 @@ def describe(error: ValidationError, limit: int = 5) -> str:
     problems = error.errors(include_url=False)
     lines = []
     for problem in problems[:limit]:
-        field = ".".join(str(part) for part in problem["loc"]) or "(document)"
+        field = ".".join(_name(part) for part in problem["loc"]) or "(document)"
         value = problem.get("input")
         shown = f" (got {_short(value)})" if not isinstance(value, dict | list) else ""
-        lines.append(f"{field}: {problem['msg'].removeprefix('Value error, ')}{shown}")
+        lines.append(f"{field}: {_plain(problem['msg'].removeprefix('Value error, '))}{shown}")
     if len(problems) > limit:
         lines.append(f"and {len(problems) - limit} more")
     return "; ".join(lines)
+
+
+def _name(part: str | int) -> str:
+    text = str(part)
+    return _plain(text if len(text) <= 64 else f"{text[:61]}...")
+
+
+def _plain(text: str) -> str:
+    """Return text in which nothing breaks the line or speaks to the terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _short(value: object) -> str:

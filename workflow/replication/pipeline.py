@@ -270,6 +270,13 @@ class Pipeline:
         found = [path for path in map(Path, paths) if path.is_file()]
         return sha256_of(*found)[:16] if found else ""
 
+    def sources(self, study: str, *more: str) -> str:
+        """Return a hash over a study's file and `more`: a rule's parameter beside its inputs.
+
+        Snakemake leaves out parameters that follow from a rule's own inputs, so these are named.
+        """
+        return self.content(f"configs/studies/{study}.yaml", *more)
+
     def write_goal(self) -> None:
         """Tell the jobs what there is to do, for their progress lines."""
         goal = {

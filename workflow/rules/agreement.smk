@@ -23,7 +23,7 @@ rule compare_engines:
         f"{PATHS.data}/benchmarks/compare_engines.tsv"
     params:
         code=PIPE.code("agreement_table"),
-        sources=lambda wildcards, input: PIPE.content(input.differences),
+        sources=PIPE.content("configs/engine_differences.yaml"),
         studies=PIPE.studies,
         data=PATHS.data,
     shell:

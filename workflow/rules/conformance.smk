@@ -15,7 +15,7 @@ rule run_conformance:
         f"{PATHS.data}/benchmarks/run_conformance/{{engine}}.tsv"
     params:
         code=PIPE.code("conformance"),
-        sources=lambda wildcards, input: PIPE.content(input.conformance),
+        sources=PIPE.content("configs/conformance.yaml"),
         launch=lambda wildcards: PIPE.launch_of(wildcards.engine),
         fingerprint=lambda wildcards: PIPE.fingerprint(wildcards.engine),
     shell:
@@ -40,7 +40,7 @@ rule merge_conformance:
         f"{PATHS.data}/benchmarks/merge_conformance.tsv"
     params:
         code=PIPE.code("conformance"),
-        sources=lambda wildcards, input: PIPE.content(input.conformance),
+        sources=PIPE.content("configs/conformance.yaml"),
         engines=PIPE.engines,
         data=PATHS.data,
     shell:

@@ -14,7 +14,9 @@ rule design_study:
         f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
     params:
         code=PIPE.code("design"),
-        sources=lambda wildcards, input: PIPE.content(input.study, input.tier),
+        sources=lambda wildcards: PIPE.sources(
+            wildcards.study, f"configs/tiers/{PIPE.config.tier}.yaml"
+        ),
         selection=PIPE.selection,
         data=PATHS.data,
         # The batches are outputs too, but named by their content: see simulate_batch.

@@ -21,7 +21,9 @@ rule evaluate_study:
         f"{PATHS.data}/benchmarks/evaluate_study/{{study}}.tsv"
     params:
         code=PIPE.code("evaluate"),
-        sources=lambda wildcards, input: PIPE.content(input.study, input.published),
+        sources=lambda wildcards: PIPE.sources(
+            wildcards.study, f"{PATHS.published}/{wildcards.study}.csv"
+        ),
         data=PATHS.data,
     shell:
         'echo "judging {wildcards.study}" >&2; '

@@ -22,7 +22,9 @@ rule execute_notebook:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.{{kind}}.tsv"
     params:
         code=lambda wildcards: PIPE.notebook_code(wildcards.kind),
-        sources=lambda wildcards, input: PIPE.content(input.notebook),
+        sources=lambda wildcards: PIPE.content(
+            f"{PATHS.notebooks}/{wildcards.kind}.ipynb"
+        ),
         data=PATHS.data,
     shell:
         'echo "executing notebook {wildcards.kind} on {wildcards.study}" >&2; '
