@@ -48,7 +48,8 @@ def spread_table(
     path = evaluation / "quantities.csv"
     if not path.is_file():
         return
-    tier = pd.read_csv(path).rename(columns={"mean": "value", "engine": "point"})
+    tier = pd.read_csv(path, usecols=["engine", *_KEYS, "mean"])
+    tier = tier.rename(columns={"mean": "value", "engine": "point"})
     ours = tier[tier["point"] == design.engine]
     for (engine, experiment, metric), change in _changes(
         tier[tier["point"] != design.engine], ours
