@@ -78,8 +78,8 @@ def mutate(draw, document):
             continue
         action = draw(st.sampled_from(["scale", "scale", "replace", "remove", "add"]))
         if action == "scale" and type(inner) in (int, float):
-            factors = [2, 3, 100] if type(inner) is int else [0.5, 1.5, 100.0, 0.01]
-            place[key] = inner * draw(st.sampled_from([*factors, -1, 0, 1e9]))
+            factors = [2, 3, 100, 10**9] if type(inner) is int else [0.5, 1.5, 100.0, 1e9]
+            place[key] = inner * draw(st.sampled_from([*factors, -1, 0]))
         elif action in ("replace", "scale"):
             place[key] = draw(scalars | anything)
         elif action == "remove":

@@ -42,8 +42,10 @@ def test_a_full_disk_stops_each_stage_with_a_word_and_is_resumed(project, undist
     for folder, size_kib in STAGES.items():
         path = project.root / "data/reproduced" / folder
         path.mkdir(parents=True, exist_ok=True)
+        # Not empty: Snakemake would remove the folder of a failed job's outputs, a mount point.
+        mounted = f"mount -t tmpfs -o size={size_kib}k none {path}; touch {path}/.keep"
         with tally.trial("faults", "full-disk", title) as ended:
-            full = run_where(project, f"mount -t tmpfs -o size={size_kib}k none {path}")
+            full = run_where(project, mounted)
             said_clearly(full, "No space left on device: make room", "with room")
             ended.append("refused")
     with tally.trial("faults", "full-disk", title) as ended:
@@ -63,5 +65,5 @@ def test_a_folder_that_cannot_be_written_is_said(folder, project, tally):
     results.unlink(missing_ok=True)
     with tally.trial("faults", "read-only", "a folder that cannot be written") as ended:
         locked = f"mount --bind {path} {path}; mount -o remount,ro,bind {path}; cd {project.root}"
-        said_clearly(run_where(project, locked), "Read-only file system", "not writable")
+        said_clearly(run_where(project, locked), "Read-only file system", "make it writable")
         ended.append("refused")

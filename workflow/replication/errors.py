@@ -18,6 +18,7 @@ class RunError(RuntimeError):
 
 _ROOM = "make room there and run again: what is finished is kept"
 _WRITABLE = "make it writable, or run in another folder"
+_PATH = "give another path"
 #: What the machine may refuse through no fault of ours, and what helps.
 REMEDIES = {
     errno.ENOSPC: _ROOM,
@@ -25,6 +26,7 @@ REMEDIES = {
     errno.EROFS: _WRITABLE,
     errno.EACCES: _WRITABLE,
     errno.EPERM: _WRITABLE,
+    **dict.fromkeys((errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ENOENT), _PATH),
     errno.EIO: "the disk fails: run in another folder",
     errno.ENOMEM: "there is not enough memory: run fewer jobs at once (CORES=1)",
 }
@@ -36,7 +38,7 @@ def describe_refusal(error: OSError | MemoryError) -> str | None:
         return f"out of memory: {REMEDIES[errno.ENOMEM]}"
     if error.errno not in REMEDIES:
         return None
-    where = f"{error.filename}: " if error.filename else ""
+    where = f"{_plain(str(error.filename))[:300]}: " if error.filename else ""
     return f"{where}{os.strerror(error.errno)}: {REMEDIES[error.errno]}"
 
 

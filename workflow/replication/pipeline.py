@@ -364,6 +364,7 @@ def load_or_exit(root: Path, overrides: dict[str, Any], deployment: Iterable[Enu
     """Load the pipeline; print bad input as one line and leave with exit code 2."""
     try:
         require_plain_name(root)
+        require_writable(root)
         return Pipeline.load(root, overrides, deployment)
     except InputError as error:
         _leave(f"error: {error}")
@@ -376,6 +377,14 @@ def require_plain_name(root: Path) -> None:
         raise InputError(
             f"folder {str(root)!r}: {found[0]!r} in its name is more than a name to make and the "
             "shell; move the project to a folder of letters, digits and . _ -"
+        )
+
+
+def require_writable(root: Path) -> None:
+    """Raise InputError if nothing can be written to the project's folder: Snakemake would trace."""
+    if not os.access(root, os.W_OK):
+        raise InputError(
+            f"folder {root}: cannot be written; make it writable, or copy the project elsewhere"
         )
 
 
