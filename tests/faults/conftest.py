@@ -87,6 +87,9 @@ class Tally:
         try:
             yield ended
             assert ended in (["right"], ["refused"]), f"{name} ended in {ended}"
+        except KeyboardInterrupt:  # whoever stops the harness is no fault
+            ends["tried"] -= 1
+            raise
         except BaseException:
             ends["wrong"] += 1
             raise
