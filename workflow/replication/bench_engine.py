@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.bench_model import EngineCost, Figure, Memory
-from replication.bench_run import Run, Say, least, run
+from replication.bench_run import Run, Say, least, peak_bytes
 from replication.bench_scenario import dumbbell
 from replication.engine import ENGINES, chosen_engine
 from replication.ns3_version import NS3_VERSION, NS3_VERSIONS
@@ -95,7 +95,6 @@ def _cost(engine: str, ran: Run, version: str = "") -> EngineCost:
         packets=ran.packets,
         events=ran.events,
         cpu_s=ran.usage.cpu_s,
-        peak_memory_bytes=ran.usage.peak_memory_bytes,
     )
 
 
@@ -108,14 +107,14 @@ def memory(root: Path, size: Size, folder: Path, say: Say) -> list[Memory]:
         shortest = size.durations_s[0]
         cases += [("flows", float(n), n, shortest) for n in size.flow_counts]
         for varied, value, flows, duration_s in cases:
-            ran = run(program, dumbbell(engine, flows, duration_s), folder / engine)
-            series = (ran.folder / "series.csv").stat().st_size
+            peak = peak_bytes(program, dumbbell(engine, flows, duration_s), folder / engine)
+            series = (folder / engine / "series.csv").stat().st_size
             rows.append(
                 Memory(
                     engine=engine,
                     varied=varied,
                     value=value,
-                    peak_memory_bytes=ran.usage.peak_memory_bytes,
+                    peak_memory_bytes=peak,
                     series_bytes=series,
                 )
             )

@@ -60,7 +60,6 @@ class EngineCost(Document):
     packets: Whole
     events: Whole | None
     cpu_s: Share
-    peak_memory_bytes: Whole
 
     @property
     def cpu_per_packet_s(self) -> float:
