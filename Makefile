@@ -48,7 +48,7 @@ unlock: setup ## Let a folder go whose run was killed; what it finished is kept
 plan: setup ## Say what would run, how many scenarios, and the expected cost
 	@$(RUN) replicate plan $(SELECT)
 
-sensitivity: setup compiler ## Vary what the papers do not state (some 30 minutes on 2 cores); settings: configs/sensitivity.yaml
+sensitivity: setup compiler ## Vary what the papers do not state (some 40 minutes on 2 cores); settings: configs/sensitivity.yaml
 	@$(SNAKEMAKE) sensitivity $(CONFIG) || $(LOCKED)
 	@if [ -f reports/html/index.html ]; then $(RUN) replicate render; \
 	  else echo "sensitivity: data/reproduced/sensitivity; make report shows it"; fi

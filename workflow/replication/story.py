@@ -69,10 +69,7 @@ def claim_sentence(row: Row, claim: Claim, scale: Scale) -> str:
     if row["word"] == TOO_FEW:
         sentences.append("So few designs decide it that none of the words is given.")
     if row["reduced_scale_differs"] == "true":
-        sentences.append(
-            f"Reduced scale differs: {row['verdict_default']} there with the defaults, "
-            f"{row['verdict_tier']} in full."
-        )
+        sentences.append(_scale_differs(row, scale))
     sentences.append(_alone(row))
     if row["seeds_alike"] != row["seeds"]:
         sentences.append(
@@ -84,6 +81,19 @@ def claim_sentence(row: Row, claim: Claim, scale: Scale) -> str:
             f"What decides over all designs: {row['important']} (R² {_two(row['r2'])})."
         )
     return " ".join(sentences)
+
+
+def _scale_differs(row: Row, scale: Scale) -> str:
+    """Say how the verdict changes with length, levels and replicates, all else being equal."""
+    if row["verdict_default"] == REPRODUCED:
+        return (
+            f"Made to hold by the scale alone: {row['verdict_tier']} in full, reproduced with the "
+            f"same settings in the design's runs. How these differ: {scale.reason.strip()}"
+        )
+    return (
+        f"Reduced scale differs: {row['verdict_default']} there with the defaults, "
+        f"{row['verdict_tier']} in full."
+    )
 
 
 def _alone(row: Row) -> str:
