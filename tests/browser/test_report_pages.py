@@ -137,9 +137,9 @@ def test_the_table_on_the_page_is_the_file(tab, report):
     page = tab().open(a_page_with(report, 'class="cells"'))
     study = page.url.rsplit("/", 1)[1].removesuffix(".html")
     cells = pd.read_csv(report / "data" / "cells.csv", dtype=str, keep_default_na=False)
-    design = pd.read_csv(report / "data" / f"{study}.design.csv", dtype=str)
+    design = pd.read_parquet(report / "data" / f"{study}.design.parquet")
     # An engine that refused every point has rows in the file, and none on the page.
-    ran = set(design.loc[design["supported"] == "True", "engine"])
+    ran = set(design.loc[design["supported"], "engine"])
     cells = cells[(cells["study"] == study) & cells["engine"].isin(ran)]
     shown = page.locator("tr[data-column]").evaluate_all(
         "(rows) => rows.map((tr) => [tr.dataset.row, tr.dataset.column,"

@@ -90,7 +90,7 @@ def test_axe_finds_nothing_serious(tab, report, scheme):
 def test_the_summary_prints_a_sheet_a_study(tab, report):
     page = tab().open("summary.html")
     sheets = page.locator(".sheet").count()
-    assert sheets == 1 + len(list((report / "data").glob("*.design.csv")))
+    assert sheets == 1 + len(list((report / "data").glob("*.design.parquet")))
     printed = page.pdf(format="A4")
     assert len(re.findall(rb"/Type\s*/Page[^s]", printed)) == sheets
 

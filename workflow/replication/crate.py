@@ -25,8 +25,8 @@ _KINDS = {
     "audit.csv": "Published numbers against physical bounds",
     "dictionary.csv": "What each column of the tables means",
     "provenance.json": "Configuration, versions, hashes and times of the run",
-    ".design.csv": "Points, replicates and scenarios of a study",
-    ".quantities.csv": "Means and intervals of the headline metrics at every point",
+    ".design.parquet": "Points, replicates and scenarios of a study",
+    ".quantities.parquet": "Means and intervals of the headline metrics at every point",
     ".flows.parquet": "Every flow of every run of a study",
     "index.html": "The report",
 }

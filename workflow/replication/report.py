@@ -59,8 +59,8 @@ OPTIONAL_DOWNLOADS = ("conformance.csv", BENCH, RELIABILITY, *TRACE_FILES, *TABL
 DICTIONARY = PACKAGE / "dictionary.csv"
 #: Results of one study, by the end of their names.
 STUDY_DOWNLOADS = {
-    "design.csv": "every point, replicate and scenario",
-    "quantities.csv": "mean and interval of the headline metrics at every point",
+    "design.parquet": "every point, replicate and scenario",
+    "quantities.parquet": "mean and interval of the headline metrics at every point",
     "flows.parquet": "every flow of every run",
 }
 #: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.
@@ -282,11 +282,14 @@ def _copy_data(source: Source, folder: Path) -> None:
             shutil.copyfile(source.data / name, data / name)
     for study in source.studies:
         for name, path in (
-            ("design.csv", source.data / "design" / f"{study}.csv"),
-            ("quantities.csv", source.data / "evaluation" / study / "quantities.csv"),
+            ("design.parquet", source.data / "design" / f"{study}.csv"),
+            ("quantities.parquet", source.data / "evaluation" / study / "quantities.csv"),
             ("flows.parquet", source.data / "results" / study / "flows.parquet"),
         ):
-            if path.is_file():
+            if path.suffix == ".csv" and path.is_file():
+                # A tenth of the size; every number is the same.
+                pd.read_csv(path).to_parquet(data / f"{study}.{name}", index=False)
+            elif path.is_file():
                 shutil.copyfile(path, data / f"{study}.{name}")
 
 

@@ -26,7 +26,7 @@ from replication.template import TemplateError, resolve
 from replication.topology import Topology, draw
 
 #: Rows of flows that a page shows for each engine; the Parquet file has all.
-FLOW_ROWS = 24
+FLOW_ROWS = 12
 #: Column of the flows, its heading and its factor to the unit there.
 FLOW_COLUMNS = (
     ("throughput_bps", "Throughput (Mbit/s)", 1e-6),
