@@ -1,0 +1,216 @@
+// Charts: each is loaded and drawn when it comes near the view, the others when the page is idle.
+(() => {
+  "use strict";
+  const waiting = new Set(document.querySelectorAll("figure.chart"));
+
+  function loadScript(path) {
+    return new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = path;
+      script.onload = resolve;
+      script.onerror = () => reject(new Error(`${path} cannot be read`));
+      document.head.append(script);
+    });
+  }
+
+  const PANEL_MARGIN = 90; // Axis labels and padding beside a panel, in pixels.
+
+  function wraps(spec) {
+    return Array.isArray(spec.concat) && spec.columns > 1;
+  }
+
+  // One panel takes the width that there is, as many panels stand beside each other as fit, and
+  // panels below each other shrink to it.
+  function fit(spec, plot) {
+    const width = plot.clientWidth;
+    const encoding = spec.encoding ?? {};
+    const keys = ["facet", "hconcat", "vconcat", "concat", "repeat"];
+    if (wraps(spec)) {
+      const needed = Math.max(...spec.concat.map((panel) => panel.width ?? 0)) + PANEL_MARGIN;
+      return { ...spec, columns: Math.max(1, Math.floor(width / needed)) };
+    }
+    if (Array.isArray(spec.vconcat)) {
+      const most = Math.max(220, width - PANEL_MARGIN);
+      const shrink = (panel) =>
+        typeof panel.width === "number" ? { ...panel, width: Math.min(panel.width, most) } : panel;
+      return { ...spec, vconcat: spec.vconcat.map(shrink) };
+    }
+    if (keys.some((key) => key in spec) || "row" in encoding || "column" in encoding) return spec;
+    if (typeof spec.width !== "number") return spec;
+    plot.classList.add("single");
+    return { ...spec, width: "container", autosize: { type: "fit-x", contains: "padding" } };
+  }
+
+  // Files hold columns, and repeated words as numbers of a list; charts want records.
+  function records(columns) {
+    if (Array.isArray(columns)) return columns;
+    const names = Object.keys(columns);
+    const full = names.map((name) => {
+      const column = columns[name];
+      return Array.isArray(column) ? column : column.at.map((number) => column.of[number]);
+    });
+    return full[0].map((_, row) => Object.fromEntries(names.map((name, i) => [name, full[i][row]])));
+  }
+
+  // A run's lines: what is no list is the same for all samples of a line.
+  function samples(lines) {
+    return lines.flatMap((line) => {
+      const lists = Object.keys(line).filter((name) => Array.isArray(line[name]));
+      return line[lists[0]].map((_, i) => ({
+        ...line,
+        ...Object.fromEntries(lists.map((name) => [name, line[name][i]])),
+      }));
+    });
+  }
+
+  // The chart of all runs with the data of one; panels without data are left out.
+  function withRun(spec, run) {
+    const filled = JSON.parse(JSON.stringify(spec), (_, value) => {
+      if (value === "@end") return run.end;
+      return Array.isArray(value) && value[0] === "@flows" ? run.flows : value;
+    });
+    const there = new Set(run.lines.map((line) => line.panel));
+    if (run.marks.length) there.add("marks");
+    filled.datasets = { lines: samples(run.lines), marks: samples(run.marks) };
+    filled.vconcat = filled.vconcat.filter((panel) => there.has(panel.name));
+    return filled;
+  }
+
+  async function read(figure) {
+    const { script, run } = figure.dataset;
+    const name = script.replace(/^.*\/|\.js$/g, "");
+    if (!window.replicationCharts?.[name]) await loadScript(script);
+    const spec = window.replicationCharts[name];
+    if (run) return withRun(spec, JSON.parse(document.getElementById(run).textContent));
+    const datasets = Object.entries(spec.datasets ?? {});
+    spec.datasets = Object.fromEntries(datasets.map(([key, columns]) => [key, records(columns)]));
+    delete window.replicationCharts[name];
+    return spec;
+  }
+
+  async function draw(figure) {
+    if (!waiting.delete(figure)) return;
+    const plot = figure.querySelector(".plot");
+    try {
+      const spec = await read(figure);
+      await show(plot, fit(spec, plot));
+      offer(figure, spec);
+      plot.dataset.drawn = "";
+    } catch (error) {
+      plot.textContent = `The chart cannot be drawn (${error.message}); its data are below.`;
+      console.error(error);
+    }
+  }
+
+  const SETTINGS = {
+    mode: "vega-lite",
+    renderer: "svg",
+    ast: true, // No code is made from text, so the page can forbid it.
+    actions: false,
+    tooltip: { theme: "custom" },
+    logLevel: 1, // Errors only: a table of which nothing was run has no extent to warn of.
+  };
+
+  // Legends in fewer columns, where there is no width for them.
+  function narrowLegends(spec, width) {
+    if (width > 480) return spec;
+    return JSON.parse(JSON.stringify(spec), (key, value) =>
+      key === "legend" && value?.columns > 2 ? { ...value, columns: 2 } : value,
+    );
+  }
+
+  function narrowPanels(spec, pixels) {
+    const narrower = (panel) => ({ ...panel, width: Math.max(160, panel.width - pixels) });
+    return { ...spec, vconcat: spec.vconcat.map(narrower) };
+  }
+
+  // Labels make panels wider than their width says: fewer stand side by side if they overflow, and
+  // panels below each other shrink once more.
+  async function show(plot, spec) {
+    spec = narrowLegends(spec, plot.clientWidth);
+    for (let shrunk = false; ; ) {
+      plot.replaceChildren();
+      const { view } = await vegaEmbed(plot, spec, SETTINGS);
+      // The description stands for the chart; its thousand marks, read one by one, would not.
+      plot.querySelector("svg")?.setAttribute("aria-hidden", "true");
+      view.addEventListener("click", (_, item) => follow(item?.datum));
+      const overflow = plot.scrollWidth - plot.clientWidth;
+      if (overflow <= 0) return;
+      if (wraps(spec)) spec = { ...spec, columns: spec.columns - 1 };
+      else if (Array.isArray(spec.vconcat) && !shrunk) {
+        spec = narrowPanels(spec, overflow);
+        shrunk = true;
+      } else return;
+    }
+  }
+
+  // A published number in a chart leads to its row, and so to its runs.
+  function follow(datum) {
+    if (!datum?.study || !datum.table || !datum.row || !datum.column) return;
+    const slug = (part) => {
+      const words = String(part).toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+      return words ? `c-${words}` : "c";
+    };
+    const row = [datum.table, datum.row, datum.column].map(slug).join("--");
+    window.location.assign(`${encodeURIComponent(datum.study)}.html#${row}`);
+  }
+
+  // For slides the chart is drawn again as it was made: its own width, dark ink on white.
+  async function forPaper(spec) {
+    const text = JSON.stringify(spec).replaceAll('"currentColor"', '"#1c2024"');
+    const { view } = await vegaEmbed(
+      document.createElement("div"),
+      { ...JSON.parse(text), background: "white" },
+      SETTINGS,
+    );
+    return view;
+  }
+
+  const KINDS = {
+    json: async (spec) => ["application/json", JSON.stringify(spec, null, 1)],
+    svg: async (spec) => ["image/svg+xml", await (await forPaper(spec)).toSVG()],
+    png: async (spec) => {
+      const canvas = await (await forPaper(spec)).toCanvas(2);
+      return ["image/png", await new Promise((resolve) => canvas.toBlob(resolve))];
+    },
+  };
+
+  function offer(figure, spec) {
+    for (const button of figure.querySelectorAll("[data-save]")) {
+      const kind = button.dataset.save;
+      button.hidden = false;
+      button.addEventListener("click", async () => {
+        const [type, content] = await KINDS[kind](spec);
+        const link = document.createElement("a");
+        link.href = URL.createObjectURL(new Blob([content], { type }));
+        link.download = `${figure.dataset.name ?? figure.id}.${kind}`;
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+      });
+    }
+  }
+
+  const idle = window.requestIdleCallback ?? ((task) => setTimeout(task, 200));
+  async function drawNext() {
+    const [figure] = waiting;
+    if (!figure) return;
+    await draw(figure);
+    idle(drawNext);
+  }
+
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) {
+        if (!entry.isIntersecting) continue;
+        seen.unobserve(entry.target);
+        draw(entry.target);
+      }
+    },
+    { rootMargin: "400px" },
+  );
+  waiting.forEach((figure) => seen.observe(figure));
+  window.addEventListener("load", () => setTimeout(() => idle(drawNext), 1500));
+  window.addEventListener("beforeprint", () => {
+    document.querySelectorAll("details:not(.chart details)").forEach((details) => (details.open = true));
+  });
+})();

@@ -1,0 +1,59 @@
+// Tables: sorting by any column, and filtering by verdict. Without scripts they are plain tables.
+(() => {
+  "use strict";
+
+  function valueOf(row, column) {
+    const cell = row.cells[column];
+    const text = cell.dataset.value ?? cell.textContent.trim();
+    const number = Number(text);
+    return text !== "" && Number.isFinite(number) ? number : text;
+  }
+
+  // Numbers before words, empty cells last in either direction.
+  function compare(a, b, sign) {
+    if (a === "" || b === "") return (a === "") - (b === "");
+    if (typeof a === "number" && typeof b === "number") return sign * (a - b);
+    if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
+    return sign * a.localeCompare(b, "en", { numeric: true });
+  }
+
+  function sort(table, column, header) {
+    const sign = header.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+    const body = table.tBodies[0];
+    const rows = [...body.rows].map((row) => [valueOf(row, column), row]);
+    rows.sort(([a], [b]) => compare(a, b, sign));
+    body.append(...rows.map(([, row]) => row));
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    header.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+  }
+
+  function makeSortable(table) {
+    [...table.tHead.rows[0].cells].forEach((header, column) => {
+      if ("plain" in header.dataset) return;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...header.childNodes);
+      button.addEventListener("click", () => sort(table, column, header));
+      header.append(button);
+    });
+  }
+
+  function makeFilter(form) {
+    const rows = [...document.getElementById(form.dataset.filter).tBodies[0].rows];
+    const selects = [...form.querySelectorAll("select")];
+    const fits = (row) => selects.every((one) => one.value === "" || row.dataset[one.name] === one.value);
+    const output = form.querySelector("output");
+    const apply = () => {
+      for (const row of rows) row.hidden = !fits(row);
+      const shown = rows.filter((row) => !row.hidden).length;
+      output.textContent = `${shown} of ${rows.length} shown`;
+    };
+    form.hidden = false;
+    form.addEventListener("submit", (event) => event.preventDefault());
+    selects.forEach((one) => one.addEventListener("change", apply));
+    apply();
+  }
+
+  document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
+  document.querySelectorAll("form[data-filter]").forEach(makeFilter);
+})();
