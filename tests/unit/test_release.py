@@ -98,12 +98,9 @@ def test_a_release_that_is_too_large_is_refused(made, monkeypatch):
         make(made)
 
 
-def test_results_that_are_too_large_are_left_out_first(made, monkeypatch):
-    folder = make(made)
-    whole = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    monkeypatch.setattr(release, "LIMIT_BYTES", whole - 1)
-    said = release.make_release(made.root, made.data, folder)
-    assert "without results.tar.xz" in said and (folder / "index.html").is_file()
+def test_without_its_results_a_release_is_not_rendered_again(made):
+    make(made)
+    (made.root / release.RESULTS).unlink()
     with pytest.raises(InputError, match="no such file"), release.released_results(made.root):
         pass
 
@@ -117,7 +114,7 @@ def test_a_release_is_rendered_again_from_itself(made, tmp_path):
     for page in [*(tmp_path / "html").rglob("*.html"), *(tmp_path / "html").rglob("*.csv")]:
         name = page.relative_to(tmp_path / "html")
         assert page.read_bytes() == (folder / name).read_bytes(), name
-    (folder / release.RESULTS).write_bytes(b"no archive")
+    (made.root / release.RESULTS).write_bytes(b"no archive")
     with (
         pytest.raises(InputError, match="restore it with git"),
         release.released_results(made.root),

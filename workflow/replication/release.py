@@ -25,8 +25,9 @@ from replication.report import render
 
 FOLDER = Path("reports/release")
 STAMP = "stamp.json"
-RESULTS = "results.tar.xz"
-#: What the repository is willing to carry.
+#: Beside the data, so that the pages alone are what a reader carries away.
+RESULTS = Path("data/release/results.tar.xz")
+#: What the repository is willing to carry of pages.
 LIMIT_BYTES = 15_000_000
 #: Modules whose imports, with themselves, turn studies into scenarios and results into verdicts.
 DECIDING = ("design", "evaluate")
@@ -81,7 +82,7 @@ def make_release(root: Path, data: Path, folder: Path) -> str:
     _refuse_stale(root, data, provenance)
     # Notebooks hold every chart again as an image; `make report` makes them.
     render(root, data, folder / "no notebooks", folder)
-    _pack(data, folder / RESULTS)
+    _pack(data, root / RESULTS)
     engines = {k: str(v["version"]) for k, v in (provenance.get("engines") or {}).items()}
     stamp = {
         "commit": provenance.get("commit"),
@@ -92,18 +93,13 @@ def make_release(root: Path, data: Path, folder: Path) -> str:
         "made_from": hashes(root),
     }
     write_text(folder / STAMP, json.dumps(stamp, indent=1, sort_keys=True) + "\n")
-    without = ""
-    if _size(folder) > LIMIT_BYTES:
-        # The pages come first: results can be made again.
-        (folder / RESULTS).unlink()
-        without = f", without {RESULTS}"
     size = _size(folder)
     if size > LIMIT_BYTES:
         raise InputError(
             f"{folder}: the release has {size / 1e6:.1f} MB, more than {LIMIT_BYTES / 1e6:g}; "
             "release fewer studies or engines (STUDIES=, ENGINES=)"
         )
-    return f"{folder}: {size / 1e6:.1f} MB, tier {stamp['tier']}, {', '.join(engines)}{without}"
+    return f"{folder}: {size / 1e6:.1f} MB, tier {stamp['tier']}, {', '.join(engines)}"
 
 
 def _size(folder: Path) -> int:
@@ -160,7 +156,7 @@ def released_results(root: Path) -> Iterator[Path]:
     InputError
         There is no release, or its archive is damaged.
     """
-    path = root / FOLDER / RESULTS
+    path = root / RESULTS
     if not path.is_file():
         raise InputError(f"{path}: no such file; there are no results to render: run `make report`")
     with tempfile.TemporaryDirectory() as folder:
