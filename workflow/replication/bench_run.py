@@ -58,10 +58,7 @@ def run(program: Path, scenario: Scenario, folder: Path) -> Run:
     RunError
         It failed; the message holds its last words.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    write_text(folder / "scenario.json", scenario.canonical_json() + "\n")
-    command = scenario_command(str(program.resolve()), str(folder), trace=False)
-    usage = run_native(command, LIMITS, folder)
+    usage = run_native(_lay_out(program, scenario, folder), LIMITS, folder)
     return Run(usage, json.loads((folder / "run.json").read_text(encoding="utf-8")), folder)
 
 
@@ -73,10 +70,15 @@ def peak_bytes(program: Path, scenario: Scenario, folder: Path) -> int:
     RunError
         It failed; the message holds its last line.
     """
+    command = _lay_out(program, scenario, folder)
+    return int(timed([sys.executable, "-I", "-S", "-c", _PEAK, *command], folder).output)
+
+
+def _lay_out(program: Path, scenario: Scenario, folder: Path) -> list[str]:
+    """Make `folder` anew with the scenario in it; return the command that runs it there."""
     shutil.rmtree(folder, ignore_errors=True)
     write_text(folder / "scenario.json", scenario.canonical_json() + "\n")
-    command = scenario_command(str(program.resolve()), str(folder), trace=False)
-    return int(timed([sys.executable, "-I", "-S", "-c", _PEAK, *command], folder).output)
+    return scenario_command(str(program.resolve()), str(folder), trace=False)
 
 
 def least(programs: Sequence[tuple[Path, Scenario]], folder: Path, repeats: int) -> list[Run]:

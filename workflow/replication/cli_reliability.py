@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-Root = Annotated[Path, typer.Option(help="The project's folder.", envvar="REPLICATION_ROOT")]
+from replication.cli_option import DATA, HERE, Root
+
 Counts = Annotated[Path, typer.Option(help="JSON file of what was counted.")]
-HERE = Path()
-COUNTS = Path("data/reproduced/reliability.json")
+COUNTS = DATA / "reliability.json"
 
 
 def load(
@@ -54,9 +54,7 @@ def reliability(
 
 
 def licences(
-    output: Annotated[Path, typer.Option(help="CSV file to write.")] = Path(
-        "data/reproduced/licences.csv"
-    ),
+    output: Annotated[Path, typer.Option(help="CSV file to write.")] = DATA / "licences.csv",
     root: Root = HERE,
 ) -> None:
     """List the licences of the locked packages and the engines.

@@ -93,8 +93,8 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
         _write_index(source, folder)
         if source.engines:
             _write_engines(source, folder)
-        _write_bench(source, folder)
-        _write_reliability(source, folder)
+        _write_optional(source, folder, "bench", bench_view(source))
+        _write_optional(source, folder, "reliability", reliability_view(source.data))
         _write_assets(folder)
         write_crate(folder, source.provenance)
 
@@ -184,18 +184,11 @@ def _write_engines(source: Source, folder: Path) -> None:
     _write_page(folder / "engines.html", text)
 
 
-def _write_bench(source: Source, folder: Path) -> None:
-    view = bench_view(source)
+def _write_optional(source: Source, folder: Path, name: str, view: object | None) -> None:
+    """Write a page of what not every folder of results has."""
     if view is not None:
-        page = _environment(source).get_template("bench.html")
-        _write_page(folder / "bench.html", page.render(page="bench", view=view))
-
-
-def _write_reliability(source: Source, folder: Path) -> None:
-    view = reliability_view(source.data)
-    if view is not None:
-        page = _environment(source).get_template("reliability.html")
-        _write_page(folder / "reliability.html", page.render(page="reliability", view=view))
+        page = _environment(source).get_template(f"{name}.html")
+        _write_page(folder / f"{name}.html", page.render(page=name, view=view))
 
 
 def _write_studies(source: Source, notebooks: Path, folder: Path) -> None:
