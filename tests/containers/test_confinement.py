@@ -29,7 +29,7 @@ def shell(container, script, limits=AMPLE):
     """Run a script in the container's run folder; return the answer."""
     request = {"command": ["/bin/sh", "-c", script], "work": f"{WORK}/run"}
     limit = {"memory_bytes": limits.memory_bytes, "time_s": limits.time_s}
-    answer = container._ask(request | limit, limits, lambda: None)
+    answer = container._started(limits).ask(request | limit, limits)
     assert "error" not in answer, answer
     return answer
 

@@ -13,7 +13,7 @@ from replication.conformance import Runner, merge_conformance, run_checks, run_c
 from replication.conformance_model import Conformance, load_conformance
 from replication.engine import ENGINES
 from replication.launcher import Launch
-from replication.runtime import Native
+from replication.native import Native
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = load_conformance(ROOT)
@@ -102,7 +102,8 @@ def test_a_perturbed_engine_does_not_conform(
     program.chmod(0o755)
     within = {}
     for name, path in (("plain", ns3_program), ("perturbed", program)):
-        runner = Runner.of("ns3", Native(path), "f", tmp_path)
-        (row,) = run_checks(only(check), runner).to_dict("records")
+        native = Native(path)
+        (row,) = run_checks(only(check), Runner.of("ns3", native, "f", tmp_path)).to_dict("records")
+        native.close()
         within[name] = row["within"]
     assert within == {"plain": "true", "perturbed": "false"}

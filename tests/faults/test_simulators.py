@@ -49,5 +49,6 @@ def test_a_bad_simulator_is_an_error_and_leaves_no_result(fault, tmp_path, tally
         assert list(bad.store.folder.iterdir()) == []
         # Mended, the same store gives every result.
         good = make_job(tmp_path)
-        assert [usage["reused"] for usage in run_job(good, lambda: None)] == [False] * 3
+        runs = run_job(good, lambda: None).values()
+        assert [run.usage["reused"] for run in runs] == [False] * 3
         ended.append("refused")

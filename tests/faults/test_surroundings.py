@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from replication.errors import InputError, RunError
 from replication.gather import collect
+from replication.native import Native
 from replication.pipeline import require_plain_name
 from replication.process import Limits
-from replication.runtime import Native
 from replication.scenario import Scenario
 
 from tests.faults.conftest import CORES, RESULTS, ROOT, STUDY, TARGET, brief_project, program
@@ -83,8 +83,10 @@ def test_a_damaged_engine_is_said(part, tmp_path, tally, monkeypatch):
         wrapper.chmod(0o755)
         broken = wrapper
     with tally.trial("faults", "damaged-cache", "a damaged program, library or result") as ended:
+        native = Native(broken)
         with pytest.raises(RunError, match="remove data/reproduced/engines"):
-            Native(broken).run(work, Limits(2**30, 20.0), lambda: None)
+            native.run(work, Limits(2**30, 20.0), lambda: None)
+        native.close()
         ended.append("refused")
 
 

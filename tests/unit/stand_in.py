@@ -1,7 +1,7 @@
 """A program that stands in a simulator's place: right tables, then whatever a test adds."""
 
+from replication.native import Native
 from replication.process import Limits
-from replication.runtime import Native
 from replication.scenario import Scenario
 from replication.simulate import Job
 from replication.store import Store

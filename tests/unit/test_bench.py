@@ -2,7 +2,6 @@
 
 import json
 
-import psutil
 import pytest
 from pydantic import ValidationError
 from replication.bench_engine import FULL, QUICK, growth
@@ -18,7 +17,6 @@ from replication.bench_model import (
     read_bench,
     write_bench,
 )
-from replication.bench_run import peak_bytes
 from replication.bench_scenario import dumbbell
 from replication.bench_way import OURS, way_ratios
 from replication.cost_model import predict, predictions
@@ -80,14 +78,6 @@ def test_growth_is_taken_from_end_to_end():
     duration, flows = growth(rows)
     assert (duration.value, duration.met) == (1.1, False)
     assert (flows.value, flows.unit, flows.met) == (10.0, "kB", None)
-
-
-def test_a_peak_is_not_that_of_what_started_it(tmp_path):
-    program = tmp_path / "program"
-    program.write_text("#!/bin/sh\nexit 0\n")
-    program.chmod(0o755)
-    peak = peak_bytes(program, dumbbell("ns3", 1, 1.0), tmp_path / "run")
-    assert 0 < peak < psutil.Process().memory_info().rss / 2
 
 
 def way(name: str, cpu_s: float | None, packets: int | None = 1000) -> Way:

@@ -16,10 +16,10 @@ from replication.conformance_quantity import QUANTITIES, Observed
 from replication.conformance_recovery import UNITS, compare, recovery_numbers, windows
 from replication.engine import ENGINES
 from replication.errors import InputError
+from replication.native import Native
 from replication.report import PACKAGE
 from replication.report_conformance import conformance_view
 from replication.report_source import Source
-from replication.runtime import Native
 from replication.table import CONFORMANCE_COLUMNS, RECOVERY_COLUMNS
 
 ROOT = Path(__file__).parents[2]

@@ -27,9 +27,9 @@ import json, subprocess, sys
 sys.path.insert(0, {workflow!r})
 from replication import process, runner
 runner._has_network = lambda: {network}
-def answer(request, ask=runner.answer):
+def answer(request, refused, ask=runner.answer):
     text = json.dumps(request).replace({inside!r}, {outside!r})
-    return ask(json.loads(text) | {{"command": ["/bin/sh", "-c", {script!r}]}})
+    return ask(json.loads(text) | {{"command": ["/bin/sh", "-c", {script!r}]}}, refused)
 runner.answer = answer
 runner.main()
 """
@@ -228,7 +228,7 @@ def running(pid):
 
 def test_the_runner_ends_what_it_runs_when_its_job_is_gone(commands, tmp_path):
     container, work = stand_in(commands, tmp_path, "echo $$ > pid; exec sleep 60")
-    process = container._start(AMPLE)
+    process = container._started(AMPLE)._start()
     request = {"command": [], "work": f"{WORK}/.run", "memory_bytes": 2**30, "time_s": 60}
     process.stdin.write(json.dumps(request).encode() + b"\n")
     process.stdin.flush()

@@ -1,17 +1,27 @@
 """The native runtime: confined, limited, and plain about what went wrong."""
 
 import os
+from pathlib import Path
 
+import psutil
 import pytest
 from replication.errors import RunError
+from replication.native import Native
 from replication.process import Limits, network_is_isolated
-from replication.runtime import run_native
 
 AMPLE = Limits(memory_bytes=2**30, time_s=20.0)
 
 
+def start(command, folder, limits):
+    native = Native(Path(command[0]))
+    try:
+        return native.runner.run(command, limits, (folder, str(folder)), lambda: None)
+    finally:
+        native.close()
+
+
 def shell(script, tmp_path, limits=AMPLE):
-    return run_native(["/bin/sh", "-c", script], limits, tmp_path)
+    return start(["/bin/sh", "-c", script], tmp_path, limits)
 
 
 def test_it_says_what_a_run_used(tmp_path):
@@ -38,7 +48,22 @@ def test_memory_is_limited(tmp_path):
 
 def test_a_program_that_is_not_there_is_named(tmp_path):
     with pytest.raises(RunError, match="/no/such/program: cannot start"):
-        run_native(["/no/such/program"], AMPLE, tmp_path)
+        start(["/no/such/program"], tmp_path, AMPLE)
+
+
+def test_a_peak_is_not_that_of_what_started_the_run(tmp_path):
+    used = shell("exit 0", tmp_path)
+    assert 100_000 < used.peak_memory_bytes < psutil.Process().memory_info().rss / 4
+
+
+def test_a_runner_that_was_killed_is_said_and_started_again(tmp_path):
+    native = Native(Path("/bin/sh"))
+    script = "test -e again || { touch again; kill -9 $PPID; sleep 30; }"
+    run = [["/bin/sh", "-c", script], AMPLE, (tmp_path, str(tmp_path)), lambda: None]
+    with pytest.raises(RunError, match="runner: it ended without a word"):
+        native.runner.run(*run)
+    assert native.runner.run(*run).wall_s < 20
+    native.close()
 
 
 def test_a_run_has_no_network_and_no_privileges(tmp_path):

@@ -9,7 +9,7 @@ from replication.errors import InputError, RunError
 from replication.gather import collect, gather, write_parquet
 from replication.scenario import Scenario
 from replication.simulate import read_batch, run_job
-from replication.table import FLOW_NUMBERS
+from replication.table import FLOW_NUMBERS, SERIES_NUMBERS
 
 from tests.unit import stand_in
 from tests.unit.test_models import minimal_scenario
@@ -29,11 +29,20 @@ def runs(tmp_path):
 def test_each_scenario_runs_once_and_never_again(make_job, tmp_path):
     job = make_job()
     first = run_job(job, lambda: None)
-    assert [usage["reused"] for usage in first] == [False] * 3
+    assert [run.usage["reused"] for run in first.values()] == [False] * 3
     second = run_job(job, lambda: None)
-    assert [usage["reused"] for usage in second] == [True] * 3
+    assert [run.usage["reused"] for run in second.values()] == [True] * 3
     assert runs(tmp_path) == 3
-    assert {(u["runtime"], u["image"]) for u in first + second} == {("native", None)}
+    both = [run.usage for run in (*first.values(), *second.values())]
+    assert {(usage["runtime"], usage["image"]) for usage in both} == {("native", None)}
+
+
+def test_runs_of_now_and_of_before_are_gathered_to_the_same_tables(make_job):
+    job = make_job()
+    first, second = run_job(job, lambda: None), run_job(job, lambda: None)
+    for table, columns in (("flows.csv", FLOW_NUMBERS), ("series.csv", SERIES_NUMBERS)):
+        now, before = (gather(job, runs, "3.44", table, columns) for runs in (first, second))
+        assert len(now) > 0 and now.equals(before)
 
 
 def test_a_damaged_run_is_made_again(make_job, tmp_path):
@@ -41,9 +50,9 @@ def test_a_damaged_run_is_made_again(make_job, tmp_path):
     run_job(job, lambda: None)
     victim = sorted(job.scenarios)[1]
     (job.store.entry(victim) / "flows.csv").write_text("garbage")
-    run_job(job, lambda: None)
+    mended = run_job(job, lambda: None)
     assert runs(tmp_path) == 4
-    assert len(gather(job, "3.44", "flows.csv", FLOW_NUMBERS)) == 3
+    assert len(gather(job, mended, "3.44", "flows.csv", FLOW_NUMBERS)) == 3
 
 
 def test_a_failing_simulator_is_named_with_its_scenario_and_leaves_no_litter(make_job):
@@ -69,8 +78,9 @@ def test_a_table_without_a_column_of_the_contract_is_refused(make_job):
 def test_an_older_table_without_a_column_is_refused_when_gathered(make_job):
     job = make_job()
     run_job(job, lambda: None)
+    stored = run_job(job, lambda: None)
     with pytest.raises(RunError, match="lacks jitter_s; remove the folder"):
-        gather(job, "3.44", "flows.csv", [*FLOW_NUMBERS, "jitter_s"])
+        gather(job, stored, "3.44", "flows.csv", [*FLOW_NUMBERS, "jitter_s"])
 
 
 def batch_file(tmp_path, **changes):

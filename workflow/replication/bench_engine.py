@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.bench_model import EngineCost, Figure, Memory
-from replication.bench_run import Run, Say, least, peak_bytes
+from replication.bench_run import Run, Say, least, run
 from replication.bench_scenario import dumbbell
 from replication.engine import ENGINES, chosen_engine
 from replication.ns3_version import NS3_VERSION, NS3_VERSIONS
@@ -107,14 +107,14 @@ def memory(root: Path, size: Size, folder: Path, say: Say) -> list[Memory]:
         shortest = size.durations_s[0]
         cases += [("flows", float(n), n, shortest) for n in size.flow_counts]
         for varied, value, flows, duration_s in cases:
-            peak = peak_bytes(program, dumbbell(engine, flows, duration_s), folder / engine)
+            ran = run(program, dumbbell(engine, flows, duration_s), folder / engine)
             series = (folder / engine / "series.csv").stat().st_size
             rows.append(
                 Memory(
                     engine=engine,
                     varied=varied,
                     value=value,
-                    peak_memory_bytes=peak,
+                    peak_memory_bytes=ran.usage.peak_memory_bytes,
                     series_bytes=series,
                 )
             )

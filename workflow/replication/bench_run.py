@@ -6,7 +6,6 @@ import json
 import resource
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,18 +14,11 @@ from typing import Any
 
 from replication.errors import RunError
 from replication.files import write_text
+from replication.native import Native
 from replication.process import Limits, Usage
-from replication.runtime import run_native, scenario_command
 from replication.scenario import Scenario
 
 LIMITS = Limits(memory_bytes=4 * 2**30, time_s=600.0)
-#: A process's peak starts with the size of what forked it, which exec keeps: what starts it must be
-#: small, without site packages and this package.
-_PEAK = """
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], check=True)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
-"""
 #: A bench is read beside a report: what it does is said, not only its end.
 Say = Callable[[str], None]
 
@@ -58,27 +50,14 @@ def run(program: Path, scenario: Scenario, folder: Path) -> Run:
     RunError
         It failed; the message holds its last words.
     """
-    usage = run_native(_lay_out(program, scenario, folder), LIMITS, folder)
-    return Run(usage, json.loads((folder / "run.json").read_text(encoding="utf-8")), folder)
-
-
-def peak_bytes(program: Path, scenario: Scenario, folder: Path) -> int:
-    """Run a program on a scenario; return the peak resident size of its largest process.
-
-    Raises
-    ------
-    RunError
-        It failed; the message holds its last line.
-    """
-    command = _lay_out(program, scenario, folder)
-    return int(timed([sys.executable, "-I", "-S", "-c", _PEAK, *command], folder).output)
-
-
-def _lay_out(program: Path, scenario: Scenario, folder: Path) -> list[str]:
-    """Make `folder` anew with the scenario in it; return the command that runs it there."""
     shutil.rmtree(folder, ignore_errors=True)
     write_text(folder / "scenario.json", scenario.canonical_json() + "\n")
-    return scenario_command(str(program.resolve()), str(folder), trace=False)
+    native = Native(program.resolve())
+    try:
+        usage = native.run(folder, LIMITS, lambda: None)
+    finally:
+        native.close()
+    return Run(usage, json.loads((folder / "run.json").read_text(encoding="utf-8")), folder)
 
 
 def least(programs: Sequence[tuple[Path, Scenario]], folder: Path, repeats: int) -> list[Run]:

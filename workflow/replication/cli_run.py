@@ -43,15 +43,15 @@ def simulate(
     version = ENGINES[engine].exact_version(job.runtime.written_version(limits), fingerprint)
     progress = Progress.load(goal) if goal else None
     started = time.time()
-    usages = run_job(job, progress.tick if progress else lambda: None)
-    write_parquet(gather(job, version, "flows.csv", FLOW_NUMBERS), flows)
-    write_parquet(gather(job, version, "series.csv", SERIES_NUMBERS), series)
+    finished = run_job(job, progress.tick if progress else lambda: None)
+    write_parquet(gather(job, finished, version, "flows.csv", FLOW_NUMBERS), flows)
+    write_parquet(gather(job, finished, version, "series.csv", SERIES_NUMBERS), series)
     document = {
         "engine": engine,
         "engine_version": version,
         "started": started,
         "finished": time.time(),
-        "runs": usages,
+        "runs": [run.usage for run in finished.values()],
     }
     write_text(usage, json.dumps(document) + "\n")
     if progress:

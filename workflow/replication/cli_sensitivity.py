@@ -95,8 +95,9 @@ def simulate(
     job = open_job(root, Launch(runtime, engine, program, image), scenarios, store, limits)
     progress = Progress.load(goal)
     started = time.time()
-    usages = run_job(job, progress.tick if progress else lambda: None)
-    document = {"started": started, "finished": time.time(), "runs": usages}
+    finished = run_job(job, progress.tick if progress else lambda: None)
+    runs = [run.usage for run in finished.values()]
+    document = {"started": started, "finished": time.time(), "runs": runs}
     write_text(usage, json.dumps(document) + "\n")
 
 

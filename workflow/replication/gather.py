@@ -5,7 +5,7 @@ Plain Arrow, since every batch pays for what is imported here before its first s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +15,20 @@ import pyarrow.parquet as pq
 from replication.errors import RunError
 from replication.files import atomic
 from replication.run_table import TEXT, read_run_table
-from replication.simulate import Job
+from replication.simulate import Finished, Job
 from replication.store import Store
 
 
-def gather(job: Job, engine_version: str, table: str, columns: Sequence[str]) -> pa.Table:
-    """Read one table of every scenario of the job into a tidy one; see `read_runs`."""
-    return read_runs(job.store, job.scenarios, job.engine, engine_version, table, columns)
+def gather(
+    job: Job,
+    finished: Mapping[str, Finished],
+    engine_version: str,
+    table: str,
+    columns: Sequence[str],
+) -> pa.Table:
+    """Put one table of every scenario of the job into a tidy one; see `read_runs`."""
+    found = {name: run.tables[table] for name, run in finished.items() if table in run.tables}
+    return read_runs(job.store, finished, job.engine, engine_version, table, columns, found)
 
 
 def read_runs(
@@ -31,6 +38,7 @@ def read_runs(
     engine_version: str,
     table: str,
     columns: Sequence[str],
+    known: Mapping[str, pa.Table] | None = None,
 ) -> pa.Table:
     """Read one table of finished runs into a tidy one, in the order of their ids.
 
@@ -44,19 +52,19 @@ def read_runs(
         The name of the engines' CSV file.
     columns
         The numbers that it must have.
+    known
+        Tables that were read before, by scenario.
 
     Raises
     ------
     RunError
         A table cannot be read or does not have the columns of the contract.
     """
-    tables = []
+    tables, known = [], known or {}
     for scenario_id in sorted(scenario_ids):
-        path = store.entry(scenario_id) / table
-        try:
-            found = read_run_table(path, columns)
-        except RunError as error:
-            raise RunError(f"{path.parent}: {error}; remove the folder") from None
+        found = known.get(scenario_id)
+        if found is None:
+            found = _read_finished(store.entry(scenario_id), table, columns)
         for place, (name, value) in enumerate(
             (
                 ("scenario", scenario_id),
@@ -67,6 +75,13 @@ def read_runs(
             found = found.add_column(place, name, _repeated(value, len(found)))
         tables.append(found)
     return pa.concat_tables(tables)
+
+
+def _read_finished(entry: Path, table: str, columns: Sequence[str]) -> pa.Table:
+    try:
+        return read_run_table(entry / table, columns)
+    except RunError as error:
+        raise RunError(f"{entry}: {error}; remove the folder") from None
 
 
 def _repeated(text: str, count: int) -> pa.Array:

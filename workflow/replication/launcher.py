@@ -9,7 +9,8 @@ from replication.container import Container
 from replication.engine import ENGINES
 from replication.errors import InputError
 from replication.image import COMMANDS, find_image
-from replication.runtime import Native, Runtime
+from replication.native import Native
+from replication.runtime import Runtime
 
 
 @dataclass(frozen=True)

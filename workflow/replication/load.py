@@ -12,11 +12,11 @@ from pathlib import Path
 
 from replication.engine import ENGINES
 from replication.errors import InputError
+from replication.native import Native
 from replication.pipeline import Pipeline
 from replication.process import Limits, Usage
 from replication.reliability import Load
 from replication.run_table import check_run
-from replication.runtime import Native
 from replication.scale import Measurement
 from replication.scenario import DropTail, Link, Monitor, Scenario, TcpFlow
 
@@ -127,7 +127,11 @@ def _run(program: Path, scenario: Scenario) -> Usage:
     with tempfile.TemporaryDirectory(prefix="load-") as folder:
         work = Path(folder)
         (work / "scenario.json").write_text(scenario.canonical_json() + "\n", encoding="utf-8")
-        used = Native(program).run(work, LIMITS, lambda: None)
+        native = Native(program)
+        try:
+            used = native.run(work, LIMITS, lambda: None)
+        finally:
+            native.close()
         check_run(work, scenario)
     return used
 

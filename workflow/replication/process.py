@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -20,6 +21,8 @@ _CLONE_NEWNET = 0x40000000
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_PDEATHSIG = 1
 _SIGKILL = 9
+#: How often `waiting` is called while a program runs; its end is noticed at once.
+_PAUSE_S = 0.05
 _libc = ctypes.CDLL(None, use_errno=True)
 
 #: Where a program's last words go, in its working folder.
@@ -52,8 +55,8 @@ def run_confined(
 ) -> tuple[int, Usage]:
     """Run `command` to its end in folder `work`; return exit code (or -signal) and usage.
 
-    It gets a user and network namespace of its own where the kernel allows that, no new
-    privileges, a bare environment and the limits; `waiting` is called now and then meanwhile.
+    It gets no new privileges, a bare environment and the limits; `waiting` is called now and then
+    meanwhile. `isolate` takes the network from it.
 
     Raises
     ------
@@ -61,6 +64,8 @@ def run_confined(
         It cannot be started.
     """
     environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(work)}
+    # Blocked, the end of a child is a signal to wait for; one that came before is not missed.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     start = time.monotonic()
     with (work / STDERR).open("wb") as stderr:
         process = subprocess.Popen(
@@ -81,19 +86,28 @@ def run_confined(
     return status, usage
 
 
+def isolate() -> bool:
+    """Enter a user and network namespace of its own, as all that is started from here on does.
+
+    Return whether the kernel allowed that.
+    """
+    refused: int = _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
+    return not refused
+
+
 def network_is_isolated() -> bool:
     """Return whether this kernel lets an unprivileged process give up its network."""
     child = os.fork()
     if child == 0:
-        os._exit(0 if _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) == 0 else 1)
+        os._exit(0 if isolate() else 1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def _confine(limits: Limits) -> None:
-    """Run in the child before exec: drop privileges and network, set limits."""
+    """Run in the child before exec: drop privileges, set limits."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     _libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     cpu_s = int(limits.time_s) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
@@ -105,7 +119,6 @@ def _wait(
 ) -> tuple[int, resource.struct_rusage]:
     """Reap the process with its own resource usage; kill it at the wall time limit."""
     deadline = time.monotonic() + time_s
-    pause = 0.0005
     while True:
         pid, status, used = os.wait4(process.pid, os.WNOHANG)
         if pid:
@@ -114,5 +127,4 @@ def _wait(
         if time.monotonic() > deadline:
             process.kill()
         waiting()
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.02)
+        signal.sigtimedwait({signal.SIGCHLD}, _PAUSE_S)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from replication.engine import ENGINES
 from replication.errors import InputError
+from replication.native import written_version
 from replication.pipeline import Paths
-from replication.runtime import written_version
 
 INSTALL = ("apt-get", "install", "--yes", "--quiet", "--no-install-recommends")
 

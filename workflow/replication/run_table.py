@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,9 @@ import pyarrow.csv
 from replication.errors import RunError
 from replication.scenario import Scenario
 from replication.table import FLOW_NUMBERS, SERIES_NUMBERS
+
+#: The tables of one run by their files' names.
+RunTables = dict[str, pa.Table]
 
 TEXT = pa.large_string()
 #: Columns of the engines' tables that are text; an empty field is a missing one.
@@ -33,25 +37,32 @@ def read_run_table(path: Path, columns: Sequence[str]) -> pa.Table:
     RunError
         It cannot be read or lacks a column.
     """
-    types = dict.fromkeys(TEXTS, TEXT) | dict.fromkeys((*columns, "time_s"), pa.float64())
-    options = pyarrow.csv.ConvertOptions(
-        column_types=types, null_values=["", "nan"], strings_can_be_null=True
-    )
     # One thread: a batch is one of as many as there are cores.
     reading = pyarrow.csv.ReadOptions(use_threads=False)
     try:
-        found = pyarrow.csv.read_csv(path, read_options=reading, convert_options=options)
+        found = pyarrow.csv.read_csv(
+            path, read_options=reading, convert_options=_options(tuple(columns))
+        )
     except (OSError, pa.ArrowInvalid) as error:
         reason = " ".join(str(error).split())[:200]
         raise RunError(f"{path.name}: cannot be read ({reason})") from None
-    missing = [name for name in columns if name not in found.column_names]
+    names = set(found.column_names)
+    missing = [name for name in columns if name not in names]
     if missing:
         raise RunError(f"{path.name}: lacks {', '.join(missing)}")
     return found
 
 
-def check_run(work: Path, scenario: Scenario) -> None:
-    """Require the complete tables of `scenario` in folder `work`.
+@cache
+def _options(columns: tuple[str, ...]) -> pyarrow.csv.ConvertOptions:
+    types = dict.fromkeys(TEXTS, TEXT) | dict.fromkeys((*columns, "time_s"), pa.float64())
+    return pyarrow.csv.ConvertOptions(
+        column_types=types, null_values=["", "nan"], strings_can_be_null=True
+    )
+
+
+def check_run(work: Path, scenario: Scenario) -> RunTables:
+    """Return the tables of `scenario` in folder `work`, which must be complete.
 
     Every flow once, in the scenario's order; every sample of every flow and monitor; each packet
     that was sent received, dropped or in flight; and the scenario's own name in run.json.
@@ -61,7 +72,8 @@ def check_run(work: Path, scenario: Scenario) -> None:
     RunError
         Something is missing or is not what this scenario can give; the message says what.
     """
-    _check_flows(read_run_table(work / "flows.csv", FLOW_NUMBERS), scenario)
+    flows = read_run_table(work / "flows.csv", FLOW_NUMBERS)
+    _check_flows(flows, scenario)
     series = read_run_table(work / "series.csv", ("time_s", *SERIES_NUMBERS))
     samples = round(scenario.duration_s * _NS) // round(scenario.sampling_interval_s * _NS)
     rows = samples * (len(scenario.flows) + len(scenario.monitors))
@@ -74,6 +86,7 @@ def check_run(work: Path, scenario: Scenario) -> None:
         raise RunError(f"run.json: cannot be read ({error})") from None
     if named != scenario.id:
         raise RunError(f"run.json: is of scenario {named!r}")
+    return {"flows.csv": flows, "series.csv": series}
 
 
 def _check_flows(flows: pa.Table, scenario: Scenario) -> None:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from replication.errors import InputError, RunError, describe, describe_refusal
 from replication.launcher import Launch, make_runtime
 from replication.process import Limits
-from replication.run_table import check_run
+from replication.run_table import RunTables, check_run
 from replication.runtime import Runtime
 from replication.scenario import Scenario
 from replication.store import Store
@@ -70,35 +70,45 @@ def read_batch(path: Path) -> tuple[str, dict[str, Scenario]]:
     return engine, scenarios
 
 
-def run_job(job: Job, progress: Callable[[], None]) -> list[dict[str, Any]]:
-    """Run what is not yet in the store; return each scenario's usage, in order of their ids."""
-    usages = []
+@dataclass(frozen=True)
+class Finished:
+    """A finished run: what it used, and its tables if they were read just now (else none)."""
+
+    usage: dict[str, Any]
+    tables: RunTables
+
+
+def run_job(job: Job, progress: Callable[[], None]) -> dict[str, Finished]:
+    """Run what is not yet in the store; return all scenarios in order of their ids.
+
+    Raises
+    ------
+    RunError
+        A run failed or left tables that are not complete; the message names the scenario.
+    """
+    finished = {}
     try:
         for scenario_id in sorted(job.scenarios):
-            usage = job.store.usage(scenario_id)
-            reused = usage is not None
-            if usage is None:
-                usage = _run_one(job, scenario_id, progress)
-            usages.append({"scenario": scenario_id, "engine": job.engine, "reused": reused} | usage)
+            stored = job.store.usage(scenario_id)
+            run = _run_one(job, scenario_id, progress) if stored is None else Finished(stored, {})
+            origin = {"scenario": scenario_id, "engine": job.engine, "reused": stored is not None}
+            finished[scenario_id] = Finished(origin | run.usage, run.tables)
             progress()
     finally:
         job.runtime.close()
-    return usages
+    return finished
 
 
-def _run_one(job: Job, scenario_id: str, progress: Callable[[], None]) -> dict[str, Any]:
+def _run_one(job: Job, scenario_id: str, progress: Callable[[], None]) -> Finished:
     scenario = job.scenarios[scenario_id]
     work = job.store.begin(scenario_id, scenario)
     try:
         used = job.runtime.run(work, job.limits, progress)
-        check_run(work, scenario)
-        job.store.finish(scenario_id, work, used.as_dict() | job.runtime.record())
+        tables = check_run(work, scenario)
+        usage = job.store.finish(scenario_id, work, used.as_dict() | job.runtime.record())
     except (RunError, OSError) as error:
         refused = describe_refusal(error) if isinstance(error, OSError) else None
         raise RunError(f"scenario {scenario_id} on {job.engine}: {refused or error}") from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    usage = job.store.usage(scenario_id)
-    if usage is None:
-        raise RunError(f"scenario {scenario_id} on {job.engine}: it left incomplete results")
-    return usage
+    return Finished(usage, tables)

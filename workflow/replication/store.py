@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replication.files import sha256_of, write_text
-from replication.scenario import Scenario, canonical_json
+from replication.files import sha256_of
+from replication.scenario import Scenario
 
 TABLES = ("flows.csv", "series.csv", "run.json")
 
@@ -51,23 +51,33 @@ class Store:
         """Make a private working folder with scenario.json in it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{scenario_id}.", dir=self.folder))
-        write_text(work / "scenario.json", canonical_json(scenario.model_dump(mode="json")) + "\n")
+        text = scenario.canonical_json() + "\n"
+        (work / "scenario.json").write_text(text, encoding="utf-8")
         return work
 
-    def finish(self, scenario_id: str, work: Path, usage: dict[str, Any]) -> None:
-        """Seal the working folder and move it into place, where a broken entry gives way.
+    def finish(self, scenario_id: str, work: Path, usage: dict[str, Any]) -> dict[str, Any]:
+        """Seal the working folder and move it into place; return what the run in the store used.
 
-        An intact one stays: another process finished the same scenario first, and its result,
-        which is the same, may be being read.
+        A broken entry gives way. An intact one stays: another process finished the same scenario
+        first, and its result, which is the same, may be being read.
+
+        Raises
+        ------
+        OSError
+            It cannot be written or moved.
         """
         usage = usage | {"sha256": sha256_of(*(work / name for name in TABLES))}
-        write_text(work / "usage.json", json.dumps(usage, sort_keys=True) + "\n")
+        text = json.dumps(usage, sort_keys=True) + "\n"
+        (work / "usage.json").write_text(text, encoding="utf-8")
         work.chmod(0o755)
         if self.usage(scenario_id) is None:
             shutil.rmtree(self.entry(scenario_id), ignore_errors=True)
         try:
             work.rename(self.entry(scenario_id))
         except OSError:
-            if self.usage(scenario_id) is None:
+            theirs = self.usage(scenario_id)
+            if theirs is None:
                 raise
             shutil.rmtree(work, ignore_errors=True)
+            return theirs
+        return usage
