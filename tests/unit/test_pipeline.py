@@ -23,11 +23,21 @@ def test_a_modules_closure_holds_what_it_imports_at_any_depth():
     assert "report_number" in {path.stem for path in closure("report_study")}
 
 
-def test_the_package_imports_itself_in_the_form_that_closures_follow():
+def test_closures_follow_every_import_that_the_parser_sees():
     for path in PACKAGE.glob("*.py"):
+        wanted = set()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 assert all(not a.name.startswith("replication") for a in node.names), path.name
+            elif isinstance(node, ast.ImportFrom) and node.module == "replication":
+                wanted |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("replication."):
+                wanted.add(str(node.module).removeprefix("replication."))
+        assert wanted <= {found.stem for found in closure(path.stem)}, path.name
+
+
+def test_what_a_batch_starts_is_behind_it_too():
+    assert {"native", "runner", "process"} <= {path.stem for path in closure("simulate")}
 
 
 def test_code_changes_with_any_file_behind_it(quick, tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -200,7 +200,7 @@ def measure(root: Path, scenarios: int, cores: int) -> Measurement:
         pipeline = dataclasses.replace(pipeline, paths=Paths(data=folder / Paths().data))
         # The engine is built, and the files are warm, before anything is timed.
         run_snakemake(folder, cores, SETTINGS, "engines")
-        dag_s, planned, _ = run_snakemake(folder, cores, SETTINGS, TARGET, "--dry-run")
+        dag_s, planned, _ = run_snakemake(folder, cores, SETTINGS, TARGET, options=["--dry-run"])
         total_s, _, peaks = run_snakemake(folder, cores, SETTINGS, TARGET)
         no_op_s, _, _ = run_snakemake(folder, cores, SETTINGS, TARGET)
         totals = simulate_totals(pipeline)
@@ -227,7 +227,11 @@ def measure(root: Path, scenarios: int, cores: int) -> Measurement:
 
 
 def run_snakemake(
-    folder: Path, cores: int, settings: dict[str, str], target: str, *options: str
+    folder: Path,
+    cores: int,
+    settings: dict[str, str],
+    *targets: str,
+    options: Sequence[str] = (),
 ) -> tuple[float, str, dict[str, int]]:
     """Run Snakemake in `folder`; return wall seconds, its output and peak bytes by command.
 
@@ -239,7 +243,7 @@ def run_snakemake(
     words = [f"{key}={value}" for key, value in settings.items()]
     command = [
         *(sys.executable, "-m", "snakemake", "--cores", str(cores), *options),
-        *("--config", *words, "--", target),
+        *("--config", *words, "--", *targets),
     ]
     tools = str(Path(sys.executable).parent)
     environment = os.environ | {
