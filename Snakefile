@@ -15,6 +15,7 @@ from replication.inside import image_file
 from replication.ladder import Ladder
 from replication.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX, SYSTEM_VERSION
 from replication.pipeline import load_or_exit
+from replication.seal import NAME as SEAL
 
 
 configfile: "configs/config.yaml"

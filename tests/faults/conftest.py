@@ -61,6 +61,13 @@ def program(engine):
     return path
 
 
+def set_clock_back(project):
+    """Leave results of tomorrow, as a clock that is set back by a day does."""
+    later = time.time() + 86400
+    for path in (project.root / "data/reproduced").rglob("*"):
+        os.utime(path, (later, later), follow_symlinks=False)
+
+
 class Tally:
     """How the trials of this session ended."""
 

@@ -8,7 +8,7 @@ import pytest
 from tests.faults.conftest import CORES, RESULTS, STUDY, TARGET, brief_project
 
 #: Where the room ends: what a stage writes to. Each run gets one stage further than the last.
-STAGES = {"store": 64, "batches": 4}
+STAGES = {"store": 64, "batches": 4, "results": 4, "evaluation": 4}
 NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount")
 
 

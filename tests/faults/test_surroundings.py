@@ -1,9 +1,11 @@
 """A damaged cache, a clock set back, two runs in one folder, odd folders, no network."""
 
+import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,7 +17,16 @@ from replication.pipeline import require_plain_name
 from replication.process import Limits
 from replication.scenario import Scenario
 
-from tests.faults.conftest import CORES, RESULTS, ROOT, STUDY, TARGET, brief_project, program
+from tests.faults.conftest import (
+    CORES,
+    RESULTS,
+    ROOT,
+    STUDY,
+    TARGET,
+    brief_project,
+    program,
+    set_clock_back,
+)
 from tests.faults.hostile import MARK
 from tests.unit.test_models import minimal_scenario
 
@@ -90,6 +101,35 @@ def test_a_damaged_engine_is_said(part, tmp_path, tally, monkeypatch):
         ended.append("refused")
 
 
+@pytest.mark.parametrize("name", ["replicate-ns3", "replicate-ns2"])
+def test_a_byte_changed_in_a_built_engine_stops_a_batch(name, tmp_path, tally):
+    """A program may run on with another byte in it, and give other numbers."""
+    engine = name.removeprefix("replicate-")
+    copy = tmp_path / "engine"
+    shutil.copytree(program(engine).parent, copy)
+    content = bytearray((copy / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copy / name).write_bytes(content)
+    scenario = Scenario.model_validate(minimal_scenario())
+    batch = tmp_path / "batch.json"
+    document = {"engine": engine, "scenarios": {scenario.id: scenario.model_dump(mode="json")}}
+    batch.write_text(json.dumps(document))
+    words = ["--batch", batch, "--store", tmp_path / f"{engine}-x", "--program", copy / name]
+    words += [f"--{out}={tmp_path / out}" for out in ("flows", "series", "usage")]
+    with tally.trial("faults", "damaged-cache", "a damaged program, library or result") as ended:
+        done = subprocess.run(
+            [sys.executable, "-m", "replication.cli", "simulate", *words],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2, done.stderr
+        assert "is not what was built" in done.stderr and "run again" in done.stderr
+        assert not (tmp_path / "flows").exists()
+        ended.append("refused")
+
+
 @pytest.mark.parametrize("damage", ["cut", "empty", "garbage", "gone"])
 def test_a_damaged_part_of_the_results_is_said(damage, undisturbed, tmp_path, tally):
     part = next((undisturbed[0].root / "data/reproduced/batches").glob("*.flows.parquet"))
@@ -106,9 +146,7 @@ def test_a_damaged_part_of_the_results_is_said(damage, undisturbed, tmp_path, ta
 
 
 def test_a_source_edited_after_the_clock_was_set_back_is_not_stale(project, tally):
-    later = time.time() + 86400
-    for path in (project.root / "data/reproduced").rglob("*"):
-        os.utime(path, (later, later), follow_symlinks=False)
+    set_clock_back(project)
     title = "results from the future, after the clock was set back, and a source edited since"
     edits = {
         "data/published/nishitha.csv": {"evaluate_study"},

@@ -7,7 +7,7 @@ import pytest
 from replication import engine, provision
 from replication.config import Config, chosen_engines
 from replication.errors import InputError
-from replication.runtime import written_version
+from replication.native import written_version
 
 ROOT = Path(__file__).parents[2]
 

@@ -189,6 +189,33 @@ def install_engines(
         print(line, flush=True)
 
 
+@app.command()
+def seal(
+    folder: Annotated[Path, typer.Argument(help="Folder of a program that was just built.")],
+) -> None:
+    """Write the hashes of a built program beside it: a damaged one is not run.
+
+    Example: replicate seal data/reproduced/engines/ns2-f294f60d-2.35
+    """
+    from replication.seal import seal as write_seal
+
+    write_seal(folder)
+
+
+@app.command("check-kernels")
+def check_kernels(
+    cache: Annotated[Path, typer.Argument(help="Folder of built kernels.")],
+) -> None:
+    """Remove damaged kernels from their cache, to be built anew, and seal new ones.
+
+    Example: replicate check-kernels .cache/linux
+    """
+    from replication.seal import check_kernels as check
+
+    for line in check(cache):
+        print(line, file=sys.stderr)
+
+
 @app.command("fetch-wheel")
 def fetch_wheel(
     lock: Annotated[Path, typer.Option(help="File that pins the wheel by hash.")],

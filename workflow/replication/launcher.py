@@ -11,6 +11,7 @@ from replication.errors import InputError
 from replication.image import COMMANDS, find_image
 from replication.native import Native
 from replication.runtime import Runtime
+from replication.seal import check_seal
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,15 @@ def make_runtime(root: Path, launch: Launch, folder: Path) -> Runtime:
     Raises
     ------
     InputError
-        The runtime is unknown or absent, or its image is not there or not the one asked for.
+        The runtime is unknown or absent, its image is not there or not the one asked for, or the
+        program is not what was built.
     """
     if launch.engine not in ENGINES:
         raise InputError(f"engine: {launch.engine!r} is unknown; there are {', '.join(ENGINES)}")
     if launch.runtime == "native":
         if launch.program is None:
             raise InputError("program: the native runtime needs the path of the engine's program")
+        check_seal(launch.program.parent)
         return Native(launch.program.resolve(), launch.image)
     if launch.runtime not in COMMANDS:
         raise InputError(

@@ -22,6 +22,7 @@ from replication.image import Image, find_image
 from replication.inside import Inside, find_inside
 from replication.notebook_kind import CHAPTER, further, notebook_names
 from replication.progress import count, write_goal
+from replication.seal import NAME as SEAL
 from replication.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.trace_folder import find_folder, has_traces, traces_hash
 
@@ -157,13 +158,14 @@ class Pipeline:
 
     @property
     def native_programs(self) -> list[Path]:
-        """Return the programs that have to be built."""
+        """Return the programs that have to be built, and their seals."""
         return [path for engine in self.engines for path in self.program_of(engine)]
 
     def program_of(self, engine: str) -> list[Path]:
-        """Return the program that an engine needs built: none where images hold it."""
-        native = self.config.runtime == "native" and self.inside is None
-        return [self.program(engine)] if native else []
+        """Return what has to be built of an engine, program and seal; none if images hold it."""
+        if self.config.runtime != "native" or self.inside is not None:
+            return []
+        return [self.program(engine), self.program(engine).with_name(SEAL)]
 
     def launch(self, batch: str) -> str:
         """Return the options that say how a batch's runs are started; a change runs it again."""

@@ -36,6 +36,7 @@ rule build_ns3_program:
         ],
     output:
         program=f"{PATHS.data}/engines/ns3-{{digest}}-{{version}}/replicate-ns3",
+        seal=f"{PATHS.data}/engines/ns3-{{digest}}-{{version}}/{SEAL}",
     log:
         f"{PATHS.data}/logs/build_ns3_program/{{digest}}-{{version}}.log",
     benchmark:
@@ -48,8 +49,9 @@ rule build_ns3_program:
         ),
     shell:
         'echo "compiling our program for ns-3 {wildcards.version}" >&2; '
-        "make --silent --directory workflow/engines/ns3 --jobs {threads}"
-        ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" > {log} 2>&1'
+        "( make --silent --directory workflow/engines/ns3 --jobs {threads}"
+        ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}"'
+        " && replicate seal {params.build} ) > {log} 2>&1"
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
@@ -58,6 +60,7 @@ rule build_ns2_program:
         sources=[p.relative_to(REPO) for p in ENGINES["ns2"].sources(REPO)],
     output:
         program=PIPE.program("ns2"),
+        seal=PIPE.program("ns2").with_name(SEAL),
     log:
         f"{PATHS.data}/logs/build_ns2_program.log",
     benchmark:
@@ -66,8 +69,9 @@ rule build_ns2_program:
         build=lambda wildcards, output: Path(output.program).parent,
     shell:
         'echo "laying out our ns-2 program" >&2; '
-        "make --silent --directory workflow/engines/ns2"
-        ' BUILD="$PWD/{params.build}" PYTHON="$(command -v python)" > {log} 2>&1'
+        "( make --silent --directory workflow/engines/ns2"
+        ' BUILD="$PWD/{params.build}" PYTHON="$(command -v python)"'
+        " && replicate seal {params.build} ) > {log} 2>&1"
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
@@ -79,6 +83,7 @@ rule build_linux_program:
         kernel=PIPE.program("linux").with_name("linux"),
         initrd=PIPE.program("linux").with_name("initrd"),
         version=PIPE.program("linux").with_name("version"),
+        seal=PIPE.program("linux").with_name(SEAL),
     log:
         f"{PATHS.data}/logs/build_linux_program.log",
     benchmark:
@@ -89,5 +94,8 @@ rule build_linux_program:
         cache=linux_cache(Path()),
         hz=",".join(map(str, PIPE.plan.timer_hz())),
     shell:
-        "workflow/engines/linux/build --output {params.build} --cache {params.cache}"
-        " --hz {params.hz} --jobs {threads} 2> >(tee {log} >&2)"
+        "( replicate check-kernels {params.cache}"
+        " && workflow/engines/linux/build --output {params.build} --cache {params.cache}"
+        " --hz {params.hz} --jobs {threads}"
+        " && replicate check-kernels {params.cache}"
+        " && replicate seal {params.build} ) 2> >(tee {log} >&2)"

@@ -40,7 +40,7 @@ use rule simulate_batch as simulate_rung with:
                 study=LADDER().rungs[wildcards.version].batches[wildcards.batch].study,
             )
         ),
-        program=lambda wildcards: LADDER().rungs[wildcards.version].program("ns3"),
+        program=lambda wildcards: LADDER().rungs[wildcards.version].program_of("ns3"),
     output:
         flows=f"{RUNG}/batches/{{batch}}.flows.parquet",
         series=f"{RUNG}/batches/{{batch}}.series.parquet",
