@@ -24,6 +24,8 @@ class Size:
     ----------
     flows, duration_s, repeats
         The timed dumbbell, and how often it is run.
+    turns
+        How often whole batches and loops are run, by turns.
     durations_s, flow_counts
         What memory is measured at.
     short_runs
@@ -35,14 +37,15 @@ class Size:
     flows: int
     duration_s: float
     repeats: int
+    turns: int
     durations_s: tuple[float, ...]
     flow_counts: tuple[int, ...]
     short_runs: int
     way_rates_bps: tuple[float, ...]
 
 
-FULL = Size(4, 30.0, 5, (10.0, 20.0, 40.0), (1, 4, 16, 64), 500, (10e6, 20e6, 30e6, 40e6))
-QUICK = Size(2, 3.0, 2, (1.0, 4.0), (1, 4), 20, (4e6,))
+FULL = Size(4, 30.0, 5, 3, (10.0, 20.0, 40.0), (1, 4, 16, 64), 500, (10e6, 20e6, 30e6, 40e6))
+QUICK = Size(2, 3.0, 2, 1, (1.0, 4.0), (1, 4), 20, (4e6,))
 
 
 def programs(root: Path) -> dict[str, Path]:

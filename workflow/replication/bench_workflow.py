@@ -24,7 +24,6 @@ from replication.bench_way import START_S, loop, simulate_batch
 from replication.config import study_ids
 from replication.pipeline import Paths, Pipeline
 from replication.scale import SETTINGS, lay_out, make_project, run_snakemake
-from replication.scenario import Scenario
 
 EFFICIENCY_AT_LEAST = 0.95
 BEYOND_AT_MOST_S = 0.005
@@ -160,47 +159,49 @@ def starts(root: Path, folder: Path, say: Say) -> list[Stage]:
 
 
 def short_runs(root: Path, size: Size, folder: Path, say: Say) -> list[Figure]:
-    """Return what one batch of short runs costs beyond its simulators, and beside a shell loop."""
+    """Return what a batch of short runs costs beyond its simulators, and beside a shell loop."""
     make_project(root, folder / "project", size.short_runs, engines=False)
     plan = Pipeline.load(folder / "project", SETTINGS).plan
     scenarios = [run.scenario for runs in plan.runs.values() for run in runs]
-    say(f"a batch of {len(scenarios)} short runs")
-    batch, simulators_s = simulate_batch(root, scenarios, folder / "batch")
+    say(f"a batch of {len(scenarios)} short runs, and the same in a shell loop")
+    program = str(programs(root)["ns3"].resolve())
+    command = [program, "--scenario", "scenario.json", "--output", "."]
+    turns = [
+        (
+            simulate_batch(root, scenarios, folder / "batch"),
+            loop(command, scenarios, folder / "loop"),
+        )
+        for _ in range(size.turns)
+    ]
+    of_turns = f"the least of {size.turns}"
+    walls = [batch.wall_s - simulators_s for (batch, simulators_s), _ in turns]
+    cpus = [batch.cpu_s - simulators_s for (batch, simulators_s), _ in turns]
+    batch_s = min(batch.wall_s for (batch, _), _ in turns)
     return [
         Figure(
             id="beyond",
             title=f"Time beyond the simulator, per scenario in a batch of {len(scenarios)}",
-            value=round((batch.wall_s - simulators_s) / len(scenarios), 5),
+            value=round(min(walls) / len(scenarios), 5),
             unit="s",
-            how="(wall time of the batch - CPU time of its simulators) / scenarios, one core",
+            how=f"(wall time - CPU time of its simulators) / scenarios, one core, {of_turns}",
             at_most=BEYOND_AT_MOST_S,
         ),
         Figure(
             id="beyond-cpu",
             title="Our own CPU time, per scenario of that batch",
-            value=round((batch.cpu_s - simulators_s) / len(scenarios), 5),
+            value=round(min(cpus) / len(scenarios), 5),
             unit="s",
-            how="(CPU time of the batch - CPU time of its simulators) / scenarios",
+            how=f"(CPU time - CPU time of its simulators) / scenarios, {of_turns}",
         ),
-        _beside_loop(root, scenarios, batch.wall_s, folder, say),
+        Figure(
+            id="beyond-loop",
+            title="That batch beside a shell loop over our program, which only writes the tables",
+            value=round(batch_s / min(looped.wall_s for _, looped in turns), 4),
+            unit="1",
+            how=f"wall time of the batch over wall time of the loop, one core, {of_turns} of each",
+            at_most=1.0,
+        ),
     ]
-
-
-def _beside_loop(
-    root: Path, scenarios: list[Scenario], wall_s: float, folder: Path, say: Say
-) -> Figure:
-    say("the same short runs in a shell loop")
-    program = str(programs(root)["ns3"].resolve())
-    command = [program, "--scenario", "scenario.json", "--output", "."]
-    looped = loop(command, scenarios, folder / "loop")
-    return Figure(
-        id="beyond-loop",
-        title="That batch beside a shell loop over our program, which only writes the tables",
-        value=round(wall_s / looped.wall_s, 4),
-        unit="1",
-        how="wall time of the batch over wall time of the loop, one core",
-        at_most=1.0,
-    )
 
 
 def _busy_s() -> float:

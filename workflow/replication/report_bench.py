@@ -195,8 +195,9 @@ def _ways(rows: list[Way]) -> Table:
     return Table(
         id="ways",
         title="What a user would do instead",
-        intro="The same dumbbells, one after the other on one core. The flow monitor runs in a C++ "
-        "program with the same network and sockets as ours, and counts the same packets; the "
+        intro="The same dumbbells on one core, the first three ways by turns, of which the "
+        "quickest stands here. The flow monitor runs in a C++ program "
+        "with the same network and sockets as ours, and counts the same packets; the "
         "Python bindings are driven by a script of the usual helpers. Only the first way checks, "
         "seals and gathers its results. A start is a run in which next to nothing is simulated.",
         columns=(
