@@ -23,7 +23,7 @@ def test_a_number_leads_to_its_run_and_back(tab, report):
     if page.locator("[aria-labelledby=numbers] summary").count():
         page.locator("[aria-labelledby=numbers] summary").click()
     page.locator(f"a[href$='#{name}']").click()
-    assert page.locator(f"tr#{name}").is_visible()
+    page.locator(f"tr#{name}").wait_for(state="visible")
     assert not one.errors and not one.outside()
 
 
@@ -34,7 +34,7 @@ def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
     page.locator("#scatter .mark-symbol path[aria-label]").first.click(force=True)
     page.wait_for_url(re.compile(r"\.html#c-"))
     name = page.url.partition("#")[2]
-    assert page.locator(f"tr[id='{name}']").is_visible()
+    page.locator(f"tr[id='{name}']").wait_for(state="visible")
 
 
 @pytest.mark.parametrize("kind", ["json", "svg", "png"])
