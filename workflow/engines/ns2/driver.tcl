@@ -57,14 +57,18 @@ proc tracer {kind index} {
 
 # Queues: limits in DATA count what waits, without the packet being transmitted.
 
-proc configure_droptail {queue limit in_bytes} {
-    # ns-2 drops when what waits and the arriving packet reach the limit, not when they exceed it.
+# ns-2's DropTail drops when what waits and the arriving packet reach limit_, not when they exceed it.
+proc configure_droptail {queue limit} {
     $queue set limit_ [expr {$limit + 1}]
-    $queue set queue_in_bytes_ $in_bytes
-    $queue set mean_pktsize_ 1
-    $queue set drop_front_ false
 }
 
+proc configure_droptail_bytes {queue limit} {
+    configure_droptail $queue $limit
+    $queue set queue_in_bytes_ true
+    $queue set mean_pktsize_ 1
+}
+
+# ns-2's RED drops when what waits has reached limit_ before the packet arrives.
 proc configure_red {queue limit low high weight inverse mean gentle byte_mode wait} {
     $queue set limit_ $limit
     $queue set thresh_ $low
@@ -76,15 +80,11 @@ proc configure_red {queue limit low high weight inverse mean gentle byte_mode wa
     $queue set bytes_ $byte_mode
     $queue set queue_in_bytes_ $byte_mode
     $queue set wait_ $wait
-    $queue set adaptive_ 0
-    $queue set cautious_ 0
-    $queue set setbit_ false
-    $queue set drop_tail_ true
 }
 
 proc make_link {index from to rate delay kind args} {
     global ns node link dropped
-    set class [dict get {droptail DropTail red RED} $kind]
+    set class [expr {$kind eq "red" ? "RED" : "DropTail"}]
     $ns simplex-link $node($from) $node($to) $rate $delay $class
     set link($index) [$ns link $node($from) $node($to)]
     configure_$kind [$link($index) queue] {*}$args
@@ -168,7 +168,7 @@ proc intercept {at agent tracer} {
     [$at demux] install [$agent set agent_port_] $tracer
 }
 
-proc make_tcp {flow from to class sink syn options sink_options} {
+proc make_tcp {flow from to class sink options sink_options} {
     global node agent calls tcp_flows
     set sender [new $class]
     set receiver [new $sink]

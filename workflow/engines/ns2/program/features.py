@@ -49,7 +49,8 @@ TAHOE = Agent("")
 RENO = Agent("Reno")
 NEWRENO = Agent("Newreno")
 SACK = Agent("Sack1")
-# ns-2's Vegas has an output routine of its own: no SYN, and no headers added.
+# ns-2's Vegas has an output routine of its own, which takes packet 0 for data and adds no headers.
+# (syn_ still makes it wait for that packet's acknowledgement.)
 VEGAS = Agent("Vegas", syn=False, own_headers=False)
 
 #: Modules of Agent/TCP/Linux by the scenario's names. Its "westwood" is Westwood+.

@@ -48,9 +48,9 @@ def _link(index: int, link: Direction) -> str:
             f" {_flag(red['gentle'])} {_flag(red['byte_mode'])} {_flag(red['wait'])}"
         )
     if queue.limit_bytes:
-        return f"{text} droptail {queue.limit_bytes} true"
+        return f"{text} droptail_bytes {queue.limit_bytes}"
     # A FIFO that overflows into nothing, behind a full FIFO, is one FIFO of both lengths.
-    return f"{text} droptail {queue.limit_packets + queue.device_queue_packets} false"
+    return f"{text} droptail {queue.limit_packets + queue.device_queue_packets}"
 
 
 def _losses(scenario: Scenario, used: list[int], paths: Paths) -> Iterator[str]:
@@ -89,26 +89,26 @@ def _tcp(index: int, flow: Flow) -> list[str]:
     ssthresh = settings["ssthresh_bytes"]
     segment = settings["segment_bytes"]
     tick = _seconds(settings["tick_ns"])
-    options = {
+    # What follows from no key of the scenario stays as ns-2 has it.
+    options: dict[str, object] = {
         "packetSize_": segment if agent.own_headers else flow.packet_bytes,
-        "tcpip_base_hdr_size_": 40,
-        "timestamps_": _flag(settings["timestamps"]),
-        "ts_option_size_": header - 40,
         "window_": min(UNLIMITED_PACKETS, (window or 1 << 62) // segment),
         "windowInit_": settings["initial_window"],
-        "windowInitOption_": 1,
-        "windowOption_": 8 if settings["control"] == "highspeed" and not agent.linux else 1,
-        "syn_": _flag(agent.syn),
-        "delay_growth_": _flag(agent.syn),
         "tcpTick_": tick,
         "minrto_": _seconds(settings["minimum_rto_ns"]),
         "rtxcur_init_": _seconds(settings["initial_rto_ns"]),
-        "maxrto_": 60,
         "singledup_": int(settings["limited_transmit"]),
     }
+    sink_options: dict[str, object] = {}
+    if settings["timestamps"]:
+        options |= {"timestamps_": "true", "ts_option_size_": header - 40}
+        sink_options["packetSize_"] = _ACK_BYTES
+    if settings["control"] == "highspeed" and not agent.linux:
+        options["windowOption_"] = 8
+    if agent.linux:
+        options["syn_"] = "false"
     if agent.name == "Vegas":
         options |= {f"v_{k}_": settings[f"vegas_{k}"] for k in ("alpha", "beta", "gamma")}
-    sink_options: dict[str, object] = {"packetSize_": 40 if header == 40 else _ACK_BYTES}
     sink = "Agent/TCPSink" + ("/Sack1" if settings["sack"] else "")
     if settings["ack_every"] == 2:
         sink += "/DelAck"
@@ -116,7 +116,7 @@ def _tcp(index: int, flow: Flow) -> list[str]:
     name = f"Agent/TCP/{agent.name}" if agent.name else "Agent/TCP"
     limit = min(UNLIMITED_PACKETS, max(1, (ssthresh or 1 << 62) // segment))
     return [
-        f"tcp {index} {flow.source} {flow.destination} {name} {sink} {int(agent.syn)}"
+        f"tcp {index} {flow.source} {flow.destination} {name} {sink}"
         f" {{{_pairs(options)}}} {{{_pairs(sink_options)}}}",
         f"start_tcp {_seconds(flow.start_ns)} {index} {limit} {tick} {agent.linux or 'none'}"
         f" {{{_linux_parameters(flow, agent)}}}",
