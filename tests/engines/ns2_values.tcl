@@ -15,9 +15,8 @@ proc write_values {path} {
         }
     }
     foreach link [instances_below SimpleLink] {
-        set ends [list [[$link src] id] [[$link dst] id]]
         set queue [$link queue]
-        write_variables $file "[$queue info class]:[join $ends -]" $queue
+        write_variables $file "[$queue info class]:[[$link src] id]-[[$link dst] id]" $queue
     }
     close $file
 }
@@ -35,7 +34,7 @@ proc write_variables {file name object} {
     foreach kind [concat $class [$class info heritage]] {
         foreach variable [$kind info vars] {
             if {![catch {$object set $variable} value]} {
-                puts $file [list $name $variable $value]
+                puts $file "$name $variable $value"
             }
         }
     }
