@@ -144,7 +144,7 @@ def _red(fields: Fields) -> list[float]:
             f"{weight:g}",
             f"not supported by linux: give a power of two, the nearest is {nearest!r}",
         )
-    if high * size * 2**power >= 2**32:
+    if high * size * 2**power >= 2**31:  # red_check_params
         refuse(fields.path("maximum_threshold_packets"), f"{high:g}", "too large for Linux's RED")
     return [limit, low * size, high * size, power, probability, size]
 
