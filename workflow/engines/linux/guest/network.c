@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
@@ -193,6 +194,7 @@ static void add_route(int socket, const struct plan *plan, const struct plan_rou
 /// Set a node up: addresses, routes, and what every connection of it shares.
 static void configure_node(const struct plan *plan, const struct network *network, int node)
 {
+	char receive_buffers[48];
 	int socket;
 
 	enter_namespace(network->node_namespace[node]);
@@ -214,7 +216,11 @@ static void configure_node(const struct plan *plan, const struct network *networ
 	write_text("/proc/sys/net/ipv4/ip_forward", "1");
 	write_text("/proc/sys/net/ipv4/tcp_ecn", "0");
 	write_text("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
-	write_text("/proc/sys/net/ipv4/tcp_wmem", "4096 65536 67108864");
+	/* First values are the kernel's; its last ones would depend on the guest's memory. */
+	write_text("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 67108864");
+	snprintf(receive_buffers, sizeof(receive_buffers), "4096 131072 %" PRIu32,
+		 plan->most_receive_buffer);
+	write_text("/proc/sys/net/ipv4/tcp_rmem", receive_buffers);
 	close(socket);
 }
 

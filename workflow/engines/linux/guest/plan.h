@@ -36,7 +36,8 @@ struct plan_flow {
 	int source_link, source_side; /* where its packets enter the network */
 	int last_link, last_side;     /* and where they leave it */
 	char control[16];
-	uint32_t segment_bytes, maximum_window, receive_buffer;
+	uint32_t segment_bytes;
+	uint32_t maximum_window, receive_buffer; /* both 0: as the kernel tunes them */
 	bool sack, timestamps;
 	uint32_t payload_bytes;
 	double interval_ns;
@@ -50,6 +51,7 @@ struct plan {
 	int64_t duration_ns, interval_ns;
 	uint32_t mtu;
 	bool offload; /* segmentation offload: hosts send segments merged into one packet */
+	uint32_t most_receive_buffer; /* ceiling of the buffers that the kernel tunes */
 	int nodes, links, routes, flows, monitors;
 	struct plan_link *link;
 	struct plan_route *route;

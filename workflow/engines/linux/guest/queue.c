@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define LEAF_PARENT TC_H_MAKE(1u << 16, 1)
+#define RED_PARENT TC_H_MAKE(2u << 16, 1)
 #define TICK_NS 64 /* unit of time of the traffic control interface */
 #define DEEPEST 1000000
 
@@ -115,12 +116,11 @@ static uint8_t red_idle_table(double weight, double packet_us, uint8_t *table)
 	return log_cell;
 }
 
-/// value: limit, minimum, maximum (all bytes), log2 of 1/weight, probability, mean packet (bytes)
+/// value: limit (packets), minimum, maximum (bytes), log2 of 1/weight, probability, mean packet (bytes)
 static void put_red(struct request *request, const struct plan_queue *queue)
 {
 	const double *v = queue->value;
-	struct tc_red_qopt red = {.limit = (uint32_t)v[0],
-				  .qth_min = (uint32_t)v[1],
+	struct tc_red_qopt red = {.qth_min = (uint32_t)v[1],
 				  .qth_max = (uint32_t)v[2],
 				  .Wlog = (unsigned char)v[3],
 				  .Plog = 31};
@@ -133,6 +133,16 @@ static void put_red(struct request *request, const struct plan_queue *queue)
 	request_put(request, TCA_RED_STAB, table, sizeof(table));
 	request_put_u32(request, TCA_RED_MAX_P, (uint32_t)(v[4] * UINT32_MAX));
 	request_end(request, options);
+}
+
+/// RED holds its packets in a queue of its own, which is limited in bytes unless another is given.
+static void add_red_fifo(int socket, int device, const struct plan_queue *queue)
+{
+	struct request request;
+
+	begin(&request, RTM_NEWQDISC, device, RED_PARENT, 3u << 16, "pfifo");
+	put_fifo(&request, queue);
+	netlink_do(socket, &request, "red fifo");
 }
 
 /// value: limit (packets), target, interval (us)
@@ -158,6 +168,8 @@ static void put_fq_codel(struct request *request, const struct plan_queue *queue
 	request_put_u32(request, TCA_FQ_CODEL_FLOWS, (uint32_t)queue->value[3]);
 	request_put_u32(request, TCA_FQ_CODEL_QUANTUM, (uint32_t)queue->value[4]);
 	request_put_u32(request, TCA_FQ_CODEL_ECN, 0);
+	/* Its limit is in packets alone. */
+	request_put_u32(request, TCA_FQ_CODEL_MEMORY_LIMIT, UINT32_MAX);
 	request_end(request, options);
 }
 
@@ -190,6 +202,8 @@ void add_queue(int socket, int device, const struct plan_queue *queue)
 			begin(&request, RTM_NEWQDISC, device, LEAF_PARENT, 2u << 16, queue->kind);
 			known[i].put(&request, queue);
 			netlink_do(socket, &request, queue->kind);
+			if (known[i].put == put_red)
+				add_red_fifo(socket, device, queue);
 			return;
 		}
 	die("plan: queue %s", queue->kind);

@@ -91,9 +91,10 @@ static void open_tcp(int number)
 		die("congestion control %s: %m", flow->control);
 	set(sender, IPPROTO_TCP, TCP_MAXSEG, kernel_segment(flow), "segment");
 	set(listener, IPPROTO_TCP, TCP_MAXSEG, kernel_segment(flow), "segment");
-	set(listener, SOL_SOCKET, SO_RCVBUFFORCE, (int)flow->receive_buffer, "receive buffer");
-	if (flow->maximum_window)
+	if (flow->maximum_window) {
+		set(listener, SOL_SOCKET, SO_RCVBUFFORCE, (int)flow->receive_buffer, "receive buffer");
 		set(listener, IPPROTO_TCP, TCP_WINDOW_CLAMP, (int)flow->maximum_window, "window");
+	}
 	if (listen(listener, 1))
 		die("listen: %m");
 	watch(number, LISTENER, listener, EPOLLIN);

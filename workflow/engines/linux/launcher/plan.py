@@ -6,14 +6,14 @@ from collections import deque
 from collections.abc import Iterator
 
 from fields import refuse
-from scenario import UDP_HEADER_BYTES, Flow, Scenario
+from scenario import MOST_FIXED_WINDOW_BYTES, UDP_HEADER_BYTES, Flow, Scenario
 
 #: Bits of guest/network.h: where the packet tap listens, by side of the link.
 TAP_IN, TAP_OUT, TAP_MONITOR = (1, 4), (2, 8), (16, 32)
 ETHERNET_MTU_BYTES = 1500
 MOST_HOPS = 60  # a Linux host sends with a time to live of 64
 #: Receive buffers hold twice the window, since the kernel counts its own overhead into them.
-BUFFER_SPARE_BYTES, UNLIMITED_BUFFER_BYTES = 1 << 20, 1 << 28
+BUFFER_SPARE_BYTES = 1 << 20
 
 
 class Routes:
@@ -105,11 +105,11 @@ def _flow_line(scenario: Scenario, flow: Flow, forth: list[tuple[int, int]]) -> 
     if not flow.tcp:
         interval_ns = 8e9 * flow.packet_bytes / flow.rate_bps
         return f"cbr {ends} {flow.packet_bytes - UDP_HEADER_BYTES} {interval_ns!r}"
-    buffer = UNLIMITED_BUFFER_BYTES
-    if flow.maximum_window:
-        buffer = 2 * flow.maximum_window + BUFFER_SPARE_BYTES
+    window, buffer = 0, 0
+    if not flow.tuned_window:
+        window, buffer = flow.maximum_window, 2 * flow.maximum_window + BUFFER_SPARE_BYTES
     return (
-        f"tcp {ends} {flow.control} {flow.segment_bytes} {flow.maximum_window} {buffer}"
+        f"tcp {ends} {flow.control} {flow.segment_bytes} {window} {buffer}"
         f" {int(flow.sack)} {int(flow.timestamps)}"
     )
 
@@ -137,6 +137,7 @@ def make_plan(scenario: Scenario) -> str:
         f"run {scenario.duration_ns} {scenario.interval_ns} {max(largest, ETHERNET_MTU_BYTES)}"
         f" {len(scenario.nodes)} {len(scenario.links)} {len(route_lines)} {len(scenario.flows)}"
         f" {len(scenario.monitors)} {int(scenario.host.segmentation_offload)}"
+        f" {2 * max(MOST_FIXED_WINDOW_BYTES + 1, *(flow.tuned_window for flow in scenario.flows))}"
     ]
     parameters = {key: v for flow in scenario.flows for key, v in flow.parameters.items()}
     lines += [f"parameter {module} {name} {v}" for (module, name), v in sorted(parameters.items())]

@@ -22,6 +22,9 @@ from fields import Fields, index_ids, index_names, parse, refuse, resolve, sha25
 TCP_HEADER_BYTES, TIMESTAMP_BYTES, UDP_HEADER_BYTES = 40, 12, 28
 #: Bounds of the kernel's TCP_MAXSEG.
 LEAST_SEGMENT_BYTES, MOST_SEGMENT_BYTES = 88, 32755
+#: Windows up to here, half of Linux's default maximum of tcp_rmem, are held to the byte; wider ones and
+#: none are the kernel's own tuning, up to this.
+MOST_FIXED_WINDOW_BYTES, UNLIMITED_WINDOW_BYTES = (3 << 20) - 1, 32 << 20
 #: Devices of more links would not be up in time: guest/common.h.
 MOST_FLOWS, MOST_LINKS, MOST_ROWS = 5000, 4000, 10**7
 
@@ -68,6 +71,13 @@ class Flow:
     packet_bytes: int = 0
     rate_bps: float = 0.0
     parameters: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def tuned_window(self) -> int:
+        """Return up to which window the kernel tunes its receive buffer; 0: a fixed window."""
+        if not self.tcp or 0 < self.maximum_window <= MOST_FIXED_WINDOW_BYTES:
+            return 0
+        return self.maximum_window or UNLIMITED_WINDOW_BYTES
 
     @property
     def largest_packet_bytes(self) -> int:
@@ -134,9 +144,9 @@ def _red(fields: Fields) -> list[float]:
             f"{weight:g}",
             f"not supported by linux: give a power of two, the nearest is {nearest!r}",
         )
-    if high * size * 2**power >= 2**32:
+    if high * size * 2**power >= 2**31:  # red_check_params
         refuse(fields.path("maximum_threshold_packets"), f"{high:g}", "too large for Linux's RED")
-    return [limit * size, low * size, high * size, power, probability, size]
+    return [limit, low * size, high * size, power, probability, size]
 
 
 def _microseconds(fields: Fields, key: str) -> float:
@@ -305,6 +315,15 @@ def _check_shared(flows: list[Flow]) -> None:
                     f"not supported by linux: the kernel has one {module}.{name} for all flows; "
                     f"use {shared[module, name]}",
                 )
+    tuned = [flow.tuned_window for flow in flows if flow.tuned_window]
+    for number, flow in enumerate(flows):
+        if flow.tuned_window not in (0, *tuned[:1]):
+            refuse(
+                f"flows[{number}].maximum_window_bytes",
+                flow.maximum_window or "null",
+                "not supported by linux: the kernel has one bound for all windows above "
+                f"{MOST_FIXED_WINDOW_BYTES} bytes; give all of those the same",
+            )
 
 
 def _check_sizes(scenario: Scenario) -> None:
