@@ -50,8 +50,7 @@ plan: setup ## Say what would run, how many scenarios, and the expected cost
 
 sensitivity: setup compiler ## Vary what the papers do not state (some 40 minutes on 2 cores); settings: configs/sensitivity.yaml
 	@$(SNAKEMAKE) sensitivity $(CONFIG) || $(LOCKED)
-	@if [ -f reports/html/index.html ]; then $(RUN) replicate render; \
-	  else echo "sensitivity: data/reproduced/sensitivity; make report shows it"; fi
+	@echo "sensitivity: $(CURDIR)/data/reproduced/sensitivity; the next \`make report\` shows it"
 
 engines: setup compiler ## Install and build every engine (or those of ENGINES=) and say what was done
 	@$(RUN) replicate install-engines $(if $(ENGINES),--engines $(ENGINES))
@@ -70,7 +69,7 @@ images: setup ## Build the images of containers/ and check them against their lo
 	@$(RUN) replicate images $(IMAGE_OPTIONS) $(if $(BASE),--base $(BASE)) \
 	  $(if $(UPDATE_LOCK),--update-lock) $(if $(UNPACK),--unpack $(UNPACK))
 
-render: setup ## Render the report again from existing or released results; nothing is simulated
+render: setup ## Render the report again from existing results; without any, the release (reports/html-release)
 	@$(RUN) replicate render
 
 summary: setup ## Print the report's summary to reports/summary.pdf (needs chromium)
@@ -160,7 +159,7 @@ lock: setup-dev ## Pin the newest allowed Python packages by hash
 	  -o workflow/profiles/slurm/requirements.lock workflow/profiles/slurm/requirements.in
 
 clean: ## Remove results and reports (the environment stays)
-	rm -rf data/reproduced reports/html reports/notebooks .snakemake
+	rm -rf data/reproduced reports/html reports/html-release reports/notebooks .snakemake
 
 distclean: clean ## Remove the environment too
 	rm -rf $(VENV)

@@ -168,7 +168,7 @@ def test_a_notebook_on_other_data_shows_other_numbers(tmp_path, other_data):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
-    to_html(path, tmp_path / "page.html")
+    to_html(path, tmp_path / "page.html", "A run")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)\s*=\s*["'](?!data:|#)""", page)
     body = page.partition("<main>")[2]
@@ -189,7 +189,7 @@ def test_page_escapes_its_title_and_what_outputs_try(tmp_path):
         "Javascript('alert(2)')",
     )
     execute(path, tmp_path / "out.ipynb", {})
-    to_html(tmp_path / "out.ipynb", tmp_path / "page.html")
+    to_html(tmp_path / "out.ipynb", tmp_path / "page.html", "A run")
     page = (tmp_path / "page.html").read_text()
     assert "<title>A &lt;b&gt;title&lt;/b&gt;</title>" in page
     assert "<script" not in page and "<b onclick" not in page

@@ -325,6 +325,7 @@ def ladder(
 
 @app.command()
 def provenance(
+    tables: Annotated[list[Path], typer.Argument(help="The results that it tells of.")],
     output: Annotated[Path, typer.Option()],
     tier: Tier = None,
     studies: Studies = None,
@@ -339,7 +340,7 @@ def provenance(
     from replication.provenance import write_provenance
 
     overrides = _overrides(tier, studies, engines, ns3, batch_cost_s, runtime)
-    write_provenance(Pipeline.load(root, overrides), output)
+    write_provenance(Pipeline.load(root, overrides), output, tables)
 
 
 @app.command()
@@ -364,18 +365,29 @@ def render(
     notebooks: Annotated[Path, typer.Option(help="Executed notebooks.")] = Path(
         "reports/notebooks"
     ),
-    output: Annotated[Path, typer.Option()] = Path("reports/html"),
+    output: Annotated[Path | None, typer.Option(help="Default: reports/html.")] = None,
 ) -> None:
-    """Render the HTML report from existing results; nothing is simulated."""
-    from replication.release import released_results
-    from replication.report import render as render_report
+    """Render the HTML report from existing results; nothing is simulated.
 
-    if data == DATA and not (data / "cells.csv").is_file():
+    Where there are none, the released ones are rendered, into reports/html-release.
+    """
+    from replication.origin import require_sources, require_tables
+    from replication.release import RENDERED_TO, released_results
+    from replication.report import DOWNLOADS
+    from replication.report import render as render_report
+    from replication.report_source import read_provenance
+
+    if data == DATA and not output and not any((data / name).is_file() for name in DOWNLOADS):
         with released_results(root) as released:
-            render_report(root, released, notebooks, output)
-        print(f"{output}: rendered from the released results; `make report` makes your own")
-    else:
-        render_report(root, data, notebooks, output)
+            render_report(root, released, released / "no notebooks", RENDERED_TO)
+        print(f"{RENDERED_TO}/index.html: the released results; `make report` makes your own")
+        return
+    if data != DATA and not output:
+        raise InputError(f"--output: is needed, as reports/html is not for the pages of {data}")
+    provenance = read_provenance(data / "provenance.json")
+    require_tables(data, provenance)
+    require_sources(root, data, provenance)
+    render_report(root, data, notebooks, output or Path("reports/html"))
 
 
 @app.command()
@@ -386,11 +398,14 @@ def release(
 ) -> None:
     """Render finished results into reports/release, to be committed.
 
+    With --check: verify the one that is there, judge its results again, and end with code 2 if
+    anything is not what was made, or was made from other versions than those that are here.
+
     Example: replicate release --check
     """
-    from replication.release import FOLDER, make_release, state
+    from replication.release import check_release, make_release
 
-    print(state(root) if check else make_release(root, data, root / FOLDER))
+    print(check_release(root) if check else make_release(root, data))
 
 
 @app.command()

@@ -109,6 +109,11 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def digest_of(content: bytes) -> str:
+    """Return the SHA-256 of `content`, as `sha256sum` gives it for a file."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def sha256_of(*paths: Path) -> str:
     """Return the SHA-256 over names and contents of `paths`, in the order of their names."""
     digest = hashlib.sha256()

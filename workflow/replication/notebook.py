@@ -181,7 +181,7 @@ def _relative(value: Any) -> Any:
     return value
 
 
-def to_html(notebook: Path, output: Path) -> None:
+def to_html(notebook: Path, output: Path, whose: str) -> None:
     """Write an executed notebook as one page that needs nothing but itself.
 
     Parameters
@@ -190,6 +190,8 @@ def to_html(notebook: Path, output: Path) -> None:
         The executed notebook.
     output
         The page: no script, style, font or image comes from anywhere else.
+    whose
+        Whose results it shows, for its foot.
 
     Raises
     ------
@@ -212,6 +214,7 @@ def to_html(notebook: Path, output: Path) -> None:
     page = _PAGE.read_text(encoding="utf-8")
     for mark, text in (
         ("@TITLE@", html.escape(_title(document, notebook.stem))),
+        ("@WHOSE@", html.escape(whose)),
         ("@LIGHT@", light),
         ("@DARK@", dark),
         ("@BODY@", body),

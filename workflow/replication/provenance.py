@@ -14,6 +14,7 @@ from typing import Any
 
 from replication.design import Batch
 from replication.files import sha256_of, write_text
+from replication.origin import digests
 from replication.pipeline import Pipeline
 from replication.process import network_is_isolated
 from replication.registration import read_history
@@ -30,9 +31,10 @@ PACKAGES = (
 )
 
 
-def write_provenance(pipeline: Pipeline, path: Path) -> None:
-    """Gather and write provenance.json."""
-    write_text(path, json.dumps(_document(pipeline), indent=2, sort_keys=True) + "\n")
+def write_provenance(pipeline: Pipeline, path: Path, tables: list[Path]) -> None:
+    """Gather and write provenance.json; `tables` are the results that it tells of."""
+    document = _document(pipeline) | {"tables": digests(pipeline.paths.data, tables)}
+    write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
 
 
 def _document(pipeline: Pipeline) -> dict[str, Any]:

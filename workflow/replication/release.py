@@ -1,32 +1,41 @@
 """The rendered release: a report in the repository that a reader opens without running anything.
 
-A stamp beside it holds the hashes of all that decides results, as they were when it was made, so
-that it can say for itself when the code or the data have moved on. A packed copy of its results
-lets it be rendered again without simulating.
+A packed copy of its results stands beside it, from which it was rendered, and a stamp with the
+hashes of all of that and of what decides results. So it can be told whether anything in it was
+altered, whether its verdicts follow from its results, and whether code or data have moved on.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import lzma
-import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from replication.config import load_config, study_ids
+from pydantic import ValidationError
+
+from replication.agreement_table import write_agreement
+from replication.archive import pack, unpack
+from replication.config import load_study, study_ids
 from replication.engine import ENGINES
-from replication.errors import InputError
-from replication.files import atomic, sha256_of, write_text
+from replication.errors import InputError, describe
+from replication.evaluate import evaluate_study, merge
+from replication.files import atomic, digest_of, sha256_of, write_text
+from replication.model import Document
+from replication.origin import RELEASED, listed, require_sources, require_tables
 from replication.pipeline import closure
-from replication.report import render
+from replication.report import render, replacing
+from replication.report_source import read_provenance
+from replication.results import Results
 
 FOLDER = Path("reports/release")
 STAMP = "stamp.json"
+PROVENANCE = "provenance.json"
 #: Beside the data, so that the pages alone are what a reader carries away.
 RESULTS = Path("data/release/results.tar.xz")
+#: Where the released results are rendered again: never where one's own report stands.
+RENDERED_TO = Path("reports/html-release")
 #: What the repository is willing to carry of pages.
 LIMIT_BYTES = 15_000_000
 #: Modules whose imports, with themselves, turn studies into scenarios and results into verdicts.
@@ -39,13 +48,51 @@ RENDERED = (
     "conformance/*",
     "design/*.csv",
     "design/scenarios/*.json",
-    "evaluation/*/*.csv",
+    "evaluation/*/*",
     "registered/*.json",
     "results/*/*.parquet",
     "sensitivity/*/*",
 )
 #: Working files among them.
 _LEFT_OUT = ("goal.json", "ladder.json", "scale.json", "scale.csv")
+_RESTORE = f"restore it: git checkout -- {RESULTS.parent} {FOLDER}; or make it anew: make release"
+
+
+class Stamp(Document):
+    """What a release is.
+
+    Attributes
+    ----------
+    commit, written, tier, engines, studies
+        Of the run that its results are of, from their provenance.
+    archive
+        SHA-256 of the packed results.
+    tables, pages
+        SHA-256 of each file in the archive, and of each rendered one, by name.
+    made_from
+        Hashes of what decides results; see `hashes`.
+    """
+
+    commit: str | None
+    written: str
+    tier: str
+    engines: dict[str, str]
+    studies: list[str]
+    archive: str
+    tables: dict[str, str]
+    pages: dict[str, str]
+    made_from: dict[str, str]
+
+    def parts(self) -> dict[str, object]:
+        """Return everything that altering the release alters, by the names of its files."""
+        return {
+            RESULTS.as_posix(): self.archive,
+            **{f"{RESULTS.as_posix()}: {name}": digest for name, digest in self.tables.items()},
+            **{(FOLDER / name).as_posix(): digest for name, digest in self.pages.items()},
+            (FOLDER / STAMP).as_posix(): [
+                *(self.commit, self.written, self.tier, self.engines, self.studies)
+            ],
+        }
 
 
 def hashes(root: Path) -> dict[str, str]:
@@ -62,135 +109,189 @@ def hashes(root: Path) -> dict[str, str]:
     return {name: digest[:16] for name, digest in found.items()}
 
 
-def make_release(root: Path, data: Path, folder: Path) -> str:
-    """Render a release from finished results and stamp it; return a line that says so.
+def make_release(root: Path, data: Path) -> str:
+    """Pack finished results, render and stamp them; return a line that says so.
 
     Parameters
     ----------
     root, data
-        The project's folder and that of its results.
-    folder
-        Where the release goes; what is there is replaced.
+        The project's folder and that of its results. The release that is there is replaced.
 
     Raises
     ------
     InputError
-        The results are missing, were made from other files than those that are there, or the
-        release would be too large.
+        The results are missing, of several runs, or were made from other files than those that
+        are there, or the release would be too large.
     """
-    provenance = _provenance(root, data)
-    _refuse_stale(root, data, provenance)
-    # Notebooks hold every chart again as an image; `make report` makes them.
-    render(root, data, folder / "no notebooks", folder)
-    _pack(data, root / RESULTS)
-    engines = {k: str(v["version"]) for k, v in (provenance.get("engines") or {}).items()}
-    stamp = {
-        "commit": provenance.get("commit"),
-        "written": provenance.get("written"),
-        "tier": (provenance.get("tier") or {}).get("id"),
-        "engines": engines,
-        "results": {name: sha256_of(data / name)[:16] for name in ("cells.csv", "claims.csv")},
-        "made_from": hashes(root),
+    provenance = read_provenance(data / PROVENANCE)
+    require_tables(data, provenance)
+    require_sources(root, data, provenance)
+    files = _results(data)
+    files[PROVENANCE] = json.dumps(provenance | {RELEASED: True}, indent=2, sort_keys=True).encode()
+    packed = pack(files)
+    with _folder_of(files) as tables, replacing(root / FOLDER) as folder:
+        # Notebooks hold every chart again as an image; `make report` makes them.
+        render(root, tables, tables / "no notebooks", folder)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        if size > LIMIT_BYTES:
+            raise InputError(
+                f"{root / FOLDER}: the pages have {size / 1e6:.1f} MB, more than "
+                f"{LIMIT_BYTES / 1e6:g}; release fewer studies or engines (STUDIES=, ENGINES=)"
+            )
+        stamp = _stamp(packed, files, folder, hashes(root))
+        text = json.dumps(stamp.model_dump(), indent=1, sort_keys=True)
+        write_text(folder / STAMP, text + "\n")
+        with atomic(root / RESULTS) as temporary:
+            temporary.write_bytes(packed)
+    return f"{root / FOLDER}: {size / 1e6:.1f} MB, tier {stamp.tier}, {', '.join(stamp.engines)}"
+
+
+def _results(data: Path) -> dict[str, bytes]:
+    """Return the results that a rendering needs, by name."""
+    files = {file for pattern in RENDERED for file in data.glob(pattern) if file.is_file()}
+    return {
+        file.relative_to(data).as_posix(): file.read_bytes()
+        for file in files
+        if file.name not in _LEFT_OUT
     }
-    write_text(folder / STAMP, json.dumps(stamp, indent=1, sort_keys=True) + "\n")
-    size = _size(folder)
-    if size > LIMIT_BYTES:
+
+
+def _stamp(
+    packed: bytes, files: Mapping[str, bytes], folder: Path, made_from: dict[str, str]
+) -> Stamp:
+    """Return the stamp of packed results, `files`, and of the pages in `folder`."""
+    provenance = json.loads(files[PROVENANCE])
+    engines = provenance.get("engines") or {}
+    return Stamp(
+        commit=provenance.get("commit"),
+        written=str(provenance.get("written")),
+        tier=str((provenance.get("tier") or {}).get("id")),
+        engines={name: str(engine["version"]) for name, engine in sorted(engines.items())},
+        studies=sorted(provenance.get("studies") or {}),
+        archive=digest_of(packed),
+        tables={name: digest_of(content) for name, content in files.items()},
+        pages={
+            path.relative_to(folder).as_posix(): digest_of(path.read_bytes())
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and path != folder / STAMP
+        },
+        made_from=made_from,
+    )
+
+
+@contextlib.contextmanager
+def _folder_of(files: Mapping[str, bytes]) -> Iterator[Path]:
+    """Give a folder that holds `files`, which is gone after the block."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, content in files.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_bytes(content)
+        yield folder
+
+
+def verify_release(root: Path) -> tuple[Stamp, dict[str, bytes]]:
+    """Return the release's stamp and tables, every file of it being what was made.
+
+    Raises
+    ------
+    InputError
+        There is no release, a file of it is gone, altered or added, or its stamp is an older
+        version's; the message names the files and the remedy.
+    """
+    path = root / FOLDER / STAMP
+    stamp = _read_stamp(path)
+    try:
+        packed = (root / RESULTS).read_bytes()
+    except OSError as error:
+        raise InputError(f"{root / RESULTS}: {error.strerror}; {_RESTORE}") from None
+    if digest_of(packed) != stamp.archive:
+        raise InputError(f"release: altered since it was made: {RESULTS}; {_RESTORE}")
+    try:
+        tables = unpack(packed)
+        now = _stamp(packed, tables, path.parent, stamp.made_from)
+        told = dict(json.loads(tables[PROVENANCE])["tables"])
+    except (InputError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{root / RESULTS}: {error}; {_RESTORE}") from None
+    parts, found = stamp.parts(), now.parts()
+    altered = {name for name in {**parts, **found} if parts.get(name) != found.get(name)}
+    # The run's own record of its tables, which is one of them.
+    altered |= {f"{RESULTS}: {name}" for name in told if now.tables.get(name) != told[name]}
+    if altered:
         raise InputError(
-            f"{folder}: the release has {size / 1e6:.1f} MB, more than {LIMIT_BYTES / 1e6:g}; "
-            "release fewer studies or engines (STUDIES=, ENGINES=)"
+            f"release: altered since it was made: {listed(sorted(altered))}; {_RESTORE}"
         )
-    return f"{folder}: {size / 1e6:.1f} MB, tier {stamp['tier']}, {', '.join(engines)}"
+    return stamp, tables
 
 
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def _provenance(root: Path, data: Path) -> dict[str, Any]:
-    from replication.report_source import Source
-
-    return Source.load(root, data).provenance
-
-
-def _refuse_stale(root: Path, data: Path, provenance: dict[str, Any]) -> None:
-    """Refuse results that were not made from the files of this project."""
-    version = (provenance.get("config") or {}).get("ns3_version")
-    given = {"ns3_version": version} if version else {}
-    config = load_config(root / "configs" / "config.yaml", given)
-    stale = []
-    for study, known in (provenance.get("studies") or {}).items():
-        paths = {
-            "study_sha256": root / "configs" / "studies" / f"{study}.yaml",
-            "published_sha256": root / "data" / "published" / f"{study}.csv",
-        }
-        stale += [str(path) for key, path in paths.items() if known.get(key) != sha256_of(path)]
-    for name, known in (provenance.get("engines") or {}).items():
-        if known.get("fingerprint") != config.engine(name).fingerprint(root):
-            stale.append(f"engine {name}")
-    if stale:
+def _read_stamp(path: Path) -> Stamp:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file: there is no release; `make release` makes one")
+    try:
+        return Stamp.model_validate_json(path.read_text(encoding="utf-8"))
+    except ValidationError as error:
         raise InputError(
-            f"{data}: was made from another version of {', '.join(stale)}; run `make report` first"
+            f"{path}: is damaged, or an older version's ({describe(error, 2)}); {_RESTORE}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: is damaged ({error}); {_RESTORE}") from None
+
+
+def require_current(root: Path, stamp: Stamp) -> None:
+    """Raise InputError if what decides results has changed since the release was made."""
+    then, now = stamp.made_from, hashes(root)
+    changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    if changed:
+        raise InputError(
+            f"release: tier {stamp.tier} of {stamp.written} was made from other versions of: "
+            f"{listed(changed)}; `make release` renews it, {FOLDER}/index.html is as it was"
         )
-
-
-def _pack(data: Path, path: Path) -> None:
-    """Pack the results that a rendering needs; the same results give the same bytes."""
-    files = sorted({file for pattern in RENDERED for file in data.glob(pattern) if file.is_file()})
-    with atomic(path) as temporary, tarfile.open(temporary, "w:xz", preset=6) as archive:
-        for file in files:
-            if file.name in _LEFT_OUT:
-                continue
-            entry = tarfile.TarInfo(file.relative_to(data).as_posix())
-            entry.size = file.stat().st_size
-            entry.mode = 0o644
-            with file.open("rb") as content:
-                archive.addfile(entry, content)
 
 
 @contextlib.contextmanager
 def released_results(root: Path) -> Iterator[Path]:
-    """Give a folder with the results of the release, which is gone after the block.
+    """Give a folder with the verified results of the release, which is gone after the block.
 
     Raises
     ------
     InputError
-        There is no release, or its archive is damaged.
+        As `verify_release` and `require_current`.
     """
-    path = root / RESULTS
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; there are no results to render: run `make report`")
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            _unpack(path, Path(folder))
-        except (tarfile.TarError, lzma.LZMAError, EOFError, OSError) as error:
-            raise InputError(f"{path}: is damaged ({error}); restore it with git") from None
-        yield Path(folder)
+    stamp, tables = verify_release(root)
+    require_current(root, stamp)
+    with _folder_of(tables) as folder:
+        yield folder
 
 
-def _unpack(path: Path, folder: Path) -> None:
-    with tarfile.open(path, "r:xz") as archive:
-        for entry in archive:
-            target = folder / entry.name
-            content = archive.extractfile(entry)
-            if content is None or ".." in target.parts or not target.is_relative_to(folder):
-                raise tarfile.TarError(f"unexpected entry {entry.name!r}")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content.read())
+def check_release(root: Path) -> str:
+    """Return a sentence on the release: it is whole, current and follows from its results.
+
+    Raises
+    ------
+    InputError
+        As `released_results`, or judging the packed results again gives other verdicts.
+    """
+    stamp, tables = verify_release(root)
+    with released_results(root) as folder:
+        judge_again(root, folder, stamp.studies)
+        other = [name for name in tables if (folder / name).read_bytes() != tables[name]]
+    if other:
+        raise InputError(
+            f"{root / RESULTS}: judging its results again gives another {listed(sorted(other))}; "
+            f"{_RESTORE}"
+        )
+    return (
+        f"release: tier {stamp.tier} of {stamp.written}, made from the code and data that are "
+        f"here; its {len(stamp.pages)} files of pages and {len(stamp.tables)} tables are as they "
+        "were made, and judging its results again gives the same verdicts"
+    )
 
 
-def state(root: Path) -> str:
-    """Return a sentence on the release: what of its making has changed since, if anything."""
-    path = root / FOLDER / STAMP
-    if not path.is_file():
-        return f"release: there is none in {FOLDER.as_posix()}; `make release` makes one"
-    try:
-        stamp = json.loads(path.read_text(encoding="utf-8"))
-        then: dict[str, str] = dict(stamp["made_from"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: is damaged ({error}); restore it with git") from None
-    now = hashes(root)
-    changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
-    made = f"release: tier {stamp.get('tier')} of {stamp.get('written')}"
-    if not changed:
-        return f"{made}, made from the code and data that are here"
-    return f"{made}, made from other versions of: {', '.join(changed)}; `make release` renews it"
+def judge_again(root: Path, data: Path, studies: list[str]) -> None:
+    """Write the verdicts in `data` anew, from its results."""
+    for study in studies:
+        published = root / "data" / "published" / f"{study}.csv"
+        results = Results.load(data, study)
+        evaluate_study(load_study(root, study), published, results, data / "evaluation" / study)
+    merge([data / "evaluation" / study for study in studies], data)
+    write_agreement(root, data, studies)

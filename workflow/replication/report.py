@@ -87,7 +87,7 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
         A result is missing or malformed; the message names the file and what to run.
     """
     source = Source.load(root, data)
-    with _replacing(out) as folder:
+    with replacing(out) as folder:
         _copy_data(source, folder)
         _write_studies(source, notebooks, folder)
         _write_index(source, folder)
@@ -100,7 +100,7 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
 
 
 @contextmanager
-def _replacing(out: Path) -> Iterator[Path]:
+def replacing(out: Path) -> Iterator[Path]:
     """Give a new folder beside `out` that takes its place only if the block succeeds."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as work:
@@ -223,7 +223,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         ledger=parameters,
         environment=environment_rows(source, study, parameters),
         robust=robust_view(source.root, source.data, study, folder),
-        notebooks=_write_notebooks(study, notebooks, folder / "notebooks"),
+        notebooks=_write_notebooks(source, study, notebooks, folder / "notebooks"),
         downloads=[
             (name, what)
             for end, what in STUDY_DOWNLOADS.items()
@@ -291,9 +291,9 @@ def _copy_data(source: Source, folder: Path) -> None:
                 shutil.copyfile(path, data / f"{study}.{name}")
 
 
-def _write_notebooks(study: Study, notebooks: Path, target: Path) -> list[str]:
+def _write_notebooks(source: Source, study: Study, notebooks: Path, target: Path) -> list[str]:
     """Convert the executed notebooks of a study; return their names."""
     executed = sorted(notebooks.glob(f"{study.id}.*.ipynb"))
     for path in executed:
-        to_html(path, target / f"{path.stem}.html")
+        to_html(path, target / f"{path.stem}.html", ran(source.provenance).whose)
     return [path.stem for path in executed]

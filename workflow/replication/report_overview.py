@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replication import report_number as numbers
+from replication.origin import RELEASED
 from replication.report_number import Number
 from replication.report_source import Row, Source, of_study
 from replication.report_verdict import Tally
@@ -196,11 +197,27 @@ class Ran:
     tier: str
     tier_title: str
     quick: bool
+    #: Whether the results are the released ones, and not those of a run of one's own.
+    released: bool
     written: str
+    studies: list[str]
     engines: list[tuple[str, str]]
     runtime: str
     facts: list[tuple[str, str]]
     stages: list[Stage]
+
+    @property
+    def whose(self) -> str:
+        """Return whose results these are, of when, and of what: for the foot of every page."""
+        engines = [f"{name} {version.partition('+')[0]}" for name, version in self.engines]
+        parts = [
+            "Released results" if self.released else "Results of an own run",
+            f" of {self.written}" if self.written else "",
+            f": tier {self.tier}",
+            f"; studies {', '.join(self.studies)}" if self.studies else "",
+            f"; engines {', '.join(engines)}" if engines else "",
+        ]
+        return f"{''.join(parts)}."
 
 
 def ran(provenance: dict[str, Any]) -> Ran:
@@ -213,7 +230,9 @@ def ran(provenance: dict[str, Any]) -> Ran:
         tier=name,
         tier_title=str(tier.get("title", "")),
         quick=name == "quick" or tier.get("levels") == "quick",
+        released=provenance.get(RELEASED) is True,
         written=_when(str(provenance.get("written", ""))),
+        studies=sorted(_mapping(provenance, "studies")),
         engines=[(k, str(v.get("version", "unknown version"))) for k, v in engines.items()],
         runtime=str(config.get("runtime", "")),
         facts=_facts(provenance),

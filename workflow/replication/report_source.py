@@ -68,7 +68,7 @@ class Source:
             cells=read_rows(data / "cells.csv", CELL_COLUMNS),
             claims=read_rows(data / "claims.csv", CLAIM_COLUMNS),
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
-            provenance=_read_provenance(data / "provenance.json"),
+            provenance=read_provenance(data / "provenance.json"),
         )
         for name, rows in (("cells.csv", source.cells), ("claims.csv", source.claims)):
             for row in rows:
@@ -150,7 +150,14 @@ def of_study(rows: list[Row], study: str) -> list[Row]:
     return [row for row in rows if row["study"] == study]
 
 
-def _read_provenance(path: Path) -> dict[str, Any]:
+def read_provenance(path: Path) -> dict[str, Any]:
+    """Return the document provenance.json.
+
+    Raises
+    ------
+    InputError
+        It is missing or malformed; the message says what to do.
+    """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -7,9 +7,27 @@ NOTEBOOKS = [
 ]
 
 
+# Every table that the report reads.
+TABLES = [
+    *rules.merge_evaluations.output,
+    *rules.compare_engines.output,
+    *(rules.compare_traces.output if PIPE.traced else []),
+    *rules.merge_conformance.output,
+    *expand(
+        [
+            *rules.design_study.output,
+            *rules.collect_results.output,
+            *rules.evaluate_study.output,
+        ],
+        study=PIPE.studies,
+    ),
+]
+
+
 rule write_provenance:
     input:
-        cells=rules.merge_evaluations.output.cells,
+        # Their hashes are in it, so that no report mixes the results of two runs.
+        tables=TABLES,
         # Their times belong to it too.
         notebooks=NOTEBOOKS,
         usage=expand(rules.simulate_batch.output.usage, batch=PIPE.batches),
@@ -32,20 +50,13 @@ rule write_provenance:
     shell:
         'echo "writing down what ran" >&2; '
         "replicate provenance {params.selection} --studies {params.studies}"
-        " --output {output.provenance} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+        " --output {output.provenance} {input.tables} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule render_report:
     input:
-        cells=rules.merge_evaluations.output.cells,
-        claims=rules.merge_evaluations.output.claims,
-        audit=rules.merge_evaluations.output.audit,
+        tables=TABLES,
         provenance=rules.write_provenance.output.provenance,
-        agreement=rules.compare_engines.output,
-        evidence=expand(rules.evaluate_study.output.evidence, study=PIPE.studies),
-        traces=list(rules.compare_traces.output) if PIPE.traced else [],
-        conformance=rules.merge_conformance.output.rows,
-        cwnd=rules.merge_conformance.output.cwnd,
         notebooks=NOTEBOOKS,
     output:
         index=f"{PATHS.html}/index.html",
