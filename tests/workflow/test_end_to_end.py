@@ -15,6 +15,7 @@ from tests.workflow.project import copy_project
 
 STUDIES = ("dzivhani", "kapadia", "liang_shen", "nishitha", "saxena")
 SIMULATE = {"simulate_batch", "simulate_heavy_batch"}
+ENGINES = {"fetch_ns3_wheel", "build_ns3_program", "build_ns2_program", "build_linux_program"}
 RESULTS = [f"data/reproduced/results/{s}/{t}.parquet" for s in STUDIES for t in ("flows", "series")]
 VERDICTS = [f"data/reproduced/{name}.csv" for name in ("cells", "claims", "audit")]
 
@@ -68,6 +69,34 @@ def test_provenance_names_what_ran(quick):
 
 def test_a_second_run_does_nothing(quick):
     assert quick.jobs("all", tier="quick") == {}
+
+
+def test_every_file_behind_the_report_is_asked_for(quick):
+    """A missing one that nothing asks for would be missed until its maker runs for another reason."""
+    plan = quick.snakemake("all", tier="quick", dry=True, options=("--forceall",)).stdout
+    jobs = re.findall(r"^(?:local)?rule (\w+):\n((?:    .+\n)+)", plan, re.MULTILINE)
+    files = {"input": set(), "output": set()}
+    for rule, block in jobs:
+        for kind, names in re.findall(r"^    (input|output): (.+)$", block, re.MULTILINE):
+            if kind == ("input" if rule == "all" else "output") and rule not in ENGINES:
+                files[kind] |= set(names.split(", "))
+    assert files["output"] <= files["input"]
+    assert len(files["output"]) > 20
+
+
+def test_results_that_are_gone_are_made_again_under_a_finished_report(quick, tmp_path):
+    gone = [quick.root / "data/reproduced" / n for n in ("cells.csv", "results", "evaluation")]
+    gone.append(quick.root / "data/reproduced/batches")
+    for path in gone:
+        path.rename(tmp_path / path.name)
+    try:
+        jobs = quick.jobs("all", tier="quick")
+    finally:
+        for path in gone:
+            (tmp_path / path.name).rename(path)
+    wanted = {"collect_results", "evaluate_study", "merge_evaluations", "render_report"}
+    assert wanted | {"simulate_batch"} <= jobs.keys()
+    assert jobs["collect_results"] == jobs["evaluate_study"] == len(STUDIES)
 
 
 def test_snakemakes_own_report_holds_the_verdicts_with_captions(quick, tmp_path):

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -288,10 +291,14 @@ def check_release(root: Path) -> str:
 
 
 def judge_again(root: Path, data: Path, studies: list[str]) -> None:
-    """Write the verdicts in `data` anew, from its results."""
-    for study in studies:
-        published = root / "data" / "published" / f"{study}.csv"
-        results = Results.load(data, study)
-        evaluate_study(load_study(root, study), published, results, data / "evaluation" / study)
+    """Write the verdicts in `data` anew from its results, the studies a process each."""
+    with ProcessPoolExecutor(min(len(studies), os.cpu_count() or 1)) as pool:
+        list(pool.map(partial(_judge, root, data), studies))
     merge([data / "evaluation" / study for study in studies], data)
     write_agreement(root, data, studies)
+
+
+def _judge(root: Path, data: Path, study: str) -> None:
+    published = root / "data" / "published" / f"{study}.csv"
+    results = Results.load(data, study)
+    evaluate_study(load_study(root, study), published, results, data / "evaluation" / study)
