@@ -72,7 +72,7 @@ def test_a_second_run_does_nothing(quick):
 
 
 def test_every_file_behind_the_report_is_asked_for(quick):
-    """A missing one that nothing asks for would be missed until its maker runs for another reason."""
+    """A missing one that nothing asks for is made again only when its maker runs anyway."""
     plan = quick.snakemake("all", tier="quick", dry=True, options=("--forceall",)).stdout
     jobs = re.findall(r"^(?:local)?rule (\w+):\n((?:    .+\n)+)", plan, re.MULTILINE)
     files = {"input": set(), "output": set()}
