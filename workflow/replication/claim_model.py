@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from replication.model import Document, Identifier
+from replication.model import Document, Identifier, Interval
 
 Where = dict[Identifier, str | list[str]]
 Flows = list[Identifier] | Literal["tcp", "cbr", "all"]
@@ -31,7 +31,7 @@ class Quantity(Document):
     flows: Flows = "tcp"
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
     where: Where = {}
-    window_s: tuple[float, float] | None = None
+    window_s: Interval | None = None
 
 
 class Condition(Document):

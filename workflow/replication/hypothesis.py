@@ -21,7 +21,7 @@ from replication.claim_model import Flows
 from replication.errors import InputError
 from replication.files import read_model
 from replication.metric import check_metric
-from replication.model import Document, Identifier
+from replication.model import Document, Identifier, Interval
 from replication.study import Study, Text, unique
 
 HYPOTHESES = Path("configs/hypotheses.yaml")
@@ -37,7 +37,7 @@ class Reading(Document):
     metric: Identifier | None = None
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] | None = None
     flows: Flows | None = None
-    window_s: tuple[float, float] | None = None
+    window_s: Interval | None = None
     factor: Annotated[float, Field(gt=0)] = 1.0
     complement: bool = False
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue, model_validator
 
 from replication.claim_model import Claim, Flows, Quantity, Where
-from replication.model import Document, Identifier
+from replication.model import Document, Identifier, Interval
 
 EngineName = Literal["ns3", "ns2", "linux"]
 Text = Annotated[str, Field(min_length=1, max_length=2000)]
@@ -45,7 +45,7 @@ class Assumed(Document):
 
     reason: Text
     source: Text
-    range: tuple[float, float] | None = None
+    range: Interval | None = None
     choices: list[JsonValue] | None = None
 
     @model_validator(mode="after")
@@ -170,7 +170,7 @@ class Cell(Document):
     metric: Identifier
     flows: list[Identifier] | Literal["tcp", "cbr", "all"] = "tcp"
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
-    window_s: tuple[float, float] | None = None
+    window_s: Interval | None = None
     tolerance: Tolerance
     monotonic: Literal["increasing", "decreasing"] | None = None
 
