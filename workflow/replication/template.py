@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from replication.errors import InputError, describe
-from replication.model import Document, Seconds
+from replication.model import Seconds
 from replication.scenario import Scenario
 from replication.study import Experiment
 from replication.yaml_document import read_number
@@ -36,7 +36,7 @@ MOST_STEPS = 50
 LARGEST = 1e18
 _NAME = re.compile(r"\$[a-z0-9][a-z0-9_.-]*")
 _JITTER_STEP_S = 1e-6
-_JITTER: TypeAdapter[float] = TypeAdapter(Seconds, config=Document.model_config)
+_SECONDS: TypeAdapter[float] = TypeAdapter(Seconds, config=ConfigDict(strict=True))
 
 
 class TemplateError(InputError):
@@ -277,12 +277,12 @@ def place(filled: Filled, seed: int, duration_limit_s: float | None = None) -> S
         The result is not a valid scenario.
     """
     with _named(filled.experiment):
-        duration = filled.document["duration_s"]
+        duration_s = _seconds(filled.document, "duration_s")
         if duration_limit_s is not None:
-            duration = min(float(duration), duration_limit_s)
+            duration_s = min(duration_s, duration_limit_s)
         flows = [dict(flow) for flow in filled.document["flows"]]
-        _place_in_time(flows, duration, seed)
-        changed = {"seed": seed, "duration_s": duration, "flows": flows}
+        _place_in_time(flows, duration_s, seed)
+        changed = {"seed": seed, "duration_s": duration_s, "flows": flows}
         return Scenario.model_validate(filled.document | changed)
 
 
@@ -306,7 +306,20 @@ def _place_in_time(flows: list[dict[str, Any]], duration_s: float, seed: int) ->
     for flow in flows:
         # A draw per flow, used or not, so that adding jitter to one flow moves no other.
         draw = float(generator.random())
-        jitter = _JITTER.validate_python(flow.pop("start_jitter_s", 0.0))
-        start = float(flow["start_s"]) + round(draw * jitter / _JITTER_STEP_S) * _JITTER_STEP_S
-        flow["start_s"] = round(start, 6)
-        flow["stop_s"] = min(float(flow.get("stop_s", duration_s)), float(duration_s))
+        jitter_s = _seconds(flow, "start_jitter_s", 0.0)
+        flow.pop("start_jitter_s", None)
+        start_s = (
+            _seconds(flow, "start_s") + round(draw * jitter_s / _JITTER_STEP_S) * _JITTER_STEP_S
+        )
+        flow["start_s"] = round(start_s, 6)
+        flow["stop_s"] = min(_seconds(flow, "stop_s", duration_s), duration_s)
+
+
+def _seconds(document: dict[str, Any], field: str, default: float | None = None) -> float:
+    """Return a field that holds a time; TemplateError, with its name, where it holds none."""
+    try:
+        return _SECONDS.validate_python(document.get(field, default))
+    except ValidationError as error:
+        where = f"flow {document['id']}: " if "id" in document else ""
+        problem = describe(error).removeprefix("(document): ")
+        raise TemplateError(f"{where}{field}: {problem}") from None

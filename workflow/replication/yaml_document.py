@@ -99,7 +99,7 @@ class _Builder:
             self._add(value, line)
         elif isinstance(event, yaml.CollectionEndEvent):
             self._close(line)
-        elif isinstance(event, yaml.NodeEvent):
+        elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
             self._count(1, line)
             if event.tag is not None:
                 raise InputError(f"line {line}: tag {event.tag} is not read; quote what is text")
