@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 
 from replication.errors import InputError
@@ -36,19 +36,20 @@ _NUMBER_WORDS = {word: number for number, word in enumerate(_WORDS)} | {"single"
 _THOUSANDS = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9}
 _BITS = ("bps", "bit/s", "bits/s", "b/s")
 #: What a unit behind a printed number makes of it; others say too little ("MB" is bits to some).
-_SUFFIXES: dict[str, Fraction] = {
-    "%": Fraction(1, 100),
-    **{prefix + bits: Fraction(10**n) for prefix, n in _THOUSANDS.items() for bits in _BITS},
-    **dict.fromkeys(("s", "sec", "second", "seconds"), Fraction(1)),
-    **dict.fromkeys(("ms", "msec"), Fraction(1, 1000)),
-    **dict.fromkeys(("us", "µs", "μs"), Fraction(1, 10**6)),
-    **dict.fromkeys(("min", "minutes"), Fraction(60)),
+_SUFFIXES = {
+    "%": 0.01,
+    **{prefix + bits: 10.0**n for prefix, n in _THOUSANDS.items() for bits in _BITS},
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec"), 1e-3),
+    **dict.fromkeys(("us", "µs", "μs"), 1e-6),
+    **dict.fromkeys(("min", "minutes"), 60.0),
 }
 #: What a number may stand for whose unit is in the table's head: a power of ten or of 1024, of
-#: bits or bytes; per cent, minutes and hours.
-_FACTORS = {Fraction(10) ** n * size for n in range(-12, 13) for size in (1, 8)}
-_FACTORS |= {Fraction(1024) ** n * size for n in (1, 2, 3) for size in (1, 8)}
-_FACTORS |= {Fraction(60), Fraction(3600)}
+#: bits or bytes; minutes and hours.
+_FACTORS = [10.0**n * size for n in range(-12, 13) for size in (1, 8)]
+_FACTORS += [1024.0**n * size for n in (1, 2, 3) for size in (1, 8)] + [60.0, 3600.0]
+#: A value that was computed from the printed number may have its rounding noise.
+_NOISE = 1e-9
 
 
 class PublishedError(InputError):
@@ -90,7 +91,7 @@ def read_published(path: Path) -> list[PublishedNumber]:
     """
     found: list[PublishedNumber] = []
     lines: dict[tuple[str, str, str], int] = {}
-    factors: dict[tuple[str, str], tuple[Fraction, int]] = {}
+    factors: dict[tuple[str, str], tuple[float, int]] = {}
     for line, fields in _lines(path):
         where = f"{path}: line {line}"
         row = _fields(where, fields)
@@ -114,8 +115,8 @@ def read_published(path: Path) -> list[PublishedNumber]:
             usual, first = factors.setdefault((number.table, number.column), (factor, line))
             if factor != usual:
                 raise PublishedError(
-                    f"{number.where}: value {row['value']} is {float(factor):g} times printed "
-                    f"{number.printed!r}, in line {first} it is {float(usual):g} times; correct one"
+                    f"{number.where}: value {row['value']} is {factor:g} times printed "
+                    f"{number.printed!r}, in line {first} it is {usual:g} times; correct one"
                 )
         found.append(number)
     return found
@@ -180,7 +181,7 @@ def _fields(where: str, fields: Sequence[str]) -> dict[str, str]:
     return row
 
 
-def _number(where: str, row: Mapping[str, str]) -> tuple[float, Fraction | None]:
+def _number(where: str, row: Mapping[str, str]) -> tuple[float, float | None]:
     """Return a line's value, and what it is times the printed number if no unit says so."""
     given = f"{where}: value {row['value'][:60]!r}, printed {row['printed'][:60]!r}"
     try:
@@ -195,16 +196,16 @@ def _number(where: str, row: Mapping[str, str]) -> tuple[float, Fraction | None]
             f"{given}: no number is printed; copy it from the paper, or write {DERIVED} and the "
             "number that was computed"
         )
-    exact = Fraction(Decimal(row["value"]))
-    if printed.suffix in _SUFFIXES:
-        meant, factor = printed.number * _SUFFIXES[printed.suffix], None
-        is_right = exact == meant
-        says = f"{float(meant):.10g} {row['unit']}"
+    meant = printed.number * _SUFFIXES.get(printed.suffix, 1.0)
+    if printed.suffix in _SUFFIXES or not meant:
+        is_right, factor = math.isclose(value, meant, rel_tol=_NOISE), None
     else:
-        factor = exact / printed.number if printed.number else None
-        is_right = exact == 0 if factor is None else factor in _FACTORS
-        says = f"{float(printed.number):.10g}, or that by a power of ten"
+        factor = next((f for f in _FACTORS if math.isclose(value, meant * f, rel_tol=_NOISE)), None)
+        is_right = factor is not None
     if not is_right:
+        says = f"{meant:.10g}" + (
+            "" if printed.suffix in _SUFFIXES else ", or that by a power of ten"
+        )
         raise PublishedError(f"{given}: what is printed says {says}; correct one of them")
     return float(value), factor
 
@@ -213,7 +214,7 @@ def _number(where: str, row: Mapping[str, str]) -> tuple[float, Fraction | None]
 class _Printed:
     """The number of a printed text and the unit behind it."""
 
-    number: Fraction
+    number: float
     suffix: str
 
 
@@ -223,14 +224,14 @@ def _printed(text: str) -> _Printed | None:
     found = _NUMBER.search(text)
     if found is None:
         word = _NUMBER_WORDS.get(text.strip().lower())
-        return None if word is None else _Printed(Fraction(word), "")
+        return None if word is None else _Printed(float(word), "")
     exponent = _EXPONENT.match(text, found.end())
     digits = found.group() + (exponent.group() if exponent else "")
     if len(digits) > MOST_TENS + 10 or (exponent and abs(int(exponent.group(1))) > MOST_TENS):
         raise InputError(f"more digits or tens than {MOST_TENS}; no printed number has them")
     sign = -1 if text[: found.start()].endswith(("-", "−")) else 1
     rest = text[exponent.end() if exponent else found.end() :].split()
-    return _Printed(sign * Fraction(Decimal(digits.replace(",", ""))), rest[0] if rest else "")
+    return _Printed(sign * float(digits.replace(",", "")), rest[0] if rest else "")
 
 
 def half_ulp(printed: str, value: float) -> float:
