@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from replication.cli import app
-from replication.config import load_config
+from replication.config import chosen_studies, load_config, load_study
 from replication.errors import InputError
 from replication.files import read_model
 from replication.pipeline import Pipeline
@@ -240,9 +240,8 @@ def test_validate_says_how_many_cells_and_claims_it_read(project):
     assert "60 cells of 5 tables, 12 claims" in done.stdout
 
 
-@pytest.mark.parametrize("tier", ["quick", "paper"])
-def test_the_workflow_starts_with_the_same_checks(project, tier):
-    settings = {"engines": "ns3", "tier": tier, "studies": "nishitha"}
+def test_the_workflow_starts_with_the_same_checks(project):
+    settings = {"engines": "ns3", "tier": "quick", "studies": "nishitha"}
     assert Pipeline.load(project, settings).studies == ["nishitha"]
     path = project / "data/published/nishitha.csv"
     first, *rest = path.read_text().splitlines(keepends=True)
@@ -258,8 +257,9 @@ def test_a_study_of_any_name_can_be_selected(project, name):
     study = project / f"configs/studies/{name}.yaml"
     study.write_text(study.read_text().replace("id: nishitha", f'id: "{name}"', 1))
     # As the Makefile writes it.
-    settings = parse_config([f"studies={name},", "engines=ns3", "tier=quick"])
-    assert Pipeline.load(project, settings).studies == [name]
+    config = load_config(project / "configs/config.yaml", parse_config([f"studies={name},"]))
+    assert chosen_studies(project, config) == [name]
+    assert load_study(project, name).id == name
 
 
 def test_a_number_is_a_name_and_what_lost_its_text_is_refused():
