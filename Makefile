@@ -7,10 +7,12 @@ PYTHON ?= python3
 VENV ?= .venv
 # CORES= goes over the profile's own number.
 EVERY_ENGINE := ns3,ns2,linux
+comma := ,
 CORES ?=
 PROFILE ?= default
-# What TIER=, STUDIES=, ENGINES= and RUNTIME= lay over configs/config.yaml.
-SETTINGS := $(if $(TIER),tier=$(TIER)) $(if $(STUDIES),studies=$(STUDIES)) \
+# What TIER=, STUDIES=, ENGINES= and RUNTIME= lay over configs/config.yaml. The comma keeps Snakemake
+# from reading a study called 2001 or 1e5 as a number.
+SETTINGS := $(if $(TIER),tier=$(TIER)) $(if $(STUDIES),studies=$(STUDIES)$(comma)) \
             $(if $(ENGINES),engines=$(ENGINES)) $(if $(RUNTIME),runtime=$(RUNTIME)) \
             $(if $(NS3_VERSION),ns3_version=$(NS3_VERSION))
 CONFIG := $(if $(strip $(SETTINGS)),--config $(strip $(SETTINGS)))

@@ -6,6 +6,7 @@ Run by `make report`, or `snakemake --cores all` inside the environment. Setting
 configs/config.yaml; `--config tier=quick studies=saxena` lays others over them.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -34,7 +35,7 @@ container: image_file(REPO)
 
 
 wildcard_constraints:
-    study="|".join(PIPE.studies),
+    study="|".join(map(re.escape, PIPE.studies)),
     batch="[a-z0-9]+-(heavy|light)-[0-9a-f]+",
     kind="[a-z_]+",
     engine="[a-z0-9]+",

@@ -14,10 +14,10 @@ sys.path[:0] = [str(Path(__file__).parents[2] / "workflow"), str(Path(__file__).
 with atheris.instrument_imports(include=["replication", "yaml"]):
     from replication.config import Config
     from replication.errors import InputError
-    from replication.evaluate import check_study
     from replication.files import read_model
     from replication.scenario import Scenario
     from replication.study import Study
+    from replication.study_check import check_study
 
 
 def main():

@@ -14,10 +14,10 @@ from pydantic import ValidationError
 from replication import cli
 from replication.config import load_config, study_ids
 from replication.errors import InputError, describe
-from replication.evaluate import check_study
 from replication.files import read_model
 from replication.scenario import Scenario
 from replication.study import Study
+from replication.study_check import check_study
 from replication.table import PUBLISHED_COLUMNS
 
 from tests.faults.conftest import ROOT, number

@@ -7,8 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from replication.audit import CONSISTENT, SUSPICIOUS, audit_study
 from replication.bound import set_ups
-from replication.cell import IMPOSSIBLE, map_cells, read_published
+from replication.cell import IMPOSSIBLE
+from replication.cell_map import map_cells
 from replication.config import load_study
+from replication.published import read_published
 
 ROOT = Path(__file__).resolve().parents[2]
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)

@@ -5,15 +5,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.cell import (
-    CellError,
-    MappedCell,
-    evaluate_cells,
-    judge_cell,
-    map_cells,
-    read_published,
-)
+from replication.cell import evaluate_cells, judge_cell
+from replication.cell_map import MappedCell, map_cells
 from replication.claim_model import Quantity
+from replication.published import PublishedError, read_published
 from replication.statistic import Estimate, estimate
 from replication.study import Cell
 from replication.table import CELL_COLUMNS
@@ -197,24 +192,24 @@ def test_tables_that_are_not_mapped_are_left_alone(world):
     ],
 )
 def test_a_number_that_maps_to_nothing_is_named(world, row, message):
-    with pytest.raises(CellError, match=message):
+    with pytest.raises(PublishedError, match=message):
         map_cells(world.table(), read_published(world.published(row)))
 
 
 def test_a_value_that_is_not_a_number_is_named(world):
     path = world.published(SLOW, ("mid", "throughput", "bit/s", math.inf, "x"))
-    with pytest.raises(CellError, match="row mid, column throughput: value 'inf'"):
+    with pytest.raises(PublishedError, match=r"line 3: value 'inf'.*is not a number"):
         read_published(path)
 
 
 def test_a_number_given_twice_is_named(world):
-    with pytest.raises(CellError, match="row slow, column throughput is there twice"):
+    with pytest.raises(PublishedError, match="row slow, column throughput is there twice"):
         read_published(world.published(SLOW, SLOW))
 
 
 def test_a_missing_or_foreign_file_is_named(world, tmp_path):
-    with pytest.raises(CellError, match="no such file"):
+    with pytest.raises(PublishedError, match="no such file"):
         read_published(tmp_path / "none.csv")
     (tmp_path / "odd.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(CellError, match="has no column table, row"):
+    with pytest.raises(PublishedError, match="line 1: must be table,row,column"):
         read_published(tmp_path / "odd.csv")

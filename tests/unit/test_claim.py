@@ -14,15 +14,14 @@ from replication.claim import (
     NOT_REPRODUCED,
     NOT_TESTABLE,
     REPRODUCED,
-    ClaimError,
     Judgement,
-    check_claims,
     evaluate_claim,
     judge_parts,
     judge_statistic,
 )
 from replication.claim_model import Condition, Quantity
 from replication.comparison import Comparison, crossing, matched_factors
+from replication.study_check import ClaimError, check_claims
 
 ACCESS = {"slow": 0, "mid": 1, "fast": 2}
 

@@ -4,17 +4,17 @@ import json
 
 import pandas as pd
 import pytest
-from replication.cell import CellError
-from replication.claim import EVIDENCE_COLUMNS, ClaimError
+from replication.claim import EVIDENCE_COLUMNS
 from replication.evaluate import (
     HEADLINE_METRICS,
     QUANTITY_COLUMNS,
     EvaluationError,
-    check_study,
     evaluate_study,
     merge,
 )
-from replication.metric import MetricError
+from replication.metric_model import MetricError
+from replication.published import PublishedError
+from replication.study_check import ClaimError, check_study
 from replication.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS, write_table
 
 FILES = ("cells.csv", "claims.csv", "audit.csv", "quantities.csv", "evidence.parquet")
@@ -27,7 +27,9 @@ def complete(world):
     of = {"experiment": "sweep", "metric": "throughput_bps", "where": {"variant": "reno"}}
     study = world.claim({"kind": "value", "of": of, "expect": {"at_least": 1e5}}, tables=table)
     published = world.published(
-        ("slow", "delay", "s", 0.1, "100"), ("mid", "delay", "s", 0.021, "21")
+        ("slow", "delay", "s", 0.1, "100"),
+        ("mid", "delay", "s", 0.021, "21"),
+        ("fast", "delay", "s", 0.1, "100"),
     )
     return study, published
 
@@ -104,8 +106,8 @@ def test_quantities_are_per_point_engine_flow_and_metric(evaluated):
     assert len(levels) == 9
 
 
-def test_a_study_without_claims_and_tables_gives_empty_files(world):
-    study = world.study()
+def test_a_study_without_tables_and_testable_claims_gives_empty_files(world):
+    study = world.claim({"kind": "not_testable", "reason": "Nothing is measured."})
     evaluate_study(study, world.published(), world.results(study), world.folder / "out")
     assert (world.folder / "out" / "cells.csv").read_text() == ",".join(CELL_COLUMNS) + "\n"
     assert pd.read_parquet(world.folder / "out" / "evidence.parquet").empty
@@ -114,7 +116,7 @@ def test_a_study_without_claims_and_tables_gives_empty_files(world):
 def test_nothing_is_written_if_a_number_maps_to_nothing(world):
     study, _ = complete(world)
     published = world.published(("none", "delay", "s", 0.1, "100"))
-    with pytest.raises(CellError, match="row none"):
+    with pytest.raises(PublishedError, match="row none"):
         evaluate_study(study, published, world.results(study), world.folder / "out")
     assert not (world.folder / "out").exists()
 
@@ -163,5 +165,5 @@ def test_unsound_studies_are_refused(world):
     of = {"experiment": "sweep", "metric": "timeouts"}
     with pytest.raises(ClaimError):
         check_study(world.claim({**trend, "of": of}), published)
-    with pytest.raises(CellError):
+    with pytest.raises(PublishedError):
         check_study(world.table(), published)

@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replication.cell import map_cells, read_published
+from replication.cell_map import map_cells
 from replication.claim import REPRODUCED
 from replication.claim_model import NotTestable
 from replication.config import load_study
+from replication.published import read_published
 from replication.robustness_rows import RobustnessRows
 from replication.sensitivity_settings import load_sensitivity
 from replication.story import cell_gaps, claim_sentence

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replication.claim_model import Quantity
 from replication.feature import FLOW_FEATURES, WINDOW_FEATURES, FlowSeries, feature
-from replication.metric import COUNTS, METRICS, MetricError, quantity, validate_study_metrics
+from replication.metric import quantity
+from replication.metric_model import COUNTS, METRICS, MetricError, validate_study_metrics
 from replication.table import FLOW_COLUMNS
 
 RENO = {"variant": "reno", "access": "slow"}

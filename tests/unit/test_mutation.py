@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from replication.audit import audit_study
-from replication.cell import IMPOSSIBLE, evaluate_cells, map_cells, read_published
+from replication.cell import IMPOSSIBLE, evaluate_cells
+from replication.cell_map import map_cells
 from replication.claim import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, evaluate_claim
 from replication.claim_model import NotTestable
 from replication.config import load_study
+from replication.published import read_published
 from replication.results import Results
 from replication.study import Tolerance
 
@@ -158,11 +160,12 @@ def test_a_perturbed_claim_test_flips_that_claim(claim, change, word):
 
 def printing(table, row, column, value, printed):
     """Return the published numbers with another one in one cell."""
-    numbers = NUMBERS.copy()
-    chosen = (numbers["table"] == table) & (numbers["row"] == row) & (numbers["column"] == column)
-    assert chosen.sum() == 1
-    numbers.loc[chosen, ["value", "printed"]] = [value, printed]
-    return numbers
+    chosen = [(n.table, n.row, n.column) == (table, row, column) for n in NUMBERS]
+    assert sum(chosen) == 1
+    return [
+        replace(number, value=value, printed=printed) if is_chosen else number
+        for number, is_chosen in zip(NUMBERS, chosen, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(

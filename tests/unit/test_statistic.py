@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from replication.published import half_ulp, significant_digits
 from replication.statistic import (
     estimate,
-    half_ulp,
     jain_index,
     kendall,
     relative_deviation,
-    significant_digits,
     simplest_fraction,
     spearman,
     wilson_interval,

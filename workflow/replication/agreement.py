@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from replication.cell import MappedCell
+from replication.cell_map import MappedCell
 from replication.claim import DIRECTION_ONLY, NOT_REPRODUCED, REPRODUCED
 from replication.claim_model import Quantity
 from replication.participation import Participation, is_supported, participations

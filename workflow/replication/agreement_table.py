@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replication.agreement import Judged, Pair, rates
-from replication.cell import map_cells, read_published
+from replication.cell_map import map_cells
 from replication.config import load_study
 from replication.contrast import contrasts, scenarios_of, sides
 from replication.engine_difference import EngineDifferences, load_differences
+from replication.published import read_published
 from replication.results import Results
 from replication.table import (
     AGREEMENT_COLUMNS,

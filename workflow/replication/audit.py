@@ -20,10 +20,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from replication.bound import SetUp, set_ups
-from replication.cell import IMPOSSIBLE, MappedCell
-from replication.metric import COUNTS
+from replication.cell import IMPOSSIBLE
+from replication.cell_map import MappedCell
+from replication.metric_model import COUNTS
+from replication.published import significant_digits
 from replication.scenario import Flow
-from replication.statistic import significant_digits, simplest_fraction
+from replication.statistic import simplest_fraction
 from replication.study import Study
 
 SUSPICIOUS = "suspicious"
@@ -94,7 +96,7 @@ def audit_study(study: Study, cells: list[MappedCell]) -> list[Finding]:
     study
         The study.
     cells
-        Its published numbers, as `replication.cell.map_cells` maps them.
+        Its published numbers, as `replication.cell_map.map_cells` maps them.
 
     Returns
     -------

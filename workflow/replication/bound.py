@@ -199,15 +199,22 @@ def _stated(
 
 def _is_stated(value: Any, values: dict[str, Any], published: dict[str, bool]) -> bool:
     """Return whether a template's value rests on published parameters only."""
-    names = _REFERENCE.findall(value) if isinstance(value, str) else []
+    waiting, seen = _references(value), set[str]()
     # A number written into a template has no tag: nothing says that it is the paper's.
-    return bool(names) and all(_tagged(name, values, published) for name in names)
+    if not waiting:
+        return False
+    while waiting:
+        name = waiting.pop()
+        if not published[name]:
+            return False
+        if name not in seen:
+            seen.add(name)
+            waiting += _references(values[name])
+    return True
 
 
-def _tagged(name: str, values: dict[str, Any], published: dict[str, bool]) -> bool:
-    value = values[name]
-    refers = isinstance(value, str) and _REFERENCE.search(value) is not None
-    return published[name] and (not refers or _is_stated(value, values, published))
+def _references(value: Any) -> list[str]:
+    return _REFERENCE.findall(value) if isinstance(value, str) else []
 
 
 def _shortest_path(

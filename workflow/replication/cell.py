@@ -8,201 +8,21 @@ bound is `impossible`; one whose points were not run is `not testable`.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
+from replication.cell_map import MappedCell
 from replication.claim import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
-from replication.claim_model import Quantity, Where
 from replication.comparison import complete
 from replication.coverage import Coverage
-from replication.errors import InputError
-from replication.metric import COUNTS, check_metric, quantity
+from replication.metric import quantity
+from replication.metric_model import COUNTS
 from replication.results import Results
-from replication.statistic import Estimate, estimate, half_ulp, relative_deviation
-from replication.study import Cell, Study, Table, Tolerance
-from replication.table import PUBLISHED_COLUMNS
+from replication.statistic import Estimate, estimate, relative_deviation
+from replication.study import Study, Tolerance
 
 IMPOSSIBLE = "impossible"
-
-
-class CellError(InputError):
-    """A published number cannot be read or mapped; the message names table, row and column."""
-
-
-@dataclass(frozen=True)
-class MappedCell:
-    """A published number and the quantity it stands for.
-
-    Attributes
-    ----------
-    table, row, column
-        Keys of the published number.
-    unit
-        SI unit of `value`.
-    value
-        Published value in SI rows.
-    half_ulp
-        Half a unit of its last printed digit, in the same unit.
-    printed
-        The figure as printed.
-    cell
-        Metric, aggregate and tolerance.
-    quantity
-        The quantity over the points that the row and column name.
-    """
-
-    table: str
-    row: str
-    column: str
-    unit: str
-    value: float
-    half_ulp: float
-    printed: str
-    cell: Cell
-    quantity: Quantity
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """Table, row and column."""
-        return self.table, self.row, self.column
-
-    @property
-    def band(self) -> tuple[float, float]:
-        """The published value give or take half its last digit."""
-        return self.value - self.half_ulp, self.value + self.half_ulp
-
-
-def read_published(path: Path) -> pd.DataFrame:
-    """Read the published numbers of one study.
-
-    Raises
-    ------
-    CellError
-        The file is missing, lacks columns, repeats a cell, or a value is not a finite number.
-    """
-    if not path.is_file():
-        raise CellError(f"{path}: no such file; transcribe the paper's numbers into it")
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise CellError(f"{path}: is not a CSV table: {error}") from None
-    absent = [name for name in PUBLISHED_COLUMNS if name not in table]
-    if absent:
-        raise CellError(f"{path}: has no column {', '.join(absent)}")
-    values = pd.to_numeric(table["value"], errors="coerce").astype(float)
-    for row, value in zip(table.itertuples(), values, strict=True):
-        if not math.isfinite(value):
-            raise CellError(
-                f"{path}: table {row.table}, row {row.row}, column {row.column}: "
-                f"value {row.value!r} is not a finite number"
-            )
-    twice = table.duplicated(["table", "row", "column"])
-    if twice.any():
-        first = table[twice].iloc[0]
-        raise CellError(
-            f"{path}: table {first['table']}, row {first['row']}, column {first['column']} "
-            "is there twice"
-        )
-    return table.assign(value=values)
-
-
-def map_cells(study: Study, published: pd.DataFrame) -> list[MappedCell]:
-    """Map every published number of the tables that the study maps, in the file's order.
-
-    Raises
-    ------
-    CellError
-        A number of a mapped table has no row, no column or no points in the study.
-    """
-    tables = {table.id: table for table in study.tables}
-    rows = _Rows(study)
-    cells = []
-    for row in published.to_dict("records"):
-        if row["table"] not in tables:
-            continue
-        table = tables[row["table"]]
-        cell = rows.cell(table, row["row"], row["column"])
-        experiment, where = rows.where(table, row["row"], row["column"])
-        rows.check_unit(row, cell)
-        own_flows = table.rows[row["row"]].flows if table.rows else None
-        cells.append(
-            MappedCell(
-                table=row["table"],
-                row=row["row"],
-                column=row["column"],
-                unit=row["unit"],
-                value=row["value"],
-                half_ulp=half_ulp(row["printed"], row["value"]),
-                printed=row["printed"],
-                cell=cell,
-                quantity=Quantity(
-                    experiment=experiment,
-                    metric=cell.metric,
-                    flows=cell.flows if own_flows is None else own_flows,
-                    aggregate=cell.aggregate,
-                    where=where,
-                    window_s=cell.window_s,
-                ),
-            )
-        )
-    return cells
-
-
-class _Rows:
-    """Finds what a table's row and column stand for."""
-
-    def __init__(self, study: Study) -> None:
-        self.study = study
-
-    def cell(self, table: Table, row: str, column: str) -> Cell:
-        if table.cell is not None:
-            return table.cell
-        columns = table.columns or {}
-        if column not in columns:
-            raise self._unknown(table, row, column, "column", list(columns))
-        return columns[column]
-
-    def check_unit(self, row: Mapping[Hashable, Any], cell: Cell) -> None:
-        unit = "1" if cell.aggregate == "jain" else check_metric(cell.metric).unit
-        if unit != row["unit"]:
-            raise CellError(
-                f"{self.study.id}: table {row['table']}, row {row['row']}, column "
-                f"{row['column']}: the number is in {row['unit']!r}, metric {cell.metric} in "
-                f"{unit!r}; convert the published value or map another metric"
-            )
-
-    def where(self, table: Table, row: str, column: str) -> tuple[str, Where]:
-        experiment, where = table.experiment, dict(table.where)
-        if table.rows is not None:
-            if row not in table.rows:
-                raise self._unknown(table, row, column, "row", list(table.rows))
-            experiment = table.rows[row].experiment or experiment
-            where |= table.rows[row].where
-        for factor, key, what in (
-            (table.row_factor, row, "row"),
-            (table.column_factor, column, "column"),
-        ):
-            if factor is not None:
-                levels = [
-                    level.key for level in self.study.experiment(experiment).factor(factor).levels
-                ]
-                if key not in levels:
-                    raise self._unknown(table, row, column, what, levels)
-                where[factor] = key
-        return experiment, where
-
-    def _unknown(
-        self, table: Table, row: str, column: str, what: str, known: list[str]
-    ) -> CellError:
-        return CellError(
-            f"{self.study.id}: table {table.id}, row {row}, column {column}: the study maps no "
-            f"such {what}; it knows {', '.join(known)}"
-        )
 
 
 def evaluate_cells(

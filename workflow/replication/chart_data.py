@@ -11,9 +11,11 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-from replication.cell import map_cells
+from replication.cell_map import map_cells
 from replication.claim_model import Flows, Quantity
-from replication.metric import METRICS, quantity
+from replication.metric import quantity
+from replication.metric_model import METRICS
+from replication.published import PublishedNumber
 from replication.results import Results
 from replication.statistic import estimate
 from replication.study import Experiment, Factor, Study
@@ -314,9 +316,10 @@ def published_values(
     if cells.empty:
         return []
     once = cells.drop_duplicates(["table", "row", "column"])
-    printed = once.assign(value=once["published"], printed="")
+    columns = ("table", "row", "column", "unit", "published")
+    rows = once[list(columns)].itertuples(index=False, name=None)
     found = []
-    for cell in map_cells(study, printed):
+    for cell in map_cells(study, (PublishedNumber(*row) for row in rows)):
         wanted = cell.quantity
         if wanted.experiment != experiment.id:
             continue

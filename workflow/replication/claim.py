@@ -43,12 +43,11 @@ from replication.comparison import (
     Comparison,
     UntestableError,
     compare,
-    level_values,
     narrow,
 )
 from replication.coverage import Coverage
-from replication.errors import InputError
-from replication.metric import METRICS, quantity
+from replication.metric import quantity
+from replication.metric_model import METRICS
 from replication.results import Results
 from replication.statistic import Estimate, estimate, wilson_interval
 from replication.study import Study
@@ -59,10 +58,6 @@ NOT_REPRODUCED = "not reproduced"
 NOT_TESTABLE = "not testable"
 
 EVIDENCE_COLUMNS = ("claim", "side", "engine", "replicate", "factors", "value")
-
-
-class ClaimError(InputError):
-    """A claim's test does not fit the study; the message names claim and remedy."""
 
 
 @dataclass(frozen=True)
@@ -76,39 +71,6 @@ class Judgement:
     margin: str
     verdict: str
     reason: str
-
-
-def check_claims(study: Study) -> None:
-    """Check what the claims' grammar cannot: axes of trends and crossovers have numbers.
-
-    Raises
-    ------
-    ClaimError
-        A test runs over a factor that is not there or has levels without a value.
-    """
-    for claim in study.claims:
-        parts = claim.test.parts if isinstance(claim.test, AllTest) else [claim.test]
-        for test in parts:
-            if isinstance(test, TrendTest):
-                _check_axis(study, claim, test.of, test.over)
-            elif isinstance(test, CrossoverTest):
-                _check_axis(study, claim, test.left, test.over)
-                _check_axis(study, claim, test.right, test.over)
-
-
-def _check_axis(study: Study, claim: Claim, wanted: Quantity, over: str) -> None:
-    where = f"{study.id}: claim {claim.id}"
-    experiment = study.experiment(wanted.experiment)
-    if over not in {factor.id for factor in experiment.factors}:
-        raise ClaimError(f"{where}: experiment {experiment.id} has no factor {over!r} to run over")
-    without = {level.key for level in experiment.factor(over).levels} - level_values(
-        study, wanted.experiment, over
-    ).keys()
-    if without:
-        raise ClaimError(
-            f"{where}: level {sorted(without)[0]!r} of factor {over!r} has no value; "
-            "a trend or crossover needs a number for each level"
-        )
 
 
 def evaluate_claim(

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from replication.model import Document, Identifier
+from replication.model import PROSE, Document, Identifier, Window
 
 Where = dict[Identifier, str | list[str]]
 Flows = list[Identifier] | Literal["tcp", "cbr", "all"]
@@ -31,7 +31,7 @@ class Quantity(Document):
     flows: Flows = "tcp"
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
     where: Where = {}
-    window_s: tuple[float, float] | None = None
+    window_s: Window | None = None
 
 
 class Condition(Document):
@@ -177,7 +177,7 @@ class NotTestable(Document):
     """The paper gives too little to decide; `reason` says what is missing."""
 
     kind: Literal["not_testable"]
-    reason: Annotated[str, Field(min_length=1, max_length=1000)]
+    reason: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
 
 
 SimpleTest = (
@@ -201,9 +201,9 @@ class Claim(Document):
     """A comparative sentence: its words, its place, how it was turned into a test, and the test."""
 
     id: Identifier
-    quote: Annotated[str, Field(min_length=1, max_length=400)]
-    place: Annotated[str, Field(min_length=1, max_length=200)]
-    reading: Annotated[str, Field(min_length=1, max_length=1000)]
+    quote: Annotated[str, Field(min_length=1, max_length=400), PROSE]
+    place: Annotated[str, Field(min_length=1, max_length=200), PROSE]
+    reading: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
     test: Test
 
     def quantities(self) -> Iterator[Quantity]:

@@ -63,9 +63,9 @@ def validate(root: Root = HERE) -> None:
     from replication.config import load_config, load_study, load_tier, study_ids
     from replication.conformance_model import load_conformance
     from replication.design import design_study
-    from replication.evaluate import check_study
     from replication.hypothesis import load_hypotheses
     from replication.sensitivity_settings import load_sensitivity
+    from replication.study_check import check_study
     from replication.verdict_point import Judge
 
     load_config(root / "configs" / "config.yaml")
@@ -78,11 +78,11 @@ def validate(root: Root = HERE) -> None:
         study = load_study(root, name)
         runs = design_study(study, load_tier(root, "paper"), ["ns3"])
         published = root / "data" / "published" / f"{name}.csv"
-        check_study(study, published)
+        cells = check_study(study, published)
         Judge.of(study, published, hypotheses.of(name))
         print(
             f"{name}: {len(study.experiments)} experiments, {len(runs)} runs in tier paper, "
-            f"{len(study.claims)} claims, {len(study.tables)} tables: valid"
+            f"{len(cells)} cells of {len(study.tables)} tables, {len(study.claims)} claims: valid"
         )
 
 
@@ -110,7 +110,7 @@ def plan(
 @app.command()
 def metrics() -> None:
     """List the metrics that cells and claims can use, with units and definitions."""
-    from replication.metric import METRICS
+    from replication.metric_model import METRICS
 
     for name, metric in METRICS.items():
         print(f"{name} [{metric.unit}]: {metric.description}")

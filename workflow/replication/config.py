@@ -14,7 +14,7 @@ from replication.files import read_model, read_yaml
 from replication.image import engines_with_image
 from replication.model import Document, Identifier, PositiveSeconds
 from replication.ns3_version import NS3_VERSION, Ns3Version
-from replication.study import EngineName, Study, unique
+from replication.study import ALL_STUDIES, EngineName, Study, unique
 
 RuntimeName = Literal["native", "docker", "podman", "apptainer", "charliecloud"]
 
@@ -87,12 +87,8 @@ class Config(Document):
         return chosen_engine(name, self.ns3_version)
 
 
-#: What stands for a list of studies or engines.
-_WORDS = ("all", "available")
-
-
 def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
-    """Read `path` and lay `overrides` over it (comma-separated texts become lists).
+    """Read `path` and lay `overrides` over it (see `_listed` for those that are lists).
 
     Raises
     ------
@@ -102,14 +98,37 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
     document = read_yaml(path) or {}
     if not isinstance(document, dict):
         raise InputError(f"{path}: must be a mapping of configuration keys")
-    for key, value in (overrides or {}).items():
-        if key in ("studies", "engines") and isinstance(value, str) and value not in _WORDS:
-            value = [part.strip() for part in value.split(",") if part.strip()]
-        document[key] = value
+    document |= overrides or {}
+    for key, word in _LISTS.items():
+        if key in document:
+            document[key] = _listed(key, document[key], word)
     try:
         return Config.model_validate(document)
     except ValidationError as error:
         raise InputError(f"{path}: {describe(error)}") from None
+
+
+#: Settings that are lists of names, and the word that stands for a list of its own.
+_LISTS = {"studies": ALL_STUDIES, "engines": "available"}
+
+
+def _listed(key: str, value: Any, word: str) -> Any:
+    """Return a list of names, whichever way it was written; `word` stays a word.
+
+    A text holds names between commas. YAML and Snakemake's command line read the name 2001 as a
+    number, which is its text again, but 1e5, 010 and true are lost there; a comma behind a name,
+    as the Makefile writes it, keeps it a text.
+    """
+    names = value.split(",") if isinstance(value, str) else value
+    names = names if isinstance(names, list) else [names]
+    if any(isinstance(name, bool | float) for name in names):
+        raise InputError(
+            f"{key}: {value!r} was read as a number or truth value; put the name in quotes in a "
+            f"file, or a comma behind it on the command line ({key}=name,)"
+        )
+    names = [str(name).strip() if isinstance(name, str | int) else name for name in names]
+    names = [name for name in names if name != ""]
+    return word if names == [word] else names
 
 
 def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str]:

@@ -10,9 +10,9 @@ from pydantic import Field, JsonValue, ValidationError, model_validator
 from replication.conformance_quantity import QUANTITIES
 from replication.errors import describe
 from replication.files import read_model
-from replication.model import Count, Document, Identifier, PositiveSeconds, Rate, Seconds
+from replication.model import Count, Document, Identifier, PositiveSeconds, Rate, Seconds, Text
 from replication.scenario import DropTail, Loss, Queue, Scenario
-from replication.study import EngineName, Text, unique
+from replication.study import EngineName, unique
 
 Settings = dict[str, JsonValue]
 #: What is told of one loss recovery; see replication.conformance_recovery.

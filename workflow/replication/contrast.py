@@ -16,7 +16,8 @@ import pandas as pd
 from replication.agreement import CELL, Pair
 from replication.claim import name
 from replication.claim_model import Flows, Quantity, Where
-from replication.metric import METRICS, quantity
+from replication.metric import quantity
+from replication.metric_model import METRICS
 from replication.results import Results
 from replication.statistic import Estimate, estimate
 

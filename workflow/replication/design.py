@@ -21,10 +21,13 @@ from replication.ns3_version import NS3_VERSION
 from replication.scenario import Host, Scenario, canonical_json
 from replication.study import Experiment, Factor, Level, Study, parameters_of, plain_values
 from replication.table import DESIGN_COLUMNS
-from replication.template import TemplateError, fill, place, replicate_seed
+from replication.template import Filled, TemplateError, fill, place, replicate_seed
 
 #: Keeps a DAG under 500 jobs: above that Snakemake's own time grows faster than their number.
 MAXIMUM_BATCHES = 400
+#: Most values in all scenarios of a study, counted before they are made: 10,000 runs of twenty
+#: flows have as many.
+MOST_VALUES = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -93,17 +96,25 @@ def design_study(
     Raises
     ------
     InputError
-        A template that does not resolve; the message names study, experiment and point.
+        A template that does not resolve, or makes more than MOST_VALUES with the points before it;
+        the message names study, experiment and point.
     """
     runs: list[Run] = []
+    replicates = max(step.count for step in tier.replicates)
+    values = 0
     chosen = [chosen_engine(name, ns3_version) for name in engines]
     for experiment in study.experiments:
         defaults = plain_values(parameters_of(study, experiment))
         for levels, overrides in points(experiment, tier):
             try:
-                runs.extend(
-                    _replicates(study, experiment, tier, chosen, levels, defaults | overrides)
-                )
+                filled = fill(experiment, defaults | overrides)
+                values += filled.size * replicates
+                if values > MOST_VALUES:
+                    raise TemplateError(
+                        f"with this point the design has {values} values in its scenarios, more "
+                        f"than {MOST_VALUES}; vary, repeat or replicate less"
+                    )
+                runs.extend(_replicates(study, experiment, tier, chosen, levels, filled))
             except TemplateError as error:
                 raise InputError(f"study {study.id}, point {levels}: {error}") from None
     return runs
@@ -115,13 +126,12 @@ def _replicates(
     tier: Tier,
     engines: list[Engine],
     levels: dict[str, str],
-    parameters: dict[str, Any],
+    filled: Filled,
 ) -> Iterator[Run]:
     def scenario_of(replicate: int) -> Scenario:
         seed = replicate_seed(study.id, experiment.id, replicate)
         return place(filled, seed, limit_s)
 
-    filled = fill(experiment, parameters)
     limit_s = None
     limit_s = _duration_limit(scenario_of(0), tier)
     first = scenario_of(0)

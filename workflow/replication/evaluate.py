@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from replication.assumption import check_ledger
 from replication.audit import audit_study
-from replication.cell import IMPOSSIBLE, evaluate_cells, map_cells, read_published
-from replication.claim import EVIDENCE_COLUMNS, check_claims, evaluate_claim
+from replication.cell import IMPOSSIBLE, evaluate_cells
+from replication.claim import EVIDENCE_COLUMNS, evaluate_claim
 from replication.errors import InputError
 from replication.files import atomic, write_text
-from replication.metric import METRICS, validate_study_metrics
+from replication.metric_model import METRICS
 from replication.results import Results
 from replication.statistic import estimate
 from replication.study import Study
+from replication.study_check import check_study
 from replication.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS, write_table
 
 #: What quantities.csv gives for each flow.
@@ -54,28 +54,6 @@ class EvaluationError(InputError):
     """An evaluation is missing or was made by another version."""
 
 
-def check_study(study: Study, published: Path) -> None:
-    """Check all that can be checked of a study before anything is run.
-
-    Parameters
-    ----------
-    study
-        The study.
-    published
-        CSV of its published numbers.
-
-    Raises
-    ------
-    InputError
-        A parameter that no template reads, an unknown metric, an axis without numbers, or a
-        published number that maps to nothing.
-    """
-    check_ledger(study)
-    validate_study_metrics(study)
-    check_claims(study)
-    map_cells(study, read_published(published))
-
-
 def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
     """Judge one study and write cells.csv, claims.csv, audit.csv, quantities.csv, evidence.parquet.
 
@@ -90,8 +68,7 @@ def evaluate_study(study: Study, published: Path, results: Results, out_dir: Pat
     out_dir
         Folder to write to; made if need be.
     """
-    check_study(study, published)
-    cells = map_cells(study, read_published(published))
+    cells = check_study(study, published)
     audit = audit_study(study, cells)
     broken = {
         (finding.table, finding.row, finding.column): finding.reason

@@ -1,57 +1,21 @@
-"""Reading and writing files safely: atomic writes, YAML without surprises, content hashes."""
+"""Reading and writing files safely: atomic writes, YAML and models, content hashes."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
-import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from replication.errors import InputError, describe
+from replication.yaml_document import MOST_BYTES, parse_yaml
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
-
-
-class _Loader(yaml.CSafeLoader):
-    """Safe YAML that refuses a key given twice (YAML would silently keep the last)."""
-
-    def construct_document(self, node: yaml.Node) -> Any:
-        # Checked before merge keys (<<) are unfolded: an entry beside one overrides what it brings.
-        _refuse_repeated_keys(node)
-        return super().construct_document(node)
-
-
-def _refuse_repeated_keys(root: yaml.Node) -> None:
-    waiting, seen = [root], set()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.SequenceNode):
-            waiting += node.value
-        elif isinstance(node, yaml.MappingNode):
-            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-            twice = {key for key in keys if keys.count(key) > 1}
-            if twice:
-                line = node.start_mark.line + 1
-                raise InputError(f"key {min(twice)!r} is given twice in the mapping at line {line}")
-            waiting += [part for pair in node.value for part in pair]
-
-
-# YAML 1.1 reads 2.0e6 as text unless the exponent is signed; people write 2.0e6 and mean a number.
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?\d[\d_]*(?:\.\d*)?[eE][-+]?\d+$"),
-    list("-+0123456789"),
-)
 
 
 def read_yaml(path: Path) -> Any:
@@ -60,20 +24,14 @@ def read_yaml(path: Path) -> Any:
     Raises
     ------
     InputError
-        The file is missing, not UTF-8, not YAML, or repeats a key.
+        The file is missing, not UTF-8, or not what `replication.yaml_document` reads.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            return parse_yaml(file.read(MOST_BYTES + 1))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not UTF-8 text") from None
-    try:
-        return yaml.load(text, _Loader)
-    except yaml.YAMLError as error:
-        detail = " ".join(str(error).split())
-        raise InputError(f"{path}: is not valid YAML: {detail}") from None
-    except (InputError, ValueError, TypeError, RecursionError) as error:
+    except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
 

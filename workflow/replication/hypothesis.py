@@ -16,13 +16,13 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, model_validator
 
 from replication.assumption import assumptions, variant
-from replication.cell import MappedCell
+from replication.cell_map import MappedCell
 from replication.claim_model import Flows
 from replication.errors import InputError
 from replication.files import read_model
-from replication.metric import check_metric
-from replication.model import Document, Identifier
-from replication.study import Study, Text, unique
+from replication.metric_model import check_metric
+from replication.model import Document, Identifier, Text, Window
+from replication.study import Study, unique
 
 HYPOTHESES = Path("configs/hypotheses.yaml")
 
@@ -37,7 +37,7 @@ class Reading(Document):
     metric: Identifier | None = None
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] | None = None
     flows: Flows | None = None
-    window_s: tuple[float, float] | None = None
+    window_s: Window | None = None
     factor: Annotated[float, Field(gt=0)] = 1.0
     complement: bool = False
 

@@ -2,20 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import unicodedata
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict
+
+#: Unicode's categories of control characters and of what ends a line or a paragraph.
+_BREAKS = {"Cc", "Zl", "Zp"}
+
+
+def break_in(text: str, allowed: str = "") -> str | None:
+    """Return the first character of a text that ends a line or commands a terminal, or None."""
+    if text.isprintable():
+        return None
+    broken = (c for c in text if unicodedata.category(c) in _BREAKS and c not in allowed)
+    return next(broken, None)
+
+
+def _prose(text: str) -> str:
+    if (found := break_in(text, allowed="\n\t")) is not None:
+        raise ValueError(f"holds {found!r}, which neither charts nor pages can show; remove it")
+    return text
+
+
+def _line(text: str) -> str:
+    if (found := break_in(text)) is not None:
+        raise ValueError(f"holds {found!r}, but must be one line; remove it")
+    return text
+
+
+def _window(window: tuple[float, float]) -> tuple[float, float]:
+    if not 0 <= window[0] < window[1]:
+        raise ValueError("must be [from, to] with 0 <= from < to")
+    return window
+
+
+def _whole(value: Any) -> Any:
+    """Return a float without a fraction as a whole number: products in templates give floats."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
 
 #: Lower-case identifier that is safe in file names, Tcl, C++ and HTML ids.
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
 Rate = Annotated[float, Field(gt=0, le=1e12)]
 Seconds = Annotated[float, Field(ge=0, le=1e6)]
 PositiveSeconds = Annotated[float, Field(gt=0, le=1e6)]
-Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
+WHOLE = BeforeValidator(_whole)
+Count = Annotated[int, Field(ge=1, le=1_000_000_000), WHOLE]
 Probability = Annotated[float, Field(ge=0, le=1)]
+#: [from, to]: a list in a file. Its numbers are as strict as any.
+Interval = Annotated[tuple[float, float], Strict(False)]
+#: Part of a run, in s from its start.
+Window = Annotated[Interval, AfterValidator(_window)]
+PROSE = AfterValidator(_prose)
+LINE = AfterValidator(_line)
+Text = Annotated[str, Field(min_length=1, max_length=2000), PROSE]
+#: What stands at an axis, in a legend or in a cell of a table.
+Label = Annotated[str, Field(min_length=1, max_length=2000), LINE]
 
 
 class Document(BaseModel):
-    """A frozen model that refuses unknown keys, NaN and infinities."""
+    """A frozen model that refuses unknown keys, NaN and infinities, and converts no types.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=False)
+    A text or truth value is no number: ``duration_s: true`` is not one second.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)

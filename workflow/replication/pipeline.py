@@ -24,6 +24,7 @@ from replication.notebook_kind import CHAPTER, further, notebook_names
 from replication.progress import count, write_goal
 from replication.seal import NAME as SEAL
 from replication.sensitivity_settings import Sensitivity, load_sensitivity
+from replication.study_check import check_study
 from replication.trace_folder import find_folder, has_traces, traces_hash
 
 PACKAGE = Path(__file__).parent
@@ -92,14 +93,15 @@ class Pipeline:
     def load(
         cls, root: Path, overrides: dict[str, Any], deployment: Iterable[Enum] = ()
     ) -> Pipeline:
-        """Validate the configuration and every study, and plan the run.
+        """Validate the configuration, every chosen study and its numbers, and plan the run.
 
         `deployment` is how Snakemake deploys software (`--sdm`): by Apptainer, or not at all.
 
         Raises
         ------
         InputError
-            Something in the configuration is wrong, or the runtime or an image is not there.
+            Something in the configuration, a study or its published numbers is wrong, or the
+            runtime or an image is not there.
         """
         config = load_config(root / "configs" / "config.yaml", overrides)
         find_folder(root)  # a wrong one is an error before anything runs
@@ -112,6 +114,8 @@ class Pipeline:
         gathered = f"+{code_hash('gather', 'cli_run.py')}"
         places = {engine: gathered + _place(root, config, inside, engine) for engine in engines}
         plan = make_plan(root, config, engines, places)
+        for name, study in plan.studies.items():
+            check_study(study, root / cls.paths.published / f"{name}.csv")
         return cls(
             root=root,
             config=config,

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from replication.cell import MappedCell, map_cells, read_published
+from replication.cell_map import MappedCell, map_cells
 from replication.claim_model import Quantity
+from replication.published import read_published
 from replication.study import Study
 from replication.trace import TraceFormatError, read_flows
 from replication.trace_folder import TABLE_PREFIX

@@ -9,7 +9,7 @@ from functools import cached_property
 from replication import report_number as numbers
 from replication.agreement_table import TABLES
 from replication.engine_difference import EngineDifference, load_differences
-from replication.metric import METRICS
+from replication.metric_model import METRICS
 from replication.report_number import Number
 from replication.report_source import Row, Source, of_study, read_rows
 from replication.report_verdict import Verdict, verdict

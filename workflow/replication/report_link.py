@@ -7,13 +7,12 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import pandas as pd
-
-from replication.cell import map_cells
+from replication.cell_map import map_cells
 from replication.chart_data import level_label
 from replication.chart_figure import html_id
 from replication.claim_model import Claim, Quantity
 from replication.participation import is_supported
+from replication.published import PublishedNumber
 from replication.report_number import parse
 from replication.report_source import Row
 from replication.study import Study
@@ -82,13 +81,11 @@ class PointLinks:
     def under_cells(self, cells: Iterable[Row]) -> dict[Key, list[PointLink]]:
         """Return the points that each published number rests on, by table, row and column."""
         rows = {(row["table"], row["row"], row["column"]): row for row in cells}
-        table = pd.DataFrame(
-            [
-                row | {"value": parse(row["published"]) or 0.0, "printed": ""}
-                for row in rows.values()
-            ]
-        )
-        return {cell.key: self.under(cell.quantity) for cell in map_cells(self.study, table)}
+        numbers = [
+            PublishedNumber(*key, row["unit"], parse(row["published"]) or 0.0)
+            for key, row in rows.items()
+        ]
+        return {cell.key: self.under(cell.quantity) for cell in map_cells(self.study, numbers)}
 
 
 def cell_id(table: str, row: str, column: str) -> str:

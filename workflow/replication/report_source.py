@@ -16,6 +16,7 @@ from replication.config import load_study
 from replication.errors import InputError
 from replication.headline import Headline, headline
 from replication.participation import Participation, participations
+from replication.published import PublishedNumber, read_published
 from replication.report_verdict import verdict
 from replication.study import Study
 from replication.table import (
@@ -23,7 +24,6 @@ from replication.table import (
     CELL_COLUMNS,
     CLAIM_COLUMNS,
     DESIGN_COLUMNS,
-    PUBLISHED_COLUMNS,
 )
 from replication.table import Row as Row
 from replication.table import read_rows as read_rows
@@ -138,11 +138,11 @@ class Source:
         path = self.data / "design" / f"{study}.csv"
         return read_rows(path, DESIGN_COLUMNS) if path.is_file() else []
 
-    def published(self, study: str) -> dict[tuple[str, str, str], Row]:
+    def published(self, study: str) -> dict[tuple[str, str, str], PublishedNumber]:
         """Return the transcribed numbers of a paper by (table, row, column)."""
         path = self.root / "data" / "published" / f"{study}.csv"
-        rows = read_rows(path, PUBLISHED_COLUMNS) if path.is_file() else []
-        return {(row["table"], row["row"], row["column"]): row for row in rows}
+        numbers = read_published(path) if path.is_file() else []
+        return {(number.table, number.row, number.column): number for number in numbers}
 
 
 def of_study(rows: list[Row], study: str) -> list[Row]:

@@ -12,8 +12,9 @@ from replication import report_number as numbers
 from replication.claim import NOT_TESTABLE, conditions, describe
 from replication.claim_model import AllTest, Claim, NotTestable, SimpleTest, ValueTest
 from replication.headline import DEFAULT, Headline
-from replication.metric import METRICS
+from replication.metric_model import METRICS
 from replication.participation import is_supported
+from replication.published import PublishedNumber
 from replication.report_figure import FigureView
 from replication.report_link import Key, PointLink, PointLinks, cell_id
 from replication.report_number import Number
@@ -259,7 +260,7 @@ def _tables(
         notes = _shared(rows)
         engines = source.shown_engines(study.id)
         views = [
-            _cell(study, table, row, printed.get(_key(row), {}), notes, beside, points)
+            _cell(study, table, row, printed.get(_key(row)), notes, beside, points)
             for row in rows
             for beside in [_cell_beside(row, rows, engines)]
         ]
@@ -322,7 +323,7 @@ def _cell(
     study: Study,
     table: Table | None,
     row: Row,
-    printed: Row,
+    printed: PublishedNumber | None,
     notes: list[str],
     beside: Beside | None,
     points: dict[Key, list[PointLink]],
@@ -336,8 +337,8 @@ def _cell(
         column=_label(study, table, table.column_factor if table else None, row["column"]),
         engine=row["engine"],
         unit=numbers.display_unit(unit),
-        printed=printed.get("printed", ""),
-        place=printed.get("place", ""),
+        printed=printed.printed if printed else "",
+        place=printed.place if printed else "",
         published=numbers.published(row["published"], row["published_half_ulp"], unit),
         reproduced=mean,
         deviation=numbers.percent(row["relative_deviation"]),

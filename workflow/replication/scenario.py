@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
@@ -19,6 +20,7 @@ from pydantic import (
 )
 
 from replication.model import (
+    WHOLE,
     Count,
     Document,
     Identifier,
@@ -197,19 +199,19 @@ class TcpFlow(_Flow):
     recovery: Literal["classic", "prr"] = "classic"
     sack: bool = False
     timestamps: bool = False
-    segment_bytes: Annotated[int, Field(ge=64, le=65000)]
-    initial_window_segments: Annotated[int, Field(ge=1, le=1000)]
+    segment_bytes: Annotated[int, Field(ge=64, le=65000), WHOLE]
+    initial_window_segments: Annotated[int, Field(ge=1, le=1000), WHOLE]
     initial_ssthresh_bytes: Count | None = None
     maximum_window_bytes: Count | None = None
-    delayed_ack_segments: Annotated[int, Field(ge=1, le=10)]
+    delayed_ack_segments: Annotated[int, Field(ge=1, le=10), WHOLE]
     delayed_ack_timeout_s: PositiveSeconds = 0.2
     minimum_rto_s: PositiveSeconds
     initial_rto_s: PositiveSeconds
     clock_granularity_s: PositiveSeconds = 0.001
     limited_transmit: bool = False
-    vegas_alpha_packets: Annotated[int, Field(ge=0, le=1000)] = 2
-    vegas_beta_packets: Annotated[int, Field(ge=0, le=1000)] = 4
-    vegas_gamma_packets: Annotated[int, Field(ge=0, le=1000)] = 1
+    vegas_alpha_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 2
+    vegas_beta_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 4
+    vegas_gamma_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 1
     cubic_tcp_friendliness: bool = True
     cubic_fast_convergence: bool = True
 
@@ -219,7 +221,7 @@ class CbrFlow(_Flow):
 
     kind: Literal["cbr"] = "cbr"
     rate_bps: Rate
-    packet_bytes: Annotated[int, Field(ge=64, le=65000)]
+    packet_bytes: Annotated[int, Field(ge=64, le=65000), WHOLE]
 
 
 Flow = Annotated[TcpFlow | CbrFlow, Field(discriminator="kind")]
@@ -254,7 +256,7 @@ class Scenario(Document):
     schema_version: Literal[1] = 1
     duration_s: PositiveSeconds
     sampling_interval_s: PositiveSeconds
-    seed: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    seed: Annotated[int, Field(ge=1, le=2**31 - 1), WHOLE]
     nodes: Annotated[list[Identifier], Field(min_length=2, max_length=20000)]
     links: Annotated[list[Link], Field(min_length=1)]
     flows: Annotated[list[Flow], Field(min_length=1)]
@@ -281,9 +283,9 @@ class Scenario(Document):
             ("flow", [flow.id for flow in self.flows]),
             ("monitor", [f"{m.link}:{m.direction}" for m in self.monitors]),
         ):
-            twice = sorted({i for i in ids if ids.count(i) > 1}) if len(set(ids)) < len(ids) else []
+            twice = sorted(i for i, times in Counter(ids).items() if times > 1)
             if twice:
-                raise ValueError(f"duplicate {what} id: {', '.join(twice)}")
+                raise ValueError(f"duplicate {what} id: {', '.join(twice[:5])}")
         nodes, links = set(self.nodes), {link.id for link in self.links}
         flows = {flow.id for flow in self.flows}
         for link in self.links:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from pydantic import JsonValue
 
 from replication.assumption import variant
-from replication.cell import MappedCell
+from replication.cell_map import MappedCell
 from replication.config import Tier, load_study
 from replication.design import Run, design_study
 from replication.design_point import SEARCH, DesignPoint, Space, explored_tier, only, varied

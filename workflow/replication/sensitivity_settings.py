@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from replication.files import read_model
-from replication.model import Document, Identifier, PositiveSeconds, Probability
-from replication.study import EngineName, Study, Text
+from replication.model import Document, Identifier, PositiveSeconds, Probability, Text
+from replication.study import EngineName, Study
 
 SETTINGS = Path("configs/sensitivity.yaml")
 

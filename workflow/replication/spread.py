@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from replication.design_point import DEFAULT, ONE_AT_A_TIME, SEED, SPACE_FILLING
-from replication.metric import METRICS
+from replication.metric_model import METRICS
 from replication.sensitivity_design import SensitivityDesign
 
 SPREAD_TABLE = ("study", "experiment", "metric", "unit", "source", "point", "change")

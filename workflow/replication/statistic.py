@@ -8,9 +8,7 @@ would say more than is known.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -19,9 +17,6 @@ from scipy import stats
 
 CONFIDENCE = 0.95
 MINIMUM_REPLICATES = 3
-
-_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
-_EXPONENT = re.compile(r"[eE][-+]?\d+")
 
 
 @dataclass(frozen=True)
@@ -128,41 +123,6 @@ def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     if left.size < 2 or np.ptp(left) == 0 or np.ptp(right) == 0:
         return 0.0
     return float(stats.kendalltau(left, right).statistic)
-
-
-def half_ulp(printed: str, value: float) -> float:
-    """Return half a unit of the last printed digit, in the unit of `value`.
-
-    Parameters
-    ----------
-    printed
-        The figure as printed, such as ``122.144``, ``~121 kbps`` or ``derived:14.65``. Its first
-        number counts; text without digits ("three") is exact.
-    value
-        The same figure in SI units; value/number gives the scale between the two.
-    """
-    found = _NUMBER.search(printed)
-    if found is None:
-        return 0.0
-    exponent = _EXPONENT.match(printed, found.end())
-    number = Decimal(found.group().replace(",", "") + (exponent.group() if exponent else ""))
-    places = number.as_tuple().exponent
-    assert isinstance(places, int)  # digits only: never NaN or infinite
-    ulp = Decimal(1).scaleb(places)
-    if number == 0 or value == 0:
-        return float(ulp / 2)
-    return float(ulp / 2 * abs(Decimal(repr(float(value))) / number))
-
-
-def significant_digits(printed: str) -> int:
-    """Return how many significant digits the first number of `printed` has (0: no number)."""
-    found = _NUMBER.search(printed)
-    if found is None:
-        return 0
-    digits = found.group().replace(",", "")
-    significant = digits.replace(".", "").lstrip("0")
-    # Trailing zeros of a whole number may only be place holders.
-    return len(significant) if "." in digits else len(significant.rstrip("0"))
 
 
 def relative_deviation(reproduced: float, published: float) -> float:

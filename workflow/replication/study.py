@@ -8,16 +8,21 @@ reason, the source of the reason and the plausible range). Templates refer to pa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
 from replication.claim_model import Claim, Flows, Quantity, Where
-from replication.model import Document, Identifier
+from replication.model import LINE, Document, Identifier, Interval, Label, Text, Window
+
+#: Most points of an experiment, counted before any of them is made.
+MOST_POINTS = 10_000
+#: What stands for all studies where one is asked for.
+ALL_STUDIES = "all"
 
 EngineName = Literal["ns3", "ns2", "linux"]
-Text = Annotated[str, Field(min_length=1, max_length=2000)]
 ExperimentType = Literal[
     "cbr_sweep",
     "pairwise_fairness",
@@ -45,7 +50,7 @@ class Assumed(Document):
 
     reason: Text
     source: Text
-    range: tuple[float, float] | None = None
+    range: Interval | None = None
     choices: list[JsonValue] | None = None
 
     @model_validator(mode="after")
@@ -72,7 +77,7 @@ class Parameter(_Tagged):
     """A named value that templates use; `unit` is for people ("bit/s", "s", "segments")."""
 
     value: JsonValue
-    unit: str = ""
+    unit: Annotated[str, LINE] = ""
 
     @model_validator(mode="after")
     def _default_is_plausible(self) -> Parameter:
@@ -93,7 +98,7 @@ class Level(Document):
     """One level of a factor: `set` overrides parameters; `value` is its number on an axis."""
 
     key: Identifier
-    label: Text
+    label: Label
     value: float | None = None
     set: dict[Identifier, JsonValue]
     quick: bool = False
@@ -103,8 +108,8 @@ class Factor(_Tagged):
     """What an experiment varies. Tagged like a parameter, for all its levels at once."""
 
     id: Identifier
-    label: Text
-    unit: str = ""
+    label: Label
+    unit: Annotated[str, LINE] = ""
     levels: Annotated[list[Level], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -140,6 +145,12 @@ class Experiment(Document):
     @model_validator(mode="after")
     def _unique_factors(self) -> Experiment:
         unique((factor.id for factor in self.factors), f"factor of experiment {self.id}")
+        points = math.prod(len(factor.levels) for factor in self.factors)
+        if points > MOST_POINTS:
+            raise ValueError(
+                f"experiment {self.id}: its factors make {points} points, more than {MOST_POINTS}; "
+                "vary less"
+            )
         return self
 
     def factor(self, name: str) -> Factor:
@@ -170,7 +181,7 @@ class Cell(Document):
     metric: Identifier
     flows: list[Identifier] | Literal["tcp", "cbr", "all"] = "tcp"
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
-    window_s: tuple[float, float] | None = None
+    window_s: Window | None = None
     tolerance: Tolerance
     monotonic: Literal["increasing", "decreasing"] | None = None
 
@@ -190,10 +201,12 @@ class Table(Document):
     """Maps a published table to points of an experiment.
 
     Rows are the levels of `row_factor` (row key = level key) or listed in `rows`. Columns are the
-    levels of `column_factor` with one `cell`, or listed in `columns`.
+    levels of `column_factor` with one `cell`, or listed in `columns`. Every row has a published
+    number in every column but those that `not_printed` names: row to the columns that the paper
+    leaves empty there.
     """
 
-    id: Annotated[str, Field(min_length=1, max_length=64)]
+    id: Annotated[str, Field(min_length=1, max_length=64), LINE]
     title: Text
     experiment: Identifier
     where: Where = {}
@@ -202,6 +215,7 @@ class Table(Document):
     column_factor: Identifier | None = None
     cell: Cell | None = None
     columns: dict[Identifier, Cell] | None = None
+    not_printed: dict[Identifier, list[Identifier]] = {}
 
     @model_validator(mode="after")
     def _shape(self) -> Table:
@@ -259,6 +273,8 @@ class Study(Document):
         unique((e.id for e in self.experiments), "experiment")
         unique((t.id for t in self.tables), "table")
         unique((c.id for c in self.claims), "claim")
+        if self.id == ALL_STUDIES:
+            raise ValueError(f"id: {ALL_STUDIES!r} stands for every study; call it otherwise")
         for experiment in self.experiments:
             known = self.parameters.keys() | experiment.parameters.keys()
             for factor in experiment.factors:

@@ -14,63 +14,165 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from replication.errors import InputError, describe
+from replication.model import Seconds
 from replication.scenario import Scenario
 from replication.study import Experiment
+from replication.yaml_document import read_number
 
+#: Most values that the templates make of one scenario: a thousand flows with a link each are
+#: some fifty thousand.
+MOST_VALUES = 200_000
+#: Most parameters and brackets around a value.
+MOST_STEPS = 50
+#: No rate, size or count of packets comes near it.
+LARGEST = 1e18
 _NAME = re.compile(r"\$[a-z0-9][a-z0-9_.-]*")
 _JITTER_STEP_S = 1e-6
+_SECONDS: TypeAdapter[float] = TypeAdapter(Seconds, config=ConfigDict(strict=True))
 
 
 class TemplateError(InputError):
     """A template refers to something that is not there, or does not give a valid scenario."""
 
 
-def resolve(value: Any, parameters: dict[str, Any], trail: tuple[str, ...] = ()) -> Any:
+def resolve(value: Any, parameters: dict[str, Any]) -> Any:
     """Return `value` with every reference replaced.
 
     Raises
     ------
     TemplateError
-        An unknown parameter, a circular reference, or a product of something not a number.
+        An unknown parameter, a circular reference, a product of something not a number, or more
+        than `Resolver` allows.
     """
-    if isinstance(value, dict):
-        return {key: resolve(item, parameters, trail) for key, item in value.items()}
-    if isinstance(value, list):
-        return [resolve(item, parameters, trail) for item in value]
-    if not isinstance(value, str) or "$" not in value:
-        return value
-    factors = [part.strip() for part in value.split("*")]
-    if len(factors) == 1:
-        return _lookup(factors[0], parameters, trail)
-    return _product(value, [_factor(part, parameters, trail) for part in factors])
+    return Resolver(parameters).resolve(value)
 
 
-def _factor(text: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> Any:
-    if text.startswith("$"):
-        return _lookup(text, parameters, trail)
-    try:
-        return int(text) if text.isdigit() else float(text)
-    except ValueError:
-        raise TemplateError(f"{text!r} in a product is neither a number nor a $parameter") from None
+def expand(entries: list[Any], parameters: dict[str, Any]) -> list[Any]:
+    """Resolve `entries` and unroll those with ``repeat``; TemplateError as for `resolve`."""
+    return Resolver(parameters).expand(entries)
 
 
-def _lookup(text: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> Any:
-    if not _NAME.fullmatch(text):
-        raise TemplateError(f"{text!r} is not a parameter reference; write $name or $a * $b")
-    name = text[1:]
-    if name in trail:
-        raise TemplateError(f"circular reference: {' -> '.join((*trail, name))}")
-    if name not in parameters:
-        raise TemplateError(f"unknown parameter ${name}; declare it under parameters")
-    return resolve(parameters[name], parameters, (*trail, name))
+@dataclass(frozen=True)
+class _Part:
+    """A resolved value, how many values it holds and how deep they are nested."""
+
+    value: Any
+    size: int = 1
+    height: int = 0
+
+
+class Resolver:
+    """Puts parameter values into templates, each parameter resolved once.
+
+    What comes out is counted before it is copied anywhere: references that double twenty times are
+    a few lines in a file and a million values in a scenario.
+
+    Parameters
+    ----------
+    parameters : dict
+        Parameter values; they may refer to each other.
+
+    Attributes
+    ----------
+    size : int
+        Values resolved so far, everything that a reference stands for counted where it stands.
+    """
+
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.size = 0
+        self._parameters = parameters
+        self._known: dict[str, _Part] = {}
+
+    def resolve(self, value: Any) -> Any:
+        """Return `value` with every reference replaced."""
+        part = self._part(value, ())
+        self._grow(part.size)
+        return part.value
+
+    def expand(self, entries: list[Any]) -> list[Any]:
+        """Resolve `entries` and unroll those with ``repeat``."""
+        expanded: list[Any] = []
+        for entry in entries:
+            if not (isinstance(entry, dict) and "repeat" in entry):
+                expanded.append(self.resolve(entry))
+                continue
+            count = self.resolve(entry["repeat"])
+            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 10000:
+                raise TemplateError(f"repeat must be a whole number from 1 to 10000, not {count!r}")
+            body = {key: item for key, item in entry.items() if key != "repeat"}
+            for i in range(1, count + 1):
+                expanded.append(self.resolve(_numbered(body, i)))
+        return [e["id"] if isinstance(e, dict) and e.keys() == {"id"} else e for e in expanded]
+
+    def _grow(self, size: int) -> None:
+        self.size += size
+        if self.size > MOST_VALUES:
+            raise TemplateError(
+                f"the templates make {self.size} values of one scenario, more than {MOST_VALUES}; "
+                "repeat less, or refer to less"
+            )
+
+    def _part(self, value: Any, trail: tuple[str, ...]) -> _Part:
+        # `trail` holds a name for each parameter and each bracket around the value.
+        if len(trail) > MOST_STEPS:
+            names = [name for name in trail if name]
+            raise TemplateError(
+                f"references nest deeper than {MOST_STEPS} steps: ${' -> $'.join(names[:4])} ..."
+            )
+        if isinstance(value, dict):
+            parts = {key: self._part(item, (*trail, "")) for key, item in value.items()}
+            return _joined({key: part.value for key, part in parts.items()}, parts.values())
+        if isinstance(value, list):
+            items = [self._part(item, (*trail, "")) for item in value]
+            return _joined([part.value for part in items], items)
+        if not isinstance(value, str) or "$" not in value:
+            return _Part(value)
+        factors = [part.strip() for part in value.split("*")]
+        if len(factors) == 1:
+            return self._lookup(factors[0], trail)
+        return _Part(_product(value, [self._factor(part, trail) for part in factors]))
+
+    def _factor(self, text: str, trail: tuple[str, ...]) -> Any:
+        if text.startswith("$"):
+            return self._lookup(text, trail).value
+        number = read_number(text)
+        if number is None:
+            raise TemplateError(f"{text!r} in a product is neither a number nor a $parameter")
+        return number
+
+    def _lookup(self, text: str, trail: tuple[str, ...]) -> _Part:
+        if not _NAME.fullmatch(text):
+            raise TemplateError(f"{text!r} is not a parameter reference; write $name or $a * $b")
+        name = text[1:]
+        if name in trail:
+            names = [step for step in (*trail, name) if step]
+            raise TemplateError(f"circular reference: {' -> '.join(names)}")
+        if name not in self._parameters:
+            raise TemplateError(f"unknown parameter ${name}; declare it under parameters")
+        if name not in self._known:
+            self._known[name] = self._part(self._parameters[name], (*trail, name))
+        part = self._known[name]
+        if len(trail) + part.height > MOST_STEPS:
+            raise TemplateError(f"${name} nests brackets deeper than {MOST_STEPS} steps here")
+        return part
+
+
+def _joined(value: Any, parts: Collection[_Part]) -> _Part:
+    """Return a dict or list of resolved values as one; TemplateError where it holds too many."""
+    size = 1 + sum(part.size for part in parts)
+    if size > MOST_VALUES:
+        raise TemplateError(
+            f"references make {size} values of one, more than {MOST_VALUES}; refer to less"
+        )
+    return _Part(value, size, 1 + max((part.height for part in parts), default=0))
 
 
 def _product(text: str, factors: list[Any]) -> Any:
@@ -81,23 +183,10 @@ def _product(text: str, factors: list[Any]) -> Any:
         if isinstance(factor, bool) or not isinstance(factor, int | float):
             raise TemplateError(f"{text!r}: {factor!r} is not a number")
         product = product * factor
+        # Not a number fails this too.
+        if not abs(product) <= LARGEST:
+            raise TemplateError(f"{text!r} is beyond {LARGEST:g}: no quantity is so large")
     return product
-
-
-def expand(entries: list[Any], parameters: dict[str, Any]) -> list[Any]:
-    """Resolve `entries` and unroll those with ``repeat``."""
-    expanded: list[Any] = []
-    for entry in entries:
-        if not (isinstance(entry, dict) and "repeat" in entry):
-            expanded.append(resolve(entry, parameters))
-            continue
-        count = resolve(entry["repeat"], parameters)
-        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 10000:
-            raise TemplateError(f"repeat must be a whole number from 1 to 10000, not {count!r}")
-        body = {key: item for key, item in entry.items() if key != "repeat"}
-        for i in range(1, count + 1):
-            expanded.append(resolve(_numbered(body, i), parameters))
-    return [e["id"] if isinstance(e, dict) and e.keys() == {"id"} else e for e in expanded]
 
 
 def _numbered(value: Any, i: int) -> Any:
@@ -134,10 +223,13 @@ class Filled:
         The experiment's id, for messages.
     document : dict
         The scenario's fields; flows have their jitter still to be drawn.
+    size : int
+        Values in the document.
     """
 
     experiment: str
     document: dict[str, Any]
+    size: int
 
 
 def fill(experiment: Experiment, parameters: dict[str, Any]) -> Filled:
@@ -154,17 +246,18 @@ def fill(experiment: Experiment, parameters: dict[str, Any]) -> Filled:
     TemplateError
         The template does not resolve.
     """
+    resolver = Resolver(parameters)
     with _named(experiment.id):
         document = {
-            "duration_s": resolve(experiment.duration_s, parameters),
-            "sampling_interval_s": resolve(experiment.sampling_interval_s, parameters),
-            "nodes": expand(experiment.topology.nodes, parameters),
-            "links": expand(list(experiment.topology.links), parameters),
-            "monitors": expand(list(experiment.topology.monitors), parameters),
-            "flows": expand(list(experiment.flows), parameters),
-            "host": resolve(experiment.host, parameters),
+            "duration_s": resolver.resolve(experiment.duration_s),
+            "sampling_interval_s": resolver.resolve(experiment.sampling_interval_s),
+            "nodes": resolver.expand(experiment.topology.nodes),
+            "links": resolver.expand(list(experiment.topology.links)),
+            "monitors": resolver.expand(list(experiment.topology.monitors)),
+            "flows": resolver.expand(list(experiment.flows)),
+            "host": resolver.resolve(experiment.host),
         }
-    return Filled(experiment.id, document)
+    return Filled(experiment.id, document, resolver.size)
 
 
 def place(filled: Filled, seed: int, duration_limit_s: float | None = None) -> Scenario:
@@ -184,12 +277,12 @@ def place(filled: Filled, seed: int, duration_limit_s: float | None = None) -> S
         The result is not a valid scenario.
     """
     with _named(filled.experiment):
-        duration = filled.document["duration_s"]
+        duration_s = _seconds(filled.document, "duration_s")
         if duration_limit_s is not None:
-            duration = min(float(duration), duration_limit_s)
+            duration_s = min(duration_s, duration_limit_s)
         flows = [dict(flow) for flow in filled.document["flows"]]
-        _place_in_time(flows, duration, seed)
-        changed = {"seed": seed, "duration_s": duration, "flows": flows}
+        _place_in_time(flows, duration_s, seed)
+        changed = {"seed": seed, "duration_s": duration_s, "flows": flows}
         return Scenario.model_validate(filled.document | changed)
 
 
@@ -213,7 +306,20 @@ def _place_in_time(flows: list[dict[str, Any]], duration_s: float, seed: int) ->
     for flow in flows:
         # A draw per flow, used or not, so that adding jitter to one flow moves no other.
         draw = float(generator.random())
-        jitter = float(flow.pop("start_jitter_s", 0.0))
-        start = float(flow["start_s"]) + round(draw * jitter / _JITTER_STEP_S) * _JITTER_STEP_S
-        flow["start_s"] = round(start, 6)
-        flow["stop_s"] = min(float(flow.get("stop_s", duration_s)), float(duration_s))
+        jitter_s = _seconds(flow, "start_jitter_s", 0.0)
+        flow.pop("start_jitter_s", None)
+        start_s = (
+            _seconds(flow, "start_s") + round(draw * jitter_s / _JITTER_STEP_S) * _JITTER_STEP_S
+        )
+        flow["start_s"] = round(start_s, 6)
+        flow["stop_s"] = min(_seconds(flow, "stop_s", duration_s), duration_s)
+
+
+def _seconds(document: dict[str, Any], field: str, default: float | None = None) -> float:
+    """Return a field that holds a time; TemplateError, with its name, where it holds none."""
+    try:
+        return _SECONDS.validate_python(document.get(field, default))
+    except ValidationError as error:
+        where = f"flow {document['id']}: " if "id" in document else ""
+        problem = describe(error).removeprefix("(document): ")
+        raise TemplateError(f"{where}{field}: {problem}") from None

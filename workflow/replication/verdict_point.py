@@ -16,13 +16,16 @@ from typing import Any
 import pandas as pd
 
 from replication.audit import audit_study
-from replication.cell import IMPOSSIBLE, MappedCell, judge_cell, map_cells, read_published
+from replication.cell import IMPOSSIBLE, judge_cell
+from replication.cell_map import MappedCell, map_cells
 from replication.claim import evaluate_claim
 from replication.coverage import Coverage
 from replication.evaluate import headline_quantities
 from replication.gather import read_runs
 from replication.hypothesis import Hypothesis, check_hypothesis
-from replication.metric import COUNTS, quantity
+from replication.metric import quantity
+from replication.metric_model import COUNTS
+from replication.published import read_published
 from replication.results import Results
 from replication.sensitivity_design import PointRecord
 from replication.statistic import estimate

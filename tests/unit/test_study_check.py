@@ -1,0 +1,278 @@
+"""A study and its published numbers are checked whole, before anything runs."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from replication.cli import app
+from replication.config import chosen_studies, load_config, load_study
+from replication.errors import InputError
+from replication.files import read_model
+from replication.pipeline import Pipeline
+from replication.published import read_published
+from replication.scale import lay_out
+from replication.study import Study
+from replication.study_check import check_study
+from snakemake.cli import parse_config
+from typer.testing import CliRunner
+
+from tests.unit.conftest import study_document, tolerance
+
+ROOT = Path(__file__).parents[2]
+HEADER = "table,row,column,unit,value,printed,place\n"
+ROWS = (
+    '1,slow,throughput,bit/s,800000,0.80,"Table 1"\n',
+    "1,mid,throughput,bit/s,900000,0.90,Table 1\n",
+    "1,fast,throughput,bit/s,990000,0.99,Table 1\n",
+)
+
+
+def write(folder, *rows, header=HEADER):
+    path = folder / "numbers.csv"
+    path.write_bytes("".join([header, *rows]).encode())
+    return path
+
+
+# -- the file of numbers --------------------------------------------------------------------------
+
+
+def test_a_sound_file_is_read(tmp_path):
+    found = read_published(write(tmp_path, *ROWS))
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        # Each of these made an index of the first column, and no number was left.
+        (
+            ("1,slow,throughput,bit/s,800000,0.80,Table 1, left\n", *ROWS[1:]),
+            "line 2: has 8 fields",
+        ),
+        (("1,slow,throughput,bit/s,800000,0.80,Table 1,\n", *ROWS[1:]), "line 2: has 8 fields"),
+        ((*ROWS[:2], "1,fast,throughput,bit/s,990000,0.99\n"), "line 4: has 6 fields"),
+        ((*ROWS[:2], '1,fast,throughput,bit/s,990000,0.99,"Table 1\n'), "line 4"),
+        (
+            ('1,slow,throughput,bit/s,800000,0.80,"Table\n', *ROWS[1:], '"\n'),
+            "line 2: place: holds",
+        ),
+        ((ROWS[0], '1,mid,throughput,bit/s,900000,0.90,"Table" 1\n'), "line 3"),
+        ((ROWS[0].replace("Table", "Ta\u2028ble"),), "line 2: place: holds"),
+        ((ROWS[0].replace("0.80", ""),), "line 2: printed: '' is empty"),
+        ((ROWS[0].replace("bit/s", "Mbit/s"),), "line 2: unit: 'Mbit/s' is none of"),
+        ((ROWS[0].replace("800000", "eight"),), "line 2: value 'eight'"),
+        ((ROWS[0].replace("800000", "1e999"),), "line 2: value '1e999'"),
+        ((ROWS[0].replace("800000", "8" * 400),), "line 2: value '888"),
+        ((ROWS[0].replace("0.80", "1e999999999"),), "line 2: .*printed '1e999999999'"),
+        ((ROWS[0].replace("0.80", "9" * 400),), "line 2: .*printed '999"),
+        ((ROWS[0].replace("0.80", "0.81"),), "line 2: .*what is printed says 0.81"),
+        ((ROWS[0].replace("0.80", "0.7"),), "line 2: .*what is printed says 0.7"),
+        ((ROWS[0].replace("0.80", "80 Mbps"),), "line 2: .*what is printed says 80000000"),
+        ((ROWS[0].replace("0.80", "not stated"),), "line 2: .*no number is printed"),
+        ((ROWS[0], ROWS[1].replace("900000", "9000000")), "line 3: .*in line 2 it is 1e.06 times"),
+        ((ROWS[0], ROWS[0]), "line 3: .*there twice, first in line 2"),
+    ],
+)
+def test_a_slip_in_the_file_is_named_by_its_line(tmp_path, rows, message):
+    path = write(tmp_path, *rows)
+    with pytest.raises(InputError, match=message) as caught:
+        read_published(path)
+    assert str(path) in str(caught.value)
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("\ufeff" + HEADER, "byte order mark; save it as UTF-8 without one"),
+        (HEADER.replace("row,column", "column,row"), "line 1: must be table,row,column"),
+        (HEADER.replace("place", "place,more"), "line 1: must be table,row,column"),
+        ("", "line 1: must be table,row,column"),
+    ],
+)
+def test_another_header_is_refused(tmp_path, header, message):
+    with pytest.raises(InputError, match=message):
+        read_published(write(tmp_path, *ROWS, header=header))
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "printed"),
+    [
+        ("s", "0.122144", "122.144"),
+        ("bit/s", "121000", "~121 kbps"),
+        ("s", "0.0000001", "0.1μs"),
+        ("1", "0.1", "about 10%"),
+        ("1", "4", "four"),
+        ("bytes", "100000", "0.1 MB"),
+        ("segments", "14.65", "derived:14.65"),
+        ("packets", "1234", "1,234"),
+        ("s", "-0.5", "-0.5"),
+        ("1", "0", "0.00"),
+    ],
+)
+def test_a_value_may_be_what_is_printed_in_another_unit(tmp_path, unit, value, printed):
+    row = f'1,slow,x,{unit},{value},"{printed}",Table 1\n'
+    assert [number.value for number in read_published(write(tmp_path, row))] == [float(value)]
+
+
+# -- a table and its numbers ----------------------------------------------------------------------
+
+
+def test_a_table_whose_cells_all_have_numbers_is_sound(world, tmp_path):
+    assert len(check_study(world.table(), write(tmp_path, *ROWS))) == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (ROWS[:2], "table 1, row fast, column throughput: has no number"),
+        ((), "table 1, row slow, column throughput: has no number, one of 3"),
+        ((*ROWS, ROWS[0].replace("1,", "l,", 1)), "line 5: table l.*has no table 'l'; it has 1"),
+        ((*ROWS, ROWS[0].replace("slow", "slower")), "line 5: .*no such row"),
+    ],
+)
+def test_a_number_too_few_or_too_many_is_named(world, tmp_path, rows, message):
+    with pytest.raises(InputError, match=message):
+        check_study(world.table(), write(tmp_path, *rows))
+
+
+def test_prose_and_set_up_need_no_table(world, tmp_path):
+    rows = [f"{name},router,rate,bit/s,1000000,1,Section 2\n" for name in ("text", "setup")]
+    check_study(world.table(), write(tmp_path, *ROWS, *rows))
+
+
+def test_a_cell_that_the_paper_leaves_empty_is_said_to_be(world, tmp_path):
+    cell = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
+    both = {"throughput": cell, "other": cell}
+    other = ROWS[0].replace("throughput", "other")
+    absent = {"mid": ["other"], "fast": ["other"]}
+    check_study(world.table(both, not_printed=absent), write(tmp_path, *ROWS, other))
+    for wrong, message in (
+        ({"mid": ["other"]}, "row fast, column other: has no number"),
+        (absent | {"none": ["other"]}, "no row 'none'"),
+        (absent | {"slow": ["speed"]}, "no column 'speed'"),
+        (absent | {"slow": ["other"]}, "has a number for other"),
+    ):
+        with pytest.raises(InputError, match=message):
+            check_study(world.table(both, not_printed=wrong), write(tmp_path, *ROWS, other))
+    everything = {row: ["other"] for row in ("slow", "mid", "fast")}
+    with pytest.raises(InputError, match="leaves column 'other' without a number"):
+        check_study(world.table(both, not_printed=everything), write(tmp_path, *ROWS))
+
+
+# -- claims and cells against the runs ------------------------------------------------------------
+
+
+def value(**quantity):
+    of = {"experiment": "sweep", "metric": "throughput_bps", **quantity}
+    return {"kind": "value", "of": of, "expect": {"at_least": 1}}
+
+
+@pytest.mark.parametrize(
+    ("quantity", "message"),
+    [
+        ({"flows": ["tcp3"]}, "claim c1: flows: 'tcp3' is no flow of experiment sweep.*tcp1, tcp2"),
+        ({"flows": "cbr"}, "claim c1: flows: experiment sweep has no cbr flow"),
+        ({"window_s": [5.0, 10.5]}, r"claim c1: window_s: ends at 10.5 s.*lasts 10 s"),
+    ],
+)
+def test_a_claim_about_what_no_run_has_is_named(world, tmp_path, quantity, message):
+    with pytest.raises(InputError, match=message):
+        check_study(world.claim(value(**quantity)), write(tmp_path))
+    cell = {"metric": "throughput_bps", "tolerance": tolerance(0.1), **quantity}
+    with pytest.raises(InputError, match=message.replace("claim c1", "table 1, row slow.*")):
+        check_study(world.table({"throughput": cell}), write(tmp_path, *ROWS))
+
+
+def test_a_metric_of_queues_needs_a_monitor(world, tmp_path):
+    document = study_document()
+    document["experiments"][0]["topology"]["monitors"] = []
+    claim = value(metric="queue_mean_packets")
+    with pytest.raises(InputError, match="queue_mean_packets needs a monitored queue"):
+        check_study(world.claim(claim, experiments=document["experiments"]), write(tmp_path))
+
+
+def test_a_study_with_nothing_to_judge_is_refused(world, tmp_path):
+    with pytest.raises(InputError, match=r"synthetic\.yaml: has neither tables nor claims"):
+        check_study(world.study(), write(tmp_path))
+
+
+@pytest.mark.parametrize("window", [[5.0, 5.0], [8.0, 2.0], [-1.0, 2.0]])
+def test_a_window_runs_forwards_from_the_start(world, window):
+    with pytest.raises(ValueError, match=r"must be \[from, to\] with 0 <= from < to"):
+        world.claim(value(window_s=window))
+
+
+@pytest.mark.parametrize("text", ["A\u2028B", "A\u2029B", "A\nB", "A\x1b[31mB"])
+def test_a_label_is_one_line(tmp_path, text):
+    document = study_document()
+    document["experiments"][0]["factors"][1]["label"] = text
+    path = tmp_path / "s.yaml"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"factors\.1\.label: holds .* must be one line") as caught:
+        read_model(path, Study)
+    assert str(caught.value).isprintable()
+
+
+# -- where it is checked --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project of one study, without results."""
+    folder = tmp_path / "project"
+    lay_out(ROOT, folder, ())
+    for name in ("tiers", "studies"):
+        (folder / "configs" / name).mkdir()
+    for tier in ("quick", "paper"):
+        shutil.copy(ROOT / f"configs/tiers/{tier}.yaml", folder / "configs/tiers")
+    shutil.copy(ROOT / "configs/studies/nishitha.yaml", folder / "configs/studies")
+    (folder / "data/published").mkdir(parents=True)
+    shutil.copy(ROOT / "data/published/nishitha.csv", folder / "data/published")
+    (folder / "configs/hypotheses.yaml").write_text("hypotheses: []\n")
+    return folder
+
+
+def test_validate_says_how_many_cells_and_claims_it_read(project):
+    done = CliRunner().invoke(app, ["validate", "--root", str(project)])
+    assert done.exit_code == 0, done.exception
+    assert "60 cells of 5 tables, 12 claims" in done.stdout
+
+
+def test_the_workflow_starts_with_the_same_checks(project):
+    settings = {"engines": "ns3", "tier": "quick", "studies": "nishitha"}
+    assert Pipeline.load(project, settings).studies == ["nishitha"]
+    path = project / "data/published/nishitha.csv"
+    first, *rest = path.read_text().splitlines(keepends=True)
+    path.write_text(first + rest[0].replace("\n", ",\n") + "".join(rest[1:]))
+    with pytest.raises(InputError, match=r"nishitha\.csv: line 2: has 8 fields"):
+        Pipeline.load(project, settings)
+
+
+@pytest.mark.parametrize("name", ["2001", "010", "1e5", "1.10", "true", "null", "1_0", "a.b-c"])
+def test_a_study_of_any_name_can_be_selected(project, name):
+    for path in list(project.rglob("nishitha.*")):
+        path.rename(path.with_name(f"{name}{path.suffix}"))
+    study = project / f"configs/studies/{name}.yaml"
+    study.write_text(study.read_text().replace("id: nishitha", f'id: "{name}"', 1))
+    # As the Makefile writes it.
+    config = load_config(project / "configs/config.yaml", parse_config([f"studies={name},"]))
+    assert chosen_studies(project, config) == [name]
+    assert load_study(project, name).id == name
+
+
+def test_a_number_is_a_name_and_what_lost_its_text_is_refused():
+    path = ROOT / "configs/config.yaml"
+    assert load_config(path, {"studies": 2001}).studies == ["2001"]
+    assert load_config(path, {"studies": [2001, "x"]}).studies == ["2001", "x"]
+    assert load_config(path, {"studies": "all,"}).studies == "all"
+    assert load_config(path, {"studies": "all", "engines": "available"}).engines == "available"
+    for lost in (1e5, True, [1.5]):
+        with pytest.raises(InputError, match=r"studies: .* put the name in quotes"):
+            load_config(path, {"studies": lost})
+
+
+def test_no_study_is_called_like_the_word_for_all(world):
+    with pytest.raises(ValueError, match="'all' stands for every study"):
+        world.study(id="all")
