@@ -147,13 +147,13 @@ void FlowSocket::BecomeSender(Metrics* metrics, Trace* trace, std::uint32_t flow
     if (auto bbr = ns3::DynamicCast<ns3::TcpBbr>(m_congestionControl))
         bbr->SetStream(1'000'000 + flow);
     m_txTrace.ConnectWithoutContext(ns3::MakeCallback(&FlowSocket::SegmentSent, this));
-    SetSendCallback(ns3::MakeCallback(&FlowSocket::Refill, this));
-    Refill(this, 0);
+    Refill();
 }
 
 /// Data is put into the buffer directly and in large pieces: Send() would cost an event each time.
-/// Packets of zeros take no memory and are split for free.
-void FlowSocket::Refill(ns3::Ptr<ns3::Socket>, std::uint32_t)
+/// Packets of zeros take no memory and are split for free. Every acknowledgement may let new data
+/// go, in SACK recovery without freeing any of the buffer.
+void FlowSocket::Refill()
 {
     const std::uint32_t unsent = m_txBuffer->Size() - UnAckDataCount();
     const std::uint32_t segments =
@@ -197,6 +197,8 @@ void FlowSocket::ReceivedAck(ns3::Ptr<ns3::Packet> packet, const ns3::TcpHeader&
     if (m_window_cap != 0)
         m_rWnd = std::min(m_rWnd.Get(), m_window_cap);
     m_rWnd -= m_rWnd % m_tcb->m_segmentSize; // only whole segments are ever sent
+    if (m_metrics)
+        Refill();
     if (m_trace)
         TraceEvent("ack", header.GetAckNumber());
     ns3::TcpSocketBase::ReceivedAck(packet, header);

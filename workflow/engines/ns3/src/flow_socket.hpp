@@ -72,7 +72,7 @@ protected:
 private:
     void SegmentSent(ns3::Ptr<const ns3::Packet> packet, const ns3::TcpHeader& header,
                      ns3::Ptr<const ns3::TcpSocketBase> socket);
-    void Refill(ns3::Ptr<ns3::Socket> socket, std::uint32_t available);
+    void Refill();
     void TraceEvent(const char* event, ns3::SequenceNumber32 sequence) const;
 
     Metrics* m_metrics = nullptr;
