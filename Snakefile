@@ -16,6 +16,7 @@ from replication.ladder import Ladder
 from replication.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX, SYSTEM_VERSION
 from replication.pipeline import load_or_exit
 from replication.seal import NAME as SEAL
+from replication.seal import whole_or_unsealed
 
 
 configfile: "configs/config.yaml"

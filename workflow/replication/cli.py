@@ -352,9 +352,10 @@ def notebook(
 ) -> None:
     """Execute a notebook on the results of a study."""
     from replication.notebook import execute
+    from replication.notebook_kind import made_from
 
     parameters = {"study": study, "data": str(data.resolve()), "root": str(root.resolve())}
-    execute(name, output, parameters)
+    execute(name, output, parameters, made_from(root, data, study, name.stem))
 
 
 @app.command()
