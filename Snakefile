@@ -9,6 +9,11 @@ configs/config.yaml; `--config tier=quick studies=saxena` lays others over them.
 import sys
 from pathlib import Path
 
+
+# First: what is imported next has to be this folder's own.
+include: "workflow/rules/home.smk"
+
+
 from replication.engine import ENGINES, chosen_engine, linux_cache
 from replication.files import sha256_of
 from replication.inside import image_file
