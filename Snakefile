@@ -95,7 +95,7 @@ localrules:
 rule all:
     default_target: True
     input:
-        rules.render_report.output.index,
+        rules.render_report.output,
 
 
 rule engines:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -67,6 +68,18 @@ def test_provenance_names_what_ran(quick):
 
 
 def test_a_second_run_does_nothing(quick):
+    assert quick.jobs("all", tier="quick") == {}
+
+
+def test_what_was_deleted_or_altered_in_the_report_is_restored(quick):
+    html = quick.root / "reports" / "html"
+    page, chart = html / "saxena.html", next(html.glob("charts/saxena~*"))
+    before = page.read_bytes(), chart.read_bytes()
+    page.write_bytes(before[0].replace(b"reproduced", b"not so", 1))
+    shutil.rmtree(html / "charts")
+    assert quick.jobs("all", tier="quick").keys() == {"all", "render_report"}
+    quick.snakemake("all", tier="quick")
+    assert (page.read_bytes(), chart.read_bytes()) == before
     assert quick.jobs("all", tier="quick") == {}
 
 
