@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
-VENV ?= .venv
+VENV := .venv
 # CORES= goes over the profile's own number.
 EVERY_ENGINE := ns3,ns2,linux
 comma := ,
@@ -20,8 +20,13 @@ SELECT := $(if $(TIER),--tier $(TIER)) $(if $(STUDIES),--studies $(STUDIES)) \
           $(if $(ENGINES),--engines $(ENGINES)) $(if $(RUNTIME),--runtime $(RUNTIME)) \
           $(if $(NS3_VERSION),--ns3-version $(NS3_VERSION))
 IMAGE_OPTIONS := $(if $(IMAGES_WITH),--with $(IMAGES_WITH))
-# Compiled bytecode saves seconds a start, also for users who turn it off elsewhere.
-RUN := env -u PYTHONDONTWRITEBYTECODE PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONHASHSEED=0
+# Nothing that a user's shell tells Python reaches the locked environment, and no module of the
+# folder that a command happens to start in.
+unexport $(filter PYTHON%,$(.VARIABLES))
+export PYTHONHASHSEED := 0
+export PYTHONNOUSERSITE := 1
+export PYTHONSAFEPATH := 1
+RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 # A target may follow: --quiet would take it for a setting of its own.
 SNAKEMAKE := $(RUN) snakemake --quiet all $(if $(CORES),--cores $(CORES)) \
              --workflow-profile workflow/profiles/$(PROFILE)
@@ -168,32 +173,40 @@ distclean: clean ## Remove the environment too
 
 # The locks are complete, so nothing is resolved; modules are compiled when first imported.
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
-# The environment is made anew whenever its lock changes.
-setup: $(VENV)/.runtime-ready
+# The environment follows its lock, and belongs to its folder, which the file that says it is ready
+# names: one of a copied or moved folder, or one that was cut short, is made anew.
+READY := $(VENV)/.runtime-ready
+MADE_FOR := $(shell [ -x $(VENV)/bin/python ] && cat $(READY) 2>/dev/null)
+ifneq ($(MADE_FOR),$(CURDIR))
+.PHONY: $(READY)
+endif
+setup: $(READY)
 setup-dev: $(VENV)/.dev-ready
 setup-slurm: $(VENV)/.slurm-ready
 setup-profile: $(if $(filter slurm,$(PROFILE)),setup-slurm)
 
-$(VENV)/bin/python:
+$(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: apt-get install python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "Python's venv is missing: apt-get install python3-venv" >&2; exit 1; }
-	@echo "setup: making the environment $(VENV)" >&2
-	@$(PYTHON) -m venv $(VENV)
-
-$(VENV)/.runtime-ready: requirements.lock pyproject.toml | $(VENV)/bin/python
+	@if [ "$(MADE_FOR)" != "$(CURDIR)" ]; then \
+	  if [ -e $(VENV) ]; then echo "setup: $(VENV) was made for another folder, or is not whole" >&2; fi; \
+	  echo "setup: making the environment $(VENV)" >&2; \
+	  rm -rf $(VENV); $(PYTHON) -m venv $(VENV); \
+	fi
+	@rm -f $@
 	@echo "setup: installing the locked packages" >&2
 	@$(PIP) --no-deps --require-hashes -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation -e .
-	@touch $@
+	@echo "$(CURDIR)" > $@
 
-$(VENV)/.dev-ready: requirements-dev.lock $(VENV)/.runtime-ready
+$(VENV)/.dev-ready: requirements-dev.lock $(READY)
 	@echo "setup: installing the locked development packages" >&2
 	@$(PIP) --no-deps --require-hashes -r requirements-dev.lock
 	@touch $@
 
-$(VENV)/.slurm-ready: workflow/profiles/slurm/requirements.lock $(VENV)/.runtime-ready
+$(VENV)/.slurm-ready: workflow/profiles/slurm/requirements.lock $(READY)
 	@echo "setup: installing what submits to Slurm" >&2
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@

@@ -26,7 +26,7 @@ def some_runs(report):
     """Return the page of one point of each experiment."""
     found = {}
     for path in sorted(report.glob("runs/*.html")):
-        found.setdefault("-".join(path.stem.split("-")[:2]), f"runs/{path.name}")
+        found.setdefault(path.stem.rsplit("~", 1)[0], f"runs/{path.name}")
     return list(found.values())
 
 
@@ -40,6 +40,8 @@ def report(tmp_path_factory) -> Path:
     given = os.environ.get("REPLICATION_REPORT_HTML")
     if given:
         return Path(given).resolve()
+    from replication.notebook import write_notebook
+    from replication.notebook_kind import made_from
     from replication.report import render
 
     work = tmp_path_factory.mktemp("report")
@@ -49,7 +51,10 @@ def report(tmp_path_factory) -> Path:
     executed.mkdir()
     cells = [nbformat.v4.new_markdown_cell("# Example"), nbformat.v4.new_code_cell("1 + 1")]
     example = nbformat.v4.new_notebook(cells=cells)
-    nbformat.write(example, executed / "saxena.throughput_tables.ipynb")
+    name = "throughput_tables"
+    write_notebook(
+        executed / f"saxena.{name}.ipynb", example, made_from(ROOT, data, "saxena", name)
+    )
     render(ROOT, data, executed, work / "html")
     return work / "html"
 

@@ -23,7 +23,7 @@ def test_a_number_leads_to_its_run_and_back(tab, report):
     if page.locator("[aria-labelledby=numbers] summary").count():
         page.locator("[aria-labelledby=numbers] summary").click()
     page.locator(f"a[href$='#{name}']").click()
-    page.locator(f"tr#{name}").wait_for(state="visible")
+    page.locator(f"tr[id='{name}']").wait_for(state="visible")
     assert not one.errors and not one.outside()
 
 
@@ -32,7 +32,7 @@ def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
     page = one.open("index.html")
     one.wait_for_charts()
     page.locator("#scatter .mark-symbol path[aria-label]").first.click(force=True)
-    page.wait_for_url(re.compile(r"\.html#c-"))
+    page.wait_for_url(re.compile(r"\.html#cell="))
     name = page.url.partition("#")[2]
     page.locator(f"tr[id='{name}']").wait_for(state="visible")
 

@@ -184,8 +184,10 @@ def test_a_second_run_in_the_folder_is_refused_and_the_first_is_right(undisturbe
         os.killpg(first.pid, signal.SIGSTOP)  # however quick it is, it holds the folder
         second = subprocess.run(
             [
-                *("make", "report", f"VENV={ROOT / '.venv'}", "TIER=brief", "ENGINES=ns3"),
-                *("STUDIES=nishitha", "-o", "setup", "-o", "setup-profile"),
+                *("make", "report", "TIER=brief", "ENGINES=ns3", "STUDIES=nishitha"),
+                # In this environment, and the copy's code.
+                *("-o", "setup", "-o", "setup-profile"),
+                f"RUN=env PYTHONPATH={project.root / 'workflow'}",
             ],
             cwd=project.root,
             env=project.environment(),

@@ -302,7 +302,7 @@ def test_the_section_shows_each_check_on_each_engine(tmp_path):
     assert [d.checks for d in view.deviations] == [["red_drops"], ["red_drops"]]
     (case,) = view.recoveries
     assert [pair.verdict.word for pair in case.pairs] == ["holds", "holds"]
-    assert {figure.id for figure in view.figures} == {"conformance-reno-cwnd"}
+    assert {figure.id for figure in view.figures} == {"~conformance~reno~cwnd"}
     assert "reno" in view.figures[0].title.lower()
 
 

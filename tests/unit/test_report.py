@@ -3,16 +3,21 @@
 import itertools
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 
 import nbformat
 import pytest
+from pydantic import ValidationError
 from replication import report_number as numbers
 from replication.errors import InputError
+from replication.notebook import write_notebook
+from replication.notebook_kind import made_from
 from replication.report import PACKAGE, render
 from replication.report_figure import script_json
 from replication.report_verdict import VERDICTS, Tally
-from replication.study import Study
+from replication.seal import whole_or_unsealed
+from replication.study import RESERVED, Study
 
 from tests.unit.report_project import NASTY, PROVENANCE, PUBLISHED, TABLE, example, soup
 
@@ -317,16 +322,97 @@ def test_refused_points_are_named(project):
     assert "refused: has no vegas" in text
 
 
-def test_notebooks_are_converted_and_linked(project):
+def executed(project, study, name):
+    """Write a notebook as it was executed on the results that are there."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Looked at")])
-    project.add(example(project.world))
-    path = project.root / "reports" / "notebooks" / "synthetic.homogeneous_dumbbell.ipynb"
-    path.parent.mkdir(parents=True)
-    nbformat.write(notebook, path)
-    out = project.render("synthetic")
+    path = project.root / "reports" / "notebooks" / f"{study}.{name}.ipynb"
+    write_notebook(path, notebook, made_from(project.root, project.data, study, name))
+    return path
+
+
+def notebooks_of(out, study):
+    links = soup(out / f"{study}.html").select('a[href^="notebooks/"]')
+    assert sorted(a["href"] for a in links) == sorted(
+        f"notebooks/{path.name}" for path in out.glob(f"notebooks/{study}.*")
+    )
+    return {a.get_text(): a["href"] for a in links}
+
+
+def test_notebooks_are_converted_and_linked(project):
+    project.add(example(project.world, id="s.1"))
+    path = executed(project, "s.1", "homogeneous_dumbbell")
+    out = project.render("s.1")
     assert "Looked at" in (out / "notebooks" / f"{path.stem}.html").read_text()
-    link = soup(out / "synthetic.html").find("a", string="homogeneous dumbbell")
-    assert link["href"] == f"notebooks/{path.stem}.html"
+    assert notebooks_of(out, "s.1") == {"homogeneous dumbbell": f"notebooks/{path.stem}.html"}
+
+
+def test_notebooks_of_other_results_types_and_engines_are_not_shown(project, capfd):
+    kinds = ("homogeneous_dumbbell", "queuing", "engines", "sensitivity")
+    project.add(example(project.world), engines=("ns3", "ns2"))
+    for kind in kinds:
+        executed(project, "synthetic", kind)
+    out = project.render("synthetic")
+    assert notebooks_of(out, "synthetic").keys() == {
+        *("homogeneous dumbbell", "engines", "sensitivity"),
+    }, "the study has no experiment of the other type"
+    project.add(example(project.world), flows=faster_on_ns3)
+    assert not notebooks_of(project.render("synthetic"), "synthetic").keys() - {"sensitivity"}
+    said = capfd.readouterr().err
+    assert "synthetic.homogeneous_dumbbell.ipynb: left out" in said and "engines" not in said
+
+
+RUN_TOGETHER = [
+    (("x", "b-delays"), ("x-b", "delays")),
+    (("x", "2019-delays"), ("x_2019", "delays")),
+    (("a.b", "c"), ("a-b", "c")),
+]
+
+
+@pytest.mark.parametrize("studies", RUN_TOGETHER)
+def test_studies_whose_names_run_together_share_no_file(project, studies):
+    for study, experiment in studies:
+        text = json.dumps(example(project.world, id=study).model_dump(mode="json"))
+        document = json.loads(text.replace('"sweep"', f'"{experiment}"'))
+        project.add(Study.model_validate(document))
+    out = project.render(*(study for study, _ in studies))
+    files = [
+        {str(tag[name]) for tag in soup(out / f"{study}.html").find_all(attrs={name: True})}
+        for study, _ in studies
+        for name in ("data-script", "href")
+    ]
+    one, other = files[0] | files[1], files[2] | files[3]
+    shared = {name for name in one & other if name.startswith(("charts/", "runs/", "data/figures"))}
+    assert not shared and {name for name in one if name.startswith("charts/")}
+    for study, _ in studies:
+        runs = [page for page in out.glob("runs/*") if f'"../{study}.html#exp' in page.read_text()]
+        assert len(runs) == 9, "three variants, three access rates"
+
+
+def test_no_study_can_take_a_page_of_the_reports_own(project):
+    templates = (PACKAGE / "templates").glob("*.html")
+    own = {path.stem for path in templates if '{% extends "base.html" %}' in path.read_text()}
+    assert own - {"study", "point"} < RESERVED
+    for name in RESERVED:
+        with pytest.raises(ValidationError, match=rf"give another.*\n?.*{name}"):
+            example(project.world, id=name)
+
+
+def test_a_report_whose_files_changed_is_unsealed(project):
+    project.add(example(project.world))
+    out = project.render("synthetic")
+    seal = whole_or_unsealed(out)
+    assert seal.is_file()
+    sealed = {line.split("  ", 1)[1] for line in seal.read_text().splitlines()}
+    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert files - sealed == {seal.name}
+    (out / "other.txt").touch()
+    assert whole_or_unsealed(out).is_file(), "what is added changes nothing that is shown"
+    chart = next(out.glob("charts/*~*"))
+    chart.write_bytes(chart.read_bytes().replace(b"1", b"2", 1))
+    assert not whole_or_unsealed(out).exists()
+    out = project.render("synthetic")
+    shutil.rmtree(out / "charts")
+    assert not whole_or_unsealed(out).exists()
 
 
 def test_a_failed_rendering_leaves_the_last_report(project):

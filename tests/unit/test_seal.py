@@ -3,7 +3,7 @@
 import pytest
 from replication.errors import InputError
 from replication.launcher import Launch, make_runtime
-from replication.seal import NAME, check_kernels, check_seal, seal
+from replication.seal import NAME, check_kernels, check_seal, seal, whole_or_unsealed
 
 from tests.unit.test_container import ROOT
 
@@ -30,6 +30,22 @@ def test_a_changed_file_is_not_run(built, name, damage):
         path.write_bytes(content if damage == "flip" else content[:500])
     with pytest.raises(InputError, match=f"{name}: is not what was built .* run again"):
         make_runtime(ROOT, Launch("native", "ns3", built / "replicate-ns3"), built)
+
+
+def test_what_lies_deeper_is_sealed_too(built):
+    (built / "program").mkdir()
+    (built / "program" / "reader.py").write_text("x")
+    seal(built)
+    (built / "program" / "reader.py").write_text("y")
+    with pytest.raises(InputError, match=r"program/reader\.py: is not what was built"):
+        check_seal(built)
+
+
+@pytest.mark.parametrize("content", [b"", b"no seal\n", b"\xff\0  \xff\0\n", b"0  " + b"n" * 999])
+def test_a_damaged_seal_is_a_broken_one(built, content):
+    assert whole_or_unsealed(built).is_file()
+    (built / NAME).write_bytes(content)
+    assert not whole_or_unsealed(built).exists()
 
 
 def test_what_a_compiler_leaves_is_not_sealed(built):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -97,6 +98,18 @@ def test_results_that_are_gone_are_made_again_under_a_finished_report(quick, tmp
     wanted = {"collect_results", "evaluate_study", "merge_evaluations", "render_report"}
     assert wanted | {"simulate_batch"} <= jobs.keys()
     assert jobs["collect_results"] == jobs["evaluate_study"] == len(STUDIES)
+
+
+def test_what_was_deleted_or_altered_in_the_report_is_restored(quick):
+    html = quick.root / "reports" / "html"
+    page, chart = html / "saxena.html", next(html.glob("charts/saxena~*"))
+    before = page.read_bytes(), chart.read_bytes()
+    page.write_bytes(before[0].replace(b"reproduced", b"not so", 1))
+    shutil.rmtree(html / "charts")
+    assert quick.jobs("all", tier="quick").keys() == {"all", "render_report"}
+    quick.snakemake("all", tier="quick")
+    assert (page.read_bytes(), chart.read_bytes()) == before
+    assert quick.jobs("all", tier="quick") == {}
 
 
 def test_snakemakes_own_report_holds_the_verdicts_with_captions(quick, tmp_path):

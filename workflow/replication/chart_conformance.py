@@ -58,7 +58,7 @@ def _figure(recovery: Recovery, variant: str, engines: list[str], frame: pd.Data
     for (losses, engine), part in frame.groupby(["losses", "engine"], sort=False):
         low, high = part["cwnd_segments"].min(), part["cwnd_segments"].max()
         words += f" {losses}, {engine}: from {number(low)} to {number(high)} segments."
-    return make_figure(["conformance", variant, "cwnd"], title, chart, words, frame)
+    return make_figure(["", "conformance", variant, "cwnd"], title, chart, words, frame)
 
 
 def _words(recovery: Recovery, losses: str) -> str:

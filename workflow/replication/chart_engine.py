@@ -83,7 +83,7 @@ def _figure(frame: pd.DataFrame, left: str, right: str) -> Figure:
         )
     chart = alt.concat(*panels, columns=2) if panels else empty_chart()
     title = f"Values on {left} and {right}"
-    return make_figure(["engines", left, right], title, chart, words, frame)
+    return make_figure(["", "engines", left, right], title, chart, words, frame)
 
 
 def _panel(

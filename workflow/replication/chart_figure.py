@@ -16,6 +16,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from replication.name import name_of
 from replication.png import repack
 
 #: Any Altair chart: its classes share no useful type.
@@ -49,7 +50,7 @@ class Figure:
     Attributes
     ----------
     id
-        Unique among a study's figures, safe as an HTML id and a file name.
+        Unique in a report and safe as an HTML id: see `replication.name`.
     title
         What is shown, in a few words.
     chart
@@ -79,17 +80,10 @@ class Figure:
 
 
 def make_figure(
-    parts: Sequence[object], title: str, chart: Drawing, description: str, data: pd.DataFrame
+    parts: Sequence[str], title: str, chart: Drawing, description: str, data: pd.DataFrame
 ) -> Figure:
     """Put a figure together: `parts` become its id, and the chart gets the theme."""
-    return Figure(html_id(*parts), title, themed(chart), description, data)
-
-
-def html_id(*parts: object) -> str:
-    """Return `parts` as one text of letters, digits and hyphens that starts with a letter."""
-    words = [re.sub(r"[^a-z0-9]+", "-", str(part).lower()).strip("-") for part in parts]
-    text = "-".join(word for word in words if word)
-    return text if text[:1].isalpha() else f"figure-{text}"
+    return Figure(name_of(*parts), title, themed(chart), description, data)
 
 
 def themed(chart: Drawing) -> Drawing:
@@ -158,7 +152,7 @@ def zoom_of(*name: object) -> alt.Parameter:
 
 def variable(*parts: object) -> str:
     """Return `parts` as the name of a Vega signal."""
-    return html_id(*parts).replace("-", "_")
+    return re.sub(r"[^a-z0-9]+", "_", " ".join(map(str, parts)).lower()).strip("_")
 
 
 def number(value: float) -> str:
@@ -170,6 +164,6 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def with_prefix(figures: Sequence[Figure], prefix: str) -> list[Figure]:
-    """Return the figures with ids that begin with `prefix`."""
-    return [replace(figure, id=html_id(prefix, figure.id)) for figure in figures]
+def with_prefix(figures: Sequence[Figure], *prefix: str) -> list[Figure]:
+    """Return the figures with ids that begin with the parts `prefix`."""
+    return [replace(figure, id=f"{name_of(*prefix)}~{figure.id}") for figure in figures]

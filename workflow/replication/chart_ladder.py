@@ -17,7 +17,7 @@ def ladder_figures(rows: list[Row]) -> list[Figure]:
     table = pd.DataFrame(rows)
     table["engine"] = "ns-3 " + table["version"]
     cells, claims = (table[table["kind"] == kind] for kind in ("cell", "claim"))
-    figures = with_prefix([verdicts_figure(claims, cells)], "ladder")
+    figures = with_prefix([verdicts_figure(claims, cells)], "", "ladder")
     moved = _differences(cells)
     return [*figures, _differences_figure(moved)] if not moved.empty else figures
 
@@ -55,4 +55,4 @@ def _differences_figure(moved: pd.DataFrame) -> Figure:
         same = int((part["change"] == SAME).sum())
         words += f" {version}: {same} of {len(part)} the same, at most {largest:.3g} % apart."
     title = "Published numbers by version of ns-3"
-    return make_figure(["ladder", "differences"], title, points, words, moved)
+    return make_figure(["", "ladder", "differences"], title, points, words, moved)

@@ -70,7 +70,7 @@ def _overlay(trace: str, windows: pd.DataFrame, comparison: pd.DataFrame) -> Fig
         warnings.simplefilter("ignore", UserWarning)
         chart = chart.add_params(picked, zoom_of(trace))
     title = f"Trace {trace}: congestion windows, published and reproduced"
-    return make_figure(["trace", trace], title, chart, _describe(data, means), data)
+    return make_figure(["", "trace", trace], title, chart, _describe(data, means), data)
 
 
 def _published_means(comparison: pd.DataFrame) -> dict[str, float]:

@@ -40,7 +40,7 @@ def _figure(rows: pd.DataFrame, metric: str, study: str) -> Figure:
     ).properties(width=WIDTH, height=26 * len(order))
     name = display_metric(metric).label
     return make_figure(
-        ("spread", study, metric),
+        (study, "", "spread", metric),
         f"What varies: {name}",
         chart,
         _description(shown, order, name, unit),

@@ -12,6 +12,7 @@ from replication import cli_bench, cli_image, cli_reliability, cli_run
 from replication.cli_option import DATA, HERE, Data, Root
 from replication.cli_sensitivity import app as sensitivity_app
 from replication.errors import InputError, RunError, describe_refusal
+from replication.home import require_home
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -353,9 +354,10 @@ def notebook(
 ) -> None:
     """Execute a notebook on the results of a study."""
     from replication.notebook import execute
+    from replication.notebook_kind import made_from
 
     parameters = {"study": study, "data": str(data.resolve()), "root": str(root.resolve())}
-    execute(name, output, parameters)
+    execute(name, output, parameters, made_from(root, data, study, name.stem))
 
 
 @app.command()
@@ -459,6 +461,7 @@ def scale(
 def main() -> None:
     """Run the command line; bad input is one line and exit code 2, a failed run exit code 1."""
     try:
+        require_home(Path())
         app()
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)

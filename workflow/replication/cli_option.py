@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-Root = Annotated[Path, typer.Option(help="The project's folder.", envvar="REPLICATION_ROOT")]
+from replication.home import require_home
+
+
+def _own(root: Path) -> Path:
+    """Return the project's folder, which must be this code's own."""
+    require_home(root)
+    return root
+
+
+Root = Annotated[
+    Path, typer.Option(help="The project's folder.", envvar="REPLICATION_ROOT", callback=_own)
+]
 Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 RuntimeName = Annotated[str, typer.Option(help="What starts the engine's program.")]
 Program = Annotated[Path | None, typer.Option(help="The program, if native.")]

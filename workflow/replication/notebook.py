@@ -26,6 +26,8 @@ TAG = "parameters"
 #: one that only its author has.
 KERNEL = "python3"
 TIME_LIMIT_S = 600
+#: Where an executed notebook says what it was made from.
+ORIGIN = "made_from"
 _PAGE = Path(__file__).parent / "templates" / "notebook.html"
 #: Markup that outputs may have in a page; anything else is shown as text.
 _ALLOWED_TAGS = (
@@ -95,7 +97,7 @@ def check_parameters(path: Path, parameters: Parameters) -> None:
             raise InputError(f"{path}: has no parameter {name!r}; it has {', '.join(known)}")
 
 
-def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
+def execute(notebook: Path, output: Path, parameters: Parameters, made_from: str = "") -> None:
     """Execute a notebook with parameters and write it with its outputs.
 
     Parameters
@@ -107,6 +109,8 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
     parameters
         Values for names of the cell tagged `parameters`. Absolute paths below the working folder
         are made relative to it, so that the output does not name the machine's folders.
+    made_from
+        Hash over what the notebook shows, kept in the output: see `recorded_origin`.
 
     Raises
     ------
@@ -139,7 +143,7 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
         except (TimeoutError, RuntimeError) as error:
             raise RunError(f"{notebook}: {error}") from None
         document = read_notebook(executed)
-    write_notebook(output, document)
+    write_notebook(output, document, made_from)
 
 
 def refresh(notebook: Path) -> None:
@@ -153,10 +157,18 @@ def refresh(notebook: Path) -> None:
     execute(notebook, notebook, {})
 
 
-def write_notebook(path: Path, notebook: NotebookNode) -> None:
+def write_notebook(path: Path, notebook: NotebookNode, made_from: str = "") -> None:
     """Write a notebook without what differs from one machine or run to the next."""
-    text: str = nbformat.writes(cleaned(notebook))  # type: ignore[no-untyped-call]
+    document = cleaned(notebook)
+    if made_from:
+        document.metadata[ORIGIN] = made_from
+    text: str = nbformat.writes(document)  # type: ignore[no-untyped-call]
     write_text(path, text.rstrip("\n") + "\n")
+
+
+def recorded_origin(path: Path) -> str:
+    """Return the hash over what an executed notebook shows; empty where it has none."""
+    return str(read_notebook(path).metadata.get(ORIGIN, ""))
 
 
 def cleaned(notebook: NotebookNode) -> NotebookNode:

@@ -18,6 +18,7 @@ from replication.design import Batch, Plan, make_plan
 from replication.engine import ENGINES
 from replication.errors import InputError
 from replication.files import sha256_of
+from replication.home import require_home
 from replication.image import Image, find_image
 from replication.inside import Inside, find_inside
 from replication.notebook_kind import CHAPTER, further, notebook_names
@@ -370,6 +371,7 @@ def _place(root: Path, config: Config, inside: Inside | None, engine: str) -> st
 def load_or_exit(root: Path, overrides: dict[str, Any], deployment: Iterable[Enum]) -> Pipeline:
     """Load the pipeline; print bad input as one line and leave with exit code 2."""
     try:
+        require_home(root)
         require_plain_name(root)
         require_writable(root)
         return Pipeline.load(root, overrides, deployment)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -28,7 +29,8 @@ from replication.chart_engine import engine_figures
 from replication.chart_run import run_chart
 from replication.crate import write_crate
 from replication.files import write_text
-from replication.notebook import to_html
+from replication.notebook import recorded_origin, to_html
+from replication.notebook_kind import SENSITIVITY, made_from, notebook_names
 from replication.reliability import NAME as RELIABILITY
 from replication.report_agreement import MEANINGS
 from replication.report_bench import bench_view
@@ -48,6 +50,7 @@ from replication.report_traces import FILES as TRACE_FILES
 from replication.report_traces import trace_figures, trace_section
 from replication.report_verdict import VERDICTS
 from replication.results import Results
+from replication.seal import seal
 from replication.study import Study
 
 PACKAGE = Path(__file__).parent
@@ -68,7 +71,7 @@ _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[^\s\"'`<>)\\]*")
 
 
 def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
-    """Write the whole report.
+    """Write the whole report, and a seal over its files.
 
     Parameters
     ----------
@@ -77,7 +80,8 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
     data
         Folder of reproduced results.
     notebooks
-        Folder of executed notebooks, ``<study>.<type>.ipynb``; studies without them have no links.
+        Folder of executed notebooks, ``<study>.<name>.ipynb``; only those are shown that were
+        executed on these results.
     out
         The report's folder, replaced as a whole.
 
@@ -97,6 +101,7 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
         _write_optional(source, folder, "reliability", reliability_view(source.data))
         _write_assets(folder)
         write_crate(folder, source.provenance)
+        seal(folder)
 
 
 @contextmanager
@@ -223,7 +228,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         ledger=parameters,
         environment=environment_rows(source, study, parameters),
         robust=robust_view(source.root, source.data, study, folder),
-        notebooks=_write_notebooks(source, study, notebooks, folder / "notebooks"),
+        notebooks=_write_notebooks(source, study, notebooks, folder),
         downloads=[
             (name, what)
             for end, what in STUDY_DOWNLOADS.items()
@@ -241,15 +246,12 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
 
 
 def _study_figures(source: Source, study: Study, results: Results) -> dict[str, list[Figure]]:
-    """Return the figures of each experiment; one that several share stands with the first."""
+    """Return the figures of each experiment."""
     cells = read_cells(source.data, study.id)
-    figures: dict[str, list[Figure]] = {}
-    seen: set[str] = set()
-    for experiment in study.experiments:
-        found = figures_of(results, cells, study, experiment.id)
-        figures[experiment.id] = [figure for figure in found if figure.id not in seen]
-        seen.update(figure.id for figure in found)
-    return figures
+    return {
+        experiment.id: figures_of(results, cells, study, experiment.id)
+        for experiment in study.experiments
+    }
 
 
 def _write_assets(folder: Path) -> None:
@@ -291,9 +293,18 @@ def _copy_data(source: Source, folder: Path) -> None:
                 shutil.copyfile(path, data / f"{study}.{name}")
 
 
-def _write_notebooks(source: Source, study: Study, notebooks: Path, target: Path) -> list[str]:
-    """Convert the executed notebooks of a study; return their names."""
-    executed = sorted(notebooks.glob(f"{study.id}.*.ipynb"))
-    for path in executed:
-        to_html(path, target / f"{path.stem}.html", ran(source.provenance).whose)
-    return [path.stem for path in executed]
+def _write_notebooks(
+    source: Source, study: Study, notebooks: Path, folder: Path
+) -> list[tuple[str, str]]:
+    """Convert a study's notebooks that were executed on these results; return names and pages."""
+    shown = []
+    for name in (*notebook_names(study, list(source.parts[study.id])), SENSITIVITY):
+        path, page = notebooks / f"{study.id}.{name}.ipynb", f"notebooks/{study.id}.{name}.html"
+        if not path.is_file():
+            continue
+        if recorded_origin(path) == made_from(source.root, source.data, study.id, name):
+            to_html(path, folder / page, ran(source.provenance).whose)
+            shown.append((name.replace("_", " "), page))
+        else:
+            print(f"{path}: left out: it was executed on other results", file=sys.stderr)
+    return shown

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from replication.chart import Figure
 from replication.files import write_text
+from replication.name import file_of
 from replication.report_number import MISSING, significant
 
 #: Rows of a figure's data that the page itself shows; the CSV has all.
@@ -43,7 +44,8 @@ def write_figures(figures: Sequence[Figure], out: Path) -> list[FigureView]:
 
 
 def _write(figure: Figure, out: Path) -> FigureView:
-    script, data = f"charts/{figure.id}.js", f"data/figures/{figure.id}.csv"
+    file = file_of(figure.id)
+    script, data = f"charts/{file}.js", f"data/figures/{file}.csv"
     write_text(out / script, chart_script(figure.id, figure.specification()))
     write_text(out / data, figure.data.to_csv(index=False))
     head = figure.data.head(TABLE_ROWS)

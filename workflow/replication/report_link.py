@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replication.cell_map import map_cells
 from replication.chart_data import level_label
-from replication.chart_figure import html_id
 from replication.claim_model import Claim, Quantity
+from replication.name import file_of, name_of
 from replication.participation import is_supported
 from replication.published import PublishedNumber
 from replication.report_number import parse
@@ -43,13 +42,9 @@ class PointLinks:
     def of(cls, study: Study, design: Iterable[Row]) -> PointLinks:
         """Gather the points of a design; those that every engine refused have no page."""
         links: list[PointLink] = []
-        taken: set[str] = set()
         ran = {(r["experiment"], r["point"]): r["levels"] for r in design if is_supported(r)}
         for (experiment, point), text in ran.items():
-            stem = html_id(study.id, experiment, point)
-            names = (stem if n == 1 else f"{stem}-{n}" for n in itertools.count(1))
-            name = next(candidate for candidate in names if candidate not in taken)
-            taken.add(name)
+            name = file_of(name_of(study.id, experiment, point))
             levels: dict[str, str] = json.loads(text)
             factors = study.experiment(experiment).factors
             label = ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
@@ -90,4 +85,4 @@ class PointLinks:
 
 def cell_id(table: str, row: str, column: str) -> str:
     """Return the HTML id of a number's row; the charts' script makes the same."""
-    return "--".join(html_id("c", part) for part in (table, row, column))
+    return f"cell={name_of(table, row, column)}"

@@ -9,8 +9,9 @@ import pandas as pd
 
 from replication import report_number as numbers
 from replication.chart import Figure
-from replication.chart_figure import html_id, with_prefix
+from replication.chart_figure import with_prefix
 from replication.chart_overlay import overlay_figures
+from replication.name import name_of
 from replication.report_figure import FigureView
 from replication.report_number import Number
 from replication.report_source import Row, Source, of_study
@@ -103,12 +104,12 @@ def trace_section(
     traces = []
     for name in dict.fromkeys(row["trace"] for row in rows):
         own = [row for row in rows if row["trace"] == name]
-        figure = by_id.get(html_id(study.id, "trace", name))
+        figure = by_id.get(name_of(study.id, "", "trace", name))
         traces.append(
             TraceView(
                 name=name,
                 title=titles.get(name, ""),
-                html_id=html_id("compared", name),
+                html_id=f"compared={name_of(name)}",
                 is_raw=own[0]["evidence"] == RAW,
                 rows=_rows(own, engines),
                 figures=[figure] if figure else [],

@@ -1,4 +1,4 @@
-"""Seals: the hashes of what was built, so that a damaged program or kernel is never run.
+"""Seals: the hashes of what was made, so that nothing damaged is run, or shown, unnoticed.
 
 A program that was cut short crashes; one in which a byte has changed may give other numbers.
 """
@@ -18,7 +18,7 @@ _LEFT_BEHIND = (".o", ".d")
 
 
 def seal(folder: Path) -> None:
-    """Write the hashes of the files of a built program, or kernel, beside them."""
+    """Write the hashes of the files of a built program, a kernel or a report beside them."""
     lines = [f"{sha256}  {name}\n" for name, sha256 in _hashes(folder).items()]
     write_text(folder / NAME, "".join(lines))
 
@@ -53,11 +53,22 @@ def check_kernels(cache: Path) -> Iterator[str]:
             yield f"linux: the kernel in {folder} was damaged: removed, to be built anew"
 
 
+def whole_or_unsealed(folder: Path) -> Path:
+    """Return the path of a folder's seal, which is removed if the seal is broken.
+
+    A rule with that output then runs again; nothing else is touched.
+    """
+    path = folder / NAME
+    if _broken(folder):
+        path.unlink()
+    return path
+
+
 def _hashes(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file that decides what runs."""
+    """Return the SHA-256 of each file that decides what runs, or is shown."""
     return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.iterdir())
+        path.relative_to(folder).as_posix(): _sha256(path)
+        for path in sorted(folder.rglob("*"))
         if path.is_file()
         and path.suffix not in _LEFT_BEHIND
         and not path.name.startswith(".")
@@ -70,6 +81,18 @@ def _broken(folder: Path) -> list[str]:
     path = folder / NAME
     if not path.is_file():
         return []
-    lines = [line.split("  ", 1) for line in path.read_text(encoding="utf-8").splitlines()]
-    now = _hashes(folder)
-    return [line[-1] for line in lines if now.get(line[-1]) != line[0]]
+    lines = [
+        line.split("  ", 1)
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines()
+    ]
+    if not lines:
+        return [NAME]
+    return [line[-1] for line in lines if _sha256(folder / line[-1]) != line[0]]
+
+
+def _sha256(path: Path) -> str:
+    """Return the hash of a file; empty where there is none that can be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        return ""

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, field_validator, model_validator
 
 from replication.claim_model import Claim, Flows, Quantity, Where
 from replication.model import LINE, Document, Identifier, Interval, Label, Text, Window
@@ -32,6 +32,9 @@ ExperimentType = Literal[
     "bdp_jain",
     "cwnd_traces",
 ]
+
+#: What no study may be called: the report's own pages, and words that stand for all of a list.
+RESERVED = frozenset({"index", "summary", "engines", "bench", "reliability", "all", "available"})
 
 
 class Published(Document):
@@ -267,6 +270,13 @@ class Study(Document):
     experiments: Annotated[list[Experiment], Field(min_length=1)]
     tables: list[Table] = []
     claims: list[Claim] = []
+
+    @field_validator("id")
+    @classmethod
+    def _not_reserved(cls, value: str) -> str:
+        if value in RESERVED:
+            raise ValueError("is a name that the report or the command line needs; give another")
+        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:

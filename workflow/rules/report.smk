@@ -60,6 +60,8 @@ rule render_report:
         notebooks=NOTEBOOKS,
     output:
         index=f"{PATHS.html}/index.html",
+        # Gone if a file of the report was deleted or altered: then it is rendered again.
+        seal=whole_or_unsealed(PATHS.html),
     log:
         f"{PATHS.data}/logs/render_report.log",
     benchmark:
