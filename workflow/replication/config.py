@@ -91,6 +91,11 @@ class Config(Document):
 _WORDS = ("all", "available")
 
 
+def listed(text: str) -> list[str]:
+    """Return the names in a comma-separated text; blanks around them are no part of them."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
     """Read `path` and lay `overrides` over it (comma-separated texts become lists).
 
@@ -104,7 +109,7 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
         raise InputError(f"{path}: must be a mapping of configuration keys")
     for key, value in (overrides or {}).items():
         if key in ("studies", "engines") and isinstance(value, str) and value not in _WORDS:
-            value = [part.strip() for part in value.split(",") if part.strip()]
+            value = listed(value)
         document[key] = value
     try:
         return Config.model_validate(document)
