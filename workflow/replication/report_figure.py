@@ -16,6 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from replication.chart import Figure
+from replication.download import write_download
 from replication.files import write_text
 from replication.report_number import MISSING, significant
 
@@ -45,7 +46,7 @@ def write_figures(figures: Sequence[Figure], out: Path) -> list[FigureView]:
 def _write(figure: Figure, out: Path) -> FigureView:
     script, data = f"charts/{figure.id}.js", f"data/figures/{figure.id}.csv"
     write_text(out / script, chart_script(figure.id, figure.specification()))
-    write_text(out / data, figure.data.to_csv(index=False))
+    write_download(out / data, figure.data.to_csv(index=False))
     head = figure.data.head(TABLE_ROWS)
     return FigureView(
         id=figure.id,
