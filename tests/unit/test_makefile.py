@@ -103,11 +103,12 @@ def run(folder, *words, **variables):
 )
 def test_what_ends_make_ends_all_that_it_started(number, to_all, folder):
     make = start(folder, "report")
-    while not (folder / "half").exists():
+    started = []
+    while not any("sleep" in process.name() for process in started):
         assert make.poll() is None, make.communicate()[0]
         time.sleep(0.05)
-    started = make.children(recursive=True)
-    assert any("sleep" in p.name() for p in started)
+        started = make.children(recursive=True)
+    assert (folder / "half").exists()
     if to_all:
         os.killpg(make.pid, number)
     else:
