@@ -2,6 +2,16 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+# As root in another user's folder every recipe but `packages` runs as that user, who could neither
+# write nor remove what root leaves.
+OWNER := $(shell [ "$$(id -u)" -ne 0 ] || stat -c %u . | grep -vx 0)
+ifneq ($(OWNER),)
+export HOME := $(or $(shell getent passwd $(OWNER) | cut -d: -f6),/tmp)
+.SHELLFLAGS := --reuid=$(OWNER) --regid=$(shell stat -c %g .) \
+               $(if $(shell getent passwd $(OWNER)),--init-groups,--clear-groups) \
+               /bin/bash -eu -o pipefail -c
+SHELL := /usr/bin/setpriv
+endif
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,33 +20,38 @@ EVERY_ENGINE := ns3,ns2,linux
 comma := ,
 CORES ?=
 PROFILE ?= default
+# A setting's value as one word of the shell, whatever is in it.
+quoted = '$(subst ','\'',$(strip $($(1))))'
+# $(call given,NAME,WORDS): the words and the value, if the setting has one.
+given = $(if $(strip $($(1))),$(2)$(call quoted,$(1)))
 # What TIER=, STUDIES=, ENGINES= and RUNTIME= lay over configs/config.yaml. The comma keeps Snakemake
 # from reading a study called 2001 or 1e5 as a number.
-SETTINGS := $(if $(TIER),tier=$(TIER)) $(if $(STUDIES),studies=$(STUDIES)$(comma)) \
-            $(if $(ENGINES),engines=$(ENGINES)) $(if $(RUNTIME),runtime=$(RUNTIME)) \
-            $(if $(NS3_VERSION),ns3_version=$(NS3_VERSION))
-CONFIG := $(if $(strip $(SETTINGS)),--config $(strip $(SETTINGS)))
-SELECT := $(if $(TIER),--tier $(TIER)) $(if $(STUDIES),--studies $(STUDIES)) \
-          $(if $(ENGINES),--engines $(ENGINES)) $(if $(RUNTIME),--runtime $(RUNTIME)) \
-          $(if $(NS3_VERSION),--ns3-version $(NS3_VERSION))
-IMAGE_OPTIONS := $(if $(IMAGES_WITH),--with $(IMAGES_WITH))
+SETTINGS := $(strip $(call given,TIER,tier=) $(call given,STUDIES,studies=)$(if $(strip $(STUDIES)),$(comma)) \
+            $(call given,ENGINES,engines=) $(call given,RUNTIME,runtime=) \
+            $(call given,NS3_VERSION,ns3_version=))
+CONFIG := $(if $(SETTINGS),--config $(SETTINGS))
+SELECT := $(call given,TIER,--tier ) $(call given,STUDIES,--studies ) $(call given,ENGINES,--engines ) \
+          $(call given,RUNTIME,--runtime ) $(call given,NS3_VERSION,--ns3-version )
+IMAGE_OPTIONS := $(call given,IMAGES_WITH,--with )
 # Nothing that a user's shell tells Python reaches the locked environment, and no module of the
-# folder that a command happens to start in.
+# folder that a command happens to start in; of pip's settings, where packages come from.
+FROM_WHERE := INDEX_URL EXTRA_INDEX_URL FIND_LINKS NO_INDEX PROXY CERT CLIENT_CERT TRUSTED_HOST \
+              KEYRING_PROVIDER CONFIG_FILE CACHE_DIR TIMEOUT DEFAULT_TIMEOUT RETRIES
 unexport $(filter PYTHON%,$(.VARIABLES))
+unexport $(filter-out $(FROM_WHERE:%=PIP_%),$(filter PIP_%,$(.VARIABLES)))
+export PIP_USER := 0
 export PYTHONHASHSEED := 0
 export PYTHONNOUSERSITE := 1
 export PYTHONSAFEPATH := 1
 RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
-# A target may follow: --quiet would take it for a setting of its own.
-SNAKEMAKE := $(RUN) snakemake --quiet all $(if $(CORES),--cores $(CORES)) \
-             --workflow-profile workflow/profiles/$(PROFILE)
-# Follows a run that failed: --quiet keeps Snakemake's own word on locks from the user.
-LOCKED := { code=$$?; if ls .snakemake/locks/*.lock >/dev/null 2>&1; then echo "error: another run holds \
-$(CURDIR), or one was killed there; if none is running: make unlock" >&2; fi; exit $$code; }
+# Ends with make, and all that it has started with it.
+SUPERVISED := $(RUN) python -m replication.supervisor
+SNAKEMAKE := $(SUPERVISED) python -m replication.workflow_run $(call given,CORES,--cores ) \
+             $(call given,PROFILE,--profile )
 
 .PHONY: help report unlock plan sensitivity engines ladder base-image images render summary release bench bench-report
 .PHONY: test-faults load audit test test-report test-ladder test-slurm test-containers scale lint format schemas
-.PHONY: lock clean distclean setup setup-dev setup-slurm setup-bench setup-profile
+.PHONY: lock clean distclean packages setup setup-dev setup-slurm setup-bench setup-profile
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
@@ -46,7 +61,7 @@ help: ## List the targets
 	@echo "  example:  make report TIER=quick STUDIES=saxena,nishitha CORES=2"
 
 report: setup setup-profile compiler ## Run everything that is not up to date and write reports/html/index.html
-	@$(SNAKEMAKE) $(CONFIG) || $(LOCKED)
+	@$(SNAKEMAKE) $(CONFIG)
 	@echo "report: $(CURDIR)/reports/html/index.html"
 
 unlock: setup ## Let a folder go whose run was killed; what it finished is kept
@@ -56,25 +71,30 @@ plan: setup ## Say what would run, how many scenarios, and the expected cost
 	@$(RUN) replicate plan $(SELECT)
 
 sensitivity: setup compiler ## Vary what the papers do not state (some 40 minutes on 2 cores); settings: configs/sensitivity.yaml
-	@$(SNAKEMAKE) sensitivity $(CONFIG) || $(LOCKED)
+	@$(SNAKEMAKE) sensitivity $(CONFIG)
 	@echo "sensitivity: $(CURDIR)/data/reproduced/sensitivity; the next \`make report\` shows it"
 
-engines: setup compiler ## Install and build every engine (or those of ENGINES=) and say what was done
-	@$(RUN) replicate install-engines $(if $(ENGINES),--engines $(ENGINES))
-	@$(SNAKEMAKE) engines --config engines=$(if $(ENGINES),$(ENGINES),$(EVERY_ENGINE)) \
-	  $(if $(NS3_VERSION),ns3_version=$(NS3_VERSION)) || $(LOCKED)
+engines: packages compiler ## Install and build every engine (or those of ENGINES=) and say what was done
+	@$(SNAKEMAKE) engines --config engines=$(or $(call given,ENGINES),$(EVERY_ENGINE)) \
+	  $(call given,NS3_VERSION,ns3_version=)
 	@$(RUN) replicate engines
 
+# The one recipe that root runs as root, for apt-get; nothing is compiled for later.
+packages: private SHELL := /bin/bash
+packages: private .SHELLFLAGS := -eu -o pipefail -c
+packages: setup
+	@$(RUN) PYTHONDONTWRITEBYTECODE=1 replicate install-engines $(call given,ENGINES,--engines )
+
 ladder: setup compiler ## Run tier quick of two studies on every version of ns-3 and compare
-	@$(SNAKEMAKE) ladder || $(LOCKED)
+	@$(SNAKEMAKE) ladder
 	@echo "ladder: $(CURDIR)/data/reproduced/ladder.csv; the next \`make report\` shows it"
 
 base-image: setup ## Make the images' base from Debian's archive, without a registry
-	@$(RUN) replicate base-image $(IMAGE_OPTIONS) $(if $(ARCHIVE),--archive $(ARCHIVE))
+	@$(RUN) replicate base-image $(IMAGE_OPTIONS) $(call given,ARCHIVE,--archive )
 
 images: setup ## Build the images of containers/ and check them against their lock
-	@$(RUN) replicate images $(IMAGE_OPTIONS) $(if $(BASE),--base $(BASE)) \
-	  $(if $(UPDATE_LOCK),--update-lock) $(if $(UNPACK),--unpack $(UNPACK))
+	@$(RUN) replicate images $(IMAGE_OPTIONS) $(call given,BASE,--base ) \
+	  $(if $(UPDATE_LOCK),--update-lock) $(call given,UNPACK,--unpack )
 
 render: setup ## Render the report again from existing results; without any, the release (reports/html-release)
 	@$(RUN) replicate render
@@ -106,8 +126,8 @@ test-slurm: setup-dev setup-slurm compiler ## Run quick saxena through a Slurm o
 	@$(RUN) pytest tests/cluster
 
 bench: setup compiler ## Measure speed, memory and overhead (some 8 minutes on 2 idle cores; QUICK=1: under one)
-	@$(SNAKEMAKE) engines --config engines=ns3 || $(LOCKED)
-	@$(RUN) replicate bench $(if $(QUICK),--quick) $(if $(CORES),--cores $(CORES))
+	@$(SNAKEMAKE) engines --config engines=ns3
+	@$(SUPERVISED) replicate bench $(if $(QUICK),--quick) $(call given,CORES,--cores )
 	@echo "bench: $(CURDIR)/data/reproduced/bench.json; the next \`make report\` shows it"
 
 setup-bench: setup compiler ## Install ns-3's Python bindings for `make bench` (compiled: about 6 minutes)
@@ -116,7 +136,7 @@ setup-bench: setup compiler ## Install ns-3's Python bindings for `make bench` (
 	  -r workflow/bench/requirements.lock
 
 scale: setup compiler ## Measure sweeps of SCENARIOS=100,1000,10000 short runs
-	@$(RUN) replicate scale $(if $(SCENARIOS),--scenarios $(SCENARIOS)) $(if $(CORES),--cores $(CORES))
+	@$(SUPERVISED) replicate scale $(call given,SCENARIOS,--scenarios ) $(call given,CORES,--cores )
 
 test-containers: setup-dev engines ## Build the images, and compare containers with native runs
 	@$(RUN) pytest tests/containers
@@ -126,17 +146,17 @@ MOMENTS ?= 50
 CASES ?= 100000
 RUNS ?= 2100
 FAULTS ?= tests/faults
-test-faults: setup-dev ## Kill runs, fill disks, feed bad input, and count how it ends; hours at full numbers
-	@$(RUN) replicate install-engines --engines ns3,ns2
-	@$(SNAKEMAKE) engines --config engines=ns3,ns2 || $(LOCKED)
+test-faults: ENGINES := ns3,ns2
+test-faults: setup-dev packages ## Kill runs, fill disks, feed bad input, and count how it ends; hours at full numbers
+	@$(SNAKEMAKE) engines --config engines=ns3,ns2
 	@$(RUN) env REPLICATION_COUNTS=$(CURDIR)/data/reproduced/reliability.json REPLICATION_SANITIZE=1 \
 	  REPLICATION_MOMENTS=$(MOMENTS) REPLICATION_CASES=$(CASES) REPLICATION_RUNS=$(RUNS) \
 	  $(if $(CORES),REPLICATION_CORES=$(CORES)) pytest $(FAULTS)
 	@$(RUN) replicate reliability
 
 load: setup compiler ## Run a scenario of 1000 flows and one of 24 hours, and count what they take
-	@$(SNAKEMAKE) engines --config engines=ns3 || $(LOCKED)
-	@$(RUN) replicate load
+	@$(SNAKEMAKE) engines --config engines=ns3
+	@$(SUPERVISED) replicate load
 
 audit: setup-dev ## Ask the registry's advisories about every locked package (needs a registry that has them)
 	@$(RUN) pip-audit --strict --no-deps --disable-pip -r requirements-dev.lock

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from replication import image_build
 from replication.container import WORK, Container, command_line
 from replication.errors import InputError, RunError
 from replication.image import COMMANDS, Image, find_image, reference, tag
@@ -218,6 +219,21 @@ def test_a_container_that_does_not_start_says_why(commands, tmp_path):
     (tmp_path / "run").mkdir()
     with pytest.raises(RunError, match="podman: Error: no space left"):
         container.run(tmp_path / "run", AMPLE, lambda: None)
+
+
+def test_a_podman_that_needs_runc_is_told_so(commands, tmp_path, monkeypatch):
+    said = "error running container: from /usr/bin/crun: cgroups in hybrid mode not supported"
+    command(
+        commands, "podman", f"#!/bin/sh\necho '{said}' >&2; echo 'Error: exit 1' >&2; exit 125\n"
+    )
+    container = Container("podman", Image("sha256:abc", "sha256:abc"), "ns3", tmp_path)
+    (tmp_path / "run").mkdir()
+    with pytest.raises(RunError, match=r'apt-get install runc.* runtime = "runc"'):
+        container.run(tmp_path / "run", AMPLE, lambda: None)
+    # The same where an image is built.
+    (tmp_path / "base").mkdir()
+    with pytest.raises(RunError, match=r'apt-get install runc.* runtime = "runc"'):
+        image_build._build("podman", tmp_path / "base", "localhost/any", [])
 
 
 def running(pid):

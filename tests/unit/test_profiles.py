@@ -92,6 +92,14 @@ def test_only_simulations_go_to_the_cluster():
     assert rules - set(re.findall(r"\w+", "".join(local))) == SIMULATIONS
 
 
+def test_what_a_job_writes_to_its_log_reaches_the_user_if_it_fails():
+    for path in (ROOT / "workflow" / "rules").glob("*.smk"):
+        for rule in re.split(r"^(?=rule |use rule )", path.read_text("utf-8"), flags=re.MULTILINE):
+            if "> {log}" in rule:
+                shown = re.search(r"\|\| \{\{ (cat|tail -n 20) \{log\} >&2; exit 1; \}\}", rule)
+                assert shown, f"{path.name}: {rule.splitlines()[0]}"
+
+
 def test_the_slurm_profile_plans_larger_batches_with_their_resources(quick):
     text = dry_run("--workflow-profile", str(PROFILES / "slurm"))
     (_, job) = text.split("rule simulate_batch:\n")

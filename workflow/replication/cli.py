@@ -183,9 +183,10 @@ def install_engines(
 
     Example: replicate install-engines --engines ns2
     """
+    from replication.config import listed
     from replication.provision import provide
 
-    names = None if engines in ("all", "available") else engines.split(",")
+    names = None if engines in ("all", "available") else listed(engines)
     for line in provide(root, names):
         print(line, flush=True)
 

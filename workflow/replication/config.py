@@ -87,6 +87,11 @@ class Config(Document):
         return chosen_engine(name, self.ns3_version)
 
 
+def listed(text: str) -> list[str]:
+    """Return the names in a comma-separated text; blanks around them are no part of them."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
     """Read `path` and lay `overrides` over it (see `_listed` for those that are lists).
 
@@ -119,7 +124,7 @@ def _listed(key: str, value: Any, word: str) -> Any:
     number, which is its text again, but 1e5, 010 and true are lost there; a comma behind a name,
     as the Makefile writes it, keeps it a text.
     """
-    names = value.split(",") if isinstance(value, str) else value
+    names = listed(value) if isinstance(value, str) else value
     names = names if isinstance(names, list) else [names]
     if any(isinstance(name, bool | float) for name in names):
         raise InputError(

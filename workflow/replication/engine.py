@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+from replication.debian import other_build
 from replication.engine_model import Engine
 from replication.ns3_version import NS3_VERSION, lacks, missing_packages, system_libraries
 from replication.scenario import Host, Queue, Red, Scenario, TcpFlow
@@ -181,6 +182,7 @@ NS2 = Engine(
     cost_per_packet_hop_s=1.0e-6,
     shared=True,
     missing=lambda root: [] if shutil.which("ns") else ["ns2"],
+    machine=lambda root: other_build(root, "ns2"),
 )
 LINUX = Engine(
     name="linux",

@@ -19,6 +19,7 @@ from replication.errors import InputError, RunError
 from replication.image import ANALYSIS, cache, recipe, reference, require, stored_id, tag, unpacked
 from replication.image_lock import BaseLock, ImageLock
 from replication.ns3_version import NS3_VERSION
+from replication.runtime import container_hint
 from replication.wheel import fetch_locked, fetch_wheel
 
 BASE = "localhost/replicate-base:bookworm"
@@ -150,7 +151,7 @@ def _run(command: list[str], environment: dict[str, str]) -> None:
     )
     if done.returncode != 0:
         last = "\n".join(done.stdout.strip().splitlines()[-15:])
-        raise RunError(f"{Path(command[0]).name} failed: {last}")
+        raise RunError(f"{Path(command[0]).name} failed: {last}{container_hint(done.stdout)}")
 
 
 def _stage(root: Path, name: str, context: Path) -> dict[str, str]:

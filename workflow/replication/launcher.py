@@ -12,6 +12,7 @@ from replication.image import COMMANDS, find_image
 from replication.native import Native
 from replication.runtime import Runtime
 from replication.seal import check_seal
+from replication.writable import require_readable_without_privileges
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def make_runtime(root: Path, launch: Launch, folder: Path) -> Runtime:
     ------
     InputError
         The runtime is unknown or absent, its image is not there or not the one asked for, or the
-        program is not what was built.
+        program is not what was built, or not to be read without root's privileges.
     """
     if launch.engine not in ENGINES:
         raise InputError(f"engine: {launch.engine!r} is unknown; there are {', '.join(ENGINES)}")
@@ -42,6 +43,7 @@ def make_runtime(root: Path, launch: Launch, folder: Path) -> Runtime:
         if launch.program is None:
             raise InputError("program: the native runtime needs the path of the engine's program")
         check_seal(launch.program.parent)
+        require_readable_without_privileges(launch.program.parent.resolve())
         return Native(launch.program.resolve(), launch.image)
     if launch.runtime not in COMMANDS:
         raise InputError(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from replication.config import Config, chosen_engines, load_config
+from replication.debian import FoundPackage, find_package
 from replication.design import Batch, Plan, make_plan
 from replication.engine import ENGINES
 from replication.errors import InputError
@@ -27,6 +28,7 @@ from replication.seal import NAME as SEAL
 from replication.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.study_check import check_study
 from replication.trace_folder import find_folder, has_traces, traces_hash
+from replication.writable import require_writable
 
 PACKAGE = Path(__file__).parent
 _IMPORT = re.compile(r"^\s*from replication(?:\.(\w+))? import (.+)$", re.MULTILINE)
@@ -172,6 +174,12 @@ class Pipeline:
             return []
         return [self.program(engine), self.program(engine).with_name(SEAL)]
 
+    def package(self, engine: str) -> FoundPackage | None:
+        """Return Debian's package of this machine that decides an engine's results, if one does."""
+        if self.config.runtime != "native" or self.inside is not None:
+            return None
+        return find_package(self.root, engine)
+
     def launch(self, batch: str) -> str:
         """Return the options that say how a batch's runs are started; a change runs it again."""
         return self.launch_of(self.batches[batch].engine)
@@ -295,6 +303,8 @@ class Pipeline:
         """Return what would run, a line a study, and the expected cost."""
         stores = {e: self.store_of(e) for e in self.engines}
         lines = [f"tier {self.plan.tier.id}: {self.plan.tier.title}", self._engines_line()]
+        packages = [self.package(engine) for engine in self.engines]
+        lines += [f"warning: {found.warning()}" for found in packages if found and found.warning()]
         for study in self.studies:
             runs = self.plan.runs[study]
             costs: dict[Path, dict[str, float]] = {}
@@ -386,14 +396,6 @@ def require_plain_name(root: Path) -> None:
         raise InputError(
             f"folder {str(root)!r}: {found[0]!r} in its name is more than a name to make and the "
             "shell; move the project to a folder of letters, digits and . _ -"
-        )
-
-
-def require_writable(root: Path) -> None:
-    """Raise InputError if nothing can be written to the project's folder: Snakemake would trace."""
-    if not os.access(root, os.W_OK):
-        raise InputError(
-            f"folder {root}: cannot be written; make it writable, or copy the project elsewhere"
         )
 
 

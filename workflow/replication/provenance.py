@@ -60,6 +60,7 @@ def _document(pipeline: Pipeline) -> dict[str, Any]:
         "registered": {n: read_history(pipeline.paths.data, n) for n in pipeline.studies},
         "engines": {
             name: {"version": version, "fingerprint": pipeline.fingerprint(name)}
+            | _package(pipeline, name)
             for name, version in _versions(pipeline).items()
         },
         "images": {name: image.id for name, image in pipeline.images.items()},
@@ -75,6 +76,12 @@ def _document(pipeline: Pipeline) -> dict[str, Any]:
         "stages": _stages(pipeline.paths.data / "benchmarks"),
         "simulate": simulate_totals(pipeline),
     }
+
+
+def _package(pipeline: Pipeline, engine: str) -> dict[str, Any]:
+    """Return Debian's package that decided the results of an engine, if one did."""
+    found = pipeline.package(engine)
+    return {"package": found.as_dict()} if found else {}
 
 
 def _versions(pipeline: Pipeline) -> dict[str, str]:

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from replication.debian import find_package
 from replication.engine import ENGINES
 from replication.errors import InputError
 from replication.native import written_version
@@ -52,6 +53,9 @@ def state(root: Path) -> Iterator[str]:
             yield f"{name}: there, built when first used"
         else:
             yield f"{name}: not built: run `make engines`"
+        found = find_package(root, name)
+        if found and found.warning():
+            yield f"{name}: warning: {found.warning()}"
 
 
 def _install(packages: list[str]) -> None:

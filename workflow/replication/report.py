@@ -28,6 +28,7 @@ from replication.chart_data import read_cells
 from replication.chart_engine import engine_figures
 from replication.chart_run import run_chart
 from replication.crate import write_crate
+from replication.download import copy_download
 from replication.files import write_text
 from replication.notebook import recorded_origin, to_html
 from replication.notebook_kind import SENSITIVITY, made_from, notebook_names
@@ -275,11 +276,11 @@ def _copy_data(source: Source, folder: Path) -> None:
     data = folder / "data"
     data.mkdir()
     for name in DOWNLOADS:
-        shutil.copyfile(source.data / name, data / name)
-    shutil.copyfile(DICTIONARY, data / DICTIONARY.name)
+        copy_download(source.data / name, data / name)
+    copy_download(DICTIONARY, data / DICTIONARY.name)
     for name in OPTIONAL_DOWNLOADS:
         if (source.data / name).is_file():
-            shutil.copyfile(source.data / name, data / name)
+            copy_download(source.data / name, data / name)
     for study in source.studies:
         for name, path in (
             ("design.parquet", source.data / "design" / f"{study}.csv"),

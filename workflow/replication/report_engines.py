@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replication.chart_figure import Figure
+from replication.debian import package_warning
 from replication.engine import ENGINES
 from replication.headline import FAMILIES, Headline
 from replication.participation import Participation
@@ -46,11 +47,15 @@ class Section:
 
 @dataclass(frozen=True)
 class EngineView:
-    """One engine: its exact version, whose papers ran it, and its part in each study."""
+    """One engine: its exact version, whose papers ran it, and its part in each study.
+
+    `warning` says that Debian's package of it is not the one that the lock names.
+    """
 
     name: str
     family: str
     version: str
+    warning: str
     ran: bool
     original_of: list[Study]
     parts: list[tuple[Study, Participation]]
@@ -96,6 +101,7 @@ def _engine(source: Source, name: str) -> EngineView:
         name=name,
         family=FAMILIES.get(name, name),
         version=str(ran.get("version", known)),
+        warning=package_warning(ran.get("package") or {}),
         ran=name in source.engines,
         original_of=[s for s in source.studies.values() if s.original_system.engine == name],
         parts=[

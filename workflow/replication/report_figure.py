@@ -16,6 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from replication.chart import Figure
+from replication.download import write_download
 from replication.files import write_text
 from replication.name import file_of
 from replication.report_number import MISSING, significant
@@ -47,7 +48,7 @@ def _write(figure: Figure, out: Path) -> FigureView:
     file = file_of(figure.id)
     script, data = f"charts/{file}.js", f"data/figures/{file}.csv"
     write_text(out / script, chart_script(figure.id, figure.specification()))
-    write_text(out / data, figure.data.to_csv(index=False))
+    write_download(out / data, figure.data.to_csv(index=False))
     head = figure.data.head(TABLE_ROWS)
     return FigureView(
         id=figure.id,

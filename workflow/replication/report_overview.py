@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replication import report_number as numbers
+from replication.debian import package_warning
 from replication.origin import RELEASED
 from replication.report_number import Number
 from replication.report_source import Row, Source, of_study
@@ -267,6 +268,9 @@ def _facts(provenance: dict[str, Any]) -> list[tuple[str, str]]:
         value = document.get(key)
         if isinstance(value, int | float):
             facts.append((label, show(value)))
+    for engine in _mapping(provenance, "engines").values():
+        if isinstance(engine, dict) and (warning := package_warning(engine.get("package") or {})):
+            facts.append(("Not as locked", warning))
     for label, document, key in (
         ("Commit", provenance, "commit"),
         ("System", platform, "system"),

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from replication.errors import RunError
 from replication.process import Limits, Usage
-from replication.runtime import REBUILD, check_status
+from replication.runtime import REBUILD, check_status, container_hint
 
 #: How much later than the runner's own limit an answer may come before we give it up.
 _GRACE_S = 60.0
@@ -127,4 +127,5 @@ class RunnerProcess:
         self.close()
         self._errors.seek(0)
         words = self._errors.read().decode(errors="replace").strip().splitlines()
-        return words[-1] if words else "it ended without a word"
+        last = words[-1] if words else "it ended without a word"
+        return last + container_hint("\n".join(words))

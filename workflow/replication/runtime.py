@@ -28,6 +28,13 @@ _NO_MEMORY = ("bad_alloc", "MemoryError", "unable to alloc", "unable to realloc"
 #: What helps if a program, its library or its kernel was damaged after it was built.
 REBUILD = "if it was built and is damaged, remove data/reproduced/engines and run again"
 _DAMAGED = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL, _CANNOT_LOAD)
+#: What crun says on a machine with both versions of control groups, and what helps there.
+_HYBRID = "cgroups in hybrid mode"
+_USE_RUNC = (
+    "podman's crun does not work on a machine with both versions of control groups: "
+    'apt-get install runc, write the lines [engine] and runtime = "runc" into '
+    "/etc/containers/containers.conf (or ~/.config/containers/containers.conf), and run again"
+)
 #: Less than this is a full disk to a simulator.
 _ROOM_BYTES = 1 << 16
 
@@ -66,6 +73,11 @@ def scenario_command(program: str, work: str, trace: bool) -> list[str]:
     """Return the command line of an engine's program on scenario.json in folder `work`."""
     words = [program, "--scenario", f"{work}/scenario.json", "--output", work]
     return [*words, "--trace", f"{work}/trace.csv"] if trace else words
+
+
+def container_hint(said: str) -> str:
+    """Return what helps against what a container engine said, with a separator; or nothing."""
+    return f"; {_USE_RUNC}" if _HYBRID in said else ""
 
 
 def check_status(program: str, status: int, usage: Usage, limits: Limits, work: Path) -> None:

@@ -20,6 +20,7 @@ rule fetch_ns3_wheel:
     shell:
         'echo "fetching the pinned wheel of ns-3 {wildcards.version}" >&2; '
         "replicate fetch-wheel --lock {input.lock} --output {output.prefix} > {log} 2>&1"
+        " || {{ cat {log} >&2; exit 1; }}"
 
 
 rule build_ns3_program:

@@ -1,0 +1,74 @@
+"""Debian's packages that decide results: what is here beside what the lock names."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from replication import debian
+from replication.engine import ENGINES, NS2
+from replication.image_lock import read_lock
+
+from tests.unit.report_project import PROVENANCE, example, soup
+
+ROOT = Path(__file__).parents[2]
+LOCK = yaml.safe_load((ROOT / debian.LOCK).read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Return a project whose lock names another ns-2 than this file here."""
+    simulator = tmp_path / "ns"
+    simulator.write_text("another simulator")
+    entry = LOCK["ns2"] | {"file": str(simulator)}
+    (tmp_path / debian.LOCK).parent.mkdir(parents=True)
+    (tmp_path / debian.LOCK).write_text(yaml.safe_dump({"ns2": entry}))
+    source = tmp_path / "workflow/engines/ns2/driver.tcl"
+    source.parent.mkdir()
+    source.touch()
+    return tmp_path
+
+
+def test_the_lock_names_what_the_images_were_built_with():
+    images = read_lock(ROOT / "containers" / "lock.yaml").images
+    for engine, entry in LOCK.items():
+        built = images[engine].packages | images[engine].build_packages
+        assert built[entry["package"]] == entry["version"]
+        assert engine in ENGINES
+
+
+def test_results_of_another_simulator_are_kept_apart(root):
+    plain = dataclasses.replace(NS2, machine=lambda root: "")
+    assert NS2.fingerprint(root) != plain.fingerprint(root)
+
+
+def test_the_locked_simulator_leaves_the_fingerprint_as_it_is(root):
+    lock = yaml.safe_load((root / debian.LOCK).read_text())
+    lock["ns2"]["sha256"] = debian.find_package(root, "ns2").sha256
+    debian._lock.cache_clear()
+    (root / debian.LOCK).write_text(yaml.safe_dump(lock))
+    plain = dataclasses.replace(NS2, machine=lambda root: "")
+    assert NS2.fingerprint(root) == plain.fingerprint(root)
+    assert debian.find_package(root, "ns2").warning() == ""
+
+
+def test_another_package_is_said_with_both_versions(root, monkeypatch):
+    monkeypatch.setattr(debian, "_installed", lambda package: "2.36-1")
+    found = debian.find_package(root, "ns2")
+    assert not found.as_locked
+    assert "Debian's ns2 is 2.36-1 here, the lock has 2.35+dfsg-5" in found.warning()
+    assert debian.package_warning(json.loads(json.dumps(found.as_dict()))) == found.warning()
+    assert debian.find_package(root, "ns3") is None
+
+
+def test_the_report_says_that_a_package_is_not_the_locked_one(project):
+    package = {"package": "ns2", "version": "2.36-1", "sha256": "f" * 64}
+    package |= {"locked_version": "2.35+dfsg-5", "as_locked": False}
+    ran = {"version": "2.35", "fingerprint": "f", "package": package}
+    project.provenance = PROVENANCE | {"engines": PROVENANCE["engines"] | {"ns2": ran}}
+    project.add(example(project.world), engines=("ns3", "ns2"))
+    out = project.render("synthetic")
+    for page in ("index.html", "engines.html"):
+        text = soup(out / page).get_text()
+        assert "Debian's ns2 is 2.36-1 here, the lock has 2.35+dfsg-5" in text
