@@ -141,16 +141,18 @@ scale: setup compiler ## Measure sweeps of SCENARIOS=100,1000,10000 short runs
 test-containers: setup-dev engines ## Build the images, and compare containers with native runs
 	@$(RUN) pytest tests/containers
 
-# The harness's full numbers; `make test` runs a few of each. Settings: MOMENTS, CASES, RUNS, FAULTS.
+# The harness's full numbers; `make test` runs a few of each. Settings: MOMENTS, CASES, RUNS, ALTERATIONS,
+# FAULTS.
 MOMENTS ?= 50
 CASES ?= 100000
 RUNS ?= 2100
+ALTERATIONS ?= 2400
 FAULTS ?= tests/faults
 test-faults: ENGINES := ns3,ns2
 test-faults: setup-dev packages ## Kill runs, fill disks, feed bad input, and count how it ends; hours at full numbers
 	@$(SNAKEMAKE) engines --config engines=ns3,ns2
 	@$(RUN) env REPLICATION_COUNTS=$(CURDIR)/data/reproduced/reliability.json REPLICATION_SANITIZE=1 \
-	  REPLICATION_MOMENTS=$(MOMENTS) REPLICATION_CASES=$(CASES) REPLICATION_RUNS=$(RUNS) \
+	  REPLICATION_MOMENTS=$(MOMENTS) REPLICATION_CASES=$(CASES) REPLICATION_RUNS=$(RUNS) REPLICATION_ALTERATIONS=$(ALTERATIONS) \
 	  $(if $(CORES),REPLICATION_CORES=$(CORES)) pytest $(FAULTS)
 	@$(RUN) replicate reliability
 

@@ -43,12 +43,12 @@ def report(tmp_path_factory) -> Path:
     from replication.notebook import write_notebook
     from replication.notebook_kind import made_from
     from replication.report import render
+    from replication.seal import write_sealed
 
     work = tmp_path_factory.mktemp("report")
     data = shutil.copytree(ROOT / "notebooks" / "fixture", work / "data")
-    (data / "provenance.json").write_text(json.dumps(PROVENANCE))
+    write_sealed(data / "provenance.json", json.dumps(PROVENANCE))
     executed = work / "notebooks"
-    executed.mkdir()
     cells = [nbformat.v4.new_markdown_cell("# Example"), nbformat.v4.new_code_cell("1 + 1")]
     example = nbformat.v4.new_notebook(cells=cells)
     name = "throughput_tables"

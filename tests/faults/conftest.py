@@ -3,6 +3,7 @@
 REPLICATION_MOMENTS   moments at which processes are killed (3)
 REPLICATION_CASES     bad inputs over the models (5000)
 REPLICATION_RUNS      bad inputs through each simulator's program (60)
+REPLICATION_ALTERATIONS  files altered after results (60)
 REPLICATION_CORES     cores of a run under test (2)
 REPLICATION_SANITIZE  1: the ns-3 program under AddressSanitizer and UBSan
 REPLICATION_COUNTS    the JSON file that the counts go to; none, if not given

@@ -16,6 +16,7 @@ from replication.native import Native
 from replication.pipeline import require_plain_name
 from replication.process import Limits
 from replication.scenario import Scenario
+from replication.seal import record_of, write_sealed
 
 from tests.faults.conftest import (
     CORES,
@@ -113,7 +114,7 @@ def test_a_byte_changed_in_a_built_engine_stops_a_batch(name, tmp_path, tally):
     scenario = Scenario.model_validate(minimal_scenario())
     batch = tmp_path / "batch.json"
     document = {"engine": engine, "scenarios": {scenario.id: scenario.model_dump(mode="json")}}
-    batch.write_text(json.dumps(document))
+    write_sealed(batch, json.dumps(document))
     words = ["--batch", batch, "--store", tmp_path / f"{engine}-x", "--program", copy / name]
     words += [f"--{out}={tmp_path / out}" for out in ("flows", "series", "usage")]
     with tally.trial("faults", "damaged-cache", "a damaged program, library or result") as ended:
@@ -133,13 +134,15 @@ def test_a_byte_changed_in_a_built_engine_stops_a_batch(name, tmp_path, tally):
 @pytest.mark.parametrize("damage", ["cut", "empty", "garbage", "gone"])
 def test_a_damaged_part_of_the_results_is_said(damage, undisturbed, tmp_path, tally):
     part = next((undisturbed[0].root / "data/reproduced/batches").glob("*.flows.parquet"))
-    broken = tmp_path / "part.parquet"
+    broken = tmp_path / "batches" / part.name
+    broken.parent.mkdir()
+    shutil.copy2(record_of(part), record_of(broken))
     content = part.read_bytes()
     if damage != "gone":
         cut = {"cut": content[: len(content) // 2], "empty": b"", "garbage": b"x" * 999}
         broken.write_bytes(cut[damage])
     with tally.trial("faults", "damaged-cache", "a damaged program, library or result") as ended:
-        with pytest.raises(RunError, match=r"part\.parquet: cannot be read; remove it"):
+        with pytest.raises((InputError, RunError), match=rf"{part.name}: .*[;:] remove it"):
             collect([part, broken], tmp_path / "all.parquet", ["scenario", "flow"])
         assert not (tmp_path / "all.parquet").exists()
         ended.append("refused")

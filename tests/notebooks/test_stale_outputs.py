@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from replication.seal import write_sealed
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +37,7 @@ def test_a_changed_number_fails(project):
     path = project / "notebooks" / "fixture" / "evaluation" / "nishitha" / "cells.csv"
     text = path.read_text(encoding="utf-8")
     assert "0.997667" in text
-    path.write_text(text.replace("0.997667", "0.123456"), encoding="utf-8")
+    write_sealed(path, text.replace("0.997667", "0.123456"))
     result = compare(project)
     assert result.returncode == 1
     assert "0.123" in result.stdout

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 from replication.results import Results
+from replication.seal import sealed, write_sealed
 from replication.study import Study, parameters_of, plain_values
 from replication.table import FLOW_COLUMNS, SERIES_COLUMNS
 from replication.template import instantiate
@@ -218,20 +219,20 @@ class World:
 
     def write(self, design, flows, series, scenarios, study_id) -> None:
         root = self.folder
-        (root / "design" / "scenarios").mkdir(parents=True, exist_ok=True)
         folder = root / "results" / study_id
-        folder.mkdir(parents=True, exist_ok=True)
-        pd.DataFrame(design).to_csv(root / "design" / f"{study_id}.csv", index=False)
-        (root / "design" / "scenarios" / f"{study_id}.json").write_text(json.dumps(scenarios))
+        write_sealed(root / "design" / f"{study_id}.csv", pd.DataFrame(design).to_csv(index=False))
+        write_sealed(root / "design" / "scenarios" / f"{study_id}.json", json.dumps(scenarios))
         columns = [*FLOW_COLUMNS, "engine_version"]
         table = pd.DataFrame(flows).assign(engine_version="1").reindex(columns=columns)
-        table.to_parquet(folder / "flows.parquet")
+        with sealed(folder / "flows.parquet") as path:
+            table.to_parquet(path)
         samples = pd.DataFrame(series).reindex(columns=list(SERIES_COLUMNS))
         text = {name: object for name in ("scenario", "engine", "flow", "link")}
         numbers = {name: float for name in SERIES_COLUMNS if name not in text}
         samples = samples.astype(numbers | text)
         samples = samples.where(samples.notna(), None).astype(numbers)
-        samples.to_parquet(folder / "series.parquet")
+        with sealed(folder / "series.parquet") as path:
+            samples.to_parquet(path)
 
 
 def flow_row(flow) -> dict[str, Any]:

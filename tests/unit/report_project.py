@@ -8,6 +8,7 @@ from bs4 import BeautifulSoup
 from replication.agreement_table import write_agreement
 from replication.evaluate import evaluate_study, merge
 from replication.report import render
+from replication.seal import write_sealed
 from replication.study import Study
 
 NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"
@@ -91,7 +92,7 @@ class Project:
     def merge(self, *studies: str) -> None:
         merge([self.data / "evaluation" / name for name in studies], self.data)
         write_agreement(self.root, self.data, studies)
-        (self.data / "provenance.json").write_text(json.dumps(self.provenance))
+        write_sealed(self.data / "provenance.json", json.dumps(self.provenance))
 
     def render(self, *studies: str) -> Path:
         self.merge(*studies)

@@ -22,6 +22,7 @@ from replication.bench_way import OURS, way_ratios
 from replication.cost_model import predict, predictions
 from replication.engine import ENGINES
 from replication.errors import InputError
+from replication.seal import write_sealed
 from replication.table import DESIGN_COLUMNS, write_table
 
 from tests.unit.report_project import NASTY, example, soup
@@ -106,8 +107,7 @@ def test_predictions_count_each_finished_scenario_once(tmp_path):
         write_table(tmp_path / "design" / f"{study}.csv", rows, DESIGN_COLUMNS)
     runs = [{"scenario": s, "cpu_s": c} for s, c in {"x": 1.0, "y": 4.0, "gone": 9.0}.items()]
     usage = tmp_path / "batches" / "ns3-light-0.usage.json"
-    usage.parent.mkdir()
-    usage.write_text(json.dumps({"engine": "ns3", "runs": runs}))
+    write_sealed(usage, json.dumps({"engine": "ns3", "runs": runs}))
     found = {p.study: (p.scenarios, p.predicted_s, p.used_s) for p in predictions(tmp_path)}
     assert found == {"all": (2, 4.0, 5.0), "a": (2, 4.0, 5.0), "b": (1, 2.0, 1.0)}
     assert next(iter(found)) == "all"
@@ -157,7 +157,7 @@ def test_what_is_written_is_read_back(tmp_path):
 
 
 def test_a_file_of_another_version_says_what_to_run(tmp_path):
-    (tmp_path / NAME).write_text('{"written": "x"}')
+    write_sealed(tmp_path / NAME, '{"written": "x"}')
     with pytest.raises(InputError, match="make bench"):
         read_bench(tmp_path)
 
@@ -202,5 +202,5 @@ def test_without_a_bench_there_is_no_page_and_no_link(studied):
 
 
 def test_a_bench_that_cannot_be_read_does_not_stop_the_report(studied):
-    (studied.data / NAME).write_text("{}")
+    write_sealed(studied.data / NAME, "{}")
     assert "make bench" in soup(studied.render("synthetic") / "bench.html").get_text()

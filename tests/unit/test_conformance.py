@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from replication.conformance import Runner, judge, merge_conformance, run_checks
+from replication.conformance import Runner, judge, merge_conformance, run_checks, write_table
 from replication.conformance_model import Conformance, load_conformance, recovery_check
 from replication.conformance_quantity import QUANTITIES, Observed
 from replication.conformance_recovery import UNITS, compare, recovery_numbers, windows
@@ -281,11 +281,11 @@ def written(folder, document=DOCUMENT):
             rows.append(row | {"note": "no <b>codel" if verdict == "refused" else ""})
         (folder / "conformance").mkdir(exist_ok=True)
         place = folder / "conformance" / engine
-        pd.DataFrame(rows).to_csv(place.with_suffix(".csv"), index=False)
+        write_table(pd.DataFrame(rows), place.with_suffix(".csv"))
         shown = numbers(**{engine: {"timeouts": 0.0, "goodput_bps": 1e6}})
-        shown.to_csv(place.with_suffix(".recovery.csv"), index=False)
+        write_table(shown, place.with_suffix(".recovery.csv"))
         frame = windows(RECOVERED, 1000).assign(variant="reno", losses="two", engine=engine)
-        frame.to_csv(place.with_suffix(".cwnd.csv"), index=False)
+        write_table(frame, place.with_suffix(".cwnd.csv"))
     merge_conformance(document, ["ns3", "ns2"], folder)
 
 

@@ -14,6 +14,7 @@ from replication.evaluate import (
 )
 from replication.metric_model import MetricError
 from replication.published import PublishedError
+from replication.seal import RECORD, write_sealed
 from replication.study_check import ClaimError, check_study
 from replication.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS, write_table
 
@@ -54,7 +55,8 @@ def test_every_file_has_its_columns(evaluated):
         assert list(pd.read_csv(evaluated / f"{name}.csv").columns) == list(columns)
     evidence = pd.read_parquet(evaluated / "evidence.parquet")
     assert list(evidence.columns) == list(EVIDENCE_COLUMNS) and len(evidence) == 9
-    assert sorted(path.name for path in evaluated.iterdir()) == sorted(FILES)
+    records = [f"{name}{RECORD}" for name in FILES]
+    assert sorted(path.name for path in evaluated.iterdir()) == sorted([*FILES, *records])
 
 
 def test_the_contracted_columns_are_as_the_design_fixes_them():
@@ -144,7 +146,7 @@ def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
 def test_merging_names_what_is_missing_or_foreign(world, evaluated):
     with pytest.raises(EvaluationError, match=r"none/cells\.csv: no such file"):
         merge([evaluated, world.folder / "none"], world.folder / "all")
-    (evaluated / "claims.csv").write_text("study,claim\n")
+    write_sealed(evaluated / "claims.csv", "study,claim\n")
     with pytest.raises(EvaluationError, match=r"claims\.csv: made by another version"):
         merge([evaluated], world.folder / "all")
 

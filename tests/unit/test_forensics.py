@@ -1,6 +1,8 @@
 """Forensics and registration: outcomes of hypotheses, fits judged on unseen cells, late changes."""
 
+import json
 import math
+import shutil
 
 import pandas as pd
 import pytest
@@ -21,8 +23,14 @@ from replication.forensics import (
     hypothesis_rows,
     in_fitted_half,
 )
-from replication.registration import changed_after_the_fact, register
+from replication.registration import (
+    changed_after_the_fact,
+    record_path,
+    register,
+    registered,
+)
 from replication.robustness import Verdicts
+from replication.seal import record_of, write_sealed
 from replication.sensitivity_design import PointRecord, SensitivityDesign
 from replication.sensitivity_settings import load_sensitivity
 
@@ -194,3 +202,58 @@ def test_tolerances_and_margins_are_registered_apart(tmp_path):
     assert changed_after_the_fact(ROOT, tmp_path, reworded) == []
     fewer = study.model_copy(update={"tables": study.tables[1:]})
     assert changed_after_the_fact(ROOT, tmp_path, fewer) == ["tolerances of published numbers"]
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """Return a project of its own with a registered study, its data folder and its numbers."""
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    shutil.copytree(ROOT / "data" / "published", tmp_path / "data" / "published")
+    study = load_study(tmp_path, "nishitha")
+    register(tmp_path, tmp_path / "results", study)
+    return tmp_path, tmp_path / "results", study
+
+
+def test_a_published_number_that_changed_is_reported_by_its_cell(judged):
+    root, data, study = judged
+    path = root / "data" / "published" / "nishitha.csv"
+    text = path.read_text()
+    assert changed_after_the_fact(root, data, study) == []
+    path.write_text(text.replace("0.997667,0.997667", "0.997660,0.997667", 1))
+    said = ["published numbers (5.1, ethernet_ethernet, delivery_ratio)"]
+    assert changed_after_the_fact(root, data, study) == said
+    register(root, data, study)
+    path.write_text(text)
+    assert changed_after_the_fact(root, data, study) == said
+    # Where a number stands in the paper may be said better; one that is dropped is a change.
+    path.write_text(text.replace("(senders Reno)", "(Reno sends)"))
+    assert changed_after_the_fact(root, data, study) == said
+    path.write_text(text.rsplit("\n", 2)[0] + "\n")
+    (words,) = changed_after_the_fact(root, data, study)
+    assert "; 5.5, " in words
+    path.write_text(text.replace(",ethernet_ethernet,", ",ethernet,"))
+    assert "and 25 more" in changed_after_the_fact(root, data, study)[0]
+
+
+@pytest.mark.parametrize("damage", ["edit", "flip", "empty", "no record"])
+def test_a_registration_that_was_altered_is_reported_and_stays_so(judged, damage):
+    root, data, study = judged
+    path = record_path(data, "nishitha")
+    content = path.read_bytes()
+    if damage == "no record":
+        record_of(path).unlink()
+    else:
+        half = content[:99] + bytes([content[99] ^ 1]) + content[100:]
+        now = json.dumps([registered(root, study)]).encode()
+        path.write_bytes({"edit": now, "flip": half, "empty": b""}[damage])
+    for _ in range(2):
+        (words,) = changed_after_the_fact(root, data, study)[:1]
+        assert "its file was edited or damaged" in words
+        register(root, data, study)
+
+
+def test_a_registration_of_before_numbers_were_registered_says_nothing_of_them(judged):
+    root, data, study = judged
+    then = {name: part for name, part in registered(root, study).items() if name != "published"}
+    write_sealed(record_path(data, "nishitha"), json.dumps([then]))
+    assert changed_after_the_fact(root, data, study) == []

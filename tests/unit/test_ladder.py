@@ -10,6 +10,7 @@ from replication import ladder, report_ladder
 from replication.errors import InputError
 from replication.ns3_version import NS3_VERSION
 from replication.report_source import Source
+from replication.seal import sealed, write_sealed
 from replication.table import CELL_COLUMNS, CLAIM_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,8 +19,7 @@ OLD = "3.39.post2"
 
 
 def write(path, columns, rows):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
+    with sealed(path) as target, target.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="")
         writer.writeheader()
         writer.writerows(rows)
@@ -112,9 +112,9 @@ def test_a_ladder_of_other_code_is_not_current(data):
     stamp = json.loads((data / "ladder.json").read_text())
     for part in ("programs", "code"):
         changed = {**stamp, part: {**stamp[part], next(iter(stamp[part])): "0"}}
-        (data / "ladder.json").write_text(json.dumps(changed))
+        write_sealed(data / "ladder.json", json.dumps(changed))
         assert not ladder.read_ladder(ROOT, data)[1]
-    (data / "ladder.json").write_text(json.dumps({**stamp, "inputs": "0"}))
+    write_sealed(data / "ladder.json", json.dumps({**stamp, "inputs": "0"}))
     assert not ladder.read_ladder(ROOT, data)[1]
     (data / "ladder.json").unlink()
     assert not ladder.read_ladder(ROOT, data)[1]

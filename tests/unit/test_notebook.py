@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from replication.chapter import Chapter, find_project
@@ -21,6 +22,8 @@ from replication.notebook import (
     read_notebook,
     to_html,
 )
+from replication.seal import NAME as SEAL
+from replication.seal import write_sealed
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -151,7 +154,7 @@ def other_data(tmp_path_factory):
     row = lines[1].split(",")
     row[head.index("published")] = "0.123456"
     lines[1] = ",".join(row)
-    path.write_text("\n".join(lines) + "\n")
+    write_sealed(path, "\n".join(lines) + "\n")
     return folder
 
 
@@ -168,7 +171,8 @@ def test_a_notebook_on_other_data_shows_other_numbers(tmp_path, other_data):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
-    to_html(path, tmp_path / "page.html", "A run")
+    write_sealed(tmp_path / path.name, path.read_text(encoding="utf-8"))
+    to_html(tmp_path / path.name, tmp_path / "page.html", "A run")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)\s*=\s*["'](?!data:|#)""", page)
     body = page.partition("<main>")[2]
@@ -227,10 +231,16 @@ def test_fixture_is_complete_small_and_without_the_machine():
 
 
 def test_cutting_a_fixture_again_changes_nothing(tmp_path):
-    make_fixture(ROOT, FIXTURE, tmp_path / "cut", ["nishitha"])
-    for path in (tmp_path / "cut" / "results").rglob("*.parquet"):
-        original = FIXTURE / "results" / path.relative_to(tmp_path / "cut" / "results")
-        assert path.read_bytes() == original.read_bytes()
+    first, again = tmp_path / "first", tmp_path / "again"
+    make_fixture(ROOT, FIXTURE, first, ["nishitha"])
+    make_fixture(ROOT, first, again, ["nishitha"])
+    names = {path.relative_to(first) for path in first.rglob("*") if path.is_file()}
+    # One record of all, none of each.
+    assert {name for name in names if name.suffix == ".sha256"} == {Path(SEAL)}
+    for name in names:
+        assert (again / name).read_bytes() == (first / name).read_bytes()
+        if name.suffix == ".parquet" and name.parts[0] == "results":
+            assert pd.read_parquet(first / name).equals(pd.read_parquet(FIXTURE / name))
 
 
 def test_a_fixture_from_incomplete_results_leaves_the_old_one(tmp_path):

@@ -15,6 +15,7 @@ from replication.errors import InputError
 from replication.files import digest_of, sha256_of
 from replication.origin import digests
 from replication.report import render
+from replication.seal import write_sealed
 from typer.testing import CliRunner
 
 from tests.unit.conftest import World
@@ -52,7 +53,7 @@ def original(tmp_path_factory):
     provenance["engines"]["ns3"]["fingerprint"] = fingerprint(project.root)
     tables = [path for path in data.rglob("*.*") if path.suffix in (".csv", ".parquet")]
     provenance["tables"] = digests(data, tables)
-    (data / "provenance.json").write_text(json.dumps(provenance))
+    write_sealed(data / "provenance.json", json.dumps(provenance))
     return project.root
 
 
@@ -212,7 +213,7 @@ def test_results_of_other_files_are_refused(unreleased):
     path = unreleased.data / "provenance.json"
     provenance = json.loads(path.read_text())
     provenance["engines"]["ns3"]["fingerprint"] = "of other sources"
-    path.write_text(json.dumps(provenance))
+    write_sealed(path, json.dumps(provenance))
     with pytest.raises(InputError, match="another version of engine ns3; run `make report`"):
         release.make_release(unreleased.root, unreleased.data)
     assert not (unreleased.root / release.FOLDER).exists()

@@ -15,6 +15,7 @@ from replication.reliability import (
     read_reliability,
 )
 from replication.report_reliability import reliability_view
+from replication.seal import write_sealed
 
 from tests.unit.report_project import NASTY, Project, example, soup
 
@@ -42,7 +43,7 @@ def test_the_latest_count_of_a_kind_stands_and_others_stay(tmp_path):
     "text", ["", "{", "[]", '{"trials": [{"id": 1}]}', '{"schema_version": 2}']
 )
 def test_a_file_of_something_else_is_refused_by_name(tmp_path, text):
-    (tmp_path / NAME).write_text(text)
+    write_sealed(tmp_path / NAME, text)
     with pytest.raises(InputError, match=rf"{NAME}: .*make test-faults"):
         read_reliability(tmp_path / NAME)
 

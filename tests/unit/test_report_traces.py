@@ -16,6 +16,7 @@ from replication.report import _environment
 from replication.report_figure import write_figures
 from replication.report_source import Source
 from replication.report_traces import trace_figures, trace_section
+from replication.seal import write_sealed
 from replication.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +27,7 @@ PROVENANCE = {"engines": {}, "tier": {"id": "quick"}}
 @pytest.fixture
 def source(tmp_path):
     data = shutil.copytree(FIXTURE, tmp_path / "data")
-    (data / "provenance.json").write_text(json.dumps(PROVENANCE))
+    write_sealed(data / "provenance.json", json.dumps(PROVENANCE))
     return Source.load(ROOT, data)
 
 
@@ -53,10 +54,10 @@ def test_the_page_says_what_was_not_there(source, tmp_path):
     path = source.data / COMPARISON
     table = pd.read_csv(path)
     raw = table.assign(evidence="raw trace")
-    raw.to_csv(path, index=False)
+    write_sealed(path, raw.to_csv(index=False))
     assert "not there" not in section(source, tmp_path)[1].text
     raw.loc[raw["trace"] == "bbr", "evidence"] = "summary figure"
-    raw.to_csv(path, index=False)
+    write_sealed(path, raw.to_csv(index=False))
     words = section(source, tmp_path)[1].text
     assert "The raw trace bbr was not there" in words
 

@@ -4,7 +4,9 @@ import json
 
 import pandas as pd
 import pytest
+from replication.errors import InputError
 from replication.results import Results, ResultsError
+from replication.seal import sealed, write_sealed
 
 
 @pytest.fixture
@@ -52,16 +54,17 @@ def test_a_missing_file_is_named_with_the_remedy(loaded, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "what"),
+    ("name", "rule"),
     [
-        ("design/scenarios/synthetic.json", "is not JSON"),
-        ("results/synthetic/flows.parquet", "is not a Parquet table"),
+        ("design/synthetic.csv", "design_study"),
+        ("design/scenarios/synthetic.json", "design_study"),
+        ("results/synthetic/flows.parquet", "collect_results"),
     ],
 )
-def test_a_truncated_file_is_named(loaded, name, what):
+def test_a_truncated_file_is_named_with_its_rule(loaded, name, rule):
     path = loaded / name
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(ResultsError, match=f"{name}.*{what}"):
+    with pytest.raises(InputError, match=rf"{name}: .*remove it and run `make report` .*{rule}"):
         load(loaded)
 
 
@@ -69,13 +72,14 @@ def test_a_damaged_series_is_found_when_it_is_needed(loaded):
     path = loaded / "results/synthetic/series.parquet"
     path.write_bytes(b"PAR1")
     results = load(loaded)
-    with pytest.raises(ResultsError, match=r"series\.parquet.*not a Parquet table"):
+    with pytest.raises(InputError, match=r"series\.parquet: is not what was written"):
         _ = results.series
 
 
 def test_a_missing_column_is_named(loaded):
     path = loaded / "results/synthetic/flows.parquet"
-    pd.read_parquet(path).drop(columns="timeouts").to_parquet(path)
+    with sealed(path) as target:
+        pd.read_parquet(path).drop(columns="timeouts").to_parquet(target)
     with pytest.raises(ResultsError, match="has no column timeouts"):
         load(loaded)
 
@@ -83,7 +87,8 @@ def test_a_missing_column_is_named(loaded):
 def test_a_flow_that_is_there_twice_is_refused(loaded):
     path = loaded / "results/synthetic/flows.parquet"
     table = pd.read_parquet(path)
-    pd.concat([table, table.iloc[[3]]]).to_parquet(path)
+    with sealed(path) as target:
+        pd.concat([table, table.iloc[[3]]]).to_parquet(target)
     with pytest.raises(ResultsError, match=r"flow tcp2 .* is there twice"):
         load(loaded)
 
@@ -93,7 +98,7 @@ def test_a_scenario_that_is_not_described_is_refused(loaded):
     scenarios = json.loads(path.read_text())
     gone = sorted(scenarios)[0]
     del scenarios[gone]
-    path.write_text(json.dumps(scenarios))
+    write_sealed(path, json.dumps(scenarios))
     with pytest.raises(ResultsError, match=gone):
         load(loaded)
 
@@ -111,6 +116,6 @@ def test_a_bad_design_is_refused(loaded, column, value, message):
     path = loaded / "design/synthetic.csv"
     table = pd.read_csv(path, dtype=str)
     table.loc[0, column] = value
-    table.to_csv(path, index=False)
+    write_sealed(path, table.to_csv(index=False))
     with pytest.raises(ResultsError, match=message):
         load(loaded)

@@ -6,8 +6,10 @@ from functools import partial
 import pyarrow as pa
 import pytest
 from replication.errors import InputError, RunError
-from replication.gather import collect, gather, write_parquet
+from replication.gather import collect, gather
+from replication.parquet import write_parquet
 from replication.scenario import Scenario
+from replication.seal import write_sealed
 from replication.simulate import read_batch, run_job
 from replication.table import FLOW_NUMBERS, SERIES_NUMBERS
 
@@ -87,7 +89,7 @@ def batch_file(tmp_path, **changes):
     scenario = Scenario.model_validate(minimal_scenario())
     document = {"engine": "ns3", "scenarios": {scenario.id: minimal_scenario()}} | changes
     path = tmp_path / "batch.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
+    write_sealed(path, json.dumps(document))
     return path
 
 

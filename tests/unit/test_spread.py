@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 from replication.design_point import DEFAULT, ONE_AT_A_TIME
 from replication.evaluate import QUANTITY_COLUMNS
+from replication.seal import write_sealed
 from replication.sensitivity_design import SensitivityDesign
 from replication.spread import spread_table
 
@@ -42,6 +43,6 @@ def test_changes_are_relative_and_those_of_ratios_differences(tmp_path):
 
 def test_other_engines_are_compared_with_the_explored_one_in_the_tiers_own_table(tmp_path):
     table = pd.DataFrame([quantity("ns2", 100.0), quantity("ns3", 90.0)])
-    table.to_csv(tmp_path / "quantities.csv", index=False)
+    write_sealed(tmp_path / "quantities.csv", table.to_csv(index=False))
     found = changes([judged(DEFAULT, 7.0)], tmp_path)
     assert found == {("other engines", "throughput_bps"): pytest.approx(-0.1)}

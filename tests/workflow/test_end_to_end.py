@@ -11,6 +11,7 @@ import zipfile
 
 import pandas as pd
 import pytest
+from replication.seal import remedy
 
 from tests.workflow.project import copy_project
 
@@ -158,6 +159,48 @@ def test_a_published_number_reruns_only_the_judging_of_its_study(quick, changed)
     jobs = quick.jobs("all", tier="quick")
     assert not (SIMULATE | {"design_study", "collect_results"}) & jobs.keys()
     assert jobs["evaluate_study"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("batches/*-light-*.series.parquet", "simulate_batch"),
+        ("results/saxena/flows.parquet", "collect_results"),
+        ("evaluation/saxena/cells.csv", "evaluate_study"),
+        ("conformance/ns3.csv", "run_conformance"),
+    ],
+)
+def test_a_refused_file_that_is_removed_is_made_anew(quick, name, rule):
+    path = min((quick.root / "data/reproduced").glob(name))
+    assert f"(rule {rule})" in remedy(path)
+    aside = path.rename(path.with_name("aside"))
+    try:
+        jobs = quick.jobs("all", tier="quick")
+        assert jobs[rule] == 1
+    finally:
+        aside.rename(path)
+
+
+def test_an_edited_verdict_is_not_rendered(quick):
+    cells, page = quick.root / "data/reproduced/cells.csv", quick.root / "reports/html/index.html"
+    before, stat, shown = cells.read_bytes(), cells.stat(), page.read_bytes()
+    cells.write_bytes(before.replace(b",not reproduced,", b",reproduced,", 1))
+    assert cells.read_bytes() != before
+    done = subprocess.run(
+        ["replicate", "render"],
+        cwd=quick.root,
+        env=quick.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    cells.write_bytes(before)
+    os.utime(cells, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "data/reproduced/cells.csv: is not what was written there" in line
+    assert "remove it and run `make report`" in line
+    assert page.read_bytes() == shown
 
 
 def test_the_engines_source_reruns_every_simulation(quick, changed):

@@ -9,8 +9,8 @@ from typing import Annotated
 from pydantic import Field, ValidationError, model_validator
 
 from replication.errors import InputError, describe
-from replication.files import write_text
 from replication.model import Document
+from replication.seal import read_sealed, write_sealed
 
 NAME = "bench.json"
 #: The module whose code, with all it imports, decides what is measured.
@@ -159,7 +159,7 @@ class Bench(Document):
 
 def write_bench(bench: Bench, path: Path) -> None:
     """Write what was measured to `path`."""
-    write_text(path, json.dumps(bench.model_dump(mode="json"), indent=2) + "\n")
+    write_sealed(path, json.dumps(bench.model_dump(mode="json"), indent=2) + "\n")
 
 
 def read_bench(data: Path) -> Bench | None:
@@ -173,7 +173,8 @@ def read_bench(data: Path) -> Bench | None:
     path = data / NAME
     if not path.is_file():
         return None
+    text = read_sealed(path)
     try:
-        return Bench.model_validate_json(path.read_text(encoding="utf-8"))
+        return Bench.model_validate_json(text)
     except ValidationError as error:
         raise InputError(f"{path}: {describe(error)}; run `make bench` again") from None

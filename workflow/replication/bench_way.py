@@ -22,6 +22,7 @@ from replication.files import write_text
 from replication.ns3_version import NS3_VERSION
 from replication.pipeline import Paths
 from replication.scenario import Scenario, canonical_json
+from replication.seal import write_sealed
 
 SOURCES = Path("workflow") / "bench"
 #: Where `make setup-bench` installs ns-3's Python bindings.
@@ -100,7 +101,7 @@ def simulate_batch(root: Path, scenarios: list[Scenario], folder: Path) -> tuple
         "scenarios": {s.id: s.model_dump(mode="json") for s in scenarios},
     }
     shutil.rmtree(folder, ignore_errors=True)
-    write_text(folder / "batch.json", canonical_json(document))
+    write_sealed(folder / "batch.json", canonical_json(document))
     words = ["--program", str(programs(root)["ns3"].resolve()), "--batch", "batch.json"]
     words += ["--store", f"ns3-{NS3.fingerprint(root)}", "--usage", "usage.json"]
     words += ["--flows", "flows.parquet", "--series", "series.parquet"]

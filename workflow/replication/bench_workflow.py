@@ -24,6 +24,7 @@ from replication.bench_way import START_S, loop, simulate_batch
 from replication.config import study_ids
 from replication.pipeline import Paths, Pipeline
 from replication.scale import SETTINGS, lay_out, make_project, run_snakemake
+from replication.seal import read_sealed
 
 EFFICIENCY_AT_LEAST = 0.95
 BEYOND_AT_MOST_S = 0.005
@@ -71,7 +72,7 @@ def time_workflow(root: Path, cores: int, folder: Path, say: Say) -> Whole:
     others = max(0.0, busy_s - ours_s) / ((simulated_s + rest_s) * (os.cpu_count() or 1))
     say("the same again, with nothing to do")
     no_op_s, _, _ = run_snakemake(project, cores, settings, "all")
-    provenance = json.loads((project / Paths().data / "provenance.json").read_text())
+    provenance = json.loads(read_sealed(project / Paths().data / "provenance.json"))
     figures = _figures(cores, no_op_s, provenance["simulate"])
     return Whole(figures, _stages(project, provenance), round(others, 4))
 

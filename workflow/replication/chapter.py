@@ -21,6 +21,7 @@ from replication.config import load_study
 from replication.errors import InputError
 from replication.markup import Html, interval, percent, rounded, show, table, text
 from replication.results import Results
+from replication.seal import open_sealed
 from replication.study import Experiment, Parameter, Study, parameters_of
 
 _STUDIES = Path("configs") / "studies"
@@ -73,7 +74,9 @@ class Chapter:
         claims = folder / "evaluation" / study / "claims.csv"
         if not claims.is_file():
             raise InputError(f"{claims}: no such file; run `replicate evaluate {study}` first")
-        return cls(document, kind, results, read_cells(folder, study), pd.read_csv(claims))
+        return cls(
+            document, kind, results, read_cells(folder, study), pd.read_csv(open_sealed(claims))
+        )
 
     @property
     def experiments(self) -> list[Experiment]:

@@ -15,8 +15,10 @@ from replication.cell_map import map_cells
 from replication.claim_model import Flows, Quantity
 from replication.metric import quantity
 from replication.metric_model import METRICS
+from replication.parquet import read_parquet
 from replication.published import PublishedNumber
 from replication.results import Results
+from replication.seal import check, open_sealed
 from replication.statistic import estimate
 from replication.study import Experiment, Factor, Study
 
@@ -221,9 +223,10 @@ def read_series(results: Results, runs: list[Run]) -> pd.DataFrame:
     """Read the series of a few runs without loading those of the whole study."""
     wanted = sorted({run.scenario for run in runs})
     # A column without a value has no type to filter by.
+    check(results.series_path)
     is_empty = pq.read_metadata(results.series_path).num_rows == 0
     filters = None if is_empty else [("scenario", "in", wanted)]
-    table = pq.read_table(results.series_path, filters=filters)
+    table = read_parquet(results.series_path, filters=filters)
     frame: pd.DataFrame = table.to_pandas()
     engines = {run.engine for run in runs}
     frame = frame[frame["engine"].astype(str).isin(engines)]
@@ -274,7 +277,7 @@ def read_cells(data: Path, study: str) -> pd.DataFrame:
     if not path.is_file():
         return pd.DataFrame()
     keys = dict.fromkeys(("study", "table", "row", "column", "engine", "unit"), str)
-    return pd.read_csv(path, dtype=keys, keep_default_na=True)
+    return pd.read_csv(open_sealed(path), dtype=keys, keep_default_na=True)
 
 
 @dataclass(frozen=True)

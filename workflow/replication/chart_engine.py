@@ -21,6 +21,7 @@ from replication.chart_figure import (
     symbols,
 )
 from replication.chart_verdict import empty_chart
+from replication.seal import open_sealed
 
 _KEYS = ["study", "table", "row", "column", "unit"]
 _TEXT = dict.fromkeys((*_KEYS, "engine"), str)
@@ -39,7 +40,7 @@ def engine_figures(data: Path, engines: Sequence[str], study: str = "") -> list[
         Id of the only study to draw; all where it is empty.
     """
     path = data / "evaluation" / study / "cells.csv" if study else data / "cells.csv"
-    return pair_figures(pd.read_csv(path, dtype=_TEXT), engines)
+    return pair_figures(pd.read_csv(open_sealed(path), dtype=_TEXT), engines)
 
 
 def pair_figures(cells: pd.DataFrame, engines: Sequence[str]) -> list[Figure]:

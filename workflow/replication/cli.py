@@ -195,7 +195,7 @@ def install_engines(
 def seal(
     folder: Annotated[Path, typer.Argument(help="Folder of a program that was just built.")],
 ) -> None:
-    """Write the hashes of a built program beside it: a damaged one is not run.
+    """Write the hashes of all files of a folder into it: a damaged one is not run, nor read.
 
     Example: replicate seal data/reproduced/engines/ns2-f294f60d-2.35
     """

@@ -28,11 +28,12 @@ def simulate(
 ) -> None:
     """Run the scenarios of a batch that are not yet in the store, and gather their tables."""
     from replication.engine import ENGINES
-    from replication.files import write_text
-    from replication.gather import gather, write_parquet
+    from replication.gather import gather
     from replication.launcher import Launch
+    from replication.parquet import write_parquet
     from replication.process import Limits
     from replication.progress import Progress
+    from replication.seal import write_sealed
     from replication.simulate import open_job, read_batch, run_job
     from replication.table import FLOW_NUMBERS, SERIES_NUMBERS
 
@@ -53,7 +54,7 @@ def simulate(
         "finished": time.time(),
         "runs": [run.usage for run in finished.values()],
     }
-    write_text(usage, json.dumps(document) + "\n")
+    write_sealed(usage, json.dumps(document) + "\n")
     if progress:
         progress.tick(force=True)
 

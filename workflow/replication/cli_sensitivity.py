@@ -84,10 +84,10 @@ def simulate(
     time_limit_s: TimeLimit = 1800.0,
 ) -> None:
     """Run the scenarios of a batch that are not yet in the store."""
-    from replication.files import write_text
     from replication.launcher import Launch
     from replication.process import Limits
     from replication.progress import Progress
+    from replication.seal import write_sealed
     from replication.simulate import open_job, read_batch, run_job
 
     engine, scenarios = read_batch(batch)
@@ -98,7 +98,7 @@ def simulate(
     finished = run_job(job, progress.tick if progress else lambda: None)
     runs = [run.usage for run in finished.values()]
     document = {"started": started, "finished": time.time(), "runs": runs}
-    write_text(usage, json.dumps(document) + "\n")
+    write_sealed(usage, json.dumps(document) + "\n")
 
 
 @app.command()

@@ -26,6 +26,7 @@ from replication.launcher import Launch, make_runtime
 from replication.process import Limits
 from replication.runtime import Runtime
 from replication.scenario import Scenario, TcpFlow
+from replication.seal import open_sealed, remedy, write_sealed
 from replication.table import (
     CONFORMANCE_COLUMNS,
     RECOVERY_COLUMNS,
@@ -186,14 +187,22 @@ def run_conformance(
 def merge_conformance(document: Conformance, engines: Sequence[str], folder: Path) -> None:
     """Put the tables of ``<folder>/conformance`` together and compare the engines' recoveries."""
     parts = folder / "conformance"
-    rows = [pd.read_csv(parts / f"{engine}.csv", dtype={"within": str}) for engine in engines]
-    numbers = pd.concat([pd.read_csv(parts / f"{engine}.recovery.csv") for engine in engines])
-    frames = [pd.read_csv(parts / f"{engine}.cwnd.csv") for engine in engines]
+
+    def read(engine: str, end: str, **types: type) -> pd.DataFrame:
+        path = parts / f"{engine}{end}"
+        try:
+            return pd.read_csv(open_sealed(path), dtype=types)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror}); {remedy(path)}") from None
+
+    rows = [read(engine, ".csv", within=str) for engine in engines]
+    numbers = pd.concat([read(engine, ".recovery.csv") for engine in engines])
+    frames = [read(engine, ".cwnd.csv") for engine in engines]
     compared = compare(document, numbers)
     write_table(pd.concat([*rows, compared]), folder / "conformance.csv")
     write_table(pd.concat(frames), folder / "conformance_cwnd.csv")
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write `frame` as CSV, numbers with nine digits."""
-    write_text(path, frame.to_csv(index=False, float_format="%.9g"))
+    """Write `frame` as CSV with its record, numbers with nine digits."""
+    write_sealed(path, frame.to_csv(index=False, float_format="%.9g"))

@@ -9,6 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from replication.bench_model import Prediction
+from replication.seal import read_sealed
 from replication.table import DESIGN_COLUMNS, read_rows
 
 #: Predicted and used CPU seconds of one scenario.
@@ -53,7 +54,7 @@ def _used(data: Path) -> dict[tuple[str, str], float]:
     """Return the CPU seconds of each finished run by engine and scenario."""
     used = {}
     for path in sorted((data / "batches").glob("*.usage.json")):
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_sealed(path))
         for run in document["runs"]:
             if run["cpu_s"] > 0:
                 used[document["engine"], run["scenario"]] = float(run["cpu_s"])

@@ -16,9 +16,9 @@ from replication.config import Config, Tier, chosen_studies, load_study, load_ti
 from replication.engine import ENGINES, chosen_engine
 from replication.engine_model import Engine
 from replication.errors import InputError
-from replication.files import write_text
 from replication.ns3_version import NS3_VERSION
 from replication.scenario import Host, Scenario, canonical_json
+from replication.seal import write_sealed
 from replication.study import Experiment, Factor, Level, Study, parameters_of, plain_values
 from replication.table import DESIGN_COLUMNS
 from replication.template import Filled, TemplateError, fill, place, replicate_seed
@@ -308,9 +308,9 @@ def write_design(plan: Plan, study: str, folder: Path) -> None:
         for run in plan.runs[study]
     ]
     table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS))
-    write_text(folder / f"{study}.csv", table.to_csv(index=False))
+    write_sealed(folder / f"{study}.csv", table.to_csv(index=False))
     scenarios = {run.scenario_id: run.scenario.model_dump(mode="json") for run in plan.runs[study]}
-    write_text(folder / "scenarios" / f"{study}.json", canonical_json(scenarios) + "\n")
+    write_sealed(folder / "scenarios" / f"{study}.json", canonical_json(scenarios) + "\n")
     for batch in plan.batches[study]:
         document = {
             "batch": batch.id,
@@ -318,4 +318,4 @@ def write_design(plan: Plan, study: str, folder: Path) -> None:
             "cost_s": round(batch.cost_s, 3),
             "scenarios": {k: s.model_dump(mode="json") for k, s in batch.scenarios.items()},
         }
-        write_text(folder / "batches" / f"{batch.id}.json", canonical_json(document) + "\n")
+        write_sealed(folder / "batches" / f"{batch.id}.json", canonical_json(document) + "\n")

@@ -17,6 +17,7 @@ from replication.chart_figure import Figure
 from replication.chart_verdict import verdicts_figure
 from replication.headline import headline
 from replication.markup import Html, interval, percent, rounded, show, table, text
+from replication.seal import open_sealed
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class EngineChapter:
     def figures(self) -> list[Figure]:
         """Return verdicts by engine, and a figure for each pair with numbers in common."""
         study, engines = self.judged.study.id, list(self.judged.parts)
-        claims = pd.read_csv(self.folder / "evaluation" / study / "claims.csv")
+        claims = pd.read_csv(open_sealed(self.folder / "evaluation" / study / "claims.csv"))
         verdicts = verdicts_figure(claims, read_cells(self.folder, study))
         return [verdicts, *engine_figures(self.folder, engines, study)]
 

@@ -11,14 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 
 from replication.audit import audit_study
 from replication.cell import IMPOSSIBLE, evaluate_cells
 from replication.claim import EVIDENCE_COLUMNS, evaluate_claim
 from replication.errors import InputError
-from replication.files import atomic, write_text
 from replication.metric_model import METRICS
+from replication.parquet import write_parquet
 from replication.results import Results
+from replication.seal import read_sealed, write_sealed
 from replication.statistic import estimate
 from replication.study import Study
 from replication.study_check import check_study
@@ -111,11 +113,11 @@ def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
             path = folder / f"{table}.csv"
             if not path.is_file():
                 raise EvaluationError(f"{path}: no such file; run `replicate evaluate` first")
-            text = path.read_text(encoding="utf-8")
+            text = read_sealed(path)
             if not text.startswith(header):
                 raise EvaluationError(f"{path}: made by another version; evaluate it again")
             texts.append(text.removeprefix(header))
-        write_text(out_dir / f"{table}.csv", "".join(texts))
+        write_sealed(out_dir / f"{table}.csv", "".join(texts))
 
 
 def headline_quantities(results: Results) -> Iterable[dict[str, object]]:
@@ -147,5 +149,4 @@ def _write_evidence(path: Path, tables: Sequence[pd.DataFrame]) -> None:
         {name: str for name in EVIDENCE_COLUMNS if name not in ("replicate", "value")}
         | {"replicate": "int64", "value": "float64"}
     )
-    with atomic(path) as temporary:
-        table.to_parquet(temporary, index=False)
+    write_parquet(pa.Table.from_pandas(table, preserve_index=False), path)

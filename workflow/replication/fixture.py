@@ -19,9 +19,10 @@ from replication.config import load_study
 from replication.errors import InputError
 from replication.evaluate import merge
 from replication.files import write_text
-from replication.gather import write_parquet
 from replication.notebook import refresh
+from replication.parquet import read_parquet, write_parquet
 from replication.results import Results
+from replication.seal import RECORD, open_sealed, read_sealed, seal, sealed
 from replication.sensitivity import TABLES
 from replication.study import Study
 from replication.table import SERIES_NUMBERS
@@ -66,6 +67,7 @@ def make_fixture(root: Path, data: Path, output: Path, studies: Sequence[str]) -
             cut_traces(data, work)
         _cut_provenance(data / "provenance.json", work / "provenance.json")
         _cut_sensitivity([data, output], studies, work)
+        _seal_whole(work)
         size = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
         if size > LIMIT_BYTES:
             raise InputError(
@@ -107,7 +109,7 @@ def _cut_series(study: Study, results: Results) -> pd.DataFrame:
             runs = results.runs(experiment.id, {})
             runs = runs if DRAWN[experiment.type] else runs[runs["replicate"] == 0]
             wanted |= set(runs["scenario"])
-    series = pd.read_parquet(results.series_path)
+    series: pd.DataFrame = read_parquet(results.series_path).to_pandas()
     series = series[series["scenario"].isin(wanted)].reset_index(drop=True)
     for column in SERIES_NUMBERS:
         series[column] = _rounded(series[column].to_numpy(dtype=float))
@@ -122,7 +124,7 @@ def cut_traces(data: Path, output: Path) -> None:
     """Cut the comparison of traces; the raw published windows are not ours to keep."""
     for name in (COMPARISON, NEARNESS):
         _copy(data / name, output / name)
-    windows = pd.read_parquet(data / WINDOWS)
+    windows = read_parquet(data / WINDOWS).to_pandas()
     ours = windows[windows["source"] != PUBLISHED].reset_index(drop=True)
     for column in ("time_s", "cwnd_segments"):
         ours[column] = _rounded(ours[column].to_numpy(dtype=float))
@@ -143,13 +145,20 @@ def _cut_sensitivity(sources: Sequence[Path], studies: Sequence[str], output: Pa
 
 def _cut_provenance(source: Path, target: Path) -> None:
     if source.is_file():
-        document = json.loads(source.read_text(encoding="utf-8"))
+        document = json.loads(read_sealed(source))
         kept = {key: document[key] for key in PROVENANCE if key in document}
         write_text(target, json.dumps(kept, indent=2, sort_keys=True) + "\n")
+
+
+def _seal_whole(folder: Path) -> None:
+    """Put one record of all files in the place of a record each."""
+    for record in sorted(folder.rglob(f"*{RECORD}")):
+        record.unlink()
+    seal(folder)
 
 
 def _copy(source: Path, target: Path) -> None:
     if not source.is_file():
         raise InputError(f"{source}: no such file; run the workflow first")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
+    with sealed(target) as temporary:
+        temporary.write_bytes(open_sealed(source).getbuffer())

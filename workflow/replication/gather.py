@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from replication.errors import RunError
-from replication.files import atomic
+from replication.parquet import read_parquet, write_parquet
 from replication.run_table import TEXT, read_run_table
 from replication.simulate import Finished, Job
 from replication.store import Store
@@ -58,13 +57,13 @@ def read_runs(
     Raises
     ------
     RunError
-        A table cannot be read or does not have the columns of the contract.
+        A run is not complete and intact, or its table does not have the contract's columns.
     """
     tables, known = [], known or {}
     for scenario_id in sorted(scenario_ids):
         found = known.get(scenario_id)
         if found is None:
-            found = _read_finished(store.entry(scenario_id), table, columns)
+            found = _read_finished(store, scenario_id, table, columns)
         for place, (name, value) in enumerate(
             (
                 ("scenario", scenario_id),
@@ -77,7 +76,13 @@ def read_runs(
     return pa.concat_tables(tables)
 
 
-def _read_finished(entry: Path, table: str, columns: Sequence[str]) -> pa.Table:
+def _read_finished(store: Store, scenario_id: str, table: str, columns: Sequence[str]) -> pa.Table:
+    entry = store.entry(scenario_id)
+    if store.usage(scenario_id) is None:
+        raise RunError(
+            f"{entry}: is not a complete and intact run: remove "
+            "data/reproduced/sensitivity/*/usage and run `make sensitivity`, which makes it anew"
+        )
     try:
         return read_run_table(entry / table, columns)
     except RunError as error:
@@ -92,20 +97,13 @@ def _repeated(text: str, count: int) -> pa.Array:
     return pa.Array.from_buffers(TEXT, count, buffers)
 
 
-def write_parquet(table: pa.Table, path: Path) -> None:
-    """Write `table` atomically; the bytes depend on its content alone."""
-    with atomic(path) as temporary:
-        plain = table.combine_chunks().replace_schema_metadata(None)
-        pq.write_table(plain, temporary, compression="zstd")
-
-
 def collect(parts: list[Path], path: Path, keys: list[str]) -> None:
     """Concatenate Parquet files into one, sorted by `keys` so that batching leaves no trace.
 
     Raises
     ------
-    RunError
-        A file is missing or damaged.
+    InputError, RunError
+        A file is not what its batch wrote, or cannot be read.
     """
     table = pa.concat_tables([_read_part(part) for part in parts])
     write_parquet(table.sort_by([(key, "ascending") for key in keys]), path)
@@ -113,6 +111,6 @@ def collect(parts: list[Path], path: Path, keys: list[str]) -> None:
 
 def _read_part(part: Path) -> pa.Table:
     try:
-        return pq.read_table(part)
-    except (OSError, pa.ArrowInvalid):
+        return read_parquet(part)
+    except OSError:
         raise RunError(f"{part}: cannot be read; remove it and run again") from None

@@ -15,10 +15,11 @@ from typing import Any
 
 from replication.engine import chosen_engine
 from replication.errors import InputError
-from replication.files import sha256_of, write_text
+from replication.files import sha256_of
 from replication.ns3_version import NS3_VERSION, NS3_VERSIONS, missing_packages
 from replication.pipeline import Paths, Pipeline, code_hash
 from replication.progress import count, write_goal
+from replication.seal import read_sealed, write_sealed
 from replication.table import (
     CELL_COLUMNS,
     CLAIM_COLUMNS,
@@ -134,7 +135,7 @@ def write_ladder(root: Path, data: Path, versions: list[str]) -> list[Row]:
         for row in found[version]
     ]
     write_table(data / "ladder.csv", rows, LADDER_COLUMNS)
-    write_text(data / "ladder.json", json.dumps(stamp(root, versions), indent=2) + "\n")
+    write_sealed(data / "ladder.json", json.dumps(stamp(root, versions), indent=2) + "\n")
     return rows
 
 
@@ -143,13 +144,18 @@ def read_ladder(root: Path, data: Path) -> tuple[list[Row], bool] | None:
 
     None where no ladder was run.
     """
-    if not (data / "ladder.csv").is_file():
+    # With the stamp left alone the table was lost.
+    if not (data / "ladder.csv").is_file() and not (data / "ladder.json").is_file():
         return None
     rows = read_rows(data / "ladder.csv", LADDER_COLUMNS)
+    stamped = data / "ladder.json"
+    if not stamped.is_file():
+        return rows, False
+    text = read_sealed(stamped)
     try:
-        made = json.loads((data / "ladder.json").read_text(encoding="utf-8"))
+        made = json.loads(text)
         current = made == stamp(root, list(made["programs"]))
-    except (OSError, ValueError, KeyError, TypeError, InputError):
+    except (ValueError, KeyError, TypeError):
         current = False
     return rows, current
 

@@ -19,6 +19,7 @@ from nbformat import NotebookNode
 
 from replication.errors import InputError, RunError
 from replication.files import write_text
+from replication.seal import read_sealed, write_sealed
 
 Parameters = Mapping[str, str | int | float | bool | None]
 TAG = "parameters"
@@ -46,11 +47,14 @@ def read_notebook(path: Path) -> NotebookNode:
         It is missing or not a notebook.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        return _parse(path, path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not UTF-8 text") from None
+
+
+def _parse(path: Path, text: str) -> NotebookNode:
     try:
         notebook: NotebookNode = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
         nbformat.validate(notebook)
@@ -98,7 +102,7 @@ def check_parameters(path: Path, parameters: Parameters) -> None:
 
 
 def execute(notebook: Path, output: Path, parameters: Parameters, made_from: str = "") -> None:
-    """Execute a notebook with parameters and write it with its outputs.
+    """Execute a notebook with parameters; write it with its outputs, and its record.
 
     Parameters
     ----------
@@ -119,6 +123,10 @@ def execute(notebook: Path, output: Path, parameters: Parameters, made_from: str
     RunError
         A cell failed; the message has the error and the cell's number.
     """
+    write_notebook(output, _executed(notebook, parameters), made_from)
+
+
+def _executed(notebook: Path, parameters: Parameters) -> NotebookNode:
     import papermill
 
     check_parameters(notebook, parameters)
@@ -142,8 +150,7 @@ def execute(notebook: Path, output: Path, parameters: Parameters, made_from: str
             ) from None
         except (TimeoutError, RuntimeError) as error:
             raise RunError(f"{notebook}: {error}") from None
-        document = read_notebook(executed)
-    write_notebook(output, document, made_from)
+        return read_notebook(executed)
 
 
 def refresh(notebook: Path) -> None:
@@ -154,21 +161,26 @@ def refresh(notebook: Path) -> None:
     InputError, RunError
         As `execute`; the notebook is then left as it was.
     """
-    execute(notebook, notebook, {})
+    write_text(notebook, _text(_executed(notebook, {})))
 
 
 def write_notebook(path: Path, notebook: NotebookNode, made_from: str = "") -> None:
-    """Write a notebook without what differs from one machine or run to the next."""
+    """Write an executed notebook, and its record."""
+    write_sealed(path, _text(notebook, made_from))
+
+
+def _text(notebook: NotebookNode, made_from: str = "") -> str:
+    """Return a notebook's text without what differs from one machine or run to the next."""
     document = cleaned(notebook)
     if made_from:
         document.metadata[ORIGIN] = made_from
     text: str = nbformat.writes(document)  # type: ignore[no-untyped-call]
-    write_text(path, text.rstrip("\n") + "\n")
+    return text.rstrip("\n") + "\n"
 
 
 def recorded_origin(path: Path) -> str:
     """Return the hash over what an executed notebook shows; empty where it has none."""
-    return str(read_notebook(path).metadata.get(ORIGIN, ""))
+    return str(_parse(path, read_sealed(path)).metadata.get(ORIGIN, ""))
 
 
 def cleaned(notebook: NotebookNode) -> NotebookNode:
@@ -208,13 +220,13 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     Raises
     ------
     InputError
-        The notebook cannot be read.
+        The notebook is not what was executed, or is none.
     """
     from nbconvert import HTMLExporter
     from nbconvert.preprocessors.sanitize import SanitizeHTML
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 
-    document = read_notebook(notebook)
+    document = _parse(notebook, read_sealed(notebook))
     # The exporter's own sanitising knows no table heads and paragraphs and shows them as text.
     sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes={})  # type: ignore[no-untyped-call]
     document, _ = sanitizer.preprocess(document, {})  # type: ignore[no-untyped-call]

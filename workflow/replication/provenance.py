@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from replication.design import Batch
-from replication.files import sha256_of, write_text
+from replication.files import sha256_of
 from replication.origin import digests
 from replication.pipeline import Pipeline
 from replication.process import network_is_isolated
 from replication.registration import read_history
+from replication.seal import read_sealed, write_sealed
 
 PACKAGES = (
     "snakemake",
@@ -34,7 +35,7 @@ PACKAGES = (
 def write_provenance(pipeline: Pipeline, path: Path, tables: list[Path]) -> None:
     """Gather and write provenance.json; `tables` are the results that it tells of."""
     document = _document(pipeline) | {"tables": digests(pipeline.paths.data, tables)}
-    write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
+    write_sealed(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
 
 
 def _document(pipeline: Pipeline) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def _versions(pipeline: Pipeline) -> dict[str, str]:
     """Return each engine's exact version, as its runs have it."""
     versions = {name: pipeline.config.engine(name).version for name in pipeline.engines}
     for batch in pipeline.batches.values():
-        document = json.loads(_usage_path(pipeline, batch).read_text(encoding="utf-8"))
+        document = json.loads(read_sealed(_usage_path(pipeline, batch)))
         versions[batch.engine] = document["engine_version"]
     return versions
 
@@ -138,7 +139,7 @@ def simulate_totals(pipeline: Pipeline) -> dict[str, Any]:
     scenarios = 0
     peak = 0
     for batch in pipeline.batches.values():
-        document = json.loads(_usage_path(pipeline, batch).read_text(encoding="utf-8"))
+        document = json.loads(read_sealed(_usage_path(pipeline, batch)))
         fresh = [run for run in document["runs"] if not run["reused"]]
         if fresh:
             intervals.append((document["started"], document["finished"]))

@@ -1,27 +1,37 @@
 """Registration: what was set before a study was judged, and what was changed afterwards.
 
-The first evaluation of a study leaves the hashes of its tolerances, margins, ranges and hypotheses
-beside the results. Whatever differs when it is judged again was changed after results existed; the
-report says so until the results are deleted.
+The first evaluation of a study leaves the hashes of its published numbers, tolerances, margins,
+ranges and hypotheses beside the results. Whatever differs when it is judged again was changed after
+results existed, and so was a registration that is not what was written: the report says so until
+the results are deleted.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from replication.assumption import assumptions
 from replication.errors import InputError
-from replication.files import write_text
 from replication.hypothesis import load_hypotheses
+from replication.published import read_published
 from replication.scenario import canonical_json
+from replication.seal import read_sealed, write_sealed
 from replication.sensitivity_settings import load_sensitivity
 from replication.study import Study
 
+#: What a part is registered as: one hash, or one for each published number.
+Part = str | Mapping[str, str]
+Registered = Mapping[str, Part]
+#: Stands in a history where it was found to be another than was written.
+ALTERED = "altered"
 #: What is registered, in words.
 PARTS = {
+    ALTERED: "what was registered before the results (its file was edited or damaged)",
+    "published": "published numbers",
     "tolerances": "tolerances of published numbers",
     "margins": "tests and margins of claims",
     "ranges": "defaults and plausible ranges of assumptions",
@@ -30,7 +40,11 @@ PARTS = {
 }
 
 
-def registered(root: Path, study: Study) -> dict[str, str]:
+#: How many numbers are named.
+_NAMED = 5
+
+
+def registered(root: Path, study: Study) -> Registered:
     """Return the hash of each part of `PARTS` as the files have it now."""
     settings = load_sensitivity(root)
     parts: dict[str, Any] = {
@@ -46,10 +60,19 @@ def registered(root: Path, study: Study) -> dict[str, str]:
             "scale": settings.of(study.id).model_dump(mode="json"),
         },
     }
-    return {
-        name: hashlib.sha256(canonical_json(part).encode()).hexdigest()[:16]
-        for name, part in parts.items()
+    numbers = read_published(root / "data" / "published" / f"{study.id}.csv")
+    published = {
+        f"{number.table}, {number.row}, {number.column}": digest(
+            [number.unit, number.value, number.printed]
+        )
+        for number in numbers
     }
+    return {"published": published} | {name: digest(part) for name, part in parts.items()}
+
+
+def digest(part: Any) -> str:
+    """Return the hash of what JSON can hold."""
+    return hashlib.sha256(canonical_json(part).encode()).hexdigest()[:16]
 
 
 def record_path(data: Path, study: str) -> Path:
@@ -63,25 +86,34 @@ def register(root: Path, data: Path, study: Study) -> None:
     now = registered(root, study)
     if not history or history[-1] != now:
         text = json.dumps([*history, now], indent=2, sort_keys=True)
-        write_text(record_path(data, study.id), text + "\n")
+        write_sealed(record_path(data, study.id), text + "\n")
 
 
-def read_history(data: Path, study: str) -> list[dict[str, str]]:
+def read_history(data: Path, study: str) -> list[Registered]:
     """Return the study's registrations, the first one first; empty where it was never judged.
 
-    Raises
-    ------
-    InputError
-        The file is damaged.
+    A file that was edited or damaged cannot be made anew: what of it can be read is followed by an
+    entry that says so, and stays when the study is judged again.
     """
     path = record_path(data, study)
     if not path.is_file():
         return []
     try:
-        history = json.loads(path.read_text(encoding="utf-8"))
-        return [{str(k): str(v) for k, v in entry.items()} for entry in history]
-    except (ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: is damaged ({error}); `make clean` and run again") from None
+        return _entries(read_sealed(path))
+    except InputError:
+        pass
+    try:
+        known = _entries(path.read_text(encoding="utf-8"))
+    except (ValueError, TypeError, AttributeError):
+        known = []
+    return [*known, {ALTERED: "true"}]
+
+
+def _entries(text: str) -> list[Registered]:
+    return [
+        {str(k): part if isinstance(part, dict) else str(part) for k, part in entry.items()}
+        for entry in json.loads(text)
+    ]
 
 
 def changed_after_the_fact(root: Path, data: Path, study: Study) -> list[str]:
@@ -89,10 +121,24 @@ def changed_after_the_fact(root: Path, data: Path, study: Study) -> list[str]:
     history = read_history(data, study.id)
     if not history:
         return []
-    states = [*history[1:], registered(root, study)]
-    first = history[0]
-    return [
-        words
-        for name, words in PARTS.items()
-        if any(state.get(name) != first.get(name) for state in states)
-    ]
+    states = [*history, registered(root, study)]
+    found = []
+    for name, words in PARTS.items():
+        parts = [state[name] for state in states if name in state]
+        numbers = _changed_numbers(parts) if name == "published" else []
+        if numbers:
+            more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+            found.append(f"{words} ({'; '.join(numbers[:_NAMED])}{more})")
+        elif parts and (name == ALTERED or any(part != parts[0] for part in parts)):
+            found.append(words)
+    return found
+
+
+def _changed_numbers(parts: Sequence[Part]) -> list[str]:
+    """Return the published numbers that are not in every registration what they are in the first.
+
+    A registration of before there were any of numbers says nothing of them.
+    """
+    tables = [part for part in parts if isinstance(part, Mapping)]
+    names = dict.fromkeys(name for table in tables for name in table)
+    return [n for n in names if any(t.get(n) != tables[0].get(n) for t in tables)]

@@ -31,6 +31,7 @@ from replication.pipeline import closure
 from replication.report import render, replacing
 from replication.report_source import read_provenance
 from replication.results import Results
+from replication.seal import RECORD, seal
 
 FOLDER = Path("reports/release")
 STAMP = "stamp.json"
@@ -155,7 +156,7 @@ def _results(data: Path) -> dict[str, bytes]:
     return {
         file.relative_to(data).as_posix(): file.read_bytes()
         for file in files
-        if file.name not in _LEFT_OUT
+        if file.name not in _LEFT_OUT and file.suffix != RECORD
     }
 
 
@@ -190,6 +191,7 @@ def _folder_of(files: Mapping[str, bytes]) -> Iterator[Path]:
         for file, content in files.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_bytes(content)
+        seal(folder)
         yield folder
 
 

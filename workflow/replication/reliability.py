@@ -12,8 +12,8 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from replication.errors import InputError, describe
-from replication.files import write_text
 from replication.model import Document, Identifier
+from replication.seal import read_sealed, write_sealed
 
 NAME = "reliability.json"
 Number = Annotated[int, Field(ge=0)]
@@ -29,7 +29,7 @@ class Trials(Document):
     """
 
     id: Identifier
-    part: Literal["faults", "inputs", "supply"]
+    part: Literal["faults", "alterations", "inputs", "supply"]
     title: str
     tried: Number
     right: Number
@@ -87,12 +87,13 @@ def read_reliability(path: Path) -> Reliability | None:
     Raises
     ------
     InputError
-        The file is not what the harness writes.
+        The file is not what the harness wrote.
     """
-    try:
-        return Reliability.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
+    if not path.is_file():
         return None
+    text = read_sealed(path)
+    try:
+        return Reliability.model_validate_json(text)
     except ValidationError as error:
         raise InputError(
             f"{path}: {describe(error)}; remove it and run `make test-faults`"
@@ -103,12 +104,13 @@ def add_entries(path: Path, trials: Sequence[Trials] = (), loads: Sequence[Load]
     """Put entries into the file at `path`, made if it is not there."""
     known = read_reliability(path) or Reliability()
     text = known.with_entries(trials, loads).model_dump_json(indent=2)
-    write_text(path, text + "\n")
+    write_sealed(path, text + "\n")
 
 
 #: What the parts are called where a person reads them.
 PARTS = {
     "faults": "Faults",
+    "alterations": "Altered data",
     "inputs": "Bad input",
     "supply": "What is used and shipped",
 }

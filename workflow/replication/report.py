@@ -51,7 +51,7 @@ from replication.report_traces import FILES as TRACE_FILES
 from replication.report_traces import trace_figures, trace_section
 from replication.report_verdict import VERDICTS
 from replication.results import Results
-from replication.seal import seal
+from replication.seal import check, open_sealed, seal
 from replication.study import Study
 
 PACKAGE = Path(__file__).parent
@@ -152,7 +152,8 @@ def _write_page(path: Path, text: str) -> None:
 
 
 def _write_index(source: Source, folder: Path) -> None:
-    cells = pd.read_csv(source.data / "cells.csv", dtype={"table": str, "row": str, "column": str})
+    types = {"table": str, "row": str, "column": str}
+    cells = pd.read_csv(open_sealed(source.data / "cells.csv"), dtype=types)
     # A cell stands once: on the engine whose verdicts are its study's.
     chosen = {name: found.engine for name, found in source.headlines.items()}
     cells = cells[cells["engine"] == cells["study"].map(chosen)]
@@ -276,11 +277,11 @@ def _copy_data(source: Source, folder: Path) -> None:
     data = folder / "data"
     data.mkdir()
     for name in DOWNLOADS:
-        copy_download(source.data / name, data / name)
+        _copy(source.data / name, data / name)
     copy_download(DICTIONARY, data / DICTIONARY.name)
     for name in OPTIONAL_DOWNLOADS:
         if (source.data / name).is_file():
-            copy_download(source.data / name, data / name)
+            _copy(source.data / name, data / name)
     for study in source.studies:
         for name, path in (
             ("design.parquet", source.data / "design" / f"{study}.csv"),
@@ -289,9 +290,14 @@ def _copy_data(source: Source, folder: Path) -> None:
         ):
             if path.suffix == ".csv" and path.is_file():
                 # A tenth of the size; every number is the same.
-                pd.read_csv(path).to_parquet(data / f"{study}.{name}", index=False)
+                pd.read_csv(open_sealed(path)).to_parquet(data / f"{study}.{name}", index=False)
             elif path.is_file():
-                shutil.copyfile(path, data / f"{study}.{name}")
+                _copy(path, data / f"{study}.{name}")
+
+
+def _copy(source: Path, target: Path) -> None:
+    check(source)
+    copy_download(source, target)
 
 
 def _write_notebooks(

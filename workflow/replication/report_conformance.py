@@ -14,6 +14,7 @@ from replication.conformance_quantity import QUANTITIES
 from replication.report_number import Number, display_unit, interval, number
 from replication.report_source import Row, Source
 from replication.report_verdict import Verdict
+from replication.seal import open_sealed
 from replication.table import CONFORMANCE_COLUMNS, read_rows
 
 HOLDS = Verdict("holds", "reproduced", "inside the tolerance that was set before any run")
@@ -110,7 +111,8 @@ class ConformanceView:
 def conformance_view(source: Source) -> ConformanceView | None:
     """Return the section's view; None if no engine was held against the canonical scenarios."""
     path = source.data / "conformance.csv"
-    if not path.is_file():
+    # Where one of the two is left, the other was lost.
+    if not path.is_file() and not (source.data / "conformance_cwnd.csv").is_file():
         return None
     rows = read_rows(path, CONFORMANCE_COLUMNS)
     document = load_conformance(source.root)
@@ -130,7 +132,9 @@ def conformance_view(source: Source) -> ConformanceView | None:
         quantities=[_head(name, recoveries) for name in recovery.quantities],
         recoveries=recoveries,
         deviations=_deviations(rows),
-        figures=recovery_figures(recovery, pd.read_csv(source.data / "conformance_cwnd.csv")),
+        figures=recovery_figures(
+            recovery, pd.read_csv(open_sealed(source.data / "conformance_cwnd.csv"))
+        ),
     )
 
 

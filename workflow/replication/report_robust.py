@@ -10,7 +10,13 @@ from pathlib import Path
 from replication.assumption import Assumption, assumptions
 from replication.chart_spread import spread_figures
 from replication.design_point import ONE_AT_A_TIME
-from replication.registration import PARTS, changed_after_the_fact, read_history
+from replication.registration import (
+    PARTS,
+    Registered,
+    changed_after_the_fact,
+    digest,
+    read_history,
+)
 from replication.report_figure import FigureView, write_figures
 from replication.report_ledger import plain
 from replication.robustness_rows import RobustnessRows
@@ -107,7 +113,11 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> RobustView |
     engine = read_made_from(folder)["engine"]
     return RobustView(
         changed,
-        registered=tuple((PARTS[k], v) for k, v in _first(data, study).items() if k in PARTS),
+        registered=tuple(
+            (PARTS[name], part if isinstance(part, str) else digest(dict(part)))
+            for name, part in _first(data, study).items()
+            if name in PARTS
+        ),
         engine=engine,
         engine_note=settings.engine_note(study, engine),
         points=tuple(Counter(row["kind"] for row in rows.points).items()),
@@ -123,7 +133,7 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> RobustView |
     )
 
 
-def _first(data: Path, study: Study) -> dict[str, str]:
+def _first(data: Path, study: Study) -> Registered:
     """Return the hashes with which the study was first judged; empty where they are lost."""
     history = read_history(data, study.id)
     return history[0] if history else {}

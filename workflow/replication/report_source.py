@@ -18,6 +18,7 @@ from replication.headline import Headline, headline
 from replication.participation import Participation, participations
 from replication.published import PublishedNumber, read_published
 from replication.report_verdict import verdict
+from replication.seal import read_sealed
 from replication.study import Study
 from replication.table import (
     AUDIT_COLUMNS,
@@ -159,11 +160,13 @@ def read_provenance(path: Path) -> dict[str, Any]:
         It is missing or malformed; the message says what to do.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        text = read_sealed(path)
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); run the workflow first"
         ) from None
+    try:
+        document = json.loads(text)
     except ValueError as error:
         raise InputError(f"{path}: is not JSON: {error}; delete it and run again") from None
     if not isinstance(document, dict):

@@ -12,9 +12,11 @@ from replication.chart import Figure
 from replication.chart_figure import with_prefix
 from replication.chart_overlay import overlay_figures
 from replication.name import name_of
+from replication.parquet import read_parquet
 from replication.report_figure import FigureView
 from replication.report_number import Number
 from replication.report_source import Row, Source, of_study
+from replication.seal import open_sealed
 from replication.study import Study
 from replication.table import TRACE_COLUMNS, TRACE_NEARNESS_COLUMNS, read_rows
 from replication.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
@@ -85,8 +87,8 @@ def trace_figures(source: Source, study: Study) -> list[Figure]:
     """Return the overlays of a study's traces; none where the comparison was not made."""
     if not trace_rows(source, study):
         return []
-    windows = pd.read_parquet(source.data / WINDOWS)
-    comparison = pd.read_csv(source.data / COMPARISON)
+    windows = read_parquet(source.data / WINDOWS).to_pandas()
+    comparison = pd.read_csv(open_sealed(source.data / COMPARISON))
     ours = (table[table["study"] == study.id] for table in (windows, comparison))
     return with_prefix(overlay_figures(*ours), study.id)
 

@@ -12,6 +12,7 @@ from replication.errors import InputError
 from replication.launcher import Launch, make_runtime
 from replication.pipeline import Paths
 from replication.process import Limits
+from replication.seal import read_sealed
 from replication.store import TABLES
 
 
@@ -23,7 +24,7 @@ def find_scenario(data: Path, scenario_id: str) -> str:
 
     folder = data / "design" / "scenarios"
     for path in sorted(folder.glob("*.json")):
-        scenario = json.loads(path.read_text(encoding="utf-8")).get(scenario_id)
+        scenario = json.loads(read_sealed(path)).get(scenario_id)
         if scenario is not None:
             return canonical_json(scenario)
     raise InputError(

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from replication.errors import InputError
+from replication.parquet import read_parquet
+from replication.seal import check, open_sealed, read_sealed
 from replication.table import DESIGN_COLUMNS, FLOW_COLUMNS, SERIES_COLUMNS
 
 #: Columns of a design that concern how it is run, not what was run.
@@ -165,7 +166,7 @@ def _read_design(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise ResultsError(f"{path}: no such file; run the workflow up to the design stage first")
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        table = pd.read_csv(open_sealed(path), dtype=str, keep_default_na=False)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise ResultsError(f"{path}: is not a CSV table: {error}") from None
     _check_columns(path, table.columns, DESIGN_COLUMNS)
@@ -202,8 +203,8 @@ def _read_scenarios(path: Path) -> dict[str, dict[str, Any]]:
     if not path.is_file():
         raise ResultsError(f"{path}: no such file; run the workflow up to the design stage first")
     try:
-        documents = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        documents = json.loads(read_sealed(path))
+    except json.JSONDecodeError as error:
         raise ResultsError(f"{path}: is not JSON: {error}; design it again") from None
     if not isinstance(documents, dict):
         raise ResultsError(f"{path}: must map scenario ids to scenarios; design it again")
@@ -214,13 +215,11 @@ def _read_parquet(path: Path, columns: Sequence[str], keys: Sequence[str] = ()) 
     if not path.is_file():
         raise _missing(path)
     try:
-        known = pq.read_schema(path).names
-        _check_columns(path, known, columns)
-        table = pq.read_table(path, columns=list(columns), read_dictionary=list(keys))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise ResultsError(
-            f"{path}: is not a Parquet table ({error}); delete it and simulate again"
-        ) from None
+        check(path)
+        _check_columns(path, pq.read_schema(path).names, columns)
+        table = read_parquet(path, columns=list(columns), read_dictionary=list(keys))
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be read ({error}); simulate again") from None
     frame: pd.DataFrame = table.to_pandas()
     return frame
 

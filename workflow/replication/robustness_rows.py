@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from replication.seal import open_sealed
 from replication.sensitivity import TABLES
 from replication.table import Row, read_rows
 
@@ -34,4 +35,4 @@ class RobustnessRows:
         }
         del parts["spread"]
         types = {"point": str, "experiment": str}
-        return cls(study=study, spread=pd.read_csv(spread_path, dtype=types), **parts)
+        return cls(study=study, spread=pd.read_csv(open_sealed(spread_path), dtype=types), **parts)

@@ -26,12 +26,12 @@ from replication.config import Tier, load_study
 from replication.design import Run, design_study
 from replication.design_point import SEARCH, DesignPoint, Space, explored_tier, only, varied
 from replication.errors import InputError
-from replication.files import write_text
 from replication.forensics import Candidate, candidates, explored_cells, fitted_half
-from replication.gather import write_parquet
 from replication.hypothesis import load_hypotheses
+from replication.parquet import read_parquet, write_parquet
 from replication.robustness import Verdicts
 from replication.scenario import Scenario, canonical_json
+from replication.seal import read_sealed, write_sealed
 from replication.sensitivity_design import (
     PointRecord,
     SensitivityDesign,
@@ -173,14 +173,14 @@ def search_fits(root: Path, name: str, folder: Path, store: Store, simulate: Sim
         store,
         simulate,
     )
-    cells = pd.read_parquet(folder / "cells.parquet")
+    cells = read_parquet(folder / "cells.parquet").to_pandas()
     verdicts = Verdicts(design, pd.DataFrame(columns=["point", "claim"]), cells)
     found = [_search(explored, table, own, settings) for table, own in explored_cells(verdicts)]
     points = [point for search in found for point in search.points]
     rows = [row for search in found for row in search.rows]
     table = pa.Table.from_pandas(_frame(rows), preserve_index=False)
     write_parquet(table, folder / CELLS)
-    write_text(folder / POINTS, canonical_json(write_points(points)) + "\n")
+    write_sealed(folder / POINTS, canonical_json(write_points(points)) + "\n")
 
 
 def read_search(folder: Path) -> tuple[list[PointRecord], pd.DataFrame]:
@@ -193,8 +193,10 @@ def read_search(folder: Path) -> tuple[list[PointRecord], pd.DataFrame]:
     """
     path = folder / POINTS
     try:
-        points = read_points(json.loads(path.read_text(encoding="utf-8")))
-        return points, pd.read_parquet(folder / CELLS)
+        text, cells = read_sealed(path), read_parquet(folder / CELLS).to_pandas()
+        return read_points(json.loads(text)), cells
+    except InputError:
+        raise
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(f"{path}: is missing or damaged ({error}); delete it, run again") from None
 

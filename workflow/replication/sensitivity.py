@@ -29,7 +29,7 @@ from replication.design_point import (
 )
 from replication.engine import ENGINES
 from replication.errors import InputError
-from replication.files import sha256_of, write_text
+from replication.files import sha256_of
 from replication.forensics import (
     CELL_COLUMNS,
     FIT_COLUMNS,
@@ -38,9 +38,9 @@ from replication.forensics import (
     fit_rows,
     hypothesis_rows,
 )
-from replication.gather import write_parquet
 from replication.hypothesis import HYPOTHESES, load_hypotheses
 from replication.importance import Importances, design_matrix, importances
+from replication.parquet import read_parquet, write_parquet
 from replication.robustness import (
     CELL_ROBUSTNESS,
     CLAIM_ROBUSTNESS,
@@ -50,6 +50,7 @@ from replication.robustness import (
     claim_rows,
     point_rows,
 )
+from replication.seal import open_sealed, read_sealed, write_sealed
 from replication.search import read_search
 from replication.sensitivity_design import (
     SensitivityDesign,
@@ -142,7 +143,10 @@ def measure(root: Path, name: str, folder: Path, data: Path) -> None:
     """
     study, settings = load_study(root, name), load_sensitivity(root)
     design = read_sensitivity_design(folder)
-    judged = {p: pd.read_parquet(folder / f"{p}.parquet") for p in ("claims", "cells", "spread")}
+    judged = {
+        part: read_parquet(folder / f"{part}.parquet").to_pandas()
+        for part in ("claims", "cells", "spread")
+    }
     points, searched = read_search(folder)
     design = replace(design, points=[*design.points, *points])
     cells = pd.concat([judged["cells"], searched]) if len(searched) else judged["cells"]
@@ -171,7 +175,7 @@ def measure(root: Path, name: str, folder: Path, data: Path) -> None:
     for part, table in rows.items():
         write_table(folder / f"{part}.csv", table, TABLES[part])
     text = json.dumps(made_from(root, name, design.engine), indent=2, sort_keys=True)
-    write_text(folder / MADE_FROM, text + "\n")
+    write_sealed(folder / MADE_FROM, text + "\n")
 
 
 def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
@@ -188,10 +192,11 @@ def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
 
 def read_made_from(folder: Path) -> dict[str, str]:
     """Return what the tables in `folder` were made from; empty where that is not known."""
+    path = folder / MADE_FROM
+    text = read_sealed(path) if path.is_file() else "{}"
     try:
-        document = json.loads((folder / MADE_FROM).read_text(encoding="utf-8"))
-        return {str(key): str(value) for key, value in document.items()}
-    except (OSError, ValueError, AttributeError):
+        return {str(key): str(value) for key, value in json.loads(text).items()}
+    except (ValueError, AttributeError):
         return {}
 
 
@@ -215,12 +220,12 @@ def merge_sensitivity(folders: Sequence[Path], sensitivity: Path, forensics: Pat
         texts = [header]
         for folder in folders:
             path = folder / f"{part}.csv"
-            text = path.read_text(encoding="utf-8") if path.is_file() else ""
+            text = read_sealed(path) if path.is_file() else ""
             if not text.startswith(header):
                 raise InputError(f"{path}: is missing or of another version; run it again")
             texts.append(text.removeprefix(header))
         target = forensics if part in FORENSICS else sensitivity
-        write_text(target / f"{part}.csv", "".join(texts))
+        write_sealed(target / f"{part}.csv", "".join(texts))
 
 
 def _published(root: Path, name: str) -> Path:
@@ -230,7 +235,7 @@ def _published(root: Path, name: str) -> Path:
 def _tier_rows(path: Path, design: SensitivityDesign) -> list[dict[str, str]]:
     if not path.is_file():
         return []
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table = pd.read_csv(open_sealed(path), dtype=str, keep_default_na=False)
     ours = table[(table["study"] == design.study) & (table["engine"] == design.engine)]
     return [{str(k): str(v) for k, v in row.items()} for row in ours.to_dict("records")]
 

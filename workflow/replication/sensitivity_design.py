@@ -20,9 +20,9 @@ from replication.design_point import (
 )
 from replication.engine import ENGINES
 from replication.errors import InputError
-from replication.files import write_text
 from replication.hypothesis import load_hypotheses
 from replication.scenario import canonical_json
+from replication.seal import read_sealed, write_sealed
 from replication.sensitivity_settings import load_sensitivity
 from replication.study import Study, parameters_of, plain_values
 from replication.template import instantiate, replicate_seed
@@ -110,7 +110,7 @@ def write_sensitivity_design(root: Path, name: str, folder: Path, engine: str) -
             "costs_s": {key: round(distinct[key].cost_s, 3) for key in members},
             "scenarios": {k: s.model_dump(mode="json") for k, s in members.items()},
         }
-        write_text(folder / "batches" / f"{number}.json", canonical_json(document) + "\n")
+        write_sealed(folder / "batches" / f"{number}.json", canonical_json(document) + "\n")
     design = SensitivityDesign(
         name,
         engine,
@@ -120,7 +120,7 @@ def write_sensitivity_design(root: Path, name: str, folder: Path, engine: str) -
         designed.cost_limit_s,
         designed.refused,
     )
-    write_text(folder / "design.json", _text(design))
+    write_sealed(folder / "design.json", _text(design))
     return design
 
 
@@ -128,11 +128,13 @@ def read_sensitivity_design(folder: Path) -> SensitivityDesign:
     """Read design.json; InputError says what to run where it is missing or of another version."""
     path = folder / "design.json"
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        points = read_points(document.pop("points"))
-        return SensitivityDesign(**document, points=points)
+        text = read_sealed(path)
     except OSError:
         raise InputError(f"{path}: no such file; run `make sensitivity`") from None
+    try:
+        document = json.loads(text)
+        points = read_points(document.pop("points"))
+        return SensitivityDesign(**document, points=points)
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{path}: is not a design ({error}); delete it and run again") from None
 
@@ -154,7 +156,7 @@ def read_scenarios(folder: Path) -> dict[str, dict[str, Any]]:
     """Return every scenario document of a design's batches by its id."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted((folder / "batches").glob("*.json")):
-        found |= json.loads(path.read_text(encoding="utf-8"))["scenarios"]
+        found |= json.loads(read_sealed(path))["scenarios"]
     return found
 
 
@@ -162,7 +164,7 @@ def read_costs(folder: Path) -> dict[str, float]:
     """Return the expected CPU seconds of each scenario of a design's batches."""
     found: dict[str, float] = {}
     for path in sorted((folder / "batches").glob("*.json")):
-        found |= json.loads(path.read_text(encoding="utf-8"))["costs_s"]
+        found |= json.loads(read_sealed(path))["costs_s"]
     return found
 
 

@@ -17,6 +17,7 @@ from replication.process import Limits
 from replication.run_table import RunTables, check_run
 from replication.runtime import Runtime
 from replication.scenario import Scenario
+from replication.seal import read_sealed, remedy
 from replication.store import Store
 
 
@@ -55,15 +56,17 @@ def read_batch(path: Path) -> tuple[str, dict[str, Scenario]]:
         The file is missing or malformed, or a scenario's content does not match its id.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        text = read_sealed(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); {remedy(path)}") from None
+    try:
+        document = json.loads(text)
         engine = str(document["engine"])
         scenarios = {k: Scenario.model_validate(v) for k, v in document["scenarios"].items()}
     except ValidationError as error:
         raise InputError(f"{path}: {describe(error)}") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{path}: is not a batch file ({error}); remove it and run again"
-        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: is not a batch file ({error}); {remedy(path)}") from None
     for name, scenario in scenarios.items():
         if scenario.id != name:
             raise InputError(f"{path}: scenario {name} has content {scenario.id}; remove the file")

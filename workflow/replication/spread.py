@@ -14,6 +14,7 @@ import pandas as pd
 
 from replication.design_point import DEFAULT, ONE_AT_A_TIME, SEED, SPACE_FILLING
 from replication.metric_model import METRICS
+from replication.seal import open_sealed
 from replication.sensitivity_design import SensitivityDesign
 
 SPREAD_TABLE = ("study", "experiment", "metric", "unit", "source", "point", "change")
@@ -48,7 +49,7 @@ def spread_table(
     path = evaluation / "quantities.csv"
     if not path.is_file():
         return
-    tier = pd.read_csv(path, usecols=["engine", *_KEYS, "mean"])
+    tier = pd.read_csv(open_sealed(path), usecols=["engine", *_KEYS, "mean"])
     tier = tier.rename(columns={"mean": "value", "engine": "point"})
     ours = tier[tier["point"] == design.engine]
     for (engine, experiment, metric), change in _changes(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from replication.errors import InputError
-from replication.files import write_text
+from replication.seal import read_sealed, write_sealed
 
 #: A row of a CSV file, every field as text.
 Row = dict[str, str]
@@ -214,26 +214,29 @@ WINDOW_COLUMNS = ("variant", "losses", "engine", "time_s", "cwnd_segments")
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
-    """Return the rows of a CSV file that must have `columns`, every field as text."""
+    """Return the rows of a CSV file that must have `columns`, every field as text.
+
+    Raises
+    ------
+    InputError
+        It is missing, not what was written (`replication.seal`), or of another version.
+    """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file, restval="")
-            missing = [name for name in columns if name not in (reader.fieldnames or [])]
-            if missing:
-                raise InputError(
-                    f"{path}: has no column {', '.join(missing)}; delete it and run again"
-                )
-            return [{name: row[name] or "" for name in reader.fieldnames or []} for row in reader]
+        reader = csv.DictReader(io.StringIO(read_sealed(path), newline=""), restval="")
+        missing = [name for name in columns if name not in (reader.fieldnames or [])]
+        if missing:
+            raise InputError(f"{path}: has no column {', '.join(missing)}; delete it and run again")
+        return [{name: row[name] or "" for name in reader.fieldnames or []} for row in reader]
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); run the evaluation first"
         ) from None
-    except (UnicodeDecodeError, csv.Error) as error:
+    except csv.Error as error:
         raise InputError(f"{path}: is not a CSV table: {error}") from None
 
 
 def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
-    """Write rows as CSV with exactly `columns`; atomic, and numbers in one format.
+    """Write rows as CSV with exactly `columns`; atomic, sealed, and numbers in one format.
 
     Raises
     ------
@@ -247,7 +250,7 @@ def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Seque
         if set(row) != set(columns):
             raise ValueError(f"{path.name}: row with columns {sorted(row)}, not {sorted(columns)}")
         writer.writerow([_text(row[column]) for column in columns])
-    write_text(path, text.getvalue())
+    write_sealed(path, text.getvalue())
 
 
 def _text(value: object) -> str:

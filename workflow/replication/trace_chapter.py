@@ -12,6 +12,8 @@ from replication.chart_overlay import overlay_figures
 from replication.config import load_study
 from replication.errors import InputError
 from replication.markup import Html, interval, percent, rounded, show, table
+from replication.parquet import read_parquet
+from replication.seal import open_sealed
 from replication.study import Study
 from replication.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
 from replication.window import DISTANCE, LABELS
@@ -52,9 +54,9 @@ class TraceChapter:
                     f"{folder / name}: no such file; run `replicate compare-traces {study}` first"
                 )
         tables = (
-            pd.read_csv(folder / COMPARISON),
-            pd.read_csv(folder / NEARNESS),
-            pd.read_parquet(folder / WINDOWS),
+            pd.read_csv(open_sealed(folder / COMPARISON)),
+            pd.read_csv(open_sealed(folder / NEARNESS)),
+            read_parquet(folder / WINDOWS).to_pandas(),
         )
         comparison, nearness, windows = (rows[rows["study"] == study] for rows in tables)
         if comparison.empty:

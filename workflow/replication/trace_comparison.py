@@ -24,8 +24,8 @@ import pyarrow as pa
 
 from replication.chart_thin import thin
 from replication.config import load_study
-from replication.gather import write_parquet
 from replication.metric import RUN, chosen_flows, samples
+from replication.parquet import write_parquet
 from replication.published_trace import PublishedFlow, published_flows
 from replication.results import Results, ResultsError
 from replication.statistic import estimate
