@@ -131,8 +131,8 @@ def run_plain(plain_program: Path) -> Plain:
         events, counts = [], {}
         for line in lines:
             match line.split():
-                case [time_ns, kind, *numbers]:
-                    sequence, cwnd, ssthresh = map(int, numbers)
+                case [time_ns, kind, _, _, _] as words:
+                    sequence, cwnd, ssthresh = map(int, words[2:])
                     known = ssthresh if ssthresh < 2**31 - 1 else None
                     events.append(Event(int(time_ns), kind, sequence, cwnd, known))
                 case [name, count]:
@@ -197,9 +197,7 @@ def test_every_queue_is_as_in_a_plain_program(
     run_ns3: Run, run_plain: Plain, control: str, queue: str
 ) -> None:
     ours, device, disc, settings = QUEUES[queue]
-    equal(
-        run_ns3(scenario(control, ours), trace=True), run_plain(control, settings, device, disc)
-    )
+    equal(run_ns3(scenario(control, ours), trace=True), run_plain(control, settings, device, disc))
 
 
 #: Packets of the flow that are lost. SYN and the handshake's acknowledgement come before its data.
@@ -232,3 +230,35 @@ def test_every_setting_is_as_in_a_plain_program(
     result = run_ns3(scenario("newreno", droptail(1000), loss=loss, **changes), trace=True)
     lost = ",".join(str(number + 1) for number in LOST)
     equal(result, run_plain("newreno", settings, "1000p", losses=lost))
+
+
+def readme_section() -> str:
+    """Return what the engine's README says of defaults."""
+    text = (SOURCES / "README.md").read_text()
+    return text.partition("## Defaults that are changed\n")[2].partition("\n## ")[0]
+
+
+def test_the_readme_states_defaults_as_they_are(plain_program: Path) -> None:
+    rows = re.findall(r"^\| `(\w+::\w+)` \| ([^|]+) \|", readme_section(), re.MULTILINE)
+    types = sorted({f"ns3::{name.partition('::')[0]}" for name, _ in rows})
+    printed = subprocess.check_output([plain_program, "--defaults", *types], text=True)
+    defaults = dict(line.removeprefix("ns3::").split(" ", 1) for line in printed.splitlines())
+    assert len(rows) >= 9
+    assert dict(rows) == {name: defaults[name] for name, _ in rows}
+
+
+def test_the_readme_names_whatever_the_sources_set() -> None:
+    known = set(re.findall(r"`(\w+)`", readme_section()))
+    code = {name: (SOURCES / "src" / name).read_text() for name in ("queues.cpp", "topology.cpp")}
+    sockets = (SOURCES / "src" / "flow_socket.cpp").read_text()
+    configure = sockets.partition("void FlowSocket::Configure")[2].partition("\n}")[0]
+    rest = "".join(code.values())
+    names = set(re.findall(r"\b(Set[A-Z]\w+)\(|\b(m_\w+) = ", configure))
+    found = {word for pair in names for word in pair if word}
+    found |= set(re.findall(r"(?:disc|device)->(Set(?:Quantum|Mtu|DataRate))\(", rest))
+    found |= set(re.findall(r"Set(?:Attribute)?\(\"(\w+)\"", sockets + rest))
+    found |= set(
+        re.findall(r"\"([A-Z]\w*)\",\s+(?:\w+::)?\w*(?:Value|Packets|Bytes|limit|Nano)", rest)
+    )
+    assert {"SetSndBufSize", "m_maxPacingRate", "UseEcn", "A", "HyStart", "SetMtu"} <= found
+    assert found - {"SetAttribute"} <= known

@@ -138,8 +138,10 @@ static void file(char **w, const char *text)
 	int there;
 
 	if (!fork()) {
+		there = open(w[2], O_RDONLY); /* some there is only one of */
 		enter(w[1]);
-		there = open(w[2], text ? O_WRONLY : O_RDONLY);
+		if (access(w[2], F_OK) == 0)
+			there = open(w[2], text ? O_WRONLY : O_RDONLY);
 		if (text)
 			need(write(there, text, strlen(text)) > 0, w[2]);
 		else {
