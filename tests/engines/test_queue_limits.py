@@ -6,7 +6,7 @@ import pytest
 from engine_bench import Bench
 from engine_scenarios import Json, cbr, droptail, single_link
 
-#: Between queue and transmitter, where an engine has such a thing; it holds packets beside the limit.
+#: Between queue and transmitter, where there is such a thing; it holds packets beside the limit.
 DEVICE_PACKETS = 3
 #: No queue management acts within a burst: what is dropped finds no room.
 NEVER_S = 100.0
@@ -37,7 +37,7 @@ def queue(kind: str, limit: int) -> tuple[Json, int]:
 
 def burst(bench: Bench, packets: int, through: Json, packet_bytes: int = 1000) -> tuple[int, int]:
     """Return how many packets of a burst wait after it, and how many were dropped."""
-    # At 1 Gbit/s; the link takes 10,000 times as long for each, so only the first has begun to leave.
+    # At 1 Gbit/s; the link is 10,000 times slower, so only the first has begun to leave.
     spacing_s = 8 * packet_bytes / 1e9
     flow = cbr("c", 1e9, packet_bytes=packet_bytes, stop_s=(packets - 0.5) * spacing_s)
     after_s = 2 * packets * spacing_s

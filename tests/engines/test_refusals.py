@@ -11,6 +11,8 @@ from engine_bench import Bench
 from engine_refusals import changed, refused
 from engine_scenarios import Json, codel, listed, pfifo, pie, red, single_link
 from linux_scenarios import linux_red
+from replication.engine import ENGINES
+from replication.scenario import Scenario
 
 FLOWS: dict[str, list[tuple[Json, list[str]]]] = {
     "ns3": [
@@ -74,6 +76,8 @@ QUEUES: dict[str, list[tuple[Json, str]]] = {
         (linux_red(5, 15) | {"byte_mode": True}, "byte_mode"),
         (linux_red(5, 15) | {"wait": True}, "wait"),
         (linux_red(5, 15) | {"queue_weight": 0.002}, "0.001953125"),
+        # 5000 packets of 1000 bytes with a weight of 2^-9 are more than 31 bits hold.
+        (linux_red(5, 5000), "maximum_threshold_packets"),
         (
             {"kind": "codel", "limit_packets": 5, "target_s": 0.0050001, "interval_s": 0.1},
             "target_s",
@@ -114,6 +118,22 @@ def test_flows_that_want_different_kernels_are_refused(bench: Bench, tmp_path: P
     flows = [bench.tcp("a", "vegas"), bench.tcp("b", "vegas", vegas_alpha_packets=1)]
     text = json.dumps(single_link(flows, duration_s=1))
     refused(bench.invoke, tmp_path, text, "flows[1]", "alpha", "one")
+
+
+@pytest.mark.parametrize("bench", ["linux"], indirect=True)
+@pytest.mark.parametrize("window", [None, 4_000_000])
+def test_windows_that_the_kernel_tunes_alike_must_not_differ(
+    bench: Bench, tmp_path: Path, window: int | None
+) -> None:
+    flows = [
+        bench.tcp("a", maximum_window_bytes=3 << 20),
+        bench.tcp("c", maximum_window_bytes=9999),
+    ]
+    flows.append(bench.tcp("b", maximum_window_bytes=window))
+    scenario = single_link(flows, duration_s=1)
+    words = ["flows[2].maximum_window_bytes", str(window or "null"), "same"]
+    refused(bench.invoke, tmp_path, json.dumps(scenario), *words)
+    assert "3145728" in ENGINES["linux"].refusal(Scenario.model_validate(scenario))
 
 
 @pytest.mark.parametrize("bench", ["ns2", "ns3"], indirect=True)

@@ -69,6 +69,7 @@ def _ns2_refuses_queue(queue: Queue) -> str:
 #: The kernel's fixed timers: TCP_TIMEOUT_INIT, and the delayed acknowledgement.
 _LINUX_INITIAL_RTO_S = 1.0
 _LINUX_DELAYED_ACK_S = 0.04
+_LINUX_LEAST_TUNED_WINDOW_BYTES = 3 << 20
 
 
 def _linux_refuses_flow(flow: TcpFlow) -> str:
@@ -87,8 +88,16 @@ def _linux_refuses_flow(flow: TcpFlow) -> str:
     return ""
 
 
+def _linux_tuned_windows(scenario: Scenario) -> set[int | None]:
+    """Return the windows that the kernel tunes itself, for which it has one bound."""
+    windows = {f.maximum_window_bytes for f in scenario.flows if isinstance(f, TcpFlow)}
+    return {w for w in windows if w is None or w >= _LINUX_LEAST_TUNED_WINDOW_BYTES}
+
+
 def _linux_refuses_host(scenario: Scenario) -> str:
-    """Return which flow wants timers that do not fit the kernel's ticks."""
+    """Return which flow wants timers or windows that do not fit the one kernel."""
+    if len(_linux_tuned_windows(scenario)) > 1:
+        return "flows whose maximum windows, from 3145728 bytes on, differ"
     host = scenario.host or Host()
     for flow in scenario.flows:
         if not isinstance(flow, TcpFlow):

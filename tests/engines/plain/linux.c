@@ -92,7 +92,7 @@ static void receive(const char *node, const char *port)
 	watch(connection, "receiver", port);
 	while (read(connection, buffer, sizeof(buffer)) > 0)
 		;
-	exit(0);
+	_exit(0);
 }
 
 static void send_to(const char *node, const char *address, const char *port, const char *control,
@@ -113,7 +113,7 @@ static void send_to(const char *node, const char *address, const char *port, con
 	watch(connection, "sender", port);
 	while (write(connection, buffer, sizeof(buffer)) > 0)
 		;
-	exit(0);
+	_exit(0);
 }
 
 /// iproute2 came with its libraries and its loader, all in one folder.
@@ -127,7 +127,7 @@ static void run(char **words, const char *program)
 		all[count++] = *words;
 	if (!fork()) {
 		execv(all[0], all);
-		exit(1);
+		_exit(1);
 	}
 	wait(&status);
 	need(status == 0, all[4]);
@@ -138,15 +138,18 @@ static void file(char **w, const char *text)
 	int there;
 
 	if (!fork()) {
+		there = open(w[2], O_RDONLY); /* some there is only one of */
 		enter(w[1]);
-		there = open(w[2], text ? O_WRONLY : O_RDONLY);
+		if (access(w[2], F_OK) == 0)
+			there = open(w[2], text ? O_WRONLY : O_RDONLY);
 		if (text)
 			need(write(there, text, strlen(text)) > 0, w[2]);
 		else {
 			buffer[read(there, buffer, sizeof(buffer) - 1)] = 0;
 			printf("shown %s %s", w[2], buffer);
+			fflush(stdout);
 		}
-		exit(0);
+		_exit(0); /* exit would put back the commands read ahead */
 	}
 	wait(NULL);
 }
