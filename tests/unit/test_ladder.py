@@ -145,7 +145,7 @@ def test_the_section_shows_flips_and_what_the_release_notes_say(data):
         (OLD, NS3_VERSION, 5, 3)
     ]
     assert view.refused == [(OLD, "saxena", 1)]
-    assert [figure.id for figure in view.figures] == ["ladder-verdicts", "ladder-differences"]
+    assert [figure.id for figure in view.figures] == ["~ladder~verdicts", "~ladder~differences"]
     text = rendered(view)
     assert "claim c01" in text
     assert "#1126" in text

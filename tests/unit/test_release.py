@@ -13,6 +13,8 @@ from replication.cli import app
 from replication.config import load_config
 from replication.errors import InputError
 from replication.files import digest_of, sha256_of
+from replication.notebook import write_notebook
+from replication.notebook_kind import made_from
 from replication.origin import digests
 from replication.report import render
 from replication.seal import write_sealed
@@ -271,10 +273,10 @@ def test_the_release_never_stands_where_ones_own_report_belongs(made, monkeypatc
 
 
 def test_every_page_says_that_the_results_are_of_an_own_run(made, monkeypatch):
-    (made.root / "reports" / "notebooks").mkdir(parents=True)
-    cells = [nbformat.v4.new_markdown_cell("# Example")]
-    notebook = made.root / "reports" / "notebooks" / "synthetic.throughput_tables.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), notebook)
+    kind = "homogeneous_dumbbell"
+    notebook = made.root / "reports" / "notebooks" / f"synthetic.{kind}.ipynb"
+    content = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Example")])
+    write_notebook(notebook, content, made_from(made.root, made.data, "synthetic", kind))
     done = made.replicate(monkeypatch, "render")
     assert done.exit_code == 0, done.exception
     pages = list((made.root / "reports" / "html").rglob("*.html"))

@@ -274,5 +274,5 @@ def test_a_number_is_a_name_and_what_lost_its_text_is_refused():
 
 
 def test_no_study_is_called_like_the_word_for_all(world):
-    with pytest.raises(ValueError, match="'all' stands for every study"):
+    with pytest.raises(ValueError, match="is a name that the report or the command line needs"):
         world.study(id="all")

@@ -34,7 +34,9 @@ ExperimentType = Literal[
 ]
 
 #: What no study may be called: the report's own pages, and words that stand for all of a list.
-RESERVED = frozenset({"index", "summary", "engines", "bench", "reliability", "all", "available"})
+RESERVED = frozenset(
+    {"index", "summary", "engines", "bench", "reliability", ALL_STUDIES, "available"}
+)
 
 
 class Published(Document):
@@ -283,8 +285,6 @@ class Study(Document):
         unique((e.id for e in self.experiments), "experiment")
         unique((t.id for t in self.tables), "table")
         unique((c.id for c in self.claims), "claim")
-        if self.id == ALL_STUDIES:
-            raise ValueError(f"id: {ALL_STUDIES!r} stands for every study; call it otherwise")
         for experiment in self.experiments:
             known = self.parameters.keys() | experiment.parameters.keys()
             for factor in experiment.factors:
