@@ -3,7 +3,7 @@
 By hand: `ip netns`, `ip link`, `tc`, and a sender and a receiver that only connect and write
 (`plain/linux.c`), everything else as the kernel has it. What a scenario cannot have is set by
 hand too: ARP is off and each segment is a packet. Times are equal but for the clock's cost (a
-process pays 256 ns of virtual time each time it reads it, and the two read it differently often), so
+process pays 256 ns of virtual time each time it reads it, and the two do not read it alike), so
 what is compared is TCP's state every 100 ms, retransmissions, drops and bytes: all exactly. BBR is
 left out: it draws random numbers.
 """
