@@ -5,6 +5,8 @@ It is right if the reader gets what it got before, to the last digit; refused if
 line that names what was altered; anything else is wrong. Nothing is simulated.
 """
 
+import csv
+import io
 import shutil
 import threading
 from contextlib import contextmanager
@@ -244,6 +246,21 @@ def test_an_altered_run_or_program_is_not_used(tmp_path, tally):
         path.write_bytes(content)
 
 
+def exchanged(random, text):
+    """Return published numbers of which two of one kind stand in each other's place, and which."""
+    rows = list(csv.DictReader(io.StringIO(text)))
+    one = random.choice(rows)
+    alike = [r for r in rows if r["column"] == one["column"] and r["printed"] != one["printed"]]
+    other = random.choice(alike)
+    for name in ("value", "printed"):
+        one[name], other[name] = other[name], one[name]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(one), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue(), (one["table"], one["row"], one["column"])
+
+
 def test_what_was_set_before_the_results_is_not_changed_unseen(finished, tally):
     root, data = finished[0].root, finished[0].data
     study = load_study(root, EXPLORED)
@@ -257,13 +274,9 @@ def test_what_was_set_before_the_results_is_not_changed_unseen(finished, tally):
         ):
             before = published.read_text(encoding="utf-8")
             if random.random() < 0.5:
-                rows = before.splitlines(keepends=True)
-                place = random.randrange(1, len(rows))
-                words = rows[place].split(",")
-                words[4] = str(float(words[4]) * random.choice([0.5, 0.999, 1.001, 2]))
-                rows[place] = ",".join(words)
-                published.write_text("".join(rows), encoding="utf-8")
-                said = f"published numbers ({words[0]}, {words[1]}, {words[2]})"
+                text, (table, row, column) = exchanged(random, before)
+                published.write_text(text, encoding="utf-8")
+                said = f"{table}, {row}, {column}"
             else:
                 record.write_bytes(random.choice([flip, cut])(random, record.read_bytes()))
                 said = "its file was edited or damaged"
