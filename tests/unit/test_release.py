@@ -17,7 +17,7 @@ from replication.notebook import write_notebook
 from replication.notebook_kind import made_from
 from replication.origin import digests
 from replication.report import render
-from replication.seal import write_sealed
+from replication.seal import record_of, write_sealed
 from typer.testing import CliRunner
 
 from tests.unit.conftest import World
@@ -40,7 +40,8 @@ def original(tmp_path_factory):
     data = project.root / "data" / "reproduced"
     for path in {path for pattern in release.RENDERED for path in project.data.glob(pattern)}:
         (data / path.relative_to(project.data)).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, data / path.relative_to(project.data))
+        for one in filter(Path.is_file, (path, record_of(path))):
+            shutil.copy(one, data / one.relative_to(project.data))
     (data / "published.csv").unlink()
     shutil.copytree(ROOT / "configs" / "tiers", project.root / "configs" / "tiers")
     shutil.copy(ROOT / "configs" / "config.yaml", project.root / "configs")
