@@ -10,6 +10,7 @@ from replication.agreement_table import disagreements, read_judged, write_agreem
 from replication.engine_difference import EngineDifference, EngineDifferences, load_differences
 from replication.errors import InputError
 from replication.evaluate import evaluate_study
+from replication.seal import sealed
 from replication.statistic import Estimate, estimate, relative_difference, wilson_interval
 from scipy import stats
 
@@ -121,7 +122,7 @@ def test_a_verdict_of_the_audit_is_not_compared(project):
     for row in rows:
         if row["row"] == "fast":
             row["verdict"] = "impossible"
-    with path.open("w", newline="") as file:
+    with sealed(path) as work, work.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
