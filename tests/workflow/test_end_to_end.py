@@ -198,8 +198,8 @@ def test_an_edited_verdict_is_not_rendered(quick):
     os.utime(cells, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert "data/reproduced/cells.csv: is not what was written there" in line
-    assert "remove it and run `make report`" in line
+    assert "cells.csv: gone, or not of the run that provenance.json tells of" in line
+    assert "run `make report`" in line
     assert page.read_bytes() == shown
 
 
