@@ -16,7 +16,7 @@ from replication.notebook_kind import made_from
 from replication.report import PACKAGE, render
 from replication.report_figure import script_json
 from replication.report_verdict import VERDICTS, Tally
-from replication.seal import whole_or_unsealed
+from replication.seal import whole_or_unsealed, write_sealed
 from replication.study import RESERVED, Study
 
 from tests.unit.report_project import NASTY, PROVENANCE, PUBLISHED, TABLE, example, soup
@@ -420,7 +420,7 @@ def test_a_failed_rendering_leaves_the_last_report(project):
     out = project.render("synthetic")
     before = (out / "index.html").read_bytes()
     cells = project.data / "cells.csv"
-    cells.write_text(cells.read_text().replace(",reproduced,", ",perhaps,"))
+    write_sealed(cells, cells.read_text().replace(",reproduced,", ",perhaps,"))
     with pytest.raises(InputError, match=r"cells\.csv: verdict 'perhaps' is unknown"):
         render(project.root, project.data, project.root / "none", out)
     assert (out / "index.html").read_bytes() == before
