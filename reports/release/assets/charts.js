@@ -147,12 +147,12 @@
   // A published number in a chart leads to its row, and so to its runs.
   function follow(datum) {
     if (!datum?.study || !datum.table || !datum.row || !datum.column) return;
-    const slug = (part) => {
-      const words = String(part).toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
-      return words ? `c-${words}` : "c";
-    };
-    const row = [datum.table, datum.row, datum.column].map(slug).join("--");
-    window.location.assign(`${encodeURIComponent(datum.study)}.html#${row}`);
+    const byte = (number) => `+${number.toString(16).padStart(2, "0")}`;
+    const quote = (sign) => Array.from(new TextEncoder().encode(sign), byte).join("");
+    const parts = [datum.table, datum.row, datum.column].map((part) =>
+      String(part).replace(/[^A-Za-z0-9_.,=-]/gu, quote),
+    );
+    window.location.assign(`${encodeURIComponent(datum.study)}.html#cell=${parts.join("~")}`);
   }
 
   // For slides the chart is drawn again as it was made: its own width, dark ink on white.
