@@ -99,9 +99,19 @@ def test_no_setting_breaks_the_configuration(tally, tmp_path):
     run()
 
 
+#: A study must have something to judge.
+CLAIM = {
+    "id": "c01",
+    "quote": "Nothing.",
+    "place": "nowhere",
+    "reading": "Nothing is claimed.",
+    "test": {"kind": "not_testable", "reason": "Nothing is claimed."},
+}
+
+
 def test_no_published_numbers_break_their_check(tally, tmp_path):
     path = tmp_path / "synthetic.csv"
-    study = Study.model_validate(study_document())
+    study = Study.model_validate(study_document() | {"claims": [CLAIM]})
     good = '1,slow,throughput,bit/s,800000,0.80,"Table 1"\n'
     header = ",".join(PUBLISHED_COLUMNS) + "\n"
     fields = st.sampled_from([*map(str, NUMBERS), *map(str, NOT_FINITE), *STRINGS, "1", "slow"])
