@@ -21,11 +21,11 @@ with atheris.instrument_imports(include=["replication", "yaml"]):
 
 
 def main():
-    from tests.unit.conftest import study_document
+    from tests.unit.conftest import CLAIM, study_document
 
     kind = sys.argv.pop(1)
     models = {"study": Study, "scenario": Scenario, "config": Config}
-    study = Study.model_validate(study_document())
+    study = Study.model_validate(study_document() | {"claims": [CLAIM]})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
 

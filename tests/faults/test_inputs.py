@@ -22,7 +22,7 @@ from replication.table import PUBLISHED_COLUMNS
 
 from tests.faults.conftest import ROOT, number
 from tests.faults.hostile import MARK, NOT_FINITE, NUMBERS, STRINGS, anything, mutate, scalars
-from tests.unit.conftest import study_document
+from tests.unit.conftest import CLAIM, study_document
 from tests.unit.test_models import minimal_scenario
 
 CASES = number("CASES", 4000)
@@ -97,16 +97,6 @@ def test_no_setting_breaks_the_configuration(tally, tmp_path):
                 ended.append("refused")
 
     run()
-
-
-#: A study must have something to judge.
-CLAIM = {
-    "id": "c01",
-    "quote": "Nothing.",
-    "place": "nowhere",
-    "reading": "Nothing is claimed.",
-    "test": {"kind": "not_testable", "reason": "Nothing is claimed."},
-}
 
 
 def test_no_published_numbers_break_their_check(tally, tmp_path):

@@ -58,6 +58,16 @@ def tcp(number):
     }
 
 
+#: A study must have something to judge.
+CLAIM = {
+    "id": "c01",
+    "quote": "Nothing.",
+    "place": "nowhere",
+    "reading": "Nothing is claimed.",
+    "test": {"kind": "not_testable", "reason": "Nothing is claimed."},
+}
+
+
 def study_document(**changes: Any) -> dict[str, Any]:
     """Two TCP flows over one bottleneck; factors: variant x access rate (fast, faster, fastest)."""
     experiment = {
