@@ -277,7 +277,8 @@ def check_release(root: Path) -> str:
         As `released_results`, or judging the packed results again gives other verdicts.
     """
     stamp, tables = verify_release(root)
-    with released_results(root) as folder:
+    require_current(root, stamp)
+    with _folder_of(tables) as folder:
         judge_again(root, folder, stamp.studies)
         other = [name for name in tables if (folder / name).read_bytes() != tables[name]]
     if other:
