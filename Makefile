@@ -45,9 +45,10 @@ export PYTHONNOUSERSITE := 1
 export PYTHONSAFEPATH := 1
 RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 # Ends with make, and all that it has started with it.
-SUPERVISED := $(RUN) python -m replication.supervisor
-SNAKEMAKE := $(SUPERVISED) python -m replication.workflow_run $(call given,CORES,--cores ) \
+SUPERVISED := $(RUN) python -m replication.plan.supervisor
+SNAKEMAKE := $(SUPERVISED) python -m replication.plan.workflow_run $(call given,CORES,--cores ) \
              $(call given,PROFILE,--profile )
+BENCH := python -m bench
 
 .PHONY: help report unlock plan sensitivity engines ladder base-image images render summary release bench bench-report
 .PHONY: test-faults load audit test test-report test-ladder test-slurm test-containers scale lint format schemas
@@ -127,7 +128,7 @@ test-slurm: setup-dev setup-slurm compiler ## Run quick saxena through a Slurm o
 
 bench: setup compiler ## Measure speed, memory and overhead (some 8 minutes on 2 idle cores; QUICK=1: under one)
 	@$(SNAKEMAKE) engines --config engines=ns3
-	@$(SUPERVISED) replicate bench $(if $(QUICK),--quick) $(call given,CORES,--cores )
+	@$(SUPERVISED) $(BENCH) run $(if $(QUICK),--quick) $(call given,CORES,--cores )
 	@echo "bench: $(CURDIR)/data/reproduced/bench.json; the next \`make report\` shows it"
 
 setup-bench: setup compiler ## Install ns-3's Python bindings for `make bench` (compiled: about 6 minutes)
@@ -136,7 +137,7 @@ setup-bench: setup compiler ## Install ns-3's Python bindings for `make bench` (
 	  -r workflow/bench/requirements.lock
 
 scale: setup compiler ## Measure sweeps of SCENARIOS=100,1000,10000 short runs
-	@$(SUPERVISED) replicate scale $(call given,SCENARIOS,--scenarios ) $(call given,CORES,--cores )
+	@$(SUPERVISED) $(BENCH) scale $(call given,SCENARIOS,--scenarios ) $(call given,CORES,--cores )
 
 test-containers: setup-dev engines ## Build the images, and compare containers with native runs
 	@$(RUN) pytest tests/containers
@@ -158,7 +159,7 @@ test-faults: setup-dev packages ## Kill runs, fill disks, feed bad input, and co
 
 load: setup compiler ## Run a scenario of 1000 flows and one of 24 hours, and count what they take
 	@$(SNAKEMAKE) engines --config engines=ns3
-	@$(SUPERVISED) replicate load
+	@$(SUPERVISED) $(BENCH) load
 
 audit: setup-dev ## Ask the registry's advisories about every locked package (needs a registry that has them)
 	@$(RUN) pip-audit --strict --no-deps --disable-pip -r requirements-dev.lock

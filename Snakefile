@@ -15,14 +15,14 @@ from pathlib import Path
 include: "workflow/rules/home.smk"
 
 
-from replication.engine import ENGINES, chosen_engine, linux_cache
-from replication.files import sha256_of
-from replication.inside import image_file
-from replication.ladder import Ladder
-from replication.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX, SYSTEM_VERSION
-from replication.pipeline import load_or_exit
-from replication.seal import NAME as SEAL
-from replication.seal import whole_or_unsealed
+from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
+from replication.study.files import sha256_of
+from replication.run.inside import image_file
+from replication.compare.ladder import Ladder
+from replication.engines.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX, SYSTEM_VERSION
+from replication.plan.pipeline import load_or_exit
+from replication.study.seal import NAME as SEAL
+from replication.study.seal import whole_or_unsealed
 
 
 configfile: "configs/config.yaml"

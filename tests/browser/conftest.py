@@ -40,10 +40,10 @@ def report(tmp_path_factory) -> Path:
     given = os.environ.get("REPLICATION_REPORT_HTML")
     if given:
         return Path(given).resolve()
-    from replication.notebook import write_notebook
-    from replication.notebook_kind import made_from
-    from replication.report import render
-    from replication.seal import write_sealed
+    from replication.plan.notebook_kind import made_from
+    from replication.report.notebooks.notebook import write_notebook
+    from replication.report.render import render
+    from replication.study.seal import write_sealed
 
     work = tmp_path_factory.mktemp("report")
     data = shutil.copytree(ROOT / "notebooks" / "fixture", work / "data")

@@ -49,7 +49,7 @@ def private_storage():
 @pytest.fixture(scope="session")
 def podman(private_storage):
     """Build base and images with podman, if need be; return the runtime's name."""
-    from replication.image_build import BASE, stored_id
+    from replication.run.image_build import BASE, stored_id
 
     if stored_id("podman", BASE) is None:
         replicate("base-image", "--with", "podman")
@@ -60,7 +60,7 @@ def podman(private_storage):
 @pytest.fixture(scope="session")
 def docker(podman):
     """Start a docker daemon with podman's images in it; return the runtime's name."""
-    from replication.image import reference
+    from replication.engines.image import reference
 
     command = ["dockerd", "--data-root", DATA / "docker", "--exec-root", DATA / "docker-run"]
     command += ["--pidfile", DATA / "docker.pid", "-H", f"unix://{SOCKET}", "--iptables=false"]

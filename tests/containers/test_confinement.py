@@ -6,10 +6,10 @@ import sys
 import time
 
 import pytest
-from replication.container import WORK, Container
-from replication.errors import RunError
-from replication.image import find_image
-from replication.process import Limits
+from replication.engines.image import find_image
+from replication.run.container import WORK, Container
+from replication.run.process import Limits
+from replication.study.errors import RunError
 
 from tests.containers.conftest import ENGINES, ROOT, RUNTIMES
 

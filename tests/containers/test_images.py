@@ -3,8 +3,8 @@
 import subprocess
 
 import pytest
-from replication.image import reference
-from replication.image_lock import Lock, differences, read_lock, write_lock
+from replication.engines.image import reference
+from replication.engines.image_lock import Lock, differences, read_lock, write_lock
 
 from tests.containers.conftest import ENGINES, IMAGES, ROOT, replicate
 

@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from replication.image import ANALYSIS, find_image, reference
+from replication.engines.image import ANALYSIS, find_image, reference
 
 from tests.containers.conftest import ENGINES, IMAGES, ROOT, RUNTIMES
 from tests.workflow.project import copy_project

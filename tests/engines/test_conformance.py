@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from replication.conformance import Runner, merge_conformance, run_checks, run_conformance
-from replication.conformance_model import Conformance, load_conformance
-from replication.engine import ENGINES
-from replication.launcher import Launch
-from replication.native import Native
+from replication.compare.conformance import Runner, merge_conformance, run_checks, run_conformance
+from replication.compare.conformance_model import Conformance, load_conformance
+from replication.engines.catalogue import ENGINES
+from replication.run.launcher import Launch
+from replication.run.native import Native
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = load_conformance(ROOT)

@@ -19,7 +19,7 @@ from ns2_plain import (
     red_scenario,
     side_by_side,
 )
-from replication.config import load_study
+from replication.plan.config import load_study
 
 Run = Callable[[Experiment], Beside]
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,10 +13,15 @@ from pathlib import Path
 import pytest
 from conftest import invoker, runner
 from engine_scenarios import codel, dumbbell, pie, red, tcp
-from replication.config import load_study, load_tier
-from replication.design import design_study
-from replication.engine import chosen_engine
-from replication.ns3_version import NS3_VERSION, NS3_VERSIONS, WHEEL_VERSIONS, missing_packages
+from replication.engines.catalogue import chosen_engine
+from replication.engines.ns3_version import (
+    NS3_VERSION,
+    NS3_VERSIONS,
+    WHEEL_VERSIONS,
+    missing_packages,
+)
+from replication.plan.config import load_study, load_tier
+from replication.plan.design import design_study
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = [v for v in NS3_VERSIONS if v != NS3_VERSION and not missing_packages(v)]

@@ -14,8 +14,8 @@ from typing import Any, get_args
 import pytest
 from engine_bench import TRAITS, Bench
 from engine_scenarios import Json, cbr, droptail, dumbbell, pie, single_link
-from replication.engine import ENGINES
-from replication.scenario import CONGESTION_CONTROLS, Queue, Scenario
+from replication.engines.catalogue import ENGINES
+from replication.study.scenario import CONGESTION_CONTROLS, Queue, Scenario
 
 VERSIONS = {"ns3": "3.", "ns2": "2.35", "linux": "6.1."}
 NOBODY: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []}

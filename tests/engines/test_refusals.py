@@ -11,8 +11,8 @@ from engine_bench import Bench
 from engine_refusals import changed, refused
 from engine_scenarios import Json, codel, listed, pfifo, pie, red, single_link
 from linux_scenarios import linux_red
-from replication.engine import ENGINES
-from replication.scenario import Scenario
+from replication.engines.catalogue import ENGINES
+from replication.study.scenario import Scenario
 
 FLOWS: dict[str, list[tuple[Json, list[str]]]] = {
     "ns3": [

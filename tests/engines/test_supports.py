@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from replication.engine import ENGINES
+from replication.engines.catalogue import ENGINES
 
 
 @pytest.fixture(params=sorted(ENGINES))

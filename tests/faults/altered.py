@@ -13,38 +13,38 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from replication.agreement_table import TABLES as AGREEMENT
-from replication.agreement_table import read_judged, write_agreement
-from replication.bench_model import NAME as BENCH
-from replication.bench_model import read_bench, write_bench
-from replication.config import load_study
-from replication.conformance import merge_conformance
-from replication.cost_model import predictions
-from replication.evaluate import QUANTITY_COLUMNS, merge
-from replication.gather import collect
-from replication.ladder import STUDIES as LADDER_STUDIES
-from replication.ladder import read_ladder, write_ladder
-from replication.notebook import to_html
-from replication.ns3_version import NS3_VERSION
-from replication.parquet import read_parquet, write_parquet
-from replication.registration import register
-from replication.reliability import NAME as RELIABILITY
-from replication.reliability import Trials, add_entries, read_reliability
-from replication.report_conformance import conformance_view
-from replication.report_source import Source
-from replication.results import Results
-from replication.robustness_rows import RobustnessRows
-from replication.seal import NAME, RECORD, sealed, write_sealed
-from replication.search import read_search
-from replication.sensitivity import MADE_FROM, read_made_from
-from replication.sensitivity_design import (
+from bench.cost_model import predictions
+from replication.compare.agreement_table import TABLES as AGREEMENT
+from replication.compare.agreement_table import read_judged, write_agreement
+from replication.compare.conformance import merge_conformance
+from replication.compare.ladder import STUDIES as LADDER_STUDIES
+from replication.compare.ladder import read_ladder, write_ladder
+from replication.engines.ns3_version import NS3_VERSION
+from replication.judge.evaluate import QUANTITY_COLUMNS, merge
+from replication.judge.registration import register
+from replication.measure.results import Results
+from replication.plan.config import load_study
+from replication.report.notebooks.notebook import to_html
+from replication.report.notebooks.trace_chapter import TraceChapter
+from replication.report.pages.conformance import conformance_view
+from replication.report.parts.bench_model import NAME as BENCH
+from replication.report.parts.bench_model import read_bench, write_bench
+from replication.report.parts.reliability import NAME as RELIABILITY
+from replication.report.parts.reliability import Trials, add_entries, read_reliability
+from replication.report.parts.source import Source
+from replication.run.gather import collect
+from replication.run.simulate import read_batch
+from replication.sensitivity.analysis import MADE_FROM, read_made_from
+from replication.sensitivity.design import (
     read_costs,
     read_scenarios,
     read_sensitivity_design,
 )
-from replication.simulate import read_batch
-from replication.table import read_rows
-from replication.trace_chapter import TraceChapter
+from replication.sensitivity.robustness_rows import RobustnessRows
+from replication.sensitivity.search import read_search
+from replication.study.parquet import read_parquet, write_parquet
+from replication.study.seal import NAME, RECORD, sealed, write_sealed
+from replication.study.table import read_rows
 
 from tests.unit.test_bench import bench
 from tests.unit.test_conformance import DOCUMENT, written

@@ -1,4 +1,4 @@
-"""Counts what the tests of faults and bad input did; see `replication.reliability`.
+"""Counts what the tests of faults and bad input did; see `report.parts.reliability`.
 
 REPLICATION_MOMENTS   moments at which processes are killed (3)
 REPLICATION_CASES     bad inputs over the models (5000)
@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from replication.pipeline import Pipeline
-from replication.reliability import Trials, add_entries
+from replication.plan.pipeline import Pipeline
+from replication.report.parts.reliability import Trials, add_entries
 
 from tests.workflow.project import copy_project
 

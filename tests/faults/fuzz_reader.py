@@ -12,12 +12,12 @@ import atheris
 sys.path[:0] = [str(Path(__file__).parents[2] / "workflow"), str(Path(__file__).parents[2])]
 
 with atheris.instrument_imports(include=["replication", "yaml"]):
-    from replication.config import Config
-    from replication.errors import InputError
-    from replication.files import read_model
-    from replication.scenario import Scenario
-    from replication.study import Study
-    from replication.study_check import check_study
+    from replication.plan.config import Config
+    from replication.plan.study_check import check_study
+    from replication.study.errors import InputError
+    from replication.study.files import read_model
+    from replication.study.scenario import Scenario
+    from replication.study.study import Study
 
 
 def main():

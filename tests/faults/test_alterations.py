@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from random import Random
 
 import pytest
-from replication.config import load_study
-from replication.errors import InputError, RunError
-from replication.gather import read_runs
-from replication.registration import changed_after_the_fact, record_path, register
-from replication.seal import RECORD, check_seal, open_sealed, record_of, seal, write_sealed
-from replication.store import TABLES
-from replication.table import FLOW_NUMBERS
+from replication.judge.registration import changed_after_the_fact, record_path, register
+from replication.plan.config import load_study
+from replication.run.gather import read_runs
+from replication.run.store import TABLES
+from replication.study.errors import InputError, RunError
+from replication.study.seal import RECORD, check_seal, open_sealed, record_of, seal, write_sealed
+from replication.study.table import FLOW_NUMBERS
 
 from tests.faults.altered import (
     EXPLORED,

@@ -11,14 +11,14 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication import cli
-from replication.config import load_config, study_ids
-from replication.errors import InputError, describe
-from replication.files import read_model
-from replication.scenario import Scenario
-from replication.study import Study
-from replication.study_check import check_study
-from replication.table import PUBLISHED_COLUMNS
+from replication.cli import main as cli
+from replication.plan.config import load_config, study_ids
+from replication.plan.study_check import check_study
+from replication.study.errors import InputError, describe
+from replication.study.files import read_model
+from replication.study.scenario import Scenario
+from replication.study.study import Study
+from replication.study.table import PUBLISHED_COLUMNS
 
 from tests.faults.conftest import ROOT, number
 from tests.faults.hostile import MARK, NOT_FINITE, NUMBERS, STRINGS, anything, mutate, scalars

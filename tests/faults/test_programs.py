@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.engine import ENGINES
-from replication.scenario import Scenario
+from replication.engines.catalogue import ENGINES
+from replication.study.scenario import Scenario
 
 from tests.faults.conftest import ROOT, number, program
 from tests.faults.hostile import MARK, STRINGS, mutate

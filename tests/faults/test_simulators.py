@@ -1,9 +1,9 @@
 """Simulators that fail, hang or lie: an error with its remedy, and nothing kept as a result."""
 
 import pytest
-from replication.errors import RunError
-from replication.process import Limits
-from replication.simulate import run_job
+from replication.run.process import Limits
+from replication.run.simulate import run_job
+from replication.study.errors import RunError
 
 from tests.unit.stand_in import make_job
 

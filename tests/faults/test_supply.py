@@ -4,9 +4,9 @@ import re
 import subprocess
 
 import pytest
-from replication.errors import RunError
-from replication.licences import NOT_STATED, licences
-from replication.wheel import fetch_wheel
+from replication.engines.wheel import fetch_wheel
+from replication.report.licences import NOT_STATED, licences
+from replication.study.errors import RunError
 
 from tests.faults.conftest import ROOT
 

@@ -10,13 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
-from replication.errors import InputError, RunError
-from replication.gather import collect
-from replication.native import Native
-from replication.pipeline import require_plain_name
-from replication.process import Limits
-from replication.scenario import Scenario
-from replication.seal import record_of, write_sealed
+from replication.plan.pipeline import require_plain_name
+from replication.run.gather import collect
+from replication.run.native import Native
+from replication.run.process import Limits
+from replication.study.errors import InputError, RunError
+from replication.study.scenario import Scenario
+from replication.study.seal import record_of, write_sealed
 
 from tests.faults.conftest import (
     CORES,

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from replication.seal import write_sealed
+from replication.study.seal import write_sealed
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
-from replication.results import Results
-from replication.seal import sealed, write_sealed
-from replication.study import Study, parameters_of, plain_values
-from replication.table import FLOW_COLUMNS, SERIES_COLUMNS
-from replication.template import instantiate
+from replication.measure.results import Results
+from replication.study.seal import sealed, write_sealed
+from replication.study.study import Study, parameters_of, plain_values
+from replication.study.table import FLOW_COLUMNS, SERIES_COLUMNS
+from replication.study.template import instantiate
 
 # Time on a shared machine says nothing about the code.
 settings.register_profile("shared machine", deadline=None)

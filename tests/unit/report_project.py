@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 
 from bs4 import BeautifulSoup
-from replication.agreement_table import write_agreement
-from replication.evaluate import evaluate_study, merge
-from replication.report import render
-from replication.seal import write_sealed
-from replication.study import Study
+from replication.compare.agreement_table import write_agreement
+from replication.judge.evaluate import evaluate_study, merge
+from replication.report.render import render
+from replication.study.seal import write_sealed
+from replication.study.study import Study
 
 NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"
 #: What is judged by no claim and stands in no table of the page.

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pandas as pd
-from replication.design_point import DEFAULT
-from replication.hypothesis import Hypothesis
-from replication.sensitivity_design import PointRecord
-from replication.sensitivity_settings import Sensitivity, load_sensitivity
+from replication.judge.hypothesis import Hypothesis
+from replication.sensitivity.design import PointRecord
+from replication.sensitivity.design_point import DEFAULT
+from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = load_sensitivity(ROOT)

@@ -1,11 +1,11 @@
 """A program that stands in a simulator's place: right tables, then whatever a test adds."""
 
-from replication.native import Native
-from replication.process import Limits
-from replication.scenario import Scenario
-from replication.simulate import Job
-from replication.store import Store
-from replication.table import FLOW_NUMBERS, SERIES_NUMBERS
+from replication.run.native import Native
+from replication.run.process import Limits
+from replication.run.simulate import Job
+from replication.run.store import Store
+from replication.study.scenario import Scenario
+from replication.study.table import FLOW_NUMBERS, SERIES_NUMBERS
 
 from tests.unit.test_models import minimal_scenario
 

@@ -5,13 +5,17 @@ import math
 
 import numpy as np
 import pytest
-from replication.agreement import CELL, CLAIM, rates
-from replication.agreement_table import disagreements, read_judged, write_agreement
-from replication.engine_difference import EngineDifference, EngineDifferences, load_differences
-from replication.errors import InputError
-from replication.evaluate import evaluate_study
-from replication.seal import sealed
-from replication.statistic import Estimate, estimate, relative_difference, wilson_interval
+from replication.compare.agreement import CELL, CLAIM, rates
+from replication.compare.agreement_table import disagreements, read_judged, write_agreement
+from replication.compare.engine_difference import (
+    EngineDifference,
+    EngineDifferences,
+    load_differences,
+)
+from replication.judge.evaluate import evaluate_study
+from replication.measure.statistic import Estimate, estimate, relative_difference, wilson_interval
+from replication.study.errors import InputError
+from replication.study.seal import sealed
 from scipy import stats
 
 RATE = {"metric": "throughput_bps", "experiment": "sweep", "aggregate": "sum"}

@@ -5,9 +5,9 @@ import lzma
 import tarfile
 
 import pytest
-from replication import archive
-from replication.archive import pack, unpack
-from replication.errors import InputError
+from replication.report import archive
+from replication.report.archive import pack, unpack
+from replication.study.errors import InputError
 
 FILES = {"cells.csv": b"a,b\n", "results/saxena/flows.parquet": b"\0" * 5000}
 

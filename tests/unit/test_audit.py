@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from replication.audit import CONSISTENT, SUSPICIOUS, audit_study
-from replication.bound import set_ups
-from replication.cell import IMPOSSIBLE
-from replication.cell_map import map_cells
-from replication.config import load_study
-from replication.published import read_published
+from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study
+from replication.judge.bound import set_ups
+from replication.judge.cell import IMPOSSIBLE
+from replication.measure.cell_map import map_cells
+from replication.plan.config import load_study
+from replication.study.published import read_published
 
 ROOT = Path(__file__).resolve().parents[2]
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)

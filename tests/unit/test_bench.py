@@ -3,9 +3,13 @@
 import json
 
 import pytest
+from bench.cost_model import predict, predictions
+from bench.engine import FULL, QUICK, growth
+from bench.scenario import dumbbell
+from bench.way import OURS, way_ratios
 from pydantic import ValidationError
-from replication.bench_engine import FULL, QUICK, growth
-from replication.bench_model import (
+from replication.engines.catalogue import ENGINES
+from replication.report.parts.bench_model import (
     NAME,
     Bench,
     EngineCost,
@@ -17,13 +21,9 @@ from replication.bench_model import (
     read_bench,
     write_bench,
 )
-from replication.bench_scenario import dumbbell
-from replication.bench_way import OURS, way_ratios
-from replication.cost_model import predict, predictions
-from replication.engine import ENGINES
-from replication.errors import InputError
-from replication.seal import write_sealed
-from replication.table import DESIGN_COLUMNS, write_table
+from replication.study.errors import InputError
+from replication.study.seal import write_sealed
+from replication.study.table import DESIGN_COLUMNS, write_table
 
 from tests.unit.report_project import NASTY, example, soup
 

@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from replication.config import Replicates, Tier
-from replication.design import design_study
-from replication.errors import InputError
-from replication.files import read_model, read_yaml
-from replication.study import Study
-from replication.template import Resolver, TemplateError, expand, resolve
+from replication.plan.config import Replicates, Tier
+from replication.plan.design import design_study
+from replication.study.errors import InputError
+from replication.study.files import read_model, read_yaml
+from replication.study.study import Study
+from replication.study.template import Resolver, TemplateError, expand, resolve
 
 from tests.unit.conftest import study_document
 

@@ -5,13 +5,13 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.cell import evaluate_cells, judge_cell
-from replication.cell_map import MappedCell, map_cells
-from replication.claim_model import Quantity
-from replication.published import PublishedError, read_published
-from replication.statistic import Estimate, estimate
-from replication.study import Cell
-from replication.table import CELL_COLUMNS
+from replication.judge.cell import evaluate_cells, judge_cell
+from replication.measure.cell_map import MappedCell, map_cells
+from replication.measure.statistic import Estimate, estimate
+from replication.study.claim_model import Quantity
+from replication.study.published import PublishedError, read_published
+from replication.study.study import Cell
+from replication.study.table import CELL_COLUMNS
 
 SLOW = ("slow", "throughput", "bit/s", 800e3, "800.0")  # printed in kbit/s: half a digit is 50
 

@@ -12,21 +12,21 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.chart import (
+from replication.measure.results import Results
+from replication.measure.thin import kept_samples, thin
+from replication.plan.config import load_study, study_ids
+from replication.report.charts.claim import claimed_values
+from replication.report.charts.data import Display, axis_factor, display_factor, estimates
+from replication.report.charts.experiment import (
     cells_figure,
     claims_figure,
     experiment_figures,
     scatter_figure,
     verdicts_figure,
 )
-from replication.chart_claim import claimed_values
-from replication.chart_data import Display, axis_factor, display_factor, estimates
-from replication.chart_figure import MAXIMUM_POINTS, PALETTE
-from replication.chart_line import Horizontal
-from replication.chart_thin import kept_samples, thin
-from replication.config import load_study, study_ids
-from replication.png import repack
-from replication.results import Results
+from replication.report.charts.figure import MAXIMUM_POINTS, PALETTE
+from replication.report.charts.line import Horizontal
+from replication.report.charts.png import repack
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "notebooks" / "fixture"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.claim import (
+from replication.judge.claim import (
     DIRECTION_ONLY,
     NOT_REPRODUCED,
     NOT_TESTABLE,
@@ -19,9 +19,9 @@ from replication.claim import (
     judge_parts,
     judge_statistic,
 )
-from replication.claim_model import Condition, Quantity
-from replication.comparison import Comparison, crossing, matched_factors
-from replication.study_check import ClaimError, check_claims
+from replication.judge.comparison import Comparison, crossing, matched_factors
+from replication.plan.study_check import ClaimError, check_claims
+from replication.study.claim_model import Condition, Quantity
 
 ACCESS = {"slow": 0, "mid": 1, "fast": 2}
 

@@ -10,17 +10,23 @@ import pandas as pd
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from replication.conformance import Runner, judge, merge_conformance, run_checks, write_table
-from replication.conformance_model import Conformance, load_conformance, recovery_check
-from replication.conformance_quantity import QUANTITIES, Observed
-from replication.conformance_recovery import UNITS, compare, recovery_numbers, windows
-from replication.engine import ENGINES
-from replication.errors import InputError
-from replication.native import Native
-from replication.report import PACKAGE
-from replication.report_conformance import conformance_view
-from replication.report_source import Source
-from replication.table import CONFORMANCE_COLUMNS, RECOVERY_COLUMNS
+from replication.compare.conformance import (
+    Runner,
+    judge,
+    merge_conformance,
+    run_checks,
+    write_table,
+)
+from replication.compare.conformance_model import Conformance, load_conformance, recovery_check
+from replication.compare.conformance_quantity import QUANTITIES, Observed
+from replication.compare.conformance_recovery import UNITS, compare, recovery_numbers, windows
+from replication.engines.catalogue import ENGINES
+from replication.report.pages.conformance import conformance_view
+from replication.report.parts.source import Source
+from replication.report.render import PACKAGE
+from replication.run.native import Native
+from replication.study.errors import InputError
+from replication.study.table import CONFORMANCE_COLUMNS, RECOVERY_COLUMNS
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = load_conformance(ROOT)

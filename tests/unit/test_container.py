@@ -9,14 +9,14 @@ import time
 from pathlib import Path
 
 import pytest
-from replication import image_build
-from replication.container import WORK, Container, command_line
-from replication.errors import InputError, RunError
-from replication.image import COMMANDS, Image, find_image, reference, tag
-from replication.inside import find_inside, image_file
-from replication.launcher import Launch, make_runtime
-from replication.pipeline import Pipeline
-from replication.process import Limits
+from replication.engines.image import COMMANDS, Image, find_image, reference, tag
+from replication.plan.pipeline import Pipeline
+from replication.run import image_build
+from replication.run.container import WORK, Container, command_line
+from replication.run.inside import find_inside, image_file
+from replication.run.launcher import Launch, make_runtime
+from replication.run.process import Limits
+from replication.study.errors import InputError, RunError
 from snakemake_interface_executor_plugins.settings import DeploymentMethod
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,8 @@ AMPLE = Limits(memory_bytes=2**30, time_s=20.0)
 HERE = """#!{python}
 import json, subprocess, sys
 sys.path.insert(0, {workflow!r})
-from replication import process, runner
+from replication.run import process
+from replication.run import runner
 runner._has_network = lambda: {network}
 def answer(request, refused, ask=runner.answer):
     text = json.dumps(request).replace({inside!r}, {outside!r})
@@ -99,7 +100,7 @@ def test_charliecloud_and_apptainer_confine(commands, tmp_path):
 
 @pytest.mark.parametrize("runtime", COMMANDS)
 def test_a_runtime_that_is_absent_is_named_with_what_to_install(runtime, monkeypatch):
-    monkeypatch.setattr("replication.image.shutil.which", lambda command: None)
+    monkeypatch.setattr("replication.engines.image.shutil.which", lambda command: None)
     with pytest.raises(InputError, match=f"runtime: {runtime} is not installed .*nstall"):
         find_image(ROOT, runtime, "ns3")
     with pytest.raises(InputError, match=f"runtime: {runtime} is not installed"):
@@ -123,7 +124,7 @@ def test_a_daemon_that_does_not_answer_is_told_from_a_missing_image(commands):
 
 
 def test_an_image_that_is_not_unpacked_is_named_with_the_remedy(commands, tmp_path, monkeypatch):
-    monkeypatch.setattr("replication.image.cache", lambda root: tmp_path)
+    monkeypatch.setattr("replication.engines.image.cache", lambda root: tmp_path)
     with pytest.raises(InputError, match="make images UNPACK=charliecloud"):
         find_image(ROOT, "charliecloud", "ns3")
     (tmp_path / f"ns3-{tag(ROOT, 'ns3')}" / "root").mkdir(parents=True)
@@ -281,7 +282,7 @@ def test_an_analysis_image_of_other_sources_is_refused(monkeypatch):
 
 
 def test_snakemakes_apptainer_needs_the_image_and_uses_its_programs(tmp_path, monkeypatch):
-    monkeypatch.setattr("replication.image.cache", lambda root: tmp_path)
+    monkeypatch.setattr("replication.engines.image.cache", lambda root: tmp_path)
     assert find_inside(ROOT, []) is find_inside(ROOT, [DeploymentMethod.CONDA]) is None
     with pytest.raises(InputError, match="make images UNPACK=apptainer"):
         find_inside(ROOT, [DeploymentMethod.APPTAINER])

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.config import Config, Tier, load_study, load_tier, study_ids
-from replication.design import (
+from replication.engines.catalogue import ENGINES, NS3
+from replication.plan.config import Config, Tier, load_study, load_tier, study_ids
+from replication.plan.design import (
     MAXIMUM_BATCHES,
     Run,
     batch_cost,
@@ -16,8 +17,7 @@ from replication.design import (
     design_study,
     make_plan,
 )
-from replication.engine import ENGINES, NS3
-from replication.study import Factor
+from replication.study.study import Factor
 
 ROOT = Path(__file__).parents[2]
 PAPER = load_tier(ROOT, "paper")

@@ -4,19 +4,19 @@ import json
 
 import pandas as pd
 import pytest
-from replication.claim import EVIDENCE_COLUMNS
-from replication.evaluate import (
+from replication.judge.claim import EVIDENCE_COLUMNS
+from replication.judge.evaluate import (
     HEADLINE_METRICS,
     QUANTITY_COLUMNS,
     EvaluationError,
     evaluate_study,
     merge,
 )
-from replication.metric_model import MetricError
-from replication.published import PublishedError
-from replication.seal import RECORD, write_sealed
-from replication.study_check import ClaimError, check_study
-from replication.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS, write_table
+from replication.measure.metric_model import MetricError
+from replication.plan.study_check import ClaimError, check_study
+from replication.study.published import PublishedError
+from replication.study.seal import RECORD, write_sealed
+from replication.study.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS, write_table
 
 FILES = ("cells.csv", "claims.csv", "audit.csv", "quantities.csv", "evidence.parquet")
 

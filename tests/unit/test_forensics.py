@@ -6,9 +6,15 @@ import shutil
 
 import pandas as pd
 import pytest
-from replication.assumption import variant
-from replication.config import load_study, study_ids
-from replication.design_point import (
+from replication.judge.registration import (
+    changed_after_the_fact,
+    record_path,
+    register,
+    registered,
+)
+from replication.plan.config import load_study, study_ids
+from replication.sensitivity.design import PointRecord, SensitivityDesign
+from replication.sensitivity.design_point import (
     DEFAULT,
     HYPOTHESIS,
     REFERENCE,
@@ -16,23 +22,17 @@ from replication.design_point import (
     positions,
     varied,
 )
-from replication.forensics import (
+from replication.sensitivity.forensics import (
     Candidate,
     explained_rows,
     fit,
     hypothesis_rows,
     in_fitted_half,
 )
-from replication.registration import (
-    changed_after_the_fact,
-    record_path,
-    register,
-    registered,
-)
-from replication.robustness import Verdicts
-from replication.seal import record_of, write_sealed
-from replication.sensitivity_design import PointRecord, SensitivityDesign
-from replication.sensitivity_settings import load_sensitivity
+from replication.sensitivity.robustness import Verdicts
+from replication.study.assumption import variant
+from replication.study.seal import record_of, write_sealed
+from replication.study.sensitivity_settings import load_sensitivity
 
 from tests.unit.sensitivity_data import ROOT, SETTINGS, cells_frame, hypothesis, record
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replication.cell_map import map_cells
-from replication.claim import REPRODUCED
-from replication.claim_model import NotTestable
-from replication.config import load_study
-from replication.published import read_published
-from replication.robustness_rows import RobustnessRows
-from replication.sensitivity_settings import load_sensitivity
-from replication.story import cell_gaps, claim_sentence
+from replication.judge.claim import REPRODUCED
+from replication.measure.cell_map import map_cells
+from replication.plan.config import load_study
+from replication.sensitivity.robustness_rows import RobustnessRows
+from replication.sensitivity.story import cell_gaps, claim_sentence
+from replication.study.claim_model import NotTestable
+from replication.study.published import read_published
+from replication.study.sensitivity_settings import load_sensitivity
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "notebooks" / "fixture" / "sensitivity"

@@ -2,10 +2,10 @@
 
 import pandas as pd
 import pytest
-from replication.claim_model import Claim
-from replication.robustness_rows import RobustnessRows
-from replication.sensitivity_settings import Scale
-from replication.story import cell_gaps, claim_sentence
+from replication.sensitivity.robustness_rows import RobustnessRows
+from replication.sensitivity.story import cell_gaps, claim_sentence
+from replication.study.claim_model import Claim
+from replication.study.sensitivity_settings import Scale
 
 SCALE = Scale(levels="quick", cpu_budget_s=1.0, reason="r")
 VALUE = {

@@ -1,8 +1,8 @@
 """Whose verdicts stand for a study: every branch of the rule, and what is said of a stand-in."""
 
 import pytest
-from replication.headline import headline
-from replication.participation import participations
+from replication.judge.headline import headline
+from replication.judge.participation import participations
 
 
 def design(**engines):

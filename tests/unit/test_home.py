@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from replication.errors import InputError
-from replication.home import require_home
+from replication.plan.home import require_home
+from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 #: Stands for Python: notes how it is called, and makes environments of itself.

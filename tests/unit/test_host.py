@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
-from replication.config import load_study, load_tier
-from replication.design import Plan, design_study, write_design
-from replication.engine import ENGINES, NS2, NS3
-from replication.errors import InputError
-from replication.scenario import Scenario
-from replication.store import Store
+from replication.engines.catalogue import ENGINES, NS2, NS3
+from replication.plan.config import load_study, load_tier
+from replication.plan.design import Plan, design_study, write_design
+from replication.run.store import Store
+from replication.study.errors import InputError
+from replication.study.scenario import Scenario
 
 ROOT = Path(__file__).parents[2]
 QUICK = load_tier(ROOT, "quick")

@@ -3,10 +3,17 @@
 from pathlib import Path
 
 import pytest
-from replication.cli_image import image_names
-from replication.errors import InputError
-from replication.image_build import choose_builder
-from replication.image_lock import BaseLock, ImageLock, Lock, differences, read_lock, write_lock
+from replication.cli.image import image_names
+from replication.engines.image_lock import (
+    BaseLock,
+    ImageLock,
+    Lock,
+    differences,
+    read_lock,
+    write_lock,
+)
+from replication.run.image_build import choose_builder
+from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 BASE = BaseLock(

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import jinja2
 import pytest
-from replication import ladder, report_ladder
-from replication.errors import InputError
-from replication.ns3_version import NS3_VERSION
-from replication.report_source import Source
-from replication.seal import sealed, write_sealed
-from replication.table import CELL_COLUMNS, CLAIM_COLUMNS
+from replication.compare import ladder
+from replication.engines.ns3_version import NS3_VERSION
+from replication.report.pages import ladder as report_ladder
+from replication.report.parts.source import Source
+from replication.study.errors import InputError
+from replication.study.seal import sealed, write_sealed
+from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "workflow" / "replication"

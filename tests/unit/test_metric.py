@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.claim_model import Quantity
-from replication.feature import FLOW_FEATURES, WINDOW_FEATURES, FlowSeries, feature
-from replication.metric import quantity
-from replication.metric_model import COUNTS, METRICS, MetricError, validate_study_metrics
-from replication.table import FLOW_COLUMNS
+from replication.measure.feature import FLOW_FEATURES, WINDOW_FEATURES, FlowSeries, feature
+from replication.measure.metric import quantity
+from replication.measure.metric_model import COUNTS, METRICS, MetricError, validate_study_metrics
+from replication.study.claim_model import Quantity
+from replication.study.table import FLOW_COLUMNS
 
 RENO = {"variant": "reno", "access": "slow"}
 

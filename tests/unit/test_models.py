@@ -10,12 +10,12 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.config import Config, Tier, load_config, load_study, study_ids
-from replication.errors import InputError, describe
-from replication.files import read_model, read_yaml
-from replication.scenario import Scenario
-from replication.schema import MODELS, schema_text
-from replication.study import Study
+from replication.cli.schema import MODELS, schema_text
+from replication.plan.config import Config, Tier, load_config, load_study, study_ids
+from replication.study.errors import InputError, describe
+from replication.study.files import read_model, read_yaml
+from replication.study.scenario import Scenario
+from replication.study.study import Study
 
 from tests.faults.hostile import anything, mutate
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replication.audit import audit_study
-from replication.cell import IMPOSSIBLE, evaluate_cells
-from replication.cell_map import map_cells
-from replication.claim import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, evaluate_claim
-from replication.claim_model import NotTestable
-from replication.config import load_study
-from replication.published import read_published
-from replication.results import Results
-from replication.study import Tolerance
+from replication.judge.audit import audit_study
+from replication.judge.cell import IMPOSSIBLE, evaluate_cells
+from replication.judge.claim import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, evaluate_claim
+from replication.measure.cell_map import map_cells
+from replication.measure.results import Results
+from replication.plan.config import load_study
+from replication.study.claim_model import NotTestable
+from replication.study.published import read_published
+from replication.study.study import Tolerance
 
 ROOT = Path(__file__).parents[2]
 STUDY = load_study(ROOT, "nishitha")

@@ -11,10 +11,9 @@ import nbformat
 import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from replication.chapter import Chapter, find_project
-from replication.errors import InputError, RunError
-from replication.fixture import LIMIT_BYTES, make_fixture
-from replication.notebook import (
+from replication.report.notebooks.chapter import Chapter, find_project
+from replication.report.notebooks.fixture import LIMIT_BYTES, make_fixture
+from replication.report.notebooks.notebook import (
     check_parameters,
     cleaned,
     execute,
@@ -22,8 +21,9 @@ from replication.notebook import (
     read_notebook,
     to_html,
 )
-from replication.seal import NAME as SEAL
-from replication.seal import write_sealed
+from replication.study.errors import InputError, RunError
+from replication.study.seal import NAME as SEAL
+from replication.study.seal import write_sealed
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -49,8 +49,8 @@ def text_of(path):
 def test_there_is_a_notebook_for_every_kind_with_its_parameters():
     from typing import get_args
 
-    from replication.notebook_kind import FURTHER
-    from replication.study import ExperimentType
+    from replication.plan.notebook_kind import FURTHER
+    from replication.study.study import ExperimentType
 
     # The sensitivity has a target of its own, and its notebook with it.
     kinds = [*get_args(ExperimentType), *(further.name for further in FURTHER), "sensitivity"]

@@ -4,12 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from replication.config import load_config, load_study, load_tier
-from replication.design import design_study
-from replication.engine import available, chosen_engine
-from replication.errors import InputError
-from replication.ns3_release import between, read_changes
-from replication.ns3_version import (
+from replication.engines.catalogue import available, chosen_engine
+from replication.engines.ns3_release import between, read_changes
+from replication.engines.ns3_version import (
     NS3_VERSION,
     NS3_VERSIONS,
     SYSTEM_VERSION,
@@ -17,6 +14,9 @@ from replication.ns3_version import (
     missing_packages,
     system_libraries,
 )
+from replication.plan.config import load_config, load_study, load_tier
+from replication.plan.design import design_study
+from replication.study.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "configs" / "config.yaml"
@@ -60,7 +60,9 @@ def test_a_missing_system_package_is_named(tmp_path):
 
 
 def test_a_version_that_is_not_installed_is_refused_with_its_package(monkeypatch):
-    monkeypatch.setattr("replication.engine.missing_packages", lambda version: ["libns3-dev"])
+    monkeypatch.setattr(
+        "replication.engines.catalogue.missing_packages", lambda version: ["libns3-dev"]
+    )
     with pytest.raises(InputError, match=r"ns3 lacks libns3-dev.*apt-get install libns3-dev"):
         chosen_engine("ns3", SYSTEM_VERSION).require(ROOT)
     assert "ns3" not in available(ROOT, SYSTEM_VERSION)

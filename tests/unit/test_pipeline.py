@@ -4,9 +4,9 @@ import ast
 from pathlib import Path
 
 import pytest
-from replication.errors import InputError
-from replication.notebook_kind import FurtherNotebook
-from replication.pipeline import PACKAGE, Pipeline, closure
+from replication.plan.notebook_kind import FurtherNotebook
+from replication.plan.pipeline import PACKAGE, Pipeline, closure
+from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,10 +17,10 @@ def quick():
 
 
 def test_a_modules_closure_holds_what_it_imports_at_any_depth():
-    names = {path.stem for path in closure("evaluate")}
+    names = {path.stem for path in closure("replication.judge.evaluate")}
     assert {"evaluate", "claim", "comparison", "feature", "trace", "errors"} <= names
-    assert "report" not in names
-    assert "report_number" in {path.stem for path in closure("report_study")}
+    assert "render" not in names
+    assert "number" in {path.stem for path in closure("replication.report.pages.study")}
 
 
 def test_closures_follow_every_import_that_the_parser_sees():
@@ -37,14 +37,16 @@ def test_closures_follow_every_import_that_the_parser_sees():
 
 
 def test_what_a_batch_starts_is_behind_it_too():
-    assert {"native", "runner", "process"} <= {path.stem for path in closure("simulate")}
+    assert {"native", "runner", "process"} <= {
+        path.stem for path in closure("replication.run.simulate")
+    }
 
 
 def test_code_changes_with_any_file_behind_it(quick, tmp_path, monkeypatch):
     before = quick.code("simulate")
     for path in PACKAGE.glob("*.py"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr("replication.pipeline.PACKAGE", tmp_path)
+    monkeypatch.setattr("replication.plan.pipeline.PACKAGE", tmp_path)
     assert quick.code("simulate") == before
     (tmp_path / "scenario.py").write_text("# changed\n", encoding="utf-8")
     assert quick.code("simulate") != before
@@ -54,7 +56,7 @@ def test_code_changes_with_any_file_behind_it(quick, tmp_path, monkeypatch):
 def test_code_that_gathers_a_batch_is_in_its_name(quick, tmp_path, monkeypatch, module):
     for path in PACKAGE.glob("*.py"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr("replication.pipeline.PACKAGE", tmp_path)
+    monkeypatch.setattr("replication.plan.pipeline.PACKAGE", tmp_path)
     settings = {"tier": "quick", "studies": "nishitha", "engines": "ns3"}
     before = set(Pipeline.load(ROOT, settings).batches)
     assert before <= set(quick.batches)
@@ -77,7 +79,7 @@ def test_a_further_notebook_belongs_to_the_studies_that_want_it(quick, monkeypat
     )
     before = quick.notebooks()
     assert quick.notebook_inputs("saxena", "extra") == []
-    monkeypatch.setattr("replication.notebook_kind.FURTHER", (entry,))
+    monkeypatch.setattr("replication.plan.notebook_kind.FURTHER", (entry,))
     assert set(quick.notebooks()) - set(before) == {("saxena", "extra")}
     inputs = [path.as_posix() for path in quick.notebook_inputs("saxena", "extra")]
     assert inputs == ["data/reproduced/extra.csv", "data/reproduced/evaluation/saxena/extra.csv"]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from replication.config import load_config, load_tier
-from replication.errors import InputError
-from replication.pipeline import WORKER_MB, Pipeline
+from replication.plan.config import load_config, load_tier
+from replication.plan.pipeline import WORKER_MB, Pipeline
+from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 PROFILES = ROOT / "workflow" / "profiles"

@@ -4,10 +4,11 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from replication import engine, provision
-from replication.config import Config, chosen_engines
-from replication.errors import InputError
-from replication.native import written_version
+from replication.engines import catalogue as engine
+from replication.plan import provision
+from replication.plan.config import Config, chosen_engines
+from replication.run.native import written_version
+from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from replication import release
-from replication.archive import pack, unpack
-from replication.cli import app
-from replication.config import load_config
-from replication.errors import InputError
-from replication.files import digest_of, sha256_of
-from replication.notebook import write_notebook
-from replication.notebook_kind import made_from
-from replication.origin import digests
-from replication.report import render
-from replication.seal import record_of, write_sealed
+from replication.cli.main import app
+from replication.plan.config import load_config
+from replication.plan.notebook_kind import made_from
+from replication.plan.origin import digests
+from replication.report import release
+from replication.report.archive import pack, unpack
+from replication.report.notebooks.notebook import write_notebook
+from replication.report.render import render
+from replication.study.errors import InputError
+from replication.study.files import digest_of, sha256_of
+from replication.study.seal import record_of, write_sealed
 from typer.testing import CliRunner
 
 from tests.unit.conftest import World

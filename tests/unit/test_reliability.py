@@ -4,9 +4,9 @@ import json
 import re
 
 import pytest
-from replication.errors import InputError
-from replication.load import long_run, many_flows
-from replication.reliability import (
+from bench.load import long_run, many_flows
+from replication.report.pages.reliability import reliability_view
+from replication.report.parts.reliability import (
     NAME,
     Load,
     Trials,
@@ -14,8 +14,8 @@ from replication.reliability import (
     markdown,
     read_reliability,
 )
-from replication.report_reliability import reliability_view
-from replication.seal import write_sealed
+from replication.study.errors import InputError
+from replication.study.seal import write_sealed
 
 from tests.unit.report_project import NASTY, Project, example, soup
 

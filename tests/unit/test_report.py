@@ -9,15 +9,15 @@ from html.parser import HTMLParser
 import nbformat
 import pytest
 from pydantic import ValidationError
-from replication import report_number as numbers
-from replication.errors import InputError
-from replication.notebook import write_notebook
-from replication.notebook_kind import made_from
-from replication.report import PACKAGE, render
-from replication.report_figure import script_json
-from replication.report_verdict import VERDICTS, Tally
-from replication.seal import whole_or_unsealed, write_sealed
-from replication.study import RESERVED, Study
+from replication.plan.notebook_kind import made_from
+from replication.report.notebooks.notebook import write_notebook
+from replication.report.parts import number as numbers
+from replication.report.parts.figure import script_json
+from replication.report.parts.verdict import VERDICTS, Tally
+from replication.report.render import PACKAGE, render
+from replication.study.errors import InputError
+from replication.study.seal import whole_or_unsealed, write_sealed
+from replication.study.study import RESERVED, Study
 
 from tests.unit.report_project import NASTY, PROVENANCE, PUBLISHED, TABLE, example, soup
 

@@ -5,7 +5,7 @@ import re
 
 import pandas as pd
 import pytest
-from replication.report_link import cell_id
+from replication.report.parts.link import cell_id
 
 from tests.unit.report_project import example, soup
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
-from replication.chart_figure import INK, MAXIMUM_POINTS
-from replication.chart_overlay import overlay_figures
-from replication.config import load_study
-from replication.report import _environment
-from replication.report_figure import write_figures
-from replication.report_source import Source
-from replication.report_traces import trace_figures, trace_section
-from replication.seal import write_sealed
-from replication.trace_comparison import COMPARISON, NEARNESS, WINDOWS
+from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
+from replication.plan.config import load_study
+from replication.report.charts.figure import INK, MAXIMUM_POINTS
+from replication.report.charts.overlay import overlay_figures
+from replication.report.pages.traces import trace_figures, trace_section
+from replication.report.parts.figure import write_figures
+from replication.report.parts.source import Source
+from replication.report.render import _environment
+from replication.study.seal import write_sealed
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "notebooks" / "fixture"

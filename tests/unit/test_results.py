@@ -4,9 +4,9 @@ import json
 
 import pandas as pd
 import pytest
-from replication.errors import InputError
-from replication.results import Results, ResultsError
-from replication.seal import sealed, write_sealed
+from replication.measure.results import Results, ResultsError
+from replication.study.errors import InputError
+from replication.study.seal import sealed, write_sealed
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from replication.errors import RunError
-from replication.native import Native
-from replication.process import Limits, network_is_isolated
+from replication.run.native import Native
+from replication.run.process import Limits, network_is_isolated
+from replication.study.errors import RunError
 
 AMPLE = Limits(memory_bytes=2**30, time_s=20.0)
 

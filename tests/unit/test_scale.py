@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from replication.errors import InputError
-from replication.pipeline import Pipeline
-from replication.scale import SETTINGS, make_project, sizes
+from bench.scale import SETTINGS, make_project, sizes
+from replication.plan.pipeline import Pipeline
+from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 

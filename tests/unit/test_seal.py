@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from replication.errors import InputError
-from replication.launcher import Launch, make_runtime
-from replication.parquet import read_parquet, write_parquet
-from replication.seal import (
+from replication.run.launcher import Launch, make_runtime
+from replication.study.errors import InputError
+from replication.study.parquet import read_parquet, write_parquet
+from replication.study.seal import (
     NAME,
     check,
     check_kernels,

@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from replication.assumption import Assumption, check_ledger, variant
-from replication.config import load_study, study_ids
-from replication.design_point import (
+from replication.judge.hypothesis import check_hypothesis, load_hypotheses
+from replication.plan.config import load_study, study_ids
+from replication.sensitivity.design import SensitivityDesign
+from replication.sensitivity.design_point import (
     DEFAULT,
     HYPOTHESIS,
     ONE_AT_A_TIME,
@@ -17,10 +18,8 @@ from replication.design_point import (
     design_points,
     positions,
 )
-from replication.errors import InputError
-from replication.hypothesis import check_hypothesis, load_hypotheses
-from replication.importance import importances
-from replication.robustness import (
+from replication.sensitivity.importance import importances
+from replication.sensitivity.robustness import (
     CONDITIONAL,
     FRAGILE,
     ROBUST,
@@ -31,10 +30,11 @@ from replication.robustness import (
     cell_rows,
     claim_rows,
 )
-from replication.sensitivity_design import SensitivityDesign
-from replication.sensitivity_settings import Importance, StudyScale, load_sensitivity
-from replication.study import Assumed, Study
-from replication.verdict_point import Judge
+from replication.sensitivity.verdict_point import Judge
+from replication.study.assumption import Assumption, check_ledger, variant
+from replication.study.errors import InputError
+from replication.study.sensitivity_settings import Importance, StudyScale, load_sensitivity
+from replication.study.study import Assumed, Study
 
 from tests.unit.conftest import PUBLISHED, study_document
 from tests.unit.sensitivity_data import ROOT, SETTINGS, cells_frame, hypothesis, record, settings

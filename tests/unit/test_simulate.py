@@ -5,13 +5,13 @@ from functools import partial
 
 import pyarrow as pa
 import pytest
-from replication.errors import InputError, RunError
-from replication.gather import collect, gather
-from replication.parquet import write_parquet
-from replication.scenario import Scenario
-from replication.seal import write_sealed
-from replication.simulate import read_batch, run_job
-from replication.table import FLOW_NUMBERS, SERIES_NUMBERS
+from replication.run.gather import collect, gather
+from replication.run.simulate import read_batch, run_job
+from replication.study.errors import InputError, RunError
+from replication.study.parquet import write_parquet
+from replication.study.scenario import Scenario
+from replication.study.seal import write_sealed
+from replication.study.table import FLOW_NUMBERS, SERIES_NUMBERS
 
 from tests.unit import stand_in
 from tests.unit.test_models import minimal_scenario

@@ -2,11 +2,11 @@
 
 import pandas as pd
 import pytest
-from replication.design_point import DEFAULT, ONE_AT_A_TIME
-from replication.evaluate import QUANTITY_COLUMNS
-from replication.seal import write_sealed
-from replication.sensitivity_design import SensitivityDesign
-from replication.spread import spread_table
+from replication.judge.evaluate import QUANTITY_COLUMNS
+from replication.sensitivity.design import SensitivityDesign
+from replication.sensitivity.design_point import DEFAULT, ONE_AT_A_TIME
+from replication.sensitivity.spread import spread_table
+from replication.study.seal import write_sealed
 
 from tests.unit.sensitivity_data import record
 

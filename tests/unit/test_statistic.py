@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.published import half_ulp, significant_digits
-from replication.statistic import (
+from replication.measure.statistic import (
     estimate,
     jain_index,
     kendall,
@@ -17,6 +16,7 @@ from replication.statistic import (
     spearman,
     wilson_interval,
 )
+from replication.study.published import half_ulp, significant_digits
 
 moderate = st.floats(-1e6, 1e6, allow_nan=False)
 positive = st.floats(1e-3, 1e6)

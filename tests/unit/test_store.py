@@ -1,7 +1,7 @@
 """The store: only complete and intact runs count."""
 
 import pytest
-from replication.store import TABLES, Store
+from replication.run.store import TABLES, Store
 
 ID = "0123456789abcdef"
 

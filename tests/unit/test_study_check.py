@@ -5,15 +5,15 @@ import shutil
 from pathlib import Path
 
 import pytest
-from replication.cli import app
-from replication.config import chosen_studies, load_config, load_study
-from replication.errors import InputError
-from replication.files import read_model
-from replication.pipeline import Pipeline
-from replication.published import read_published
-from replication.scale import lay_out
-from replication.study import Study
-from replication.study_check import check_study
+from bench.scale import lay_out
+from replication.cli.main import app
+from replication.plan.config import chosen_studies, load_config, load_study
+from replication.plan.pipeline import Pipeline
+from replication.plan.study_check import check_study
+from replication.study.errors import InputError
+from replication.study.files import read_model
+from replication.study.published import read_published
+from replication.study.study import Study
 from snakemake.cli import parse_config
 from typer.testing import CliRunner
 

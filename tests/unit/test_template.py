@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.study import Experiment
-from replication.template import TemplateError, expand, instantiate, replicate_seed, resolve
+from replication.study.study import Experiment
+from replication.study.template import TemplateError, expand, instantiate, replicate_seed, resolve
 
 
 def experiment(**changes):

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from replication.errors import InputError
-from replication.trace import (
+from replication.measure.trace import (
     SeriesError,
     TraceFormatError,
     TraceMissingError,
@@ -21,6 +20,7 @@ from replication.trace import (
     summarise_window,
     time_weighted_mean,
 )
+from replication.study.errors import InputError
 
 REPOSITORY = Path(__file__).parents[2]
 COMMITTED = REPOSITORY / "data" / "published" / "kapadia.csv"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from replication.config import load_study
-from replication.errors import InputError
-from replication.table import TRACE_COLUMNS
-from replication.trace_comparison import compare_traces, nearness
-from replication.trace_folder import ENVIRONMENT, find_folder, has_traces, traces_hash
-from replication.window import FIGURES
+from replication.compare.trace_comparison import compare_traces, nearness
+from replication.measure.trace_folder import ENVIRONMENT, find_folder, has_traces, traces_hash
+from replication.measure.window import FIGURES
+from replication.plan.config import load_study
+from replication.study.errors import InputError
+from replication.study.table import TRACE_COLUMNS
 
 DURATION_S = 61
 CELLS = {

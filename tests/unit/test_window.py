@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.sawtooth import find_sawtooth
-from replication.trace import SeriesError
-from replication.window import Samples, Window
+from replication.measure.sawtooth import find_sawtooth
+from replication.measure.trace import SeriesError
+from replication.measure.window import Samples, Window
 
 INTERVAL_S = 0.1
 windows = st.lists(st.floats(1, 500), min_size=2, max_size=60)

@@ -3,9 +3,9 @@
 import os
 
 import pytest
-from replication import writable
-from replication.errors import InputError
-from replication.process import network_is_isolated
+from replication.run import writable
+from replication.run.process import network_is_isolated
+from replication.study.errors import InputError
 
 
 @pytest.fixture

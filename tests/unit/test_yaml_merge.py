@@ -1,8 +1,8 @@
 """Merge keys in YAML: what stands beside one overrides it; a key given twice is still refused."""
 
 import pytest
-from replication.errors import InputError
-from replication.files import read_yaml
+from replication.study.errors import InputError
+from replication.study.files import read_yaml
 
 
 def test_an_entry_beside_a_merge_key_overrides_what_it_brings(tmp_path):

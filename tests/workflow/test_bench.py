@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from replication.bench import measure
-from replication.bench_engine import QUICK, programs
-from replication.bench_model import read_bench, write_bench
+from bench.bench import measure
+from bench.engine import QUICK, programs
+from replication.report.parts.bench_model import read_bench, write_bench
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ import zipfile
 
 import pandas as pd
 import pytest
-from replication.seal import remedy
+from replication.study.seal import remedy
 
 from tests.workflow.project import copy_project
 

@@ -5,8 +5,8 @@ import json
 import pandas as pd
 import pytest
 import yaml
-from replication.assumption import assumptions
-from replication.config import load_study
+from replication.plan.config import load_study
+from replication.study.assumption import assumptions
 
 from tests.workflow.project import ROOT, copy_project
 

@@ -22,7 +22,7 @@ rule compare_engines:
     benchmark:
         f"{PATHS.data}/benchmarks/compare_engines.tsv"
     params:
-        code=PIPE.code("agreement_table"),
+        code=PIPE.code("compare.agreement_table"),
         sources=PIPE.content("configs/engine_differences.yaml"),
         studies=PIPE.studies,
         data=PATHS.data,

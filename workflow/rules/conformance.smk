@@ -14,7 +14,7 @@ rule run_conformance:
     benchmark:
         f"{PATHS.data}/benchmarks/run_conformance/{{engine}}.tsv"
     params:
-        code=PIPE.code("conformance"),
+        code=PIPE.code("compare.conformance"),
         sources=PIPE.content("configs/conformance.yaml"),
         launch=lambda wildcards: PIPE.launch_of(wildcards.engine),
         fingerprint=lambda wildcards: PIPE.fingerprint(wildcards.engine),
@@ -39,7 +39,7 @@ rule merge_conformance:
     benchmark:
         f"{PATHS.data}/benchmarks/merge_conformance.tsv"
     params:
-        code=PIPE.code("conformance"),
+        code=PIPE.code("compare.conformance"),
         sources=PIPE.content("configs/conformance.yaml"),
         engines=PIPE.engines,
         data=PATHS.data,

@@ -13,7 +13,7 @@ rule design_study:
     benchmark:
         f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
     params:
-        code=PIPE.code("design"),
+        code=PIPE.code("plan.design"),
         sources=lambda wildcards: PIPE.sources(
             wildcards.study, f"configs/tiers/{PIPE.config.tier}.yaml"
         ),

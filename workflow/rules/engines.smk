@@ -16,7 +16,7 @@ rule fetch_ns3_wheel:
     benchmark:
         f"{PATHS.data}/benchmarks/fetch_ns3_wheel/{{version}}.tsv"
     params:
-        code=PIPE.code("wheel"),
+        code=PIPE.code("engines.wheel"),
     shell:
         'echo "fetching the pinned wheel of ns-3 {wildcards.version}" >&2; '
         "replicate fetch-wheel --lock {input.lock} --output {output.prefix} > {log} 2>&1"

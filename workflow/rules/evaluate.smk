@@ -20,7 +20,7 @@ rule evaluate_study:
     benchmark:
         f"{PATHS.data}/benchmarks/evaluate_study/{{study}}.tsv"
     params:
-        code=PIPE.code("evaluate"),
+        code=PIPE.code("judge.evaluate"),
         sources=lambda wildcards: PIPE.sources(
             wildcards.study, f"{PATHS.published}/{wildcards.study}.csv"
         ),
@@ -60,7 +60,7 @@ rule merge_evaluations:
     benchmark:
         f"{PATHS.data}/benchmarks/merge_evaluations.tsv"
     params:
-        code=PIPE.code("evaluate"),
+        code=PIPE.code("judge.evaluate"),
         studies=PIPE.studies,
         data=PATHS.data,
     shell:

@@ -3,7 +3,7 @@
 
 import functools
 
-from replication.ladder import STUDIES as LADDER_STUDIES, TIER as LADDER_TIER
+from replication.compare.ladder import STUDIES as LADDER_STUDIES, TIER as LADDER_TIER
 
 # Planned only if it is asked for.
 LADDER = functools.cache(lambda: Ladder.load(REPO))
@@ -24,7 +24,7 @@ use rule design_study as design_rung with:
     wildcard_constraints:
         study="|".join(LADDER_STUDIES),
     params:
-        code=PIPE.code("design"),
+        code=PIPE.code("plan.design"),
         selection=lambda wildcards: LADDER().rungs[wildcards.version].selection,
         data=RUNG,
         batches=lambda wildcards: LADDER()
@@ -54,7 +54,7 @@ use rule simulate_batch as simulate_rung with:
         * LADDER().rungs[wildcards.version].runtime_min(wildcards.batch),
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code("simulate"),
+        code=PIPE.code("run.simulate"),
         launch=lambda wildcards: LADDER()
         .rungs[wildcards.version]
         .launch(wildcards.batch),
@@ -110,7 +110,7 @@ use rule evaluate_study as evaluate_rung with:
     wildcard_constraints:
         study="|".join(LADDER_STUDIES),
     params:
-        code=PIPE.code("evaluate"),
+        code=PIPE.code("judge.evaluate"),
         data=lambda wildcards: RUNG.format(version=wildcards.version),
 
 
@@ -134,7 +134,7 @@ rule compare_versions:
     benchmark:
         f"{PATHS.ladder}/benchmarks/compare_versions.tsv"
     params:
-        code=PIPE.code("ladder"),
+        code=PIPE.code("compare.ladder"),
         versions=lambda wildcards: list(LADDER().rungs),
         data=PATHS.data,
     shell:

@@ -43,7 +43,7 @@ rule write_provenance:
     benchmark:
         f"{PATHS.data}/benchmarks/write_provenance.tsv"
     params:
-        code=PIPE.code("provenance"),
+        code=PIPE.code("report.provenance"),
         selection=PIPE.selection,
         studies=",".join(PIPE.studies),
         config=PIPE.config.model_dump_json(),
@@ -67,7 +67,7 @@ rule render_report:
     benchmark:
         f"{PATHS.data}/benchmarks/render_report.tsv"
     params:
-        code=PIPE.code("report", "templates/**/*", "assets/**/*", "*.csv"),
+        code=PIPE.code("report.render", "report/templates/**/*", "report/assets/**/*", "report/*.csv"),
         # Shown if it is there; the report does not wait for it.
         sensitivity=PIPE.content(*sorted(PATHS.sensitivity.glob("*/*.csv"))),
         data=PATHS.data,

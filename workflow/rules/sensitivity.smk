@@ -30,7 +30,7 @@ rule design_sensitivity:
     benchmark:
         f"{PATHS.data}/benchmarks/design_sensitivity/{{study}}.tsv"
     params:
-        code=PIPE.code("sensitivity_design"),
+        code=PIPE.code("sensitivity.design"),
         folder=lambda wildcards, output: Path(output.design).parent,
         engine=lambda wildcards: PIPE.explored_on(wildcards.study),
     shell:
@@ -49,7 +49,7 @@ rule plan_sensitivity:
     benchmark:
         f"{PATHS.data}/benchmarks/plan_sensitivity.tsv"
     params:
-        code=PIPE.code("progress"),
+        code=PIPE.code("run.progress"),
         folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
         stores=",".join(str(PIPE.explored_store(study)) for study in PIPE.studies),
     shell:
@@ -72,7 +72,7 @@ rule simulate_sensitivity:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code("simulate"),
+        code=PIPE.code("run.simulate"),
         launch=lambda wildcards: PIPE.launch_of(PIPE.explored_on(wildcards.study)),
         store=lambda wildcards: PIPE.explored_store(wildcards.study),
         memory=PIPE.config.memory_limit_bytes,
@@ -101,7 +101,7 @@ rule judge_sensitivity:
     # As soon as a study's runs are there, so that no study waits for the last one's runs.
     priority: 50
     params:
-        code=PIPE.code("verdict_point"),
+        code=PIPE.code("sensitivity.verdict_point"),
         folder=lambda wildcards, output: Path(output.claims).parent,
         store=lambda wildcards: PIPE.explored_store(wildcards.study),
     shell:
@@ -131,7 +131,7 @@ rule search_sensitivity:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code("search"),
+        code=PIPE.code("sensitivity.search"),
         launch=lambda wildcards: PIPE.launch_of(PIPE.explored_on(wildcards.study)),
         folder=lambda wildcards, output: Path(output.points).parent,
         store=lambda wildcards: PIPE.explored_store(wildcards.study),
@@ -166,7 +166,7 @@ rule measure_sensitivity:
     benchmark:
         f"{PATHS.data}/benchmarks/measure_sensitivity/{{study}}.tsv"
     params:
-        code=PIPE.code("sensitivity"),
+        code=PIPE.code("sensitivity.analysis"),
         folder=lambda wildcards, output: Path(output.made_from).parent,
         data=PATHS.data,
         # The tier's verdicts stand beside those at the reduced scale, if there are any.
@@ -193,7 +193,7 @@ rule merge_sensitivity:
     benchmark:
         f"{PATHS.data}/benchmarks/merge_sensitivity.tsv"
     params:
-        code=PIPE.code("sensitivity"),
+        code=PIPE.code("sensitivity.analysis"),
         folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
         sensitivity=PATHS.sensitivity,
         forensics=PATHS.forensics,
@@ -213,7 +213,7 @@ rule execute_sensitivity_notebook:
     benchmark:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.sensitivity.tsv"
     params:
-        code=PIPE.code("notebook") + PIPE.code("sensitivity_chapter"),
+        code=PIPE.code("report.notebooks.notebook") + PIPE.code("report.notebooks.sensitivity_chapter"),
         data=PATHS.data,
     shell:
         "replicate notebook {input.notebook} --study {wildcards.study} --data {params.data}"

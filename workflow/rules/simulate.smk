@@ -64,7 +64,7 @@ rule collect_results:
     benchmark:
         f"{PATHS.data}/benchmarks/collect_results/{{study}}.tsv"
     params:
-        code=PIPE.code("gather"),
+        code=PIPE.code("run.gather"),
     shell:
         'echo "collecting the results of {wildcards.study}" >&2; '
         "( replicate collect --output {output.flows} --keys engine,scenario,flow {input.flows}"

@@ -18,7 +18,7 @@ rule compare_traces:
     benchmark:
         f"{PATHS.data}/benchmarks/compare_traces.tsv"
     params:
-        code=PIPE.code("trace_comparison"),
+        code=PIPE.code("compare.trace_comparison"),
         # The raw traces are not part of the project and may be absent: their hash stands for them.
         traces=PIPE.traces,
         studies=PIPE.traced,

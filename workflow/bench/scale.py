@@ -1,0 +1,307 @@
+"""Scale: what a large sweep costs beyond its simulations, measured on the real workflow.
+
+A study of short runs is written into a folder of its own, with the tier that runs it; Snakemake
+designs, simulates, collects and judges it there, with this project's rules and engines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import psutil
+from replication.engines.catalogue import ENGINES
+from replication.plan.pipeline import Paths, Pipeline
+from replication.report.provenance import simulate_totals
+from replication.study.errors import InputError, RunError
+from replication.study.files import write_text
+from replication.study.table import PUBLISHED_COLUMNS
+
+STUDY = "scale"
+#: What the studies' tiers call for, so that replicates and points both grow the design.
+REPLICATES = 5
+VARIANTS = ("newreno", "cubic")
+TARGET = "data/reproduced/cells.csv"
+SETTINGS = {"tier": STUDY, "studies": STUDY, "engines": "ns3"}
+_SAMPLE_S = 0.2
+#: A study has to have something to judge.
+_CLAIM = {
+    **{"id": "none", "quote": "-", "place": "generated", "reading": "Nothing is claimed."},
+    "test": {"kind": "not_testable", "reason": "Nothing is claimed."},
+}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One sweep. Times are wall seconds but for `simulator_cpu_s`; memory is peak resident bytes.
+
+    `overhead_s` is core time per scenario that the simulate stage took beyond the simulators'
+    own CPU time: (cores x its wall time - simulator_cpu_s) / scenarios.
+    """
+
+    scenarios: int
+    cores: int
+    batches: int
+    jobs: int
+    plan_s: float
+    dag_s: float
+    no_op_s: float
+    total_s: float
+    simulate_s: float
+    simulator_cpu_s: float
+    overhead_s: float
+    snakemake_bytes: int
+    largest_worker: str
+    largest_worker_bytes: int
+    simulator_bytes: int
+
+
+def sizes(text: str) -> list[int]:
+    """Return the numbers of scenarios in a comma-separated text.
+
+    Raises
+    ------
+    InputError
+        One is not a positive multiple of variants x replicates.
+    """
+    unit = len(VARIANTS) * REPLICATES
+    numbers = [int(part) if part.strip().isdigit() else 0 for part in text.split(",")]
+    if not all(number and number % unit == 0 for number in numbers):
+        raise InputError(f"--scenarios: {text!r} must list positive multiples of {unit}")
+    return numbers
+
+
+def study_document(scenarios: int) -> dict[str, Any]:
+    """Return a study whose design has `scenarios` runs of 2 s, one of `sizes`."""
+    grid = scenarios // (len(VARIANTS) * REPLICATES)
+    rates = next(n for n in range(math.isqrt(grid), 0, -1) if grid % n == 0)
+    return {
+        "id": STUDY,
+        "title": f"{scenarios} short runs",
+        "bibliography": {"title": "Scale", "authors": ["Nobody"]},
+        "original_system": {"engine": "ns3", "description": "none"},
+        "notes": {"scope": "Generated to measure the workflow.", "easy": "-", "hard": "-"},
+        "parameters": {
+            name: {"value": value, "published": {"place": "generated"}}
+            for name, value in {"variant": VARIANTS[0], "rate_bps": 1e6, "delay_s": 0.01}.items()
+        },
+        "experiments": [_experiment(rates, grid // rates)],
+        "claims": [_CLAIM],
+    }
+
+
+def _experiment(rates: int, delays: int) -> dict[str, Any]:
+    queue = {"kind": "droptail", "limit_packets": 50}
+    queues = {"queue_ab": queue, "queue_ba": queue}
+    return {
+        "id": "sweep",
+        "type": "throughput_tables",
+        "title": "A grid",
+        "question": "What does the workflow cost?",
+        "place": "generated",
+        "factors": [
+            _factor("variant", VARIANTS),
+            _factor("rate_bps", [1e6 + 1e6 * i / rates for i in range(rates)]),
+            _factor("delay_s", [0.01 + 0.04 * i / delays for i in range(delays)]),
+        ],
+        "topology": {
+            "nodes": ["source", "router", "sink"],
+            "links": [
+                {"id": "access", "a": "source", "b": "router", "rate_bps": 1e7, "delay_s": 0.001}
+                | queues,
+                {
+                    **{"id": "bottleneck", "a": "router", "b": "sink"},
+                    **{"rate_bps": "$rate_bps", "delay_s": "$delay_s"},
+                    **queues,
+                },
+            ],
+            "monitors": [{"link": "bottleneck", "direction": "ab"}],
+        },
+        "flows": [
+            {
+                **{"id": "flow", "kind": "tcp", "source": "source", "destination": "sink"},
+                **{"start_s": 0.0, "start_jitter_s": 0.1, "congestion_control": "$variant"},
+                **{"segment_bytes": 1000, "initial_window_segments": 2},
+                **{"delayed_ack_segments": 1, "minimum_rto_s": 0.2, "initial_rto_s": 1.0},
+            }
+        ],
+        "duration_s": 2.0,
+        "sampling_interval_s": 0.5,
+    }
+
+
+def _factor(name: str, values: Iterable[Any]) -> dict[str, Any]:
+    levels = [
+        {"key": f"k{i}", "label": str(value), "set": {name: value}}
+        for i, value in enumerate(values)
+    ]
+    return {"id": name, "label": name, "published": {"place": "generated"}, "levels": levels}
+
+
+def make_project(root: Path, folder: Path, scenarios: int, engines: bool = True) -> None:
+    """Lay out a project in `folder` that runs the generated study with the code of `root`.
+
+    With `engines` what `root` has built is taken along.
+    """
+    lay_out(root, folder, ("ns3",) if engines else ())
+    tier = {
+        "id": STUDY,
+        "title": "every level, short runs",
+        "replicates": [{"count": REPLICATES}],
+        "levels": "all",
+        "batch_cost_s": 20.0,
+    }
+    # JSON is YAML, and quicker to read.
+    write_text(folder / "configs" / "tiers" / f"{STUDY}.yaml", json.dumps(tier))
+    study = json.dumps(study_document(scenarios))
+    write_text(folder / "configs" / "studies" / f"{STUDY}.yaml", study)
+    numbers = ",".join(PUBLISHED_COLUMNS) + "\n"
+    write_text(folder / "data" / "published" / f"{STUDY}.csv", numbers)
+
+
+def lay_out(root: Path, folder: Path, engines: Iterable[str]) -> None:
+    """Lay out a project without studies in `folder`, with the code of `root`.
+
+    The programs of `engines` that `root` has built are taken along.
+    """
+    write_text(folder / "Snakefile", (root / "Snakefile").read_text(encoding="utf-8"))
+    for name in ("workflow", "notebooks", "containers", "LICENSE", "requirements.lock"):
+        (folder / name).symlink_to((root / name).resolve())
+    for path in (root / "configs").glob("*.yaml"):
+        write_text(folder / "configs" / path.name, path.read_text(encoding="utf-8"))
+    built = Paths().data / "engines"
+    for engine in engines:
+        for program in (root / built).glob(f"{engine}-*{ENGINES[engine].version}"):
+            shutil.copytree(program, folder / built / program.name, symlinks=True)
+
+
+def measure(root: Path, scenarios: int, cores: int) -> Measurement:
+    """Run a generated sweep of `scenarios` on `cores` and measure it.
+
+    Raises
+    ------
+    RunError
+        Snakemake failed; the message holds its last lines.
+    """
+    with tempfile.TemporaryDirectory(prefix="scale-") as name:
+        folder = Path(name)
+        make_project(root, folder, scenarios)
+        started = time.monotonic()
+        pipeline = Pipeline.load(folder, SETTINGS)
+        plan_s = time.monotonic() - started
+        pipeline = dataclasses.replace(pipeline, paths=Paths(data=folder / Paths().data))
+        # The engine is built, and the files are warm, before anything is timed.
+        run_snakemake(folder, cores, SETTINGS, "engines")
+        dag_s, planned, _ = run_snakemake(folder, cores, SETTINGS, TARGET, options=["--dry-run"])
+        total_s, _, peaks = run_snakemake(folder, cores, SETTINGS, TARGET)
+        no_op_s, _, _ = run_snakemake(folder, cores, SETTINGS, TARGET)
+        totals = simulate_totals(pipeline)
+    workers = {name: peak for name, peak in peaks.items() if name != "snakemake"}
+    largest = max(workers, key=lambda name: workers[name])
+    beyond_s = cores * totals["wall_s"] - totals["simulator_cpu_s"]
+    return Measurement(
+        scenarios=scenarios,
+        cores=cores,
+        batches=totals["batches"],
+        jobs=_jobs(planned),
+        plan_s=round(plan_s, 2),
+        dag_s=round(dag_s, 2),
+        no_op_s=round(no_op_s, 2),
+        total_s=round(total_s, 2),
+        simulate_s=totals["wall_s"],
+        simulator_cpu_s=totals["simulator_cpu_s"],
+        overhead_s=round(beyond_s / scenarios, 4),
+        snakemake_bytes=peaks["snakemake"],
+        largest_worker=largest,
+        largest_worker_bytes=workers[largest],
+        simulator_bytes=totals["peak_memory_bytes"],
+    )
+
+
+def run_snakemake(
+    folder: Path,
+    cores: int,
+    settings: dict[str, str],
+    *targets: str,
+    options: Sequence[str] = (),
+) -> tuple[float, str, dict[str, int]]:
+    """Run Snakemake in `folder`; return wall seconds, its output and peak bytes by command.
+
+    Raises
+    ------
+    RunError
+        It failed; the message holds its last lines.
+    """
+    words = [f"{key}={value}" for key, value in settings.items()]
+    command = [
+        *(sys.executable, "-m", "snakemake", "--cores", str(cores), *options),
+        *("--config", *words, "--", *targets),
+    ]
+    tools = str(Path(sys.executable).parent)
+    environment = os.environ | {
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(folder / "workflow"),
+    }
+    peaks: dict[str, int] = {"snakemake": 0}
+    log = folder / "snakemake.log"
+    started = time.monotonic()
+    with log.open("wb") as output:
+        process = psutil.Popen(
+            command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
+        )
+        while process.poll() is None:
+            _note_peaks(process, peaks)
+            time.sleep(_SAMPLE_S)
+    wall_s = time.monotonic() - started
+    text = log.read_text(encoding="utf-8", errors="replace")
+    if process.returncode != 0:
+        last = " / ".join(line for line in text.splitlines()[-8:] if line.strip())
+        raise RunError(f"snakemake failed on {folder}: {last}")
+    return wall_s, text, peaks
+
+
+def _note_peaks(snakemake: psutil.Process, peaks: dict[str, int]) -> None:
+    """Raise `peaks` to the kernel's own peak of Snakemake and of each `replicate` under it."""
+    with contextlib.suppress(psutil.Error, OSError):
+        for process in (snakemake, *snakemake.children(recursive=True)):
+            with contextlib.suppress(psutil.Error, OSError, StopIteration):
+                name = "snakemake"
+                if process.pid != snakemake.pid:
+                    words = iter(process.cmdline())
+                    next(word for word in words if Path(word).name == "replicate")
+                    name = next(words)
+                peaks[name] = max(peaks.get(name, 0), _peak_bytes(process.pid))
+
+
+def _peak_bytes(pid: int) -> int:
+    """Return a process's peak resident size (VmHWM, proc(5)), or 0 once it is gone."""
+    for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _jobs(dry_run: str) -> int:
+    """Return the number of jobs in the text of a dry run."""
+    totals = [line.split()[1] for line in dry_run.splitlines() if line.startswith("total ")]
+    return int(totals[0]) if totals else 0
+
+
+def write(measurements: list[Measurement], path: Path) -> None:
+    """Write what was measured as JSON to `path` and as a table beside it."""
+    rows = [dataclasses.asdict(m) for m in measurements]
+    write_text(path, json.dumps(rows, indent=2) + "\n")
+    write_text(path.with_suffix(".csv"), pd.DataFrame(rows).to_csv(index=False))

@@ -1,0 +1,92 @@
+"""The commands that make images: `replicate images --help`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from replication.cli.option import HERE, Root
+from replication.study.errors import RunError
+
+With = Annotated[str | None, typer.Option("--with", help="podman or docker.")]
+
+
+def base_image(
+    tool: With = None,
+    archive: Annotated[str | None, typer.Option(help="Debian archive, a snapshot's say.")] = None,
+    root: Root = HERE,
+) -> None:
+    """Make the base image from Debian's archive by mmdebstrap; no registry is needed."""
+    from replication.run.image_build import BASE, choose_builder, make_base
+
+    print(f"{BASE}: {make_base(root, choose_builder(tool), archive)}")
+
+
+def images(
+    tool: With = None,
+    base: Annotated[str | None, typer.Option(help="Base image instead of our own.")] = None,
+    only: Annotated[str | None, typer.Option(help="Comma-separated images, not all.")] = None,
+    update_lock: Annotated[bool, typer.Option(help="Write the lock instead of checking.")] = False,
+    lock: Annotated[Path | None, typer.Option(help="Another lock.")] = None,
+    fresh: Annotated[bool, typer.Option(help="Build from nothing, without cached layers.")] = False,
+    unpack: Annotated[
+        str | None, typer.Option(help="Lay them out for charliecloud or apptainer too.")
+    ] = None,
+    root: Root = HERE,
+) -> None:
+    """Build the images, and check them against containers/lock.yaml or write it.
+
+    Example: replicate images --with podman --only ns3,ns2
+    """
+    from replication.engines.image_lock import Lock, differences, read_lock, write_lock
+    from replication.run.image_build import (
+        BASE,
+        build_image,
+        builder_version,
+        choose_builder,
+        lock_base,
+    )
+    from replication.run.image_build import unpack as unpack_image
+
+    path = lock or root / "containers" / "lock.yaml"
+    builder = choose_builder(tool)
+    found = lock_base(root, builder, base or BASE)
+    names = image_names(root, only)
+    made = {}
+    for name in names:
+        print(f"building image {name}", file=sys.stderr, flush=True)
+        made[name] = build_image(root, builder, name, found, fresh)
+        print(f"{name}: {made[name].id}")
+        if unpack is not None:
+            print(unpack_image(root, builder, name, unpack, made[name].id))
+    built = Lock(builder=builder_version(builder), base=found, images=made)
+    if update_lock:
+        kept = read_lock(path).images if path.is_file() else {}
+        write_lock(path, built.model_copy(update={"images": kept | made}))
+        return
+    lines = differences(read_lock(path), built)
+    if lines:
+        shown = "\n  ".join(lines)
+        raise RunError(
+            f"{path}: the images are built, but differ from the lock:\n  {shown}\n"
+            "Make them so again from that state of Debian's archive, or `make images UPDATE_LOCK=1`"
+        )
+
+
+def image_names(root: Path, only: str | None) -> list[str]:
+    """Return the images to build; InputError names one that is unknown."""
+    from replication.engines.image import ANALYSIS
+    from replication.study.errors import InputError
+
+    folder = root / "containers"
+    known = sorted(p.parent.name for p in folder.glob("*/Dockerfile") if p.parent.name != "base")
+    # It holds the others' programs, and so comes last.
+    known.sort(key=lambda name: name == ANALYSIS)
+    names = only.split(",") if only else known
+    for name in names:
+        if name not in known:
+            raise InputError(f"only: image {name!r} is unknown; there are {', '.join(known)}")
+    return names

@@ -1,0 +1,61 @@
+"""Rerun: one scenario by its id, outside the workflow, for a closer look."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from replication.engines.catalogue import ENGINES
+from replication.plan.config import load_config
+from replication.plan.pipeline import Paths
+from replication.run.launcher import Launch, make_runtime
+from replication.run.process import Limits
+from replication.run.store import TABLES
+from replication.study.errors import InputError
+from replication.study.seal import read_sealed
+
+
+def find_scenario(data: Path, scenario_id: str) -> str:
+    """Return the JSON of a designed scenario; InputError if no design knows the id."""
+    import json
+
+    from replication.study.scenario import canonical_json
+
+    folder = data / "design" / "scenarios"
+    for path in sorted(folder.glob("*.json")):
+        scenario = json.loads(read_sealed(path)).get(scenario_id)
+        if scenario is not None:
+            return canonical_json(scenario)
+    raise InputError(
+        f"scenario: no design in {folder} knows {scenario_id!r}; take an id from the report "
+        "or from a design's `scenario` column"
+    )
+
+
+def rerun(root: Path, data: Path, scenario_id: str, engine: str, output: Path) -> str:
+    """Run the scenario and copy its tables to `output`; return a line that says so."""
+    if engine not in ENGINES:
+        raise InputError(f"engine: {engine!r} is unknown; there are {', '.join(ENGINES)}")
+    config = load_config(root / "configs" / "config.yaml")
+    text = find_scenario(data, scenario_id)
+    fingerprint = config.engine(engine).fingerprint(root)
+    program = Paths(data=data).engine(engine, fingerprint) / f"replicate-{engine}"
+    if config.runtime == "native":
+        config.engine(engine).require(root)
+        if not program.is_file():
+            raise InputError(f"{program}: is not built; run `make engines` first")
+    limits = Limits(config.memory_limit_bytes, config.time_limit_s)
+    with tempfile.TemporaryDirectory() as folder:
+        runtime = make_runtime(root, Launch(config.runtime, engine, program), Path(folder))
+        work = Path(folder) / "run"
+        work.mkdir()
+        (work / "scenario.json").write_text(text, encoding="utf-8")
+        try:
+            used = runtime.run(work, limits, lambda: None)
+        finally:
+            runtime.close()
+        output.mkdir(parents=True, exist_ok=True)
+        for name in (*TABLES, "scenario.json"):
+            shutil.copyfile(work / name, output / name)
+    return f"{output}: flows.csv, series.csv, run.json, scenario.json ({used.cpu_s:.2f} s of CPU)"

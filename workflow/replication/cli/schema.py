@@ -1,0 +1,47 @@
+"""JSON schemas of the documents people write, and of the bench, from the typed models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from replication.compare.conformance_model import Conformance
+from replication.compare.engine_difference import EngineDifferences
+from replication.judge.hypothesis import Hypotheses
+from replication.plan.config import Config, Tier
+from replication.report.parts.bench_model import Bench
+from replication.report.parts.reliability import Reliability
+from replication.study.files import write_text
+from replication.study.scenario import Scenario
+from replication.study.sensitivity_settings import Sensitivity
+from replication.study.study import Study
+
+MODELS: dict[str, type[BaseModel]] = {
+    "bench": Bench,
+    "config": Config,
+    "engine_differences": EngineDifferences,
+    "conformance": Conformance,
+    "hypotheses": Hypotheses,
+    "reliability": Reliability,
+    "scenario": Scenario,
+    "sensitivity": Sensitivity,
+    "study": Study,
+    "tier": Tier,
+}
+
+
+def schema_text(model: type[BaseModel]) -> str:
+    """Return the schema of `model` as the file holds it."""
+    return json.dumps(model.model_json_schema(), indent=2, sort_keys=True) + "\n"
+
+
+def write_schemas(folder: Path) -> list[Path]:
+    """Write every schema into `folder`; return the paths."""
+    paths = []
+    for name, model in MODELS.items():
+        path = folder / f"{name}.schema.json"
+        write_text(path, schema_text(model))
+        paths.append(path)
+    return paths

@@ -1,0 +1,170 @@
+"""The command line's sensitivity stages: `replicate sensitivity --help`."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from replication.cli.option import HERE, ImageId, Program, Root, RuntimeName
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Vary what the papers do not state: design, simulate, judge, measure, merge.",
+)
+
+Folder = Annotated[Path, typer.Option(help="Folder of the study's sensitivity.")]
+StoreFolder = Annotated[Path, typer.Option(help="Folder of finished runs.")]
+MemoryLimit = Annotated[int, typer.Option(help="Memory that one run may take, in bytes.")]
+TimeLimit = Annotated[float, typer.Option(help="CPU time that one run may take, in seconds.")]
+
+
+@app.command()
+def design(
+    study: str,
+    folder: Folder,
+    engine: Annotated[str, typer.Option(help="Engine to design for.")],
+    root: Root = HERE,
+) -> None:
+    """Design one study's sensitivity: points, scenarios and batches.
+
+    Example: replicate sensitivity design saxena --folder /tmp/saxena --engine ns3
+    """
+    from replication.sensitivity.design import describe_design, write_sensitivity_design
+
+    print(describe_design(write_sensitivity_design(root, study, folder, engine)))
+
+
+@app.command()
+def plan(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of the studies' designs.")],
+    stores: Annotated[str, typer.Option(help="Folder of finished runs of each, with commas.")],
+    goal: Annotated[Path, typer.Option(help="File to write for the progress lines.")],
+) -> None:
+    """Say what the designs cost and what is done already, and leave that for the jobs."""
+    from replication.run.progress import count, write_goal
+    from replication.sensitivity.design import (
+        JUDGE_COST_S,
+        describe_design,
+        read_costs,
+        read_sensitivity_design,
+    )
+
+    costs: dict[Path, dict[str, float]] = {}
+    points = 0
+    for folder, store in zip(folders, stores.split(","), strict=True):
+        found = read_sensitivity_design(folder)
+        print(describe_design(found))
+        points += len(found.points)
+        costs.setdefault(Path(store), {}).update(read_costs(folder))
+    write_goal(goal, costs)
+    done, total, done_s, total_s = count(costs)
+    print(
+        f"in all {total} scenarios, {done} done; about {(total_s - done_s) / 60:.1f} CPU minutes "
+        f"to simulate and {points * JUDGE_COST_S / 60:.0f} to judge, at most; searches for fits "
+        "come on top"
+    )
+
+
+@app.command()
+def simulate(
+    batch: Annotated[Path, typer.Option(help="Batch file of the design.")],
+    store: StoreFolder,
+    usage: Annotated[Path, typer.Option(help="JSON file to write.")],
+    goal: Annotated[Path, typer.Option(help="What the whole run has to do.")],
+    runtime: RuntimeName = "native",
+    program: Program = None,
+    image: ImageId = None,
+    root: Root = HERE,
+    memory_limit_bytes: MemoryLimit = 4 * 2**30,
+    time_limit_s: TimeLimit = 1800.0,
+) -> None:
+    """Run the scenarios of a batch that are not yet in the store."""
+    from replication.run.launcher import Launch
+    from replication.run.process import Limits
+    from replication.run.progress import Progress
+    from replication.run.simulate import open_job, read_batch, run_job
+    from replication.study.seal import write_sealed
+
+    engine, scenarios = read_batch(batch)
+    limits = Limits(memory_limit_bytes, time_limit_s)
+    job = open_job(root, Launch(runtime, engine, program, image), scenarios, store, limits)
+    progress = Progress.load(goal)
+    started = time.time()
+    finished = run_job(job, progress.tick if progress else lambda: None)
+    runs = [run.usage for run in finished.values()]
+    document = {"started": started, "finished": time.time(), "runs": runs}
+    write_sealed(usage, json.dumps(document) + "\n")
+
+
+@app.command()
+def judge(study: str, folder: Folder, store: StoreFolder, root: Root = HERE) -> None:
+    """Judge claims and cells of one study at every design point."""
+    from replication.run.store import Store
+    from replication.sensitivity.analysis import judge_points
+
+    judge_points(root, study, folder, Store(store.resolve()))
+
+
+@app.command()
+def search(
+    study: str,
+    folder: Folder,
+    store: StoreFolder,
+    runtime: RuntimeName = "native",
+    program: Program = None,
+    image: ImageId = None,
+    memory_limit_bytes: MemoryLimit = 4 * 2**30,
+    time_limit_s: TimeLimit = 1800.0,
+    root: Root = HERE,
+) -> None:
+    """Search settings that fit each table of one study; runs go to the store."""
+    from dataclasses import replace
+
+    from replication.run.launcher import Launch
+    from replication.run.process import Limits
+    from replication.run.simulate import open_job, run_job
+    from replication.sensitivity.design import read_sensitivity_design
+    from replication.sensitivity.search import search_fits
+    from replication.study.scenario import Scenario
+
+    engine = read_sensitivity_design(folder).engine
+    limits = Limits(memory_limit_bytes, time_limit_s)
+    job = open_job(root, Launch(runtime, engine, program, image), {}, store, limits)
+
+    def run(scenarios: dict[str, Scenario]) -> None:
+        run_job(replace(job, scenarios=scenarios), lambda: None)
+
+    search_fits(root, study, folder, job.store, run)
+
+
+@app.command()
+def measure(
+    study: str,
+    folder: Folder,
+    data: Annotated[Path, typer.Option(help="Folder of the tier's verdicts.")],
+    root: Root = HERE,
+) -> None:
+    """Write shares, ranges, effects, hypotheses and fits of one study."""
+    from replication.judge.registration import register
+    from replication.plan.config import load_study
+    from replication.sensitivity.analysis import measure as measure_study
+
+    measure_study(root, study, folder, data)
+    register(root, data, load_study(root, study))
+
+
+@app.command()
+def merge(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of the studies.")],
+    sensitivity: Annotated[Path, typer.Option(help="Folder for robustness.")],
+    forensics: Annotated[Path, typer.Option(help="Folder for hypotheses and fits.")],
+) -> None:
+    """Put the studies' tables together."""
+    from replication.sensitivity.analysis import merge_sensitivity
+
+    merge_sensitivity(folders, sensitivity, forensics)

@@ -1,0 +1,281 @@
+"""The version ladder: which numbers and verdicts change with the version of ns-3 alone.
+
+Every version that is available runs tier quick of the studies whose papers ran ns-3: the same
+scenarios and seeds, so that whatever differs is the version's doing. The default version is what
+the others are compared with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from replication.engines.catalogue import chosen_engine
+from replication.engines.ns3_version import NS3_VERSION, NS3_VERSIONS, missing_packages
+from replication.plan.pipeline import Paths, Pipeline, code_hash
+from replication.run.progress import count, write_goal
+from replication.study.errors import InputError
+from replication.study.files import sha256_of
+from replication.study.seal import read_sealed, write_sealed
+from replication.study.table import (
+    CELL_COLUMNS,
+    CLAIM_COLUMNS,
+    LADDER_COLUMNS,
+    Row,
+    read_rows,
+    write_table,
+)
+
+STUDIES = ("dzivhani", "saxena")
+TIER = "quick"
+#: Modules that decide a ladder's rows, beside the programs.
+MODULES = tuple(
+    f"replication.{name}"
+    for name in ("plan.design", "run.simulate", "judge.evaluate", "compare.ladder")
+)
+#: What a value can be beside the default version's, in the order of the report.
+SAME, WITHIN, BEYOND, NO_INTERVAL, NOT_RUN, NO_VALUE = (
+    "same",
+    "within interval",
+    "beyond interval",
+    "no interval",
+    "not run",
+    "no value",
+)
+CHANGES = (SAME, WITHIN, BEYOND, NO_INTERVAL, NOT_RUN, NO_VALUE)
+REFERENCE = "reference"
+KINDS = ("cell", "claim")
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The plan: a pipeline for each available version, sharing programs and store.
+
+    Attributes
+    ----------
+    rungs
+        Version to its pipeline.
+    missing
+        Versions that are not installed.
+    """
+
+    rungs: dict[str, Pipeline]
+    missing: list[str]
+    paths: Paths = field(default_factory=Paths)
+
+    @classmethod
+    def load(cls, root: Path) -> Ladder:
+        """Plan every version that is available."""
+        here = [version for version in NS3_VERSIONS if not missing_packages(version)]
+        chosen: dict[str, Any] = {"tier": TIER, "studies": list(STUDIES), "engines": ["ns3"]}
+        chosen["runtime"] = "native"  # images hold one version
+        return cls(
+            rungs={v: Pipeline.load(root, chosen | {"ns3_version": v}) for v in here},
+            missing=[version for version in NS3_VERSIONS if version not in here],
+        )
+
+    def folder(self, version: str) -> Path:
+        """Return where the design, results and evaluation of a version are."""
+        return self.paths.ladder / version
+
+    def goal(self) -> dict[Path, dict[str, float]]:
+        """Return the expected CPU seconds of each scenario, by the store it goes to."""
+        goal = {}
+        for rung in self.rungs.values():
+            store = self.paths.store("ns3", rung.fingerprint("ns3"))
+            goal[store] = rung.plan.scenario_costs().get("ns3", {})
+        return goal
+
+    def write_goal(self) -> None:
+        """Tell the jobs what there is to do, for their progress lines."""
+        write_goal(self.paths.goal, self.goal())
+
+    def summary(self) -> list[str]:
+        """Return what would run, a line a version, and the expected cost."""
+        goal = self.goal()
+        lines = [f"ladder: tier {TIER} of {', '.join(STUDIES)} on each version of ns-3"]
+        for (version, rung), (store, costs) in zip(self.rungs.items(), goal.items(), strict=True):
+            done, total, cost_done, cost_total = count({store: costs})
+            refused = sum(bool(run.refusal) for runs in rung.plan.runs.values() for run in runs)
+            lines.append(
+                f"  ns-3 {version}: {total} scenarios, {done} of them done"
+                + (f", {refused} runs refused" if refused else "")
+                + ("" if rung.program("ns3").is_file() else ", program to be built (40 s of CPU)")
+                + f"; about {cost_total - cost_done:.0f} s of CPU to run"
+            )
+        for version in self.missing:
+            lines.append(f"  ns-3 {version}: left out, not installed (apt-get install libns3-dev)")
+        _, _, cost_done, cost_total = count(goal)
+        lines.append(f"expected cost: {cost_total - cost_done:.0f} s of CPU for the scenarios")
+        return lines
+
+
+def write_ladder(root: Path, data: Path, versions: list[str]) -> list[Row]:
+    """Compare the evaluations below ``data/ladder`` and write ladder.csv and ladder.json.
+
+    Parameters
+    ----------
+    root, data
+        The project's folder and that of reproduced results.
+    versions
+        What was run, the default version among them.
+
+    Returns
+    -------
+    list of dict
+        The rows of ladder.csv.
+    """
+    if NS3_VERSION not in versions:
+        raise InputError(f"ladder: the default version {NS3_VERSION} was not run")
+    found = {version: list(_evaluated(data / "ladder" / version)) for version in versions}
+    reference = {_key(row): row for row in found[NS3_VERSION]}
+    rows = [
+        {**row, "version": version, **_compare(row, reference[_key(row)], version)}
+        for version in versions
+        for row in found[version]
+    ]
+    write_table(data / "ladder.csv", rows, LADDER_COLUMNS)
+    write_sealed(data / "ladder.json", json.dumps(stamp(root, versions), indent=2) + "\n")
+    return rows
+
+
+def read_ladder(root: Path, data: Path) -> tuple[list[Row], bool] | None:
+    """Return the rows of ladder.csv and whether the present code would make them so.
+
+    None where no ladder was run.
+    """
+    # With the stamp left alone the table was lost.
+    if not (data / "ladder.csv").is_file() and not (data / "ladder.json").is_file():
+        return None
+    rows = read_rows(data / "ladder.csv", LADDER_COLUMNS)
+    stamped = data / "ladder.json"
+    if not stamped.is_file():
+        return rows, False
+    text = read_sealed(stamped)
+    try:
+        made = json.loads(text)
+        current = made == stamp(root, list(made["programs"]))
+    except (ValueError, KeyError, TypeError):
+        current = False
+    return rows, current
+
+
+def stamp(root: Path, versions: list[str]) -> dict[str, Any]:
+    """Return hashes of all that decides the rows of a ladder."""
+    inputs = [root / "configs" / "tiers" / f"{TIER}.yaml"]
+    inputs += [root / "configs" / "studies" / f"{study}.yaml" for study in STUDIES]
+    inputs += [root / "data" / "published" / f"{study}.csv" for study in STUDIES]
+    return {
+        "programs": {v: chosen_engine("ns3", v).fingerprint(root) for v in versions},
+        "inputs": sha256_of(*inputs),
+        "code": {module: code_hash(module) for module in MODULES},
+    }
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How many items of one kind differ from the default version's, and how.
+
+    `compared` leaves out what has no value in either and, as `not_run`, in one of them; `changed`
+    counts all whose value differs; `beyond` those of them whose 95 % intervals do not overlap;
+    `no_interval` those that had too few replicates to say.
+    """
+
+    version: str
+    kind: str
+    compared: int
+    changed: int
+    beyond: int
+    no_interval: int
+    flipped: int
+    not_run: int
+
+    def sentence(self) -> str:
+        """Return the counts in words."""
+        return (
+            f"ns-3 {self.version}: {self.compared} {self.kind}s compared, "
+            f"{self.changed} with another value ({self.beyond} beyond the intervals, "
+            f"{self.no_interval} without one), {self.flipped} with another verdict; "
+            f"{self.not_run} not run"
+        )
+
+
+def summarise(rows: list[Row]) -> list[Summary]:
+    """Count changes by version, of cells first and then of claims."""
+    versions = dict.fromkeys(r["version"] for r in rows if r["change"] != REFERENCE)
+    return [_summary(version, kind, rows) for version in versions for kind in KINDS]
+
+
+def is_flip(row: Row) -> bool:
+    """Return whether a version that could run an item gives it another verdict."""
+    return row["flipped"] == "true" and row["change"] != NOT_RUN
+
+
+def _summary(version: str, kind: str, rows: list[Row]) -> Summary:
+    own = [r for r in rows if r["version"] == version and r["kind"] == kind]
+    number = {change: sum(r["change"] == change for r in own) for change in CHANGES}
+    return Summary(
+        version=version,
+        kind=kind,
+        compared=len(own) - number[NOT_RUN] - number[NO_VALUE],
+        changed=number[WITHIN] + number[BEYOND] + number[NO_INTERVAL],
+        beyond=number[BEYOND],
+        no_interval=number[NO_INTERVAL],
+        flipped=sum(is_flip(r) for r in own),
+        not_run=number[NOT_RUN],
+    )
+
+
+def _evaluated(folder: Path) -> Iterator[Row]:
+    """Yield cells and claims of both studies in the columns that they share."""
+    for study in STUDIES:
+        own = folder / "evaluation" / study
+        for row in read_rows(own / "cells.csv", CELL_COLUMNS):
+            place = {name: row[name] for name in ("table", "row", "column")}
+            numbers = {n: row[f"reproduced_{n}"] for n in ("mean", "low", "high")}
+            yield _item(row, "cell", {**place, "claim": ""}, numbers)
+        for row in read_rows(own / "claims.csv", CLAIM_COLUMNS):
+            place = {"table": "", "row": "", "column": "", "claim": row["claim"]}
+            numbers = {"mean": row["observed"], "low": row["low"], "high": row["high"]}
+            yield _item(row, "claim", place, numbers)
+
+
+def _item(row: Row, kind: str, place: Row, numbers: Row) -> Row:
+    return {
+        "study": row["study"],
+        "kind": kind,
+        **place,
+        **numbers,
+        "unit": row.get("unit", ""),
+        "verdict": row["verdict"],
+        "reason": row["reason"],
+    }
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    return tuple(row[name] for name in ("study", "kind", "table", "row", "column", "claim"))
+
+
+def _compare(row: Row, reference: Row, version: str) -> Row:
+    if version == NS3_VERSION:
+        return {"change": REFERENCE, "flipped": "false"}
+    flipped = str(row["verdict"] != reference["verdict"]).lower()
+    return {"change": _change(row, reference), "flipped": flipped}
+
+
+def _change(row: Row, reference: Row) -> str:
+    """Say how a value differs; values are the same if all ten digits written are."""
+    if not (row["mean"] or reference["mean"]):
+        return NO_VALUE
+    if row["mean"] == reference["mean"]:
+        return SAME
+    if not (row["mean"] and reference["mean"]):
+        return NOT_RUN
+    ends = [row["low"], row["high"], reference["low"], reference["high"]]
+    if not all(ends):
+        return NO_INTERVAL
+    low, high, reference_low, reference_high = map(float, ends)
+    return WITHIN if low <= reference_high and reference_low <= high else BEYOND

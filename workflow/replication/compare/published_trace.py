@@ -1,0 +1,84 @@
+"""Published traces: which flows of a study have one, with its summary figures and samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from replication.measure.cell_map import MappedCell, map_cells
+from replication.measure.trace import TraceFormatError, read_flows
+from replication.measure.trace_folder import TABLE_PREFIX
+from replication.measure.window import Samples
+from replication.study.claim_model import Quantity
+from replication.study.published import read_published
+from replication.study.study import Study
+
+
+@dataclass(frozen=True)
+class PublishedFlow:
+    """One flow of a published trace.
+
+    Attributes
+    ----------
+    trace, flow
+        The trace's file name without its suffix, and the flow's name in it.
+    quantity
+        The points and flows that rebuild it; its metric is that of any of the summary figures.
+    summary
+        Metric of `measure.metric` to the summary figure of the trace.
+    samples
+        The raw trace; None where it is not there.
+    """
+
+    trace: str
+    flow: str
+    quantity: Quantity
+    summary: Mapping[str, float]
+    samples: Samples | None
+
+
+def published_flows(
+    study: Study, published: Path, files: Mapping[str, Path]
+) -> list[PublishedFlow]:
+    """Return the flows of a study's traces, in the order of its published numbers.
+
+    Parameters
+    ----------
+    study
+        The study.
+    published
+        CSV of its published numbers.
+    files
+        Raw traces, by name.
+
+    Raises
+    ------
+    InputError
+        A raw trace is not one, or lacks a flow that the published numbers have.
+    """
+    raw = {trace: read_flows(path) for trace, path in files.items()}
+    mapped: dict[tuple[str, str], list[MappedCell]] = {}
+    for cell in map_cells(study, read_published(published)):
+        if cell.table.startswith(TABLE_PREFIX):
+            mapped.setdefault((cell.table.removeprefix(TABLE_PREFIX), cell.row), []).append(cell)
+    flows = []
+    for (trace, name), cells in mapped.items():
+        if trace in raw and name not in raw[trace]:
+            raise TraceFormatError(files[trace], f"no flow {name}, which {published} has")
+        flows.append(
+            PublishedFlow(
+                trace=trace,
+                flow=name,
+                quantity=cells[0].quantity,
+                summary={cell.cell.metric: cell.value for cell in cells},
+                samples=_samples(raw[trace][name][1]) if trace in raw else None,
+            )
+        )
+    return flows
+
+
+def _samples(table: pd.DataFrame) -> Samples:
+    return Samples.of(table["time_s"], table["cwnd_segments"], table["ssthresh_segments"])

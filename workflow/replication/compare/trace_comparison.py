@@ -1,0 +1,333 @@
+"""Trace comparison: published congestion windows beside reproduced ones, as numbers.
+
+For every flow of a published trace and every engine that ran its point: the figures of
+`measure.window` of the trace, and the mean over replicates of the same figures of our flows.
+Where a trace's flow stands for several of ours (three like flows, of which none is the first), a
+replicate's value is the mean over them. Flow, span and interval are the same on both sides: all
+windows of a flow are cut to the shortest of them, in time since each flow's own first sample.
+
+Where the raw trace is not there, its committed summary figures are compared alone: mean, peak and
+minimum of the window, and reductions per minute of the flow's time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from replication.compare.published_trace import PublishedFlow, published_flows
+from replication.measure.metric import RUN, chosen_flows, samples
+from replication.measure.results import Results, ResultsError
+from replication.measure.statistic import estimate
+from replication.measure.thin import thin
+from replication.measure.trace_folder import find_folder, trace_files
+from replication.measure.window import DISTANCE, FIGURES, MINUTE_S, Samples, Window
+from replication.plan.config import load_study
+from replication.study.parquet import write_parquet
+from replication.study.table import (
+    TRACE_COLUMNS,
+    TRACE_NEARNESS_COLUMNS,
+    TRACE_WINDOW_COLUMNS,
+    write_table,
+)
+
+COMPARISON = "trace_comparison.csv"
+NEARNESS = "trace_nearness.csv"
+WINDOWS = "trace_windows.parquet"
+#: Where a published figure comes from.
+RAW, SUMMARY = "raw trace", "summary figure"
+#: Source of a drawn window that is the published one; the others are engines.
+PUBLISHED = "published"
+#: Summary figures by the metric of the study's tables.
+_SUMMARIES = {
+    "cwnd_mean_segments": "cwnd_mean",
+    "cwnd_peak_segments": "cwnd_peak",
+    "cwnd_minimum_segments": "cwnd_minimum",
+    "window_reductions": "reductions_per_minute",
+}
+#: Samples of a window that are kept for drawing.
+DRAWN_SAMPLES = 220
+
+
+@dataclass(frozen=True)
+class OurFlow:
+    """One flow of one run of ours."""
+
+    engine: str
+    replicate: int
+    flow: str
+    congestion_control: str
+    duration_s: float
+    samples: Samples
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One published flow and ours at one point, on one grid.
+
+    Attributes
+    ----------
+    published
+        The published flow.
+    point
+        The point of the design.
+    window
+        The published window; None where the raw trace is not there.
+    ours
+        Our flows with their windows.
+    """
+
+    published: PublishedFlow
+    point: str
+    window: Window | None
+    ours: list[tuple[OurFlow, Window]]
+
+    @classmethod
+    def of(cls, published: PublishedFlow, point: str, ours: Sequence[OurFlow]) -> Comparison:
+        """Put all windows on one grid."""
+        theirs = published.samples
+        all_samples = [flow.samples for flow in ours] + ([theirs] if theirs else [])
+        span = min(samples.span_s for samples in all_samples)
+        interval = max(samples.interval_s for samples in all_samples)
+        return cls(
+            published,
+            point,
+            theirs.on_grid(interval, span) if theirs else None,
+            [(flow, flow.samples.on_grid(interval, span)) for flow in ours],
+        )
+
+    @property
+    def engines(self) -> list[str]:
+        """Engines that ran the point, sorted."""
+        return sorted({flow.engine for flow, _ in self.ours})
+
+    @property
+    def by_threshold(self) -> bool:
+        """Whether every side has a slow-start threshold at some time."""
+        known = [flow.samples.has_threshold for flow, _ in self.ours]
+        theirs = self.published.samples
+        return all(known) and theirs is not None and theirs.has_threshold
+
+    def figure(self, metric: str, window: Window) -> float:
+        """Return a figure of one window."""
+        if metric == DISTANCE:
+            assert self.window is not None
+            return self.window.distance(window)
+        if metric == "slow_start_share" and not self.by_threshold:
+            return window.start_up_share()
+        return FIGURES[metric][1](window)
+
+    def published_figures(self) -> dict[str, float]:
+        """Return metric to published figure, in the order of the table.
+
+        The distance of a window to itself is zero.
+        """
+        if self.window is not None:
+            figures = {metric: self.figure(metric, self.window) for metric in FIGURES}
+            return {**figures, DISTANCE: 0.0}
+        summary = self.published.summary
+        known = {_SUMMARIES[name]: summary[name] for name in _SUMMARIES if name in summary}
+        minutes = self.ours[0][0].duration_s / MINUTE_S
+        if "reductions_per_minute" in known:
+            known["reductions_per_minute"] /= minutes
+        return {metric: known[metric] for metric in FIGURES if metric in known}
+
+    def reproduced(self, metric: str, engine: str) -> list[float]:
+        """Return a figure for each replicate of an engine: the mean over our flows."""
+        values: dict[int, list[float]] = {}
+        for flow, window in self.ours:
+            if flow.engine == engine:
+                values.setdefault(flow.replicate, []).append(self.figure(metric, window))
+        return [_mean(values[replicate]) for replicate in sorted(values)]
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return float(np.mean(known)) if known else math.nan
+
+
+def compare_traces(
+    root: Path, data: Path, studies: Sequence[str], given: Path | None = None
+) -> str:
+    """Compare the traces of studies; write the tables and return a line that says what was done.
+
+    Parameters
+    ----------
+    root, data
+        The project's folder and that of reproduced results.
+    studies
+        Ids of studies with traces.
+    given
+        Folder of raw traces; by default as `compare.published_trace` finds it.
+
+    Raises
+    ------
+    InputError
+        A result is missing, or a raw trace is not one.
+    """
+    folder = find_folder(root, given)
+    rows: list[dict[str, object]] = []
+    windows = [pd.DataFrame(columns=list(TRACE_WINDOW_COLUMNS))]
+    for name in studies:
+        study, results = load_study(root, name), Results.load(data, name)
+        published = root / "data" / "published" / f"{name}.csv"
+        flows = published_flows(study, published, trace_files(folder, name))
+        for comparison in compare_flows(results, flows):
+            rows += comparison_rows(name, comparison)
+            windows.append(drawn_windows(name, comparison))
+    write_table(data / COMPARISON, rows, TRACE_COLUMNS)
+    table = pd.DataFrame(rows, columns=list(TRACE_COLUMNS))
+    write_table(data / NEARNESS, nearness(table), TRACE_NEARNESS_COLUMNS)
+    drawn = pa.Table.from_pandas(pd.concat(windows, ignore_index=True), preserve_index=False)
+    write_parquet(drawn, data / WINDOWS)
+    flows_by = table.drop_duplicates(["study", "trace", "flow"])["evidence"]
+    raw = int((flows_by == RAW).sum())
+    return f"{data / COMPARISON}: {len(flows_by)} published flows, {raw} of them with raw traces"
+
+
+def compare_flows(results: Results, flows: Sequence[PublishedFlow]) -> Iterator[Comparison]:
+    """Yield a comparison for each published flow and point of ours that was run."""
+    for flow in flows:
+        for point, ours in _our_flows(results, flow).items():
+            yield Comparison.of(flow, point, ours)
+
+
+def _our_flows(results: Results, published: PublishedFlow) -> dict[str, list[OurFlow]]:
+    """Return our flows that stand for a published one, by point."""
+    wanted = published.quantity
+    runs = results.runs(wanted.experiment, wanted.where)
+    chosen = chosen_flows(results, runs, wanted.flows)
+    chosen = chosen[chosen["kind"] == "tcp"].merge(runs[[*RUN, "point", "replicate"]], on=RUN)
+    keys = [*RUN, "flow"]
+    series = samples(results, chosen, keys, None)
+    by_flow = {key: group for key, group in series.groupby(keys, sort=False)}
+    found: dict[str, list[OurFlow]] = {}
+    for row in chosen.sort_values(["point", "engine", "replicate", "flow"]).to_dict("records"):
+        document = _flow_document(results, row["scenario"], row["flow"])
+        group = by_flow.get(tuple(row[key] for key in keys))
+        if group is None:
+            raise ResultsError(
+                f"{results.series_path}: has no sample of flow {row['flow']} of scenario "
+                f"{row['scenario']} on {row['engine']}; delete it and run the workflow again"
+            )
+        segment = float(document["segment_bytes"])
+        stop_s = min(float(document["stop_s"]), float(group["time_s"].max()))
+        found.setdefault(row["point"], []).append(
+            OurFlow(
+                engine=row["engine"],
+                replicate=int(row["replicate"]),
+                flow=row["flow"],
+                congestion_control=document["congestion_control"],
+                duration_s=stop_s - float(document["start_s"]),
+                samples=Samples.of(
+                    group["time_s"],
+                    group["cwnd_bytes"] / segment,
+                    group["ssthresh_bytes"] / segment,
+                    stop_s,
+                ),
+            )
+        )
+    return found
+
+
+def _flow_document(results: Results, scenario: str, flow: str) -> Mapping[str, Any]:
+    return next(f for f in results.scenarios[scenario]["flows"] if f["id"] == flow)
+
+
+def comparison_rows(study: str, comparison: Comparison) -> list[dict[str, object]]:
+    """Return the rows of the table for one flow: a row a metric and engine."""
+    published = comparison.published
+    controls = dict.fromkeys(flow.congestion_control for flow, _ in comparison.ours)
+    rows: list[dict[str, object]] = []
+    figures = comparison.published_figures()
+    for metric, value in figures.items():
+        unit = "segments" if metric == DISTANCE else FIGURES[metric][0]
+        highest = 1.0 if metric == "slow_start_share" else math.inf
+        for engine in comparison.engines:
+            found = estimate(comparison.reproduced(metric, engine), 0.0, highest)
+            # A distance has no published value: it is given relative to the published mean.
+            scale = figures["cwnd_mean"] if metric == DISTANCE else value
+            rows.append(
+                {
+                    "study": study,
+                    "experiment": published.quantity.experiment,
+                    "point": comparison.point,
+                    "trace": published.trace,
+                    "flow": published.flow,
+                    "congestion_control": ", ".join(controls),
+                    "engine": engine,
+                    "metric": metric,
+                    "unit": unit,
+                    "evidence": SUMMARY if comparison.window is None else RAW,
+                    "published": value,
+                    "reproduced_mean": found.mean,
+                    "reproduced_low": found.low,
+                    "reproduced_high": found.high,
+                    "n": found.n,
+                    "relative_deviation": (found.mean - value) / scale if scale else math.nan,
+                }
+            )
+    return rows
+
+
+def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """Yield, for each study, metric and engine, the share of flows to which it is the nearest.
+
+    Nearest: the smallest distance of the mean over replicates from the published value, among
+    the flows for which every engine has one. Engines that are equally near share the flow.
+    Nothing is yielded for a single engine.
+
+    Parameters
+    ----------
+    table
+        Columns of trace_comparison.csv.
+    """
+    gap = (table["reproduced_mean"] - table["published"]).astype(float).abs()
+    for (study, metric), group in table.assign(gap=gap).groupby(["study", "metric"], sort=False):
+        wide = group.pivot(index=["point", "trace", "flow"], columns="engine", values="gap")
+        wide = wide.dropna()
+        if wide.shape[1] < 2 or wide.empty:
+            continue
+        is_least = wide.le(wide.min(axis=1) + 1e-12, axis=0)
+        shares = is_least.div(is_least.sum(axis=1), axis=0)
+        for engine in wide:
+            yield {
+                "study": study,
+                "metric": metric,
+                "engine": engine,
+                "nearest": float(shares[engine].sum()),
+                "flows": len(wide),
+                "share": float(shares[engine].mean()),
+            }
+
+
+def drawn_windows(study: str, comparison: Comparison) -> pd.DataFrame:
+    """Return the windows of a flow for drawing, thinned: the published one, one of each engine.
+
+    Of each engine the first replicate, and of several like flows the one of the same name.
+    """
+    windows: dict[str, Window] = {}
+    if comparison.window is not None:
+        windows[PUBLISHED] = comparison.window
+    named = [pair for pair in comparison.ours if pair[0].flow == comparison.published.flow]
+    for flow, window in named or comparison.ours:
+        windows.setdefault(flow.engine, window)
+    parts = [
+        pd.DataFrame(
+            {"source": source, "time_s": window.time_s, "cwnd_segments": window.cwnd_segments}
+        )
+        for source, window in windows.items()
+    ]
+    kept = pd.concat(
+        [thin(part, "cwnd_segments", ["source"], DRAWN_SAMPLES) for part in parts],
+        ignore_index=True,
+    )
+    names = {"study": study, "trace": comparison.published.trace, "flow": comparison.published.flow}
+    return kept.assign(**names)[list(TRACE_WINDOW_COLUMNS)]

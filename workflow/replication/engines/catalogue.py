@@ -1,0 +1,255 @@
+"""The engines: what each simulator or kernel supports, what a run of it costs, what it needs."""
+
+from __future__ import annotations
+
+import functools
+import math
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from replication.engines.debian import other_build
+from replication.engines.model import Engine
+from replication.engines.ns3_version import NS3_VERSION, lacks, missing_packages, system_libraries
+from replication.study.scenario import Host, Queue, Red, Scenario, TcpFlow
+
+
+def _ns3_refuses_flow(flow: TcpFlow) -> str:
+    control = flow.congestion_control
+    if control in ("tahoe", "reno") and (flow.sack or flow.recovery == "prr"):
+        return "with SACK or PRR"
+    if control in ("ledbat", "lp") and not flow.timestamps:
+        return "without timestamps"
+    if control == "bbr" and not (flow.sack or flow.limited_transmit):
+        return "with neither SACK nor limited transmit"
+    return ""
+
+
+#: ns-2's agents that run Linux's own modules, on a scoreboard that always uses SACK.
+_NS2_LINUX = frozenset(
+    [
+        "bic",
+        "cubic",
+        "htcp",
+        "hybla",
+        "illinois",
+        "linuxreno",
+        "scalable",
+        "veno",
+        "westwood_plus",
+        "yeah",
+    ]
+)
+
+
+def _ns2_refuses_flow(flow: TcpFlow) -> str:
+    control = flow.congestion_control
+    if flow.recovery == "prr":
+        return "with PRR"
+    if flow.delayed_ack_segments > 2:
+        return "with an acknowledgement for more than two segments"
+    if control in ("tahoe", "reno", "vegas") and flow.sack:
+        return "with SACK"
+    if control in _NS2_LINUX and not (flow.sack and flow.limited_transmit):
+        return "without SACK and limited transmit"
+    if control == "highspeed" and flow.sack and not flow.limited_transmit:
+        return "with SACK but without limited transmit"
+    return ""
+
+
+def _ns2_refuses_queue(queue: Queue) -> str:
+    if not isinstance(queue, Red):
+        return ""
+    if queue.device_queue_packets > 1:
+        return "with a device queue of more than one packet"
+    return "with a minimum threshold of 0" if queue.minimum_threshold_packets == 0 else ""
+
+
+#: The kernel's fixed timers: TCP_TIMEOUT_INIT, and the delayed acknowledgement.
+_LINUX_INITIAL_RTO_S = 1.0
+_LINUX_DELAYED_ACK_S = 0.04
+_LINUX_LEAST_TUNED_WINDOW_BYTES = 3 << 20
+
+
+def _linux_refuses_flow(flow: TcpFlow) -> str:
+    if flow.recovery != "prr":
+        return "with a recovery other than PRR"
+    if not flow.limited_transmit:
+        return "without limited transmit"
+    if flow.initial_ssthresh_bytes is not None:
+        return "with an initial ssthresh"
+    if flow.initial_rto_s != _LINUX_INITIAL_RTO_S:
+        return "with an initial RTO other than 1 s"
+    if flow.delayed_ack_segments > 2:
+        return "with an acknowledgement for more than two segments"
+    if flow.delayed_ack_segments == 2 and flow.delayed_ack_timeout_s != _LINUX_DELAYED_ACK_S:
+        return "with a delayed acknowledgement timeout other than 0.04 s"
+    return ""
+
+
+def _linux_tuned_windows(scenario: Scenario) -> set[int | None]:
+    """Return the windows that the kernel tunes itself, for which it has one bound."""
+    windows = {f.maximum_window_bytes for f in scenario.flows if isinstance(f, TcpFlow)}
+    return {w for w in windows if w is None or w >= _LINUX_LEAST_TUNED_WINDOW_BYTES}
+
+
+def _linux_refuses_host(scenario: Scenario) -> str:
+    """Return which flow wants timers or windows that do not fit the one kernel."""
+    if len(_linux_tuned_windows(scenario)) > 1:
+        return "flows whose maximum windows, from 3145728 bytes on, differ"
+    host = scenario.host or Host()
+    for flow in scenario.flows:
+        if not isinstance(flow, TcpFlow):
+            continue
+        if round(flow.clock_granularity_s * 1e9) != round(1e9 / host.timer_hz):
+            tick_s = f"{1 / host.timer_hz:g} s"
+            return f"{flow.congestion_control} with a clock granularity other than {tick_s}"
+        # Routes hold it in milliseconds, and the kernel in ticks.
+        step_ms = 1000 // math.gcd(1000, host.timer_hz)
+        if round(flow.minimum_rto_s * 1e9) % (step_ms * 1_000_000):
+            step_s = f"{step_ms / 1000:g} s"
+            return (
+                f"{flow.congestion_control} with a minimum RTO that is not a multiple of {step_s}"
+            )
+    return ""
+
+
+def _linux_refuses_queue(queue: Queue) -> str:
+    if not isinstance(queue, Red):
+        return ""
+    if queue.gentle or queue.wait or queue.byte_mode:
+        return "that is gentle, waits or counts bytes"
+    exponent = math.log2(queue.queue_weight)
+    return "" if exponent == round(exponent) else "with a weight that is not a power of two"
+
+
+def linux_cache(root: Path) -> Path:
+    """Return the folder of built kernels, which outlives `make clean`."""
+    return root / ".cache" / "linux"
+
+
+def _ask_linux_build(root: Path, question: str) -> str:
+    """Return what the linux engine's build script answers."""
+    script = LINUX.source_folder(root) / "build"
+    command = [str(script.absolute()), "--cache", str(linux_cache(root).absolute()), question]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@functools.cache
+def _linux_lacks(root: Path) -> list[str]:
+    return _ask_linux_build(root, "--missing").split()
+
+
+@functools.cache
+def _linux_key(root: Path) -> str:
+    """Return the hash of all the kernel is made of; empty where it cannot be made."""
+    return "" if _linux_lacks(root) else _ask_linux_build(root, "--key")
+
+
+NS3 = Engine(
+    name="ns3",
+    version=NS3_VERSION,
+    congestion_controls=frozenset(
+        {
+            "tahoe",
+            "reno",
+            "newreno",
+            "linuxreno",
+            "cubic",
+            "vegas",
+            "westwood_plus",
+            "highspeed",
+            "bbr",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "ledbat",
+            "lp",
+            "scalable",
+            "veno",
+            "yeah",
+        }
+    ),
+    queues=frozenset({"droptail", "pfifo", "red", "codel", "fq_codel", "pie"}),
+    losses=frozenset({"random", "listed"}),
+    refuse_flow=_ns3_refuses_flow,
+    refuse_queue=lambda queue: "",
+    cost_base_s=0.05,
+    cost_per_packet_hop_s=4e-6,
+)
+NS2 = Engine(
+    name="ns2",
+    version="2.35",
+    congestion_controls=_NS2_LINUX | {"highspeed", "newreno", "reno", "tahoe", "vegas"},
+    queues=frozenset({"droptail", "pfifo", "red"}),
+    losses=frozenset({"random", "listed"}),
+    refuse_flow=_ns2_refuses_flow,
+    refuse_queue=_ns2_refuses_queue,
+    cost_base_s=0.13,
+    cost_per_packet_hop_s=1.0e-6,
+    shared=True,
+    missing=lambda root: [] if shutil.which("ns") else ["ns2"],
+    machine=lambda root: other_build(root, "ns2"),
+)
+LINUX = Engine(
+    name="linux",
+    version="6.1",
+    congestion_controls=frozenset(
+        {
+            "bbr",
+            "bic",
+            "cubic",
+            "highspeed",
+            "htcp",
+            "hybla",
+            "illinois",
+            "linuxreno",
+            "lp",
+            "scalable",
+            "vegas",
+            "veno",
+            "westwood_plus",
+            "yeah",
+        }
+    ),
+    queues=frozenset({"droptail", "pfifo", "red", "codel", "fq_codel", "pie"}),
+    losses=frozenset({"random"}),
+    refuse_flow=_linux_refuses_flow,
+    refuse_queue=_linux_refuses_queue,
+    cost_base_s=0.35,
+    cost_per_packet_hop_s=10e-6,
+    refuse_host=_linux_refuses_host,
+    shared=True,
+    missing=_linux_lacks,
+    built=lambda root: (linux_cache(root) / _linux_key(root) / "linux").is_file(),
+    machine=lambda root: _linux_key(root),
+)
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in (NS3, NS2, LINUX)}
+
+
+@functools.cache
+def ns3(version: str) -> Engine:
+    """Return the engine ns3 in a version of its own."""
+
+    def refuse_flow(flow: TcpFlow) -> str:
+        return NS3.refuse_flow(flow) or lacks(version, flow)
+
+    return replace(
+        NS3,
+        version=version,
+        refuse_flow=refuse_flow,
+        missing=lambda root: missing_packages(version),
+        machine=lambda root: system_libraries(version),
+    )
+
+
+def chosen_engine(name: str, ns3_version: str = NS3_VERSION) -> Engine:
+    """Return an engine by its name, ns3 in the version asked for."""
+    return ns3(ns3_version) if name == "ns3" else ENGINES[name]
+
+
+def available(root: Path, ns3_version: str = NS3_VERSION) -> list[str]:
+    """Return the names of the engines that are there, the default engine first."""
+    return [name for name in ENGINES if chosen_engine(name, ns3_version).there(root)]

@@ -1,0 +1,170 @@
+"""What the workflow needs to know of an engine: support, cost, sources, needs."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from replication.study.errors import InputError
+from replication.study.files import sha256_of
+from replication.study.scenario import CbrFlow, Queue, Scenario, TcpFlow
+
+
+def _knows_no_host(scenario: Scenario) -> str:
+    settings = list(scenario.host_settings())
+    return f"host setting {settings[0]!r}" if settings else ""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What the workflow needs to know of one engine.
+
+    Attributes
+    ----------
+    name : str
+        The word used in configuration and results.
+    version : str
+        The pinned version of the simulator itself.
+    congestion_controls, queues, losses : frozenset of str
+        What is supported; anything else is refused by name.
+    refuse_flow, refuse_queue : callable
+        Say what of a supported flow or queue is refused all the same; empty for nothing.
+    refuse_host : callable
+        Say what a scenario wants of its hosts that cannot be had; a simulator has no settings.
+    shared : bool
+        Whether `workflow/engines/common` is a part of its program.
+    missing : callable
+        Debian packages that are lacking for it to be built or run, given the project's folder.
+    built : callable
+        Whether what takes minutes to build is there already, given the project's folder.
+    machine : callable
+        What else of this machine decides its results (a compiler, a kernel's sources), as text.
+    cost_base_s, cost_per_packet_hop_s : float
+        Linear cost model of CPU seconds, from measured runs; high rather than low.
+    """
+
+    name: str
+    version: str
+    congestion_controls: frozenset[str]
+    queues: frozenset[str]
+    losses: frozenset[str]
+    refuse_flow: Callable[[TcpFlow], str]
+    refuse_queue: Callable[[Queue], str]
+    cost_base_s: float
+    cost_per_packet_hop_s: float
+    refuse_host: Callable[[Scenario], str] = _knows_no_host
+    shared: bool = False
+    missing: Callable[[Path], list[str]] = lambda root: []
+    built: Callable[[Path], bool] = lambda root: True
+    machine: Callable[[Path], str] = lambda root: ""
+
+    def source_folder(self, root: Path) -> Path:
+        """Return the folder with what runs inside the engine."""
+        return root / "workflow" / "engines" / self.name
+
+    def sources(self, root: Path) -> list[Path]:
+        """Return the files that decide the results of this engine's runs."""
+        folder = self.source_folder(root)
+        folders = [folder, folder.with_name("common")] if self.shared else [folder]
+        return sorted(
+            p
+            for folder in folders
+            for p in folder.rglob("*")
+            if p.is_file()
+            and p.name != "README.md"
+            # What tools leave behind decides nothing.
+            and not any(
+                part == "__pycache__" or part.startswith(".")
+                for part in p.relative_to(folder).parts[:-1]
+            )
+            # A lock that is named by another version pins nothing of this one.
+            and (p.suffix != ".lock" or p.stem == self.version)
+        )
+
+    def fingerprint(self, root: Path) -> str:
+        """Return 12 hex digits over version and sources; results of others are never reused."""
+        return _fingerprint(self.version, tuple(self.sources(root)), self.machine(root))
+
+    def exact_version(self, written: str, fingerprint: str) -> str:
+        """Return the version that results carry.
+
+        What the program's builder wrote beside it (release, hashes of kernel and guest), else the
+        simulator's version and the hash of our sources.
+        """
+        if written:
+            return "+".join(written.split())
+        digest, _, version = fingerprint.partition("-")
+        return f"{version}+{digest}"
+
+    def refusal(self, scenario: Scenario) -> str:
+        """Return why this engine cannot run `scenario`, or an empty string."""
+        for flow in scenario.flows:
+            if not isinstance(flow, TcpFlow):
+                continue
+            if flow.congestion_control not in self.congestion_controls:
+                return f"{self.name} has no congestion control {flow.congestion_control!r}"
+            if refused := self.refuse_flow(flow):
+                return f"{self.name} has no {flow.congestion_control} {refused}"
+        for link in scenario.links:
+            for queue in (link.queue_ab, link.queue_ba):
+                if queue.kind not in self.queues:
+                    return f"{self.name} has no queue {queue.kind!r}"
+                if refused := self.refuse_queue(queue):
+                    return f"{self.name} has no {queue.kind} {refused}"
+            for loss in (link.loss_ab, link.loss_ba):
+                if loss is not None and loss.kind not in self.losses:
+                    return f"{self.name} has no loss model {loss.kind!r}"
+        refused = self.refuse_host(scenario)
+        return f"{self.name} has no {refused}" if refused else ""
+
+    def require(self, root: Path) -> None:
+        """Raise InputError, saying what to install, unless the engine can be built and run."""
+        if packages := self.missing(root):
+            raise InputError(
+                f"engines: {self.name} lacks {', '.join(packages)}: run `make engines "
+                f"ENGINES={self.name}`, or apt-get install {' '.join(packages)}"
+            )
+
+    def there(self, root: Path) -> bool:
+        """Return whether the engine runs here without installing or building for minutes."""
+        return not self.missing(root) and self.built(root)
+
+    def cost_s(self, scenario: Scenario) -> float:
+        """Return the expected CPU seconds of one run."""
+        work = sum(packets * hops for packets, hops in packet_hops(scenario))
+        return self.cost_base_s + self.cost_per_packet_hop_s * work
+
+
+@functools.cache
+def _fingerprint(version: str, sources: tuple[Path, ...], machine: str) -> str:
+    digest = sha256_of(*sources)
+    if machine:
+        digest = hashlib.sha256(f"{digest} {machine}".encode()).hexdigest()
+    return f"{digest[:8]}-{version}"
+
+
+def packet_hops(scenario: Scenario) -> Iterator[tuple[float, int]]:
+    """Yield an upper estimate of data packets and the hops each crosses, per group of flows.
+
+    The flows' demand is capped by the slowest link of the whole graph or, for TCP, by the
+    window over the propagation round trip.
+    """
+    slowest = min(link.rate_bps for link in scenario.links)
+    hops = min(len(scenario.links), 3)
+    rtt_s = max(2 * sum(sorted((link.delay_s for link in scenario.links), reverse=True)[:3]), 1e-3)
+    tcp_bps = 0.0
+    segment = 1500
+    for flow in scenario.flows:
+        active_s = flow.stop_s - flow.start_s
+        if isinstance(flow, CbrFlow):
+            yield flow.rate_bps * active_s / (8 * flow.packet_bytes), hops
+            continue
+        window = flow.maximum_window_bytes
+        demand = slowest if window is None else min(slowest, 8 * window / rtt_s)
+        tcp_bps += demand * active_s / scenario.duration_s
+        segment = flow.segment_bytes + 40
+    # An acknowledgement costs about as much as the data packet it answers.
+    yield 2 * min(tcp_bps, slowest) * scenario.duration_s / (8 * segment), hops

@@ -1,0 +1,240 @@
+"""Physical bounds of a set-up: what no run of a scenario can beat, whatever the algorithm.
+
+Two sets of bounds. *Strict* bounds use only what the paper publishes: a link whose delay it does
+not state adds nothing to a path, a link whose rate it does not state limits nothing, and packets
+take no time to transmit. *Full* bounds use the study's assumptions too. A value beyond a strict
+bound is impossible; beyond a full bound only, it contradicts an assumption of ours.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from replication.study.claim_model import Flows, Where
+from replication.study.scenario import CbrFlow, Flow, Link, Scenario
+from replication.study.study import Experiment, Level, Study, parameters_of, plain_values
+from replication.study.template import expand, instantiate, resolve
+
+#: IPv4 and TCP headers without options: a data packet is not smaller than segment plus headers.
+HEADER_BYTES = 40
+#: What makes a TCP variant; runs that never need it are alike whichever variant they use.
+ALGORITHM_FIELDS = {
+    "congestion_control",
+    "recovery",
+    "sack",
+    "limited_transmit",
+    "vegas_alpha_packets",
+    "vegas_beta_packets",
+    "vegas_gamma_packets",
+}
+_REFERENCE = re.compile(r"\$([a-z0-9][a-z0-9_.-]*)")
+#: Bounds do not depend on random numbers; equal set-ups must give equal scenarios.
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Whether the paper states a link's rate and its delay."""
+
+    rate: bool
+    delay: bool
+
+
+@dataclass(frozen=True)
+class SetUp:
+    """One point of an experiment as the paper describes it, with every assumption at its default.
+
+    Attributes
+    ----------
+    scenario
+        The run.
+    stated
+        Link id to what the paper states of it.
+    """
+
+    scenario: Scenario
+    stated: dict[str, Stated]
+
+    @cached_property
+    def signature(self) -> tuple[Any, ...]:
+        """What two set-ups share that differ only in the order of links along the path."""
+        links = sorted((link.rate_bps, link.delay_s) for link in self.scenario.links)
+        dropped = {"id", "source", "destination"}
+        flows = sorted(flow.model_dump_json(exclude=dropped) for flow in self.scenario.flows)
+        return self.scenario.duration_s, tuple(links), tuple(flows)
+
+    @cached_property
+    def network(self) -> str:
+        """The scenario without the choice of TCP algorithm."""
+        return self.scenario.model_dump_json(exclude={"flows": {"__all__": ALGORITHM_FIELDS}})
+
+    def flows(self, chosen: Flows) -> list[Flow]:
+        """Return the flows that `chosen` names."""
+        if chosen == "all":
+            return list(self.scenario.flows)
+        if isinstance(chosen, str):
+            return [flow for flow in self.scenario.flows if flow.kind == chosen]
+        return [flow for flow in self.scenario.flows if flow.id in chosen]
+
+    def path(self, flow: Flow) -> list[tuple[Link, str]]:
+        """Return the links and their directions on the quickest way from source to destination."""
+        return _shortest_path(self.scenario, flow.source, flow.destination, packet_bytes(flow))
+
+    def delay_s(self, flow: Flow, strict: bool) -> float:
+        """Return the least one-way delay of a data packet: propagation; full: transmission too."""
+        bits = 8 * packet_bytes(flow)
+        if strict:
+            return sum(link.delay_s for link, _ in self.path(flow) if self.stated[link.id].delay)
+        return sum(link.delay_s + bits / link.rate_bps for link, _ in self.path(flow))
+
+    def rtt_s(self, flow: Flow, strict: bool) -> float:
+        """Return the least round-trip time: there as data, back as an acknowledgement."""
+        back = sum(
+            link.delay_s for link, _ in self.path(flow) if self.stated[link.id].delay or not strict
+        )
+        return self.delay_s(flow, strict) + back
+
+    def rate_bps(self, flow: Flow, strict: bool) -> float:
+        """Return the largest mean rate of one flow: its slowest link, infinite if unstated."""
+        return min(
+            (self._rate(link, strict) for link, _ in self.path(flow)),
+            default=math.inf,
+        )
+
+    def total_rate_bps(self, flows: list[Flow], strict: bool) -> float:
+        """Return the largest sum of the flows' mean rates, each over its own active time.
+
+        Links that all flows cross in one direction carry them all. Where flows are not active at
+        the same time, their rates may add up to more: by the span of all over the shortest.
+        """
+        paths = [self.path(flow) for flow in flows]
+        shared = [
+            link
+            for link, direction in (paths[0] if paths else [])
+            if all((link, direction) in path for path in paths)
+        ]
+        span = max(f.stop_s for f in flows) - min(f.start_s for f in flows)
+        active = min(f.stop_s - f.start_s for f in flows)
+        together = min((self._rate(link, strict) for link in shared), default=math.inf)
+        return min(together * span / active, sum(self.rate_bps(flow, strict) for flow in flows))
+
+    def most_packets(self, flows: list[Flow]) -> float:
+        """Return the most data packets that can arrive, with the assumed packet size."""
+        span = max(f.stop_s for f in flows) - min(f.start_s for f in flows)
+        smallest = min(packet_bytes(flow) for flow in flows)
+        return self.total_rate_bps(flows, strict=False) * span / (8 * smallest)
+
+    def _rate(self, link: Link, strict: bool) -> float:
+        return link.rate_bps if self.stated[link.id].rate or not strict else math.inf
+
+
+def packet_bytes(flow: Flow) -> int:
+    """Return the size of a full data packet, IP header included."""
+    return flow.packet_bytes if isinstance(flow, CbrFlow) else flow.segment_bytes + HEADER_BYTES
+
+
+def set_ups(study: Study, experiment_id: str, where: Where) -> list[SetUp]:
+    """Return the set-up of every point of an experiment at the levels of `where`.
+
+    They are built from the study, not read from a run: the bounds are the paper's own, whichever
+    points a tier runs and for however long.
+    """
+    experiment = study.experiment(experiment_id)
+    parameters = parameters_of(study, experiment)
+    defaults = plain_values(parameters)
+    found = []
+    for levels in _points(experiment, where):
+        values = dict(defaults)
+        published = {n: p.published is not None for n, p in parameters.items()}
+        for factor, level in zip(experiment.factors, levels, strict=True):
+            values.update(level.set)
+            published.update(dict.fromkeys(level.set, factor.published is not None))
+        scenario = instantiate(experiment, values, _SEED)
+        found.append(SetUp(scenario, _stated(experiment, values, published)))
+    return found
+
+
+def durations_s(study: Study, experiment_id: str, where: Where) -> list[float]:
+    """Return how long the paper's run lasts at every point at the levels of `where`, in s."""
+    experiment = study.experiment(experiment_id)
+    defaults = plain_values(parameters_of(study, experiment))
+    found = []
+    for levels in _points(experiment, where):
+        values = dict(defaults)
+        for level in levels:
+            values.update(level.set)
+        found.append(float(resolve(experiment.duration_s, values)))
+    return found
+
+
+def _points(experiment: Experiment, where: Where) -> Iterator[tuple[Level, ...]]:
+    axes = []
+    for factor in experiment.factors:
+        keys = where.get(factor.id)
+        keys = [keys] if isinstance(keys, str) else keys
+        axes.append([level for level in factor.levels if keys is None or level.key in keys])
+    return itertools.product(*axes)
+
+
+def _stated(
+    experiment: Experiment, values: dict[str, Any], published: dict[str, bool]
+) -> dict[str, Stated]:
+    stated = {}
+    for template in experiment.topology.links:
+        tag = Stated(
+            rate=_is_stated(template.get("rate_bps"), values, published),
+            delay=_is_stated(template.get("delay_s"), values, published),
+        )
+        for link in expand([template], values):
+            stated[link["id"]] = tag
+    return stated
+
+
+def _is_stated(value: Any, values: dict[str, Any], published: dict[str, bool]) -> bool:
+    """Return whether a template's value rests on published parameters only."""
+    waiting, seen = _references(value), set[str]()
+    # A number written into a template has no tag: nothing says that it is the paper's.
+    if not waiting:
+        return False
+    while waiting:
+        name = waiting.pop()
+        if not published[name]:
+            return False
+        if name not in seen:
+            seen.add(name)
+            waiting += _references(values[name])
+    return True
+
+
+def _references(value: Any) -> list[str]:
+    return _REFERENCE.findall(value) if isinstance(value, str) else []
+
+
+def _shortest_path(
+    scenario: Scenario, source: str, destination: str, size_bytes: int
+) -> list[tuple[Link, str]]:
+    neighbours: dict[str, list[tuple[str, Link, str]]] = {}
+    for link in scenario.links:
+        neighbours.setdefault(link.a, []).append((link.b, link, "ab"))
+        neighbours.setdefault(link.b, []).append((link.a, link, "ba"))
+    ties = itertools.count()
+    queue: list[tuple[float, int, str, list[tuple[Link, str]]]] = [(0.0, next(ties), source, [])]
+    seen: set[str] = set()
+    while queue:
+        cost, _, node, path = heapq.heappop(queue)
+        if node == destination:
+            return path
+        if node in seen:
+            continue
+        seen.add(node)
+        for other, link, direction in neighbours.get(node, []):
+            hop = link.delay_s + 8 * size_bytes / link.rate_bps
+            heapq.heappush(queue, (cost + hop, next(ties), other, [*path, (link, direction)]))
+    return []

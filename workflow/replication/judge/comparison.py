@@ -1,0 +1,295 @@
+"""Comparisons: the statistic of each kind of test, once per replicate of one engine.
+
+Points are matched within a replicate, because replicates of an experiment share their random
+numbers: a difference between two variants is a difference of like with like. A replicate counts
+only if it has every point that any replicate has, so that all are taken over the same points.
+
+Which factors are matched: those that neither side of the test fixes. A side fixes a factor by
+naming one level, or by listing levels that are not those of the other side; a list that only one
+side gives, or both give alike, narrows the factor and leaves it matched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from replication.measure.statistic import kendall, spearman
+from replication.study.claim_model import (
+    Condition,
+    CrossoverTest,
+    EquivalenceTest,
+    OrderingTest,
+    Quantity,
+    RatioTest,
+    ShareTest,
+    SimpleTest,
+    TrendTest,
+    ValueTest,
+    Where,
+)
+from replication.study.study import Study
+
+#: Returns a quantity's frame for one engine (replicate, factors, value) under the side's name.
+Lookup = Callable[[str, Quantity], pd.DataFrame]
+
+
+class UntestableError(Exception):
+    """A test cannot be decided from what was run; the message says why."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One statistic per replicate.
+
+    Attributes
+    ----------
+    values
+        Indexed by replicate; NaN where the statistic is undefined.
+    points
+        Number of points, or pairs of points, in each replicate's statistic.
+    lowest, highest
+        Range that the statistic cannot leave.
+    """
+
+    values: pd.Series[float]
+    points: int
+    lowest: float = -np.inf
+    highest: float = np.inf
+
+
+def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
+    """Compute the statistic of `test` for each replicate.
+
+    Raises
+    ------
+    UntestableError
+        Nothing was run for a side, or no replicate has every point.
+    """
+    handlers: dict[type, Callable[..., Comparison]] = {
+        RatioTest: _ratio,
+        EquivalenceTest: _equivalence,
+        ShareTest: _share,
+        TrendTest: _trend,
+        CrossoverTest: _crossover,
+        OrderingTest: _ordering,
+        ValueTest: _value,
+    }
+    return handlers[type(test)](study, test, look_up)
+
+
+def level_values(study: Study, experiment: str, factor: str) -> dict[str, float]:
+    """Return level key to number on the axis; levels without a number are left out."""
+    levels = study.experiment(experiment).factor(factor).levels
+    return {level.key: level.value for level in levels if level.value is not None}
+
+
+def matched_factors(study: Study, left: Quantity, right: Quantity) -> list[str]:
+    """Return the factors in which points of the two sides must agree."""
+    ours = [factor.id for factor in study.experiment(left.experiment).factors]
+    theirs = {factor.id for factor in study.experiment(right.experiment).factors}
+    return [f for f in ours if f in theirs and _matches(left.where, right.where, f)]
+
+
+def _matches(left: Where, right: Where, factor: str) -> bool:
+    listed = [_keys(where[factor]) for where in (left, right) if factor in where]
+    if len(listed) == 1:
+        return len(listed[0]) > 1
+    return not listed or listed[0] == listed[1]
+
+
+def _keys(levels: str | list[str]) -> set[str]:
+    return {levels} if isinstance(levels, str) else set(levels)
+
+
+def _pairs(
+    study: Study, left: Quantity, right: Quantity, look_up: Lookup, matched: list[str] | None = None
+) -> pd.DataFrame:
+    """Return matched points of complete replicates: replicate, factors, left, right."""
+    on = matched_factors(study, left, right) if matched is None else matched
+    sides = []
+    for side, wanted in (("left", left), ("right", right)):
+        frame = look_up(side, wanted)
+        free = [c for c in frame if c not in ("replicate", "value", *on)]
+        names = {c: f"{c} {side}" for c in free} | {"value": side}
+        sides.append(frame.rename(columns=names))
+    return complete(sides[0].merge(sides[1], on=["replicate", *on]), ("left", "right"))
+
+
+def complete(frame: pd.DataFrame, values: tuple[str, ...] = ("value",)) -> pd.DataFrame:
+    """Return the rows of the replicates that have every point."""
+    if frame.empty:
+        raise UntestableError("no two points match in the factors that neither side fixes.")
+    point = _point_number(frame, values)
+    points_of = point.groupby(frame["replicate"]).nunique()
+    whole = points_of.index[points_of == point.nunique()]
+    if whole.empty:
+        raise UntestableError("no replicate has every point.")
+    return frame[frame["replicate"].isin(whole)]
+
+
+def _point_number(frame: pd.DataFrame, values: tuple[str, ...]) -> pd.Series[int]:
+    keys = [c for c in frame if c not in ("replicate", *values)]
+    if not keys:
+        return pd.Series(0, index=frame.index)
+    return frame.groupby(keys, sort=False).ngroup()
+
+
+def _count(frame: pd.DataFrame, *values: str) -> int:
+    return int(_point_number(frame, values).nunique())
+
+
+def _ratios(pairs: pd.DataFrame) -> pd.Series[float]:
+    """Return left/right; 0/0 is 1 (equal), anything else over 0 infinite."""
+    left, right = pairs["left"].to_numpy(dtype=float), pairs["right"].to_numpy(dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where((left == 0) & (right == 0), 1.0, left / right)
+    return pd.Series(ratios, index=pairs.index)
+
+
+def _reduce(values: pd.Series[float], replicate: pd.Series[int], how: str) -> pd.Series[float]:
+    reducer = {"mean": "mean", "minimum": "min", "maximum": "max"}[how]
+    reduced: pd.Series[float] = values.groupby(replicate).agg(reducer)
+    return reduced
+
+
+def _ratio(study: Study, test: RatioTest, look_up: Lookup) -> Comparison:
+    if test.reduce != "ratio_of_means":
+        pairs = _pairs(study, test.left, test.right, look_up)
+        values = _reduce(_ratios(pairs), pairs["replicate"], test.reduce)
+        return Comparison(values, _count(pairs, "left", "right"))
+    left = complete(look_up("left", test.left))
+    right = complete(look_up("right", test.right))
+    means = pd.DataFrame(
+        {
+            "left": left.groupby("replicate")["value"].mean(),
+            "right": right.groupby("replicate")["value"].mean(),
+        }
+    ).dropna()
+    if means.empty:
+        raise UntestableError("no replicate has every point of both sides.")
+    return Comparison(_ratios(means), _count(left, "value") + _count(right, "value"))
+
+
+def _equivalence(study: Study, test: EquivalenceTest, look_up: Lookup) -> Comparison:
+    pairs = _pairs(study, test.left, test.right, look_up)
+    values = _reduce((_ratios(pairs) - 1).abs(), pairs["replicate"], test.reduce)
+    return Comparison(values, _count(pairs, "left", "right"), lowest=0)
+
+
+def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:
+    pairs = _pairs(study, test.left, test.right, look_up)
+    bound = test.factor * pairs["right"]
+    holds = pairs["left"] > bound if test.relation == "above" else pairs["left"] < bound
+    # A left point is known by all factors but those that only tell right points apart.
+    keys = [c for c in pairs if c not in ("left", "right") and not str(c).endswith(" right")]
+    every = holds.groupby([pairs[key] for key in keys]).all()
+    values = every.groupby(level="replicate").mean()
+    return Comparison(values.astype(float), len(every) // len(values), lowest=0, highest=1)
+
+
+def _trend(study: Study, test: TrendTest, look_up: Lookup) -> Comparison:
+    frame = complete(_with_axis(study, test.of, test.over, look_up("of", test.of)))
+    others = [c for c in frame if c not in ("value", "axis", test.over)]
+    if frame["axis"].nunique() < 2:
+        raise UntestableError(f"only one level of {test.over} was run: there is no trend to see.")
+    rows = [
+        (group["replicate"].iloc[0], spearman(group["axis"], group["value"]))
+        for _, group in frame.groupby(others)
+    ]
+    trends = pd.DataFrame(rows, columns=["replicate", "rho"]).groupby("replicate")["rho"]
+    values = trends.agg(lambda v: _furthest(v, test.expect)) if test.worst else trends.mean()
+    return Comparison(values.astype(float), _count(frame, "value"), lowest=-1, highest=1)
+
+
+def _furthest(values: pd.Series[float], expect: Condition) -> float:
+    """Return the value that misses `expect` by most, or is closest to missing it."""
+    low = -np.inf if expect.at_least is None else expect.at_least
+    high = np.inf if expect.at_most is None else expect.at_most
+    sample = values.to_numpy(dtype=float)
+    return float(sample[np.argmax(np.maximum(low - sample, sample - high))])
+
+
+def _with_axis(study: Study, wanted: Quantity, over: str, frame: pd.DataFrame) -> pd.DataFrame:
+    axis = level_values(study, wanted.experiment, over)
+    return frame.assign(axis=frame[over].map(axis).astype(float))
+
+
+def _crossover(study: Study, test: CrossoverTest, look_up: Lookup) -> Comparison:
+    matched = matched_factors(study, test.left, test.right)
+    if test.over not in matched:
+        matched.append(test.over)
+    pairs = _pairs(study, test.left, test.right, look_up, matched)
+    pairs = _with_axis(study, test.left, test.over, pairs)
+    if pairs["axis"].nunique() < 2:
+        raise UntestableError(f"only one level of {test.over} was run: no crossing can be seen.")
+    means = pairs.groupby(["replicate", "axis"])[["left", "right"]].mean()
+    difference = means["left"] - means["right"]
+    sign = 1 if test.before == "left" else -1
+    values = difference.groupby(level="replicate").agg(
+        lambda d: crossing(d.index.get_level_values("axis"), sign * d.to_numpy())
+    )
+    return Comparison(values.astype(float), _count(pairs, "left", "right", "axis"))
+
+
+def crossing(axis: Any, difference: Any) -> float:
+    """Return where `difference` first turns from positive to negative, interpolated linearly.
+
+    NaN where it never does or starts negative. A zero counts as crossed only if what follows is
+    negative: the crossing is then at the first zero.
+
+    Parameters
+    ----------
+    axis
+        Increasing numbers.
+    difference
+        Value at each of them.
+    """
+    x, d = np.asarray(axis, dtype=float), np.asarray(difference, dtype=float)
+    signs = np.flatnonzero(d != 0)
+    if not signs.size or d[signs[0]] < 0:
+        return float("nan")
+    negative = np.flatnonzero(d < 0)
+    if not negative.size:
+        return float("nan")
+    after = int(negative[0])
+    before = int(np.flatnonzero(d[:after] > 0)[-1])
+    if before + 1 < after:
+        return float(x[before + 1])
+    return float(x[before] + (x[after] - x[before]) * d[before] / (d[before] - d[after]))
+
+
+def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
+    narrowed = {factor for item in test.order for factor in item}
+    listed = []
+    for rank, item in enumerate(test.order):
+        wanted = narrow(test.of, item)
+        frame = complete(look_up(f"order {rank + 1}", wanted))
+        keys = [c for c in frame if c != "value" and c not in narrowed]
+        listed.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
+    table = listed[0]
+    for frame in listed[1:]:
+        table = table.merge(frame, on=[c for c in frame if isinstance(c, str)])
+    ranks = list(range(len(test.order)))
+    table = complete(table, tuple(ranks))  # type: ignore[arg-type]
+    falling = [-rank for rank in ranks]
+    taus = pd.Series(
+        [kendall(falling, row) for row in table[ranks].to_numpy(dtype=float)], index=table.index
+    )
+    values = _reduce(taus, table["replicate"], "mean")
+    return Comparison(values, len(table) // len(values), lowest=-1, highest=1)
+
+
+def narrow(wanted: Quantity, item: Mapping[str, str | list[str]]) -> Quantity:
+    """Return `wanted` at the levels of `item`."""
+    return wanted.model_copy(update={"where": {**wanted.where, **item}})
+
+
+def _value(study: Study, test: ValueTest, look_up: Lookup) -> Comparison:
+    frame = complete(look_up("of", test.of))
+    values = _reduce(frame["value"], frame["replicate"], test.reduce)
+    return Comparison(values, _count(frame, "value"))

@@ -1,0 +1,152 @@
+"""Evaluation of a study: cells, claims, audit, evidence and quantities, written as tables.
+
+Every file is written atomically, in a fixed order and number format: the same results give the
+same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from replication.judge.audit import audit_study
+from replication.judge.cell import IMPOSSIBLE, evaluate_cells
+from replication.judge.claim import EVIDENCE_COLUMNS, evaluate_claim
+from replication.measure.metric_model import METRICS
+from replication.measure.results import Results
+from replication.measure.statistic import estimate
+from replication.plan.study_check import check_study
+from replication.study.errors import InputError
+from replication.study.parquet import write_parquet
+from replication.study.seal import read_sealed, write_sealed
+from replication.study.study import Study
+from replication.study.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS, write_table
+
+#: What quantities.csv gives for each flow.
+HEADLINE_METRICS = (
+    "throughput_bps",
+    "goodput_bps",
+    "delay_mean_s",
+    "loss_rate",
+    "delivery_ratio",
+)
+QUANTITY_COLUMNS = (
+    "study",
+    "experiment",
+    "point",
+    "levels",
+    "engine",
+    "flow",
+    "kind",
+    "metric",
+    "unit",
+    "mean",
+    "low",
+    "high",
+    "n",
+)
+MERGED = ("cells", "claims", "audit")
+
+
+class EvaluationError(InputError):
+    """An evaluation is missing or was made by another version."""
+
+
+def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
+    """Judge one study and write cells.csv, claims.csv, audit.csv, quantities.csv, evidence.parquet.
+
+    Parameters
+    ----------
+    study
+        The study.
+    published
+        CSV of its published numbers.
+    results
+        What was run for it.
+    out_dir
+        Folder to write to; made if need be.
+    """
+    cells = check_study(study, published)
+    audit = audit_study(study, cells)
+    broken = {
+        (finding.table, finding.row, finding.column): finding.reason
+        for finding in audit
+        if finding.finding == IMPOSSIBLE
+    }
+    claims: list[Mapping[str, object]] = []
+    evidence: list[pd.DataFrame] = []
+    for claim in study.claims:
+        rows, witness = evaluate_claim(study, claim, results)
+        claims += rows
+        evidence.append(witness)
+    write_table(out_dir / "cells.csv", evaluate_cells(cells, study, results, broken), CELL_COLUMNS)
+    write_table(out_dir / "claims.csv", claims, CLAIM_COLUMNS)
+    write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), AUDIT_COLUMNS)
+    write_table(out_dir / "quantities.csv", headline_quantities(results), QUANTITY_COLUMNS)
+    _write_evidence(out_dir / "evidence.parquet", evidence)
+
+
+def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
+    """Put the studies' cells, claims and audits together, in the order given.
+
+    Parameters
+    ----------
+    evaluations
+        Folders that `evaluate_study` wrote.
+    out_dir
+        Where cells.csv, claims.csv and audit.csv go.
+
+    Raises
+    ------
+    EvaluationError
+        A file is missing, or its columns are not those of this version.
+    """
+    columns = dict(zip(MERGED, (CELL_COLUMNS, CLAIM_COLUMNS, AUDIT_COLUMNS), strict=True))
+    for table in MERGED:
+        header = ",".join(columns[table]) + "\n"
+        texts = [header]
+        for folder in evaluations:
+            path = folder / f"{table}.csv"
+            if not path.is_file():
+                raise EvaluationError(f"{path}: no such file; run `replicate evaluate` first")
+            text = read_sealed(path)
+            if not text.startswith(header):
+                raise EvaluationError(f"{path}: made by another version; evaluate it again")
+            texts.append(text.removeprefix(header))
+        write_sealed(out_dir / f"{table}.csv", "".join(texts))
+
+
+def headline_quantities(results: Results) -> Iterable[dict[str, object]]:
+    """Yield mean and interval of each headline metric for every point, engine and flow."""
+    design = results.design[results.design["supported"]]
+    runs = design.assign(levels=[json.dumps(levels) for levels in design["levels"]])
+    table = runs.merge(results.flows, on=["scenario", "engine"])
+    keys = ["experiment", "point", "levels", "engine", "flow", "kind"]
+    for key, group in table.groupby(keys, sort=False):
+        for metric in HEADLINE_METRICS:
+            found = estimate(group[metric].to_numpy(dtype=float))
+            yield {
+                "study": results.study_id,
+                **dict(zip(keys, key, strict=True)),
+                "metric": metric,
+                "unit": METRICS[metric].unit,
+                "mean": found.mean,
+                "low": found.low,
+                "high": found.high,
+                "n": found.n,
+            }
+
+
+def _write_evidence(path: Path, tables: Sequence[pd.DataFrame]) -> None:
+    filled = [table for table in tables if not table.empty]
+    empty = pd.DataFrame(columns=list(EVIDENCE_COLUMNS))
+    table = pd.concat(filled, ignore_index=True) if filled else empty
+    table = table.astype(
+        {name: str for name in EVIDENCE_COLUMNS if name not in ("replicate", "value")}
+        | {"replicate": "int64", "value": "float64"}
+    )
+    write_parquet(pa.Table.from_pandas(table, preserve_index=False), path)

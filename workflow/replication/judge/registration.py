@@ -1,0 +1,144 @@
+"""Registration: what was set before a study was judged, and what was changed afterwards.
+
+The first evaluation of a study leaves the hashes of its published numbers, tolerances, margins,
+ranges and hypotheses beside the results. Whatever differs when it is judged again was changed after
+results existed, and so was a registration that is not what was written: the report says so until
+the results are deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from replication.judge.hypothesis import load_hypotheses
+from replication.study.assumption import assumptions
+from replication.study.errors import InputError
+from replication.study.published import read_published
+from replication.study.scenario import canonical_json
+from replication.study.seal import read_sealed, write_sealed
+from replication.study.sensitivity_settings import load_sensitivity
+from replication.study.study import Study
+
+#: What a part is registered as: one hash, or one for each published number.
+Part = str | Mapping[str, str]
+Registered = Mapping[str, Part]
+#: Stands in a history where it was found to be another than was written.
+ALTERED = "altered"
+#: What is registered, in words.
+PARTS = {
+    ALTERED: "what was registered before the results (its file was edited or damaged)",
+    "published": "published numbers",
+    "tolerances": "tolerances of published numbers",
+    "margins": "tests and margins of claims",
+    "ranges": "defaults and plausible ranges of assumptions",
+    "hypotheses": "hypotheses",
+    "settings": "settings of the sensitivity analysis",
+}
+
+
+#: How many numbers are named.
+_NAMED = 5
+
+
+def registered(root: Path, study: Study) -> Registered:
+    """Return the hash of each part of `PARTS` as the files have it now."""
+    settings = load_sensitivity(root)
+    parts: dict[str, Any] = {
+        "tolerances": [table.model_dump(mode="json", exclude={"title"}) for table in study.tables],
+        "margins": {claim.id: claim.test.model_dump(mode="json") for claim in study.claims},
+        "ranges": {
+            a.key: [a.default, a.tag.model_dump(mode="json", include={"range", "choices"})]
+            for a in assumptions(study)
+        },
+        "hypotheses": [h.model_dump(mode="json") for h in load_hypotheses(root).of(study.id)],
+        "settings": {
+            **settings.model_dump(mode="json", exclude={"studies", "other_studies", "jobs"}),
+            "scale": settings.of(study.id).model_dump(mode="json"),
+        },
+    }
+    numbers = read_published(root / "data" / "published" / f"{study.id}.csv")
+    published = {
+        f"{number.table}, {number.row}, {number.column}": digest(
+            [number.unit, number.value, number.printed]
+        )
+        for number in numbers
+    }
+    return {"published": published} | {name: digest(part) for name, part in parts.items()}
+
+
+def digest(part: Any) -> str:
+    """Return the hash of what JSON can hold."""
+    return hashlib.sha256(canonical_json(part).encode()).hexdigest()[:16]
+
+
+def record_path(data: Path, study: str) -> Path:
+    """Return the file that keeps a study's registrations."""
+    return data / "registered" / f"{study}.json"
+
+
+def register(root: Path, data: Path, study: Study) -> None:
+    """Keep the hashes with which the study is judged, if they differ from the last ones."""
+    history = read_history(data, study.id)
+    now = registered(root, study)
+    if not history or history[-1] != now:
+        text = json.dumps([*history, now], indent=2, sort_keys=True)
+        write_sealed(record_path(data, study.id), text + "\n")
+
+
+def read_history(data: Path, study: str) -> list[Registered]:
+    """Return the study's registrations, the first one first; empty where it was never judged.
+
+    A file that was edited or damaged cannot be made anew: what of it can be read is followed by an
+    entry that says so, and stays when the study is judged again.
+    """
+    path = record_path(data, study)
+    if not path.is_file():
+        return []
+    try:
+        return _entries(read_sealed(path))
+    except InputError:
+        pass
+    try:
+        known = _entries(path.read_text(encoding="utf-8"))
+    except (ValueError, TypeError, AttributeError):
+        known = []
+    return [*known, {ALTERED: "true"}]
+
+
+def _entries(text: str) -> list[Registered]:
+    return [
+        {str(k): part if isinstance(part, dict) else str(part) for k, part in entry.items()}
+        for entry in json.loads(text)
+    ]
+
+
+def changed_after_the_fact(root: Path, data: Path, study: Study) -> list[str]:
+    """Return the parts, by their words, that differ from what was set before the first result."""
+    history = read_history(data, study.id)
+    if not history:
+        return []
+    states = [*history, registered(root, study)]
+    found = []
+    for name, words in PARTS.items():
+        parts = [state[name] for state in states if name in state]
+        numbers = _changed_numbers(parts) if name == "published" else []
+        if numbers:
+            more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+            found.append(f"{words} ({'; '.join(numbers[:_NAMED])}{more})")
+        elif parts and (name == ALTERED or any(part != parts[0] for part in parts)):
+            found.append(words)
+    return found
+
+
+def _changed_numbers(parts: Sequence[Part]) -> list[str]:
+    """Return the published numbers that are not in every registration what they are in the first.
+
+    A registration of before there were any of numbers says nothing of them.
+    """
+    tables = [part for part in parts if isinstance(part, Mapping)]
+    names = dict.fromkeys(name for table in tables for name in table)
+    return [n for n in names if any(t.get(n) != tables[0].get(n) for t in tables)]

@@ -1,0 +1,234 @@
+"""Metrics: every quantity that a claim or a published cell may name.
+
+What they mean is in `measure.metric`, which computes them; this module has their names, so
+that a study can be checked without what computing takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from replication.study.errors import InputError
+from replication.study.study import Study
+
+Source = Literal["flow", "sampled", "feature", "queue", "fairness"]
+
+
+class MetricError(InputError):
+    """A metric is unknown, or asked for in a way that has no meaning."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    Attributes
+    ----------
+    unit
+        "1" for numbers without a unit.
+    description
+        Its definition, in one line.
+    source
+        Where it comes from; see the module's docstring.
+    column
+        Column of the series that a sampled metric reduces; empty where there is none.
+    reduce
+        How the samples of a window combine.
+    pooled
+        Numerator and denominator, or weighted value and weight, of the `pooled` aggregate.
+    """
+
+    unit: str
+    description: str
+    source: Source
+    column: str = ""
+    reduce: Literal["mean", "sum", "weighted"] = "mean"
+    pooled: tuple[str, str] | None = None
+
+
+METRICS: dict[str, Metric] = {
+    "throughput_bps": Metric(
+        "bit/s",
+        "IP bytes at the receiver over the flow's active time; in a window, mean of the samples",
+        "flow",
+        "throughput_bps",
+    ),
+    "goodput_bps": Metric("bit/s", "in-order application bytes over the active time", "flow"),
+    "delay_mean_s": Metric(
+        "s",
+        "mean one-way delay of received data packets, queueing included; in a window, weighted "
+        "by the bytes received per sample",
+        "flow",
+        "delay_s",
+        "weighted",
+        ("delay_mean_s", "packets_received"),
+    ),
+    "delay_p95_s": Metric("s", "95th percentile of the one-way delay of data packets", "flow"),
+    "rtt_mean_s": Metric(
+        "s", "mean round-trip time sampled by the sender", "flow", "rtt_s", "mean"
+    ),
+    "packets_sent": Metric("packets", "data packets sent, retransmissions included", "flow"),
+    "packets_received": Metric("packets", "data packets received, duplicates included", "flow"),
+    "packets_dropped": Metric("packets", "data packets dropped", "flow", "drops", "sum"),
+    "packets_in_flight": Metric("packets", "data packets still under way at the end", "flow"),
+    "retransmissions": Metric(
+        "packets", "data packets sent again", "flow", "retransmissions", "sum"
+    ),
+    "timeouts": Metric("1", "retransmission timeouts", "flow"),
+    "loss_rate": Metric(
+        "1", "dropped over sent", "flow", pooled=("packets_dropped", "packets_sent")
+    ),
+    "delivery_ratio": Metric(
+        "1", "received over sent", "flow", pooled=("packets_received", "packets_sent")
+    ),
+    "delay_s": Metric(
+        "s", "sampled one-way delay, weighted by bytes received", "sampled", "delay_s", "weighted"
+    ),
+    "rtt_s": Metric("s", "mean of the sampled round-trip time", "sampled", "rtt_s"),
+    "cwnd_bytes": Metric("bytes", "mean of the sampled congestion window", "sampled", "cwnd_bytes"),
+    "drops": Metric("packets", "packets dropped in the window", "sampled", "drops", "sum"),
+    "cwnd_mean_segments": Metric(
+        "segments", "time-weighted mean congestion window after start-up", "feature"
+    ),
+    "cwnd_peak_segments": Metric(
+        "segments", "largest congestion window, slow-start overshoot included", "feature"
+    ),
+    "cwnd_minimum_segments": Metric(
+        "segments", "smallest congestion window after start-up", "feature"
+    ),
+    "cwnd_variation": Metric(
+        "1", "coefficient of variation of the congestion window after start-up", "feature"
+    ),
+    "window_reductions": Metric(
+        "1", "falls of the congestion window by at least 20 % and two segments", "feature"
+    ),
+    "start_up_duration_s": Metric(
+        "s", "time from the first sample to the end of start-up", "feature"
+    ),
+    "slow_start_growth": Metric(
+        "1",
+        "factor by which the window grows per RTT in the initial slow start: 2 to the Theil-Sen "
+        "slope of log2(window) over elapsed RTTs",
+        "feature",
+    ),
+    "slow_start_reentries": Metric(
+        "1", "falls to at most two segments below the threshold after start-up", "feature"
+    ),
+    "sawtooth_count": Metric("1", "rise-and-fall cycles of the window after start-up", "feature"),
+    "sawtooth_depth": Metric(
+        "1", "window after over before a reduction, mean over reductions after start-up", "feature"
+    ),
+    "window_growth_rate": Metric(
+        "segments/s", "growth of the window while it does not fall, after start-up", "feature"
+    ),
+    "early_growth": Metric(
+        "1",
+        "share of a sawtooth's rise done in the first half of its time: 0.5 linear, above concave",
+        "feature",
+    ),
+    "throughput_variation": Metric(
+        "1", "coefficient of variation of the throughput per sampling interval", "feature"
+    ),
+    "rtt_peak_s": Metric("s", "largest sampled round-trip time", "feature"),
+    "rtt_minimum_s": Metric("s", "smallest sampled round-trip time", "feature"),
+    "rtt_variation": Metric(
+        "1", "coefficient of variation of the round-trip time after start-up", "feature"
+    ),
+    "queue_mean_packets": Metric(
+        "packets", "mean length of the monitored queues", "queue", "queue_packets"
+    ),
+    "queue_peak_packets": Metric(
+        "packets", "largest sampled length of the monitored queues", "queue", "queue_packets"
+    ),
+    "queue_drops": Metric("packets", "packets dropped at the monitored queues", "queue", "drops"),
+    "jain_mean": Metric(
+        "1", "Jain's index of the flows' throughput per sampling interval, mean", "fairness"
+    ),
+    "jain_minimum": Metric(
+        "1", "Jain's index of the flows' throughput per sampling interval, minimum", "fairness"
+    ),
+    "jain_variation": Metric(
+        "1", "standard deviation of Jain's index per sampling interval", "fairness"
+    ),
+}
+
+#: Metrics that count events: whole numbers, larger the longer a run lasts.
+COUNTS = {
+    "packets_sent",
+    "packets_received",
+    "packets_dropped",
+    "packets_in_flight",
+    "retransmissions",
+    "timeouts",
+    "drops",
+    "queue_drops",
+    "window_reductions",
+    "sawtooth_count",
+    "slow_start_reentries",
+}
+
+
+def check_metric(name: str, aggregate: str = "mean", window: bool = False) -> Metric:
+    """Return the metric called `name`.
+
+    Parameters
+    ----------
+    name
+        Its key in `METRICS`.
+    aggregate
+        How flows are to be combined.
+    window
+        Whether it is wanted over a time window.
+
+    Raises
+    ------
+    MetricError
+        There is no such metric, or it has no such aggregate or window.
+    """
+    if name not in METRICS:
+        raise MetricError(f"unknown metric {name!r}; known metrics: {', '.join(METRICS)}")
+    metric = METRICS[name]
+    if window and metric.source == "flow" and not metric.column:
+        sampled = [n for n, m in METRICS.items() if m.source != "flow" or m.column]
+        raise MetricError(
+            f"metric {name!r} is a total of the whole run and has no window_s; "
+            f"metrics with a window: {', '.join(sampled)}"
+        )
+    if aggregate == "pooled" and (metric.pooled is None or window):
+        pooled = [n for n, m in METRICS.items() if m.pooled]
+        raise MetricError(
+            f"metric {name!r} cannot be pooled{' over a window' if window else ''}; "
+            f"pooled has a meaning for whole runs of {', '.join(pooled)}"
+        )
+    if aggregate == "jain" and metric.source in ("queue", "fairness"):
+        raise MetricError(f"metric {name!r} is not a value per flow: no Jain's index of it")
+    return metric
+
+
+def validate_study_metrics(study: Study) -> None:
+    """Check that every metric named in claims and tables exists and can be had as asked.
+
+    Raises
+    ------
+    MetricError
+        Names the claim or table, the metric, and the known ones.
+    """
+    for claim in study.claims:
+        for wanted in claim.quantities():
+            _checked(f"{study.id}: claim {claim.id}", wanted)
+    for table in study.tables:
+        for column, cell in [("(every column)", table.cell), *(table.columns or {}).items()]:
+            if cell is not None:
+                _checked(f"{study.id}: table {table.id}, column {column}", cell)
+
+
+def _checked(place: str, wanted: object) -> None:
+    try:
+        check_metric(
+            getattr(wanted, "metric", ""),
+            getattr(wanted, "aggregate", "mean"),
+            getattr(wanted, "window_s", None) is not None,
+        )
+    except MetricError as error:
+        raise MetricError(f"{place}: {error}") from None

@@ -1,0 +1,203 @@
+"""The run's configuration: which tier, studies, engines and runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from replication.engines.catalogue import ENGINES, available, chosen_engine
+from replication.engines.image import engines_with_image
+from replication.engines.model import Engine
+from replication.engines.ns3_version import NS3_VERSION, Ns3Version
+from replication.study.errors import InputError, describe
+from replication.study.files import read_model, read_yaml
+from replication.study.model import Document, Identifier, PositiveSeconds
+from replication.study.study import ALL_STUDIES, EngineName, Study, unique
+
+RuntimeName = Literal["native", "docker", "podman", "apptainer", "charliecloud"]
+
+
+class Replicates(Document):
+    """How many replicates a run gets whose expected cost lies below `cost_below_s`."""
+
+    cost_below_s: PositiveSeconds | None = None
+    count: Annotated[int, Field(ge=1, le=1000)]
+
+
+class Tier(Document):
+    """How much is run: see configs/README.md.
+
+    `cost_limit_s` shortens a run whose expected cost is higher, in proportion, so that a first
+    look takes long runs where they are cheap. `batch_cost_s` is the CPU time of a job.
+    """
+
+    id: Identifier
+    title: str
+    replicates: Annotated[list[Replicates], Field(min_length=1)]
+    levels: Literal["all", "quick"]
+    cost_limit_s: PositiveSeconds | None = None
+    batch_cost_s: PositiveSeconds
+
+    @model_validator(mode="after")
+    def _last_is_open(self) -> Tier:
+        if [r.cost_below_s is None for r in self.replicates] != [False] * (
+            len(self.replicates) - 1
+        ) + [True]:
+            raise ValueError("replicates: every step but the last needs cost_below_s")
+        return self
+
+    def replicates_for(self, cost_s: float) -> int:
+        """Return the number of replicates of a run that costs `cost_s` seconds of CPU."""
+        for step in self.replicates:
+            if step.cost_below_s is None or cost_s < step.cost_below_s:
+                return step.count
+        raise AssertionError("the last step is open")
+
+
+class Config(Document):
+    """configs/config.yaml, with what the command line sets laid over it."""
+
+    tier: Identifier = "paper"
+    engines: Annotated[list[EngineName], Field(min_length=1)] | Literal["available"] = "available"
+    ns3_version: Ns3Version = NS3_VERSION
+    studies: Annotated[list[Identifier], Field(min_length=1)] | Literal["all"] = "all"
+    runtime: RuntimeName = "native"
+    batch_cost_s: PositiveSeconds | None = None
+    memory_limit_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
+    time_limit_s: PositiveSeconds = 1800.0
+
+    @field_validator("ns3_version", mode="before")
+    @classmethod
+    def _version_as_text(cls, value: Any) -> Any:
+        # YAML and Snakemake's command line read 3.37 as a number.
+        return str(value) if isinstance(value, float) else value
+
+    @model_validator(mode="after")
+    def _available(self) -> Config:
+        if self.engines != "available":
+            unique(self.engines, "engine")
+        if self.studies != "all":
+            unique(self.studies, "study")
+        return self
+
+    def engine(self, name: str) -> Engine:
+        """Return an engine by its name, in the version chosen."""
+        return chosen_engine(name, self.ns3_version)
+
+
+def listed(text: str) -> list[str]:
+    """Return the names in a comma-separated text; blanks around them are no part of them."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
+    """Read `path` and lay `overrides` over it (see `_listed` for those that are lists).
+
+    Raises
+    ------
+    InputError
+        An unknown key or a wrong value, by name.
+    """
+    document = read_yaml(path) or {}
+    if not isinstance(document, dict):
+        raise InputError(f"{path}: must be a mapping of configuration keys")
+    document |= overrides or {}
+    for key, word in _LISTS.items():
+        if key in document:
+            document[key] = _listed(key, document[key], word)
+    try:
+        return Config.model_validate(document)
+    except ValidationError as error:
+        raise InputError(f"{path}: {describe(error)}") from None
+
+
+#: Settings that are lists of names, and the word that stands for a list of its own.
+_LISTS = {"studies": ALL_STUDIES, "engines": "available"}
+
+
+def _listed(key: str, value: Any, word: str) -> Any:
+    """Return a list of names, whichever way it was written; `word` stays a word.
+
+    A text holds names between commas. YAML and Snakemake's command line read the name 2001 as a
+    number, which is its text again, but 1e5, 010 and true are lost there; a comma behind a name,
+    as the Makefile writes it, keeps it a text.
+    """
+    names = listed(value) if isinstance(value, str) else value
+    names = names if isinstance(names, list) else [names]
+    if any(isinstance(name, bool | float) for name in names):
+        raise InputError(
+            f"{key}: {value!r} was read as a number or truth value; put the name in quotes in a "
+            f"file, or a comma behind it on the command line ({key}=name,)"
+        )
+    names = [str(name).strip() if isinstance(name, str | int) else name for name in names]
+    names = [name for name in names if name != ""]
+    return word if names == [word] else names
+
+
+def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str]:
+    """Return the engines to run: those asked for, or all that are there.
+
+    Images bring what an engine needs, be it one that a runtime starts or the one that all of the
+    workflow is `inside`.
+
+    Raises
+    ------
+    InputError
+        An engine that is asked for lacks a package, or is not in the images.
+    """
+    if inside or config.runtime != "native":
+        if config.ns3_version != NS3_VERSION:
+            raise InputError(
+                f"ns3_version: images hold {NS3_VERSION} alone, not {config.ns3_version}; run that "
+                "natively"
+            )
+        if config.engines != "available":
+            return list(config.engines)
+        return list(ENGINES) if inside else engines_with_image(root, config.runtime)
+    if config.engines == "available":
+        return available(root, config.ns3_version)
+    for name in config.engines:
+        config.engine(name).require(root)
+    return list(config.engines)
+
+
+def load_tier(root: Path, name: str) -> Tier:
+    """Read configs/tiers/<name>.yaml."""
+    folder = root / "configs" / "tiers"
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
+        raise InputError(f"tier: {name!r} is unknown; there are {known}")
+    return read_model(path, Tier)
+
+
+def study_ids(root: Path) -> list[str]:
+    """Return the ids of all studies in configs/studies, sorted."""
+    return sorted(path.stem for path in (root / "configs" / "studies").glob("*.yaml"))
+
+
+def load_study(root: Path, name: str) -> Study:
+    """Read configs/studies/<name>.yaml; its id must be its file's name."""
+    _require_study(root, name)
+    path = root / "configs" / "studies" / f"{name}.yaml"
+    study = read_model(path, Study)
+    if study.id != name:
+        raise InputError(f"{path}: id is {study.id!r} but the file is named {name!r}")
+    return study
+
+
+def _require_study(root: Path, name: str) -> None:
+    known = study_ids(root)
+    if name not in known:
+        raise InputError(f"studies: {name!r} is unknown; there are {', '.join(known)}")
+
+
+def chosen_studies(root: Path, config: Config) -> list[str]:
+    """Return the ids of the studies that `config` asks for, in the order of their names."""
+    if config.studies == "all":
+        return study_ids(root)
+    for name in config.studies:
+        _require_study(root, name)
+    return sorted(config.studies)

@@ -1,0 +1,321 @@
+"""The design: which points, replicates and scenarios a study needs, and how they are batched."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import itertools
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replication.engines.catalogue import ENGINES, chosen_engine
+from replication.engines.model import Engine
+from replication.engines.ns3_version import NS3_VERSION
+from replication.plan.config import Config, Tier, chosen_studies, load_study, load_tier
+from replication.study.errors import InputError
+from replication.study.scenario import Host, Scenario, canonical_json
+from replication.study.seal import write_sealed
+from replication.study.study import Experiment, Factor, Level, Study, parameters_of, plain_values
+from replication.study.table import DESIGN_COLUMNS
+from replication.study.template import Filled, TemplateError, fill, place, replicate_seed
+
+#: Keeps a DAG under 500 jobs: above that Snakemake's own time grows faster than their number.
+MAXIMUM_BATCHES = 400
+#: Most values in all scenarios of a study, counted before they are made: 10,000 runs of twenty
+#: flows have as many.
+MOST_VALUES = 5_000_000
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row of the design: a point, a replicate and an engine, and the scenario they need."""
+
+    study: str
+    experiment: str
+    levels: dict[str, str]
+    replicate: int
+    engine: str
+    scenario: Scenario
+    scenario_id: str
+    refusal: str
+    cost_s: float
+
+    @property
+    def point(self) -> str:
+        """Return the point as text, for people and for file names."""
+        return ",".join(f"{factor}={key}" for factor, key in self.levels.items())
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Scenarios that one job runs, one process each."""
+
+    id: str
+    study: str
+    engine: str
+    scenarios: dict[str, Scenario]
+    cost_s: float
+
+
+def chosen_levels(factor: Factor, tier: Tier) -> list[Level]:
+    """Return the levels of `factor` that `tier` runs.
+
+    A quick tier takes the levels flagged `quick`, or without flags the first, middle and last.
+    """
+    levels = factor.levels
+    if tier.levels == "all":
+        return list(levels)
+    flagged = [level for level in levels if level.quick]
+    if flagged or len(levels) <= 3:
+        return flagged or list(levels)
+    return [levels[0], levels[len(levels) // 2], levels[-1]]
+
+
+def points(experiment: Experiment, tier: Tier) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Yield level keys by factor, and the parameters they set, for each point."""
+    axes = [
+        [(factor.id, level) for level in chosen_levels(factor, tier)]
+        for factor in experiment.factors
+    ]
+    for combination in itertools.product(*axes):
+        overrides: dict[str, Any] = {}
+        for _, level in combination:
+            overrides.update(level.set)
+        yield {factor: level.key for factor, level in combination}, overrides
+
+
+def design_study(
+    study: Study, tier: Tier, engines: list[str], ns3_version: str = NS3_VERSION
+) -> list[Run]:
+    """Return every run of `study` in the order of experiments, points, replicates and engines.
+
+    Raises
+    ------
+    InputError
+        A template that does not resolve, or makes more than MOST_VALUES with the points before it;
+        the message names study, experiment and point.
+    """
+    runs: list[Run] = []
+    replicates = max(step.count for step in tier.replicates)
+    values = 0
+    chosen = [chosen_engine(name, ns3_version) for name in engines]
+    for experiment in study.experiments:
+        defaults = plain_values(parameters_of(study, experiment))
+        for levels, overrides in points(experiment, tier):
+            try:
+                filled = fill(experiment, defaults | overrides)
+                values += filled.size * replicates
+                if values > MOST_VALUES:
+                    raise TemplateError(
+                        f"with this point the design has {values} values in its scenarios, more "
+                        f"than {MOST_VALUES}; vary, repeat or replicate less"
+                    )
+                runs.extend(_replicates(study, experiment, tier, chosen, levels, filled))
+            except TemplateError as error:
+                raise InputError(f"study {study.id}, point {levels}: {error}") from None
+    return runs
+
+
+def _replicates(
+    study: Study,
+    experiment: Experiment,
+    tier: Tier,
+    engines: list[Engine],
+    levels: dict[str, str],
+    filled: Filled,
+) -> Iterator[Run]:
+    def scenario_of(replicate: int) -> Scenario:
+        seed = replicate_seed(study.id, experiment.id, replicate)
+        return place(filled, seed, limit_s)
+
+    limit_s = None
+    limit_s = _duration_limit(scenario_of(0), tier)
+    first = scenario_of(0)
+    for engine in engines:
+        cost_s = engine.cost_s(first)
+        for replicate in range(tier.replicates_for(cost_s)):
+            scenario = first if replicate == 0 else scenario_of(replicate)
+            yield Run(
+                study=study.id,
+                experiment=experiment.id,
+                levels=levels,
+                replicate=replicate,
+                engine=engine.name,
+                scenario=scenario,
+                scenario_id=scenario.id,
+                refusal=engine.refusal(scenario),
+                cost_s=cost_s,
+            )
+
+
+def _duration_limit(scenario: Scenario, tier: Tier) -> float | None:
+    """Return how long a run of `scenario` may last in `tier`, or None for as long as it does.
+
+    The limit is the same on every engine (the default engine's cost decides), a whole number of
+    sampling intervals, and leaves the last flow as much time as passed before its start.
+    """
+    cost_s = ENGINES["ns3"].cost_s(scenario)
+    if tier.cost_limit_s is None or cost_s <= tier.cost_limit_s:
+        return None
+    last_start_s = max(flow.start_s for flow in scenario.flows)
+    wanted_s = max(scenario.duration_s * tier.cost_limit_s / cost_s, 2 * last_start_s)
+    intervals = math.ceil(wanted_s / scenario.sampling_interval_s)
+    return min(intervals * scenario.sampling_interval_s, scenario.duration_s)
+
+
+def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -> list[Batch]:
+    """Pack the distinct scenarios of one study's runs into batches of about `target_s` each.
+
+    Longest first into the emptiest batch, so that batches cost alike. A batch is named by what
+    is in it and by the engine's fingerprint: a changed scenario or engine is another batch.
+    """
+    batches: list[Batch] = []
+    for engine, distinct in _distinct(runs).items():
+        heavy_first = sorted(distinct, key=lambda r: (-r.cost_s, r.scenario_id))
+        bins: list[list[Run]] = [[] for _ in range(_batch_count(distinct, target_s))]
+        loads = [(0.0, number) for number in range(len(bins))]
+        for run in heavy_first:
+            load_s, emptiest = loads[0]
+            bins[emptiest].append(run)
+            heapq.heapreplace(loads, (load_s + run.cost_s, emptiest))
+        cost_s = {number: load_s for load_s, number in loads}
+        batches += [
+            _batch(members, engine, fingerprints[engine], cost_s[number], target_s)
+            for number, members in enumerate(bins)
+            if members
+        ]
+    return batches
+
+
+def batch_cost(studies: Iterable[list[Run]], wanted_s: float) -> float:
+    """Return `wanted_s`, doubled until all `studies` fit in MAXIMUM_BATCHES.
+
+    Doubled, so that a plan that grows a little keeps its batches.
+    """
+    engines = [runs for study in studies for runs in _distinct(study).values()]
+    target_s = wanted_s
+    while len(engines) < sum(_batch_count(runs, target_s) for runs in engines) > MAXIMUM_BATCHES:
+        target_s *= 2
+    return target_s
+
+
+def _distinct(runs: list[Run]) -> dict[str, list[Run]]:
+    """Return engine to one run of each scenario that it does not refuse, engines sorted."""
+    distinct: dict[str, dict[str, Run]] = {}
+    for run in runs:
+        if not run.refusal:
+            distinct.setdefault(run.engine, {})[run.scenario_id] = run
+    return {engine: list(distinct[engine].values()) for engine in sorted(distinct)}
+
+
+def _batch_count(runs: list[Run], target_s: float) -> int:
+    # Summed exactly, so that no order of runs can tip the rounding.
+    wanted = round(math.fsum(run.cost_s for run in runs) / target_s)
+    return min(len(runs), max(1, wanted))
+
+
+def _batch(
+    members: list[Run], engine: str, fingerprint: str, cost_s: float, target_s: float
+) -> Batch:
+    ids = sorted(run.scenario_id for run in members)
+    digest = hashlib.sha256("\n".join([engine, fingerprint, *ids]).encode()).hexdigest()[:12]
+    weight = "heavy" if cost_s > 1.5 * target_s else "light"
+    return Batch(
+        id=f"{engine}-{weight}-{digest}",
+        study=members[0].study,
+        engine=engine,
+        scenarios={run.scenario_id: run.scenario for run in members},
+        cost_s=cost_s,
+    )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a configuration runs; `batch_cost_s` is the CPU time that batches aim at."""
+
+    tier: Tier
+    fingerprints: dict[str, str]
+    batch_cost_s: float
+    studies: dict[str, Study]
+    runs: dict[str, list[Run]]
+    batches: dict[str, list[Batch]]
+
+    def scenario_costs(self) -> dict[str, dict[str, float]]:
+        """Return engine to scenario id to expected CPU seconds, over all studies."""
+        costs: dict[str, dict[str, float]] = {}
+        for runs in self.runs.values():
+            for run in runs:
+                if not run.refusal:
+                    costs.setdefault(run.engine, {})[run.scenario_id] = run.cost_s
+        return costs
+
+    def timer_hz(self) -> list[int]:
+        """Return the timer frequencies of the kernels that the plan runs, and the default one."""
+        hosts = [
+            run.scenario.host for runs in self.runs.values() for run in runs if not run.refusal
+        ]
+        return sorted({Host().timer_hz, *(host.timer_hz for host in hosts if host)})
+
+
+def make_plan(
+    root: Path, config: Config, engines: list[str], places: dict[str, str] | None = None
+) -> Plan:
+    """Design and batch every chosen study for `engines`.
+
+    `places` says of an engine what else its batches are named by: the code that gathers them, and
+    the image that it runs in, if it does.
+    """
+    tier = load_tier(root, config.tier)
+    fingerprints = {name: config.engine(name).fingerprint(root) for name in ENGINES}
+    studies = {name: load_study(root, name) for name in chosen_studies(root, config)}
+    runs = {
+        name: design_study(study, tier, engines, config.ns3_version)
+        for name, study in studies.items()
+    }
+    target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
+    named = {name: digest + (places or {}).get(name, "") for name, digest in fingerprints.items()}
+    batches = {name: batch_runs(runs[name], named, target_s) for name in runs}
+    return Plan(tier, fingerprints, target_s, studies, runs, batches)
+
+
+def write_design(plan: Plan, study: str, folder: Path) -> None:
+    """Write <study>.csv, scenarios/<study>.json and batches/<id>.json below `folder`."""
+    import pandas as pd
+
+    batch_of = {
+        (batch.engine, scenario): batch.id
+        for batch in plan.batches[study]
+        for scenario in batch.scenarios
+    }
+    rows = [
+        {
+            "study": run.study,
+            "experiment": run.experiment,
+            "point": run.point,
+            "levels": json.dumps(run.levels),
+            "replicate": run.replicate,
+            "engine": run.engine,
+            "scenario": run.scenario_id,
+            "supported": not run.refusal,
+            "reason": run.refusal,
+            "batch": batch_of.get((run.engine, run.scenario_id), ""),
+            "cost_s": round(run.cost_s, 3),
+        }
+        for run in plan.runs[study]
+    ]
+    table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS))
+    write_sealed(folder / f"{study}.csv", table.to_csv(index=False))
+    scenarios = {run.scenario_id: run.scenario.model_dump(mode="json") for run in plan.runs[study]}
+    write_sealed(folder / "scenarios" / f"{study}.json", canonical_json(scenarios) + "\n")
+    for batch in plan.batches[study]:
+        document = {
+            "batch": batch.id,
+            "engine": batch.engine,
+            "cost_s": round(batch.cost_s, 3),
+            "scenarios": {k: s.model_dump(mode="json") for k, s in batch.scenarios.items()},
+        }
+        write_sealed(folder / "batches" / f"{batch.id}.json", canonical_json(document) + "\n")

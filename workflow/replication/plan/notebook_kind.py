@@ -1,0 +1,98 @@
+"""Which notebooks a study has: one for each experiment type, and further ones on the whole study.
+
+A further notebook is a file ``notebooks/<name>.ipynb`` with the parameters of all notebooks and an
+entry in `FURTHER`, which says which studies have it and what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from replication.measure.trace_folder import has_traces
+from replication.study.files import sha256_of
+from replication.study.study import Study
+
+#: Module that the notebooks of experiment types import.
+CHAPTER = "report.notebooks.chapter"
+#: Name of the notebook that `make sensitivity` executes, and what it reads in the data folder.
+SENSITIVITY = "sensitivity"
+_SENSITIVITY_INPUTS = ("sensitivity/{study}/*.csv", "sensitivity/{study}/made_from.json")
+#: What all others read there.
+_RESULTS = (
+    *("design/{study}.csv", "design/scenarios/{study}.json"),
+    *("results/{study}/flows.parquet", "results/{study}/series.parquet"),
+    *(f"evaluation/{{study}}/{part}.csv" for part in ("cells", "claims", "quantities")),
+)
+
+
+@dataclass(frozen=True)
+class FurtherNotebook:
+    """A notebook that is not about one type of experiment.
+
+    Attributes
+    ----------
+    name
+        The notebook's file without ``.ipynb``.
+    module
+        Module of this package that it imports: a change there executes it again.
+    wanted
+        Whether a study has it, by the study and the engines of the run.
+    inputs
+        Files in the data folder that it reads beside the study's results and evaluation;
+        ``{study}`` stands for the study's id. A rule must make them.
+    """
+
+    name: str
+    module: str
+    wanted: Callable[[Study, Sequence[str]], bool]
+    inputs: tuple[str, ...] = ()
+
+
+FURTHER: tuple[FurtherNotebook, ...] = (
+    FurtherNotebook(
+        name="engines",
+        module="report.notebooks.engine_chapter",
+        wanted=lambda study, engines: len(engines) > 1,
+    ),
+    FurtherNotebook(
+        name="trace_comparison",
+        module="report.notebooks.trace_chapter",
+        wanted=lambda study, engines: has_traces(study),
+        inputs=("trace_comparison.csv", "trace_nearness.csv", "trace_windows.parquet"),
+    ),
+)
+
+
+def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
+    """Return the names of a study's notebooks: its experiment types, then further ones."""
+    types = dict.fromkeys(experiment.type for experiment in study.experiments)
+    return [*types, *(further.name for further in FURTHER if further.wanted(study, engines))]
+
+
+def further(name: str) -> FurtherNotebook | None:
+    """Return the further notebook of that name; None where it is one of an experiment type."""
+    return next((entry for entry in FURTHER if entry.name == name), None)
+
+
+def made_from(root: Path, data: Path, study: str, notebook: str) -> str:
+    """Return a hash over what a notebook shows of a study, and the notebook itself.
+
+    Parameters
+    ----------
+    root, data
+        The project's folder and that of the results.
+    study, notebook
+        Id of the study and name of the notebook.
+    """
+    entry = further(notebook)
+    inputs = (*_RESULTS, *(entry.inputs if entry else ()))
+    patterns = _SENSITIVITY_INPUTS if notebook == SENSITIVITY else inputs
+    read = [path for pattern in patterns for path in data.glob(pattern.format(study=study))]
+    sources = (
+        root / "notebooks" / f"{notebook}.ipynb",
+        root / "configs" / "studies" / f"{study}.yaml",
+        root / "data" / "published" / f"{study}.csv",
+    )
+    return sha256_of(*read, *filter(Path.is_file, sources))

@@ -1,0 +1,412 @@
+"""The pipeline as the Snakefile sees it: validated configuration, plan, file names, code hashes."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, NoReturn
+
+from replication.engines.catalogue import ENGINES
+from replication.engines.debian import FoundPackage, find_package
+from replication.engines.image import Image, find_image
+from replication.measure.trace_folder import find_folder, has_traces, traces_hash
+from replication.plan.config import Config, chosen_engines, load_config
+from replication.plan.design import Batch, Plan, make_plan
+from replication.plan.home import require_home
+from replication.plan.notebook_kind import CHAPTER, further, notebook_names
+from replication.plan.study_check import check_study
+from replication.run.inside import Inside, find_inside
+from replication.run.progress import count, write_goal
+from replication.run.writable import require_writable
+from replication.study.errors import InputError
+from replication.study.files import sha256_of
+from replication.study.seal import NAME as SEAL
+from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
+
+#: The folder that holds the package and the bench.
+SOURCES = Path(__file__).parents[2]
+PACKAGE = "replication"
+_IMPORT = re.compile(r"^\s*from ((?:replication|bench)[\w.]*) import (.+)$", re.MULTILINE)
+#: What gathering the tables of a batch may take beside a simulator, in units of 2^20 bytes.
+WORKER_MB = 1024
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where things are, relative to the working folder; rules and commands share these names."""
+
+    data: Path = Path("data/reproduced")
+    published: Path = Path("data/published")
+    notebooks: Path = Path("notebooks")
+    executed: Path = Path("reports/notebooks")
+    html: Path = Path("reports/html")
+
+    @property
+    def design(self) -> Path:
+        """Return the folder of designs, scenarios and batches."""
+        return self.data / "design"
+
+    @property
+    def ladder(self) -> Path:
+        """Return the folder of what the versions of ns-3 gave, a folder each."""
+        return self.data / "ladder"
+
+    @property
+    def goal(self) -> Path:
+        """Return the file that tells the jobs of a run what there is to do."""
+        return self.data / "goal.json"
+
+    @property
+    def sensitivity(self) -> Path:
+        """Return the folder of the sensitivity analysis."""
+        return self.data / "sensitivity"
+
+    @property
+    def forensics(self) -> Path:
+        """Return the folder of hypotheses and fits."""
+        return self.data / "forensics"
+
+    def engine(self, name: str, fingerprint: str) -> Path:
+        """Return the folder of an engine's program."""
+        return self.data / "engines" / f"{name}-{fingerprint}"
+
+    def store(self, name: str, fingerprint: str) -> Path:
+        """Return the folder of an engine's finished runs."""
+        return self.data / "store" / f"{name}-{fingerprint}"
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Everything the rules ask for."""
+
+    root: Path
+    config: Config
+    engines: list[str]
+    plan: Plan
+    sensitivity: Sensitivity
+    paths: Paths = Paths()
+    inside: Inside | None = None
+
+    @classmethod
+    def load(
+        cls, root: Path, overrides: dict[str, Any], deployment: Iterable[Enum] = ()
+    ) -> Pipeline:
+        """Validate the configuration, every chosen study and its numbers, and plan the run.
+
+        `deployment` is how Snakemake deploys software (`--sdm`): by Apptainer, or not at all.
+
+        Raises
+        ------
+        InputError
+            Something in the configuration, a study or its published numbers is wrong, or the
+            runtime or an image is not there.
+        """
+        config = load_config(root / "configs" / "config.yaml", overrides)
+        find_folder(root)  # a wrong one is an error before anything runs
+        inside = find_inside(root, deployment)
+        if inside is not None:
+            inside.require(config.runtime)
+        engines = chosen_engines(root, config, inside is not None)
+        # What gathers a batch's tables is in its name: Snakemake looks at no rule's parameters
+        # where it remakes an `ancient` input, the design.
+        gathered = f"+{code_hash('replication.run.gather', 'cli/run.py')}"
+        places = {engine: gathered + _place(root, config, inside, engine) for engine in engines}
+        plan = make_plan(root, config, engines, places)
+        for name, study in plan.studies.items():
+            check_study(study, root / cls.paths.published / f"{name}.csv")
+        return cls(
+            root=root,
+            config=config,
+            engines=engines,
+            plan=plan,
+            sensitivity=load_sensitivity(root),
+            inside=inside,
+        )
+
+    @functools.cached_property
+    def images(self) -> dict[str, Image]:
+        """Return the image of each engine; none where programs run natively."""
+        if self.config.runtime == "native":
+            return {}
+        return {engine: self.image(engine) for engine in self.engines}
+
+    def image(self, engine: str) -> Image:
+        """Return the image of an engine, for a runtime that is not native."""
+        return find_image(self.root, self.config.runtime, engine)
+
+    @property
+    def studies(self) -> list[str]:
+        """Return the ids of the chosen studies."""
+        return list(self.plan.runs)
+
+    @functools.cached_property
+    def batches(self) -> dict[str, Batch]:
+        """Return every batch by its id."""
+        return {b.id: b for batches in self.plan.batches.values() for b in batches}
+
+    def batch_ids(self, study: str, weight: str = "") -> list[str]:
+        """Return the ids of a study's batches."""
+        return [b.id for b in self.plan.batches[study] if weight in b.id]
+
+    def fingerprint(self, engine: str) -> str:
+        """Return the fingerprint of an engine's version and sources."""
+        return self.plan.fingerprints[engine]
+
+    def program(self, engine: str) -> Path:
+        """Return the path of an engine's program."""
+        if self.inside is not None:
+            return self.inside.program(engine)
+        return self.paths.engine(engine, self.fingerprint(engine)) / f"replicate-{engine}"
+
+    @property
+    def native_programs(self) -> list[Path]:
+        """Return the programs that have to be built, and their seals."""
+        return [path for engine in self.engines for path in self.program_of(engine)]
+
+    def program_of(self, engine: str) -> list[Path]:
+        """Return what has to be built of an engine, program and seal; none if images hold it."""
+        if self.config.runtime != "native" or self.inside is not None:
+            return []
+        return [self.program(engine), self.program(engine).with_name(SEAL)]
+
+    def package(self, engine: str) -> FoundPackage | None:
+        """Return Debian's package of this machine that decides an engine's results, if one does."""
+        if self.config.runtime != "native" or self.inside is not None:
+            return None
+        return find_package(self.root, engine)
+
+    def launch(self, batch: str) -> str:
+        """Return the options that say how a batch's runs are started; a change runs it again."""
+        return self.launch_of(self.batches[batch].engine)
+
+    def launch_of(self, engine: str) -> str:
+        """Return the options that say how an engine is started."""
+        if self.config.runtime != "native":
+            return f"--runtime {self.config.runtime} --image {self.image(engine).id}"
+        image = f" --image {self.inside.image}" if self.inside else ""
+        return f"--runtime native --program {self.program(engine)}{image}"
+
+    def store(self, batch: str) -> Path:
+        """Return the store that a batch's runs go to."""
+        return self.store_of(self.batches[batch].engine)
+
+    def store_of(self, engine: str) -> Path:
+        """Return the store of an engine's runs: what ran elsewhere never stands in for them."""
+        place = _place(self.root, self.config, self.inside, engine)
+        return self.paths.store(engine, self.fingerprint(engine) + place)
+
+    @property
+    def sensitivity_goal(self) -> Path:
+        """Return the file that says what the sensitivity has to do, one for each image.
+
+        Its jobs take it as `ancient`, which hides from Snakemake that how they start has changed.
+        """
+        engines = {self.explored_on(study) for study in self.studies}
+        places = {_place(self.root, self.config, self.inside, engine) for engine in engines}
+        return self.paths.sensitivity / f"goal{''.join(sorted(places))}.json"
+
+    def explored_on(self, study: str) -> str:
+        """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
+        return self.sensitivity.engine_of(self.plan.studies[study], self.engines)
+
+    def explored_store(self, study: str) -> Path:
+        """Return the store of a study's sensitivity."""
+        return self.store_of(self.explored_on(study))
+
+    @property
+    def selection(self) -> str:
+        """Return the options by which a command plans what this run planned."""
+        return (
+            f"--tier {self.config.tier} --engines {','.join(self.engines)}"
+            f" --ns3-version {self.config.ns3_version}"
+            f" --batch-cost-s {self.plan.batch_cost_s!r} --runtime {self.config.runtime}"
+        )
+
+    def runtime_min(self, batch: str) -> int:
+        """Return the minutes of wall time that a scheduler should grant a batch.
+
+        Twice what it is expected to cost, for a slower machine, and one run up to its own limit.
+        """
+        return math.ceil((2 * self.batches[batch].cost_s + self.config.time_limit_s) / 60)
+
+    @property
+    def memory_mb(self) -> int:
+        """Return the memory that a scheduler should grant a batch: one run's limit, and ours."""
+        return math.ceil(self.config.memory_limit_bytes / 2**20) + WORKER_MB
+
+    def notebooks(self) -> list[tuple[str, str]]:
+        """Return (study, notebook) for each notebook of the report."""
+        return [
+            (name, notebook)
+            for name, study in self.plan.studies.items()
+            for notebook in notebook_names(study, self.engines)
+        ]
+
+    @functools.cached_property
+    def traced(self) -> list[str]:
+        """Return the ids of the chosen studies with published traces."""
+        return [name for name, study in self.plan.studies.items() if has_traces(study)]
+
+    @property
+    def traces(self) -> str:
+        """Return a hash over the raw traces; empty where there are none."""
+        return traces_hash(find_folder(self.root), self.traced)
+
+    def notebook_inputs(self, study: str, notebook: str) -> list[Path]:
+        """Return what a notebook reads beside the study's results and evaluation."""
+        entry = further(notebook)
+        names = entry.inputs if entry else ()
+        return [self.paths.data / name.format(study=study) for name in names]
+
+    def notebook_code(self, notebook: str) -> str:
+        """Return a hash over what executes a notebook and what it imports."""
+        entry = further(notebook)
+        imported = entry.module if entry else CHAPTER
+        return self.code("report.notebooks.notebook") + self.code(imported)
+
+    def code(self, module: str, *patterns: str) -> str:
+        """Return a hash over a module and all it imports: a rule's `code` parameter.
+
+        A change there reruns the rule and what depends on it. `patterns` name other files of the
+        package that decide what the module does (`templates/**/*`).
+        """
+        return code_hash(f"{PACKAGE}.{module}", *patterns)
+
+    def content(self, *paths: Path | str) -> str:
+        """Return a hash over those of the files that exist.
+
+        For what is used if it is there, and for sources: by their times alone Snakemake would take
+        one for old that was edited after the clock was set back, or copied with its time.
+        """
+        found = [path for path in map(Path, paths) if path.is_file()]
+        return sha256_of(*found)[:16] if found else ""
+
+    def sources(self, study: str, *more: str) -> str:
+        """Return a hash over a study's file and `more`: a rule's parameter beside its inputs.
+
+        Snakemake leaves out parameters that follow from a rule's own inputs, so these are named.
+        """
+        return self.content(f"configs/studies/{study}.yaml", *more)
+
+    def write_goal(self) -> None:
+        """Tell the jobs what there is to do, for their progress lines."""
+        goal = {
+            self.store_of(engine): costs for engine, costs in self.plan.scenario_costs().items()
+        }
+        write_goal(self.paths.goal, goal)
+
+    def summary(self) -> list[str]:
+        """Return what would run, a line a study, and the expected cost."""
+        stores = {e: self.store_of(e) for e in self.engines}
+        lines = [f"tier {self.plan.tier.id}: {self.plan.tier.title}", self._engines_line()]
+        packages = [self.package(engine) for engine in self.engines]
+        lines += [f"warning: {found.warning()}" for found in packages if found and found.warning()]
+        for study in self.studies:
+            runs = self.plan.runs[study]
+            costs: dict[Path, dict[str, float]] = {}
+            for run in runs:
+                if not run.refusal:
+                    costs.setdefault(stores[run.engine], {})[run.scenario_id] = run.cost_s
+            done, total, cost_done, cost_total = count(costs)
+            points = len({(run.experiment, run.point) for run in runs})
+            refused = len({(run.experiment, run.point, run.engine) for run in runs if run.refusal})
+            lines.append(
+                f"{study}: {points} points, {total} scenarios in "
+                f"{len(self.plan.batches[study])} batches, {done} done; "
+                f"about {cost_total - cost_done:.0f} s of CPU to go"
+                + (f"; {refused} point-engine pairs refused" if refused else "")
+            )
+        goal = {stores[e]: c for e, c in self.plan.scenario_costs().items()}
+        done, total, cost_done, cost_total = count(goal)
+        lines.append(
+            f"in all {total} scenarios, {done} done; "
+            f"about {(cost_total - cost_done) / 60:.1f} CPU minutes to go"
+        )
+        return lines
+
+    def _engines_line(self) -> str:
+        """Return which engines run, and how to get the others."""
+        line = f"engines: {', '.join(self.engines)}"
+        others = [name for name in ENGINES if name not in self.engines]
+        if others and self.config.engines == "available":
+            line += f" ({' and '.join(others)} not there; `make engines` installs and builds them)"
+        return line
+
+
+def code_hash(module: str, *patterns: str) -> str:
+    """Return a hash over a module, all it imports and the package's files that match."""
+    files = [p for pattern in patterns for p in (SOURCES / PACKAGE).glob(pattern) if p.is_file()]
+    return sha256_of(*closure(module), *files)[:16]
+
+
+def closure(module: str) -> list[Path]:
+    """Return the files of a module, by its dotted name, and of all of ours that it imports."""
+    found: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        path = SOURCES / f"{name.replace('.', '/')}.py"
+        if path.is_file():
+            found[name] = path
+            waiting += _imports(path.read_text(encoding="utf-8"))
+    return [found[name] for name in sorted(found)]
+
+
+@functools.cache
+def _imports(source: str) -> list[str]:
+    """Return the modules of ours that a source text imports, and the names that may be modules.
+
+    By the form of the line, in texts that are handed to another Python too; parsing all modules
+    would take a fifth of a rerun with nothing to do.
+    """
+    names = []
+    for module, listed in _IMPORT.findall(source):
+        parts = [part.split(" as ")[0] for part in listed.split(", ")]
+        names += [module, *(f"{module}.{part}" for part in parts)]
+    return names
+
+
+def _place(root: Path, config: Config, inside: Inside | None, engine: str) -> str:
+    """Return what tells an engine's runs in an image from others; nothing for native ones."""
+    if inside is not None:
+        return f"@inside-{inside.sources}"
+    if config.runtime == "native":
+        return ""
+    return f"@{config.runtime}-{find_image(root, config.runtime, engine).id[7:19]}"
+
+
+def load_or_exit(root: Path, overrides: dict[str, Any], deployment: Iterable[Enum]) -> Pipeline:
+    """Load the pipeline; print bad input as one line and leave with exit code 2."""
+    try:
+        require_home(root)
+        require_plain_name(root)
+        require_writable(root)
+        return Pipeline.load(root, overrides, deployment)
+    except InputError as error:
+        _leave(f"error: {error}")
+
+
+def require_plain_name(root: Path) -> None:
+    """Raise InputError unless shells and make read the project's folder as one plain name."""
+    found = re.search(r"[^\w/.,+@=%~-]", str(root))
+    if found:
+        raise InputError(
+            f"folder {str(root)!r}: {found[0]!r} in its name is more than a name to make and the "
+            "shell; move the project to a folder of letters, digits and . _ -"
+        )
+
+
+def _leave(message: str) -> NoReturn:
+    print(message, file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    # Snakemake turns an exception, SystemExit too, into a traceback and exit code 1.
+    os._exit(2)

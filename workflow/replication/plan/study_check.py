@@ -1,0 +1,160 @@
+"""Checks of a study with its published numbers: all that can be known before anything runs.
+
+They need neither results nor what computes them, so that every start of the workflow makes them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from replication.measure.cell_map import MappedCell, check_complete, map_cells
+from replication.measure.metric_model import METRICS, validate_study_metrics
+from replication.study.assumption import check_ledger
+from replication.study.claim_model import AllTest, Claim, CrossoverTest, Quantity, TrendTest
+from replication.study.errors import InputError
+from replication.study.published import read_published
+from replication.study.study import Experiment, Study, parameters_of, plain_values
+from replication.study.template import Resolver, TemplateError
+
+#: Sampling times are sums of intervals; an end that rounding moves is no other end.
+_SLACK_S = 1e-9
+
+
+class ClaimError(InputError):
+    """A claim's test does not fit the study; the message names claim and remedy."""
+
+
+def check_study(study: Study, published: Path) -> list[MappedCell]:
+    """Check all that can be checked of a study before anything is run; return its cells.
+
+    Parameters
+    ----------
+    study
+        The study.
+    published
+        CSV of its published numbers.
+
+    Raises
+    ------
+    InputError
+        A study without tables and claims, a parameter that no template reads, an unknown metric,
+        an axis without numbers, a published number that maps to nothing, a cell without a number,
+        a flow that is not in the runs that it is read from, or a window beyond them.
+    """
+    where = f"configs/studies/{study.id}.yaml"
+    if not study.tables and not study.claims:
+        raise InputError(f"{where}: has neither tables nor claims: nothing to judge; add one")
+    check_ledger(study)
+    validate_study_metrics(study)
+    check_claims(study)
+    cells = map_cells(study, read_published(published))
+    check_complete(study, cells, str(published))
+    _check_quantities(study, cells, where)
+    return cells
+
+
+def check_claims(study: Study) -> None:
+    """Check what the claims' grammar cannot: axes of trends and crossovers have numbers.
+
+    Raises
+    ------
+    ClaimError
+        A test runs over a factor that is not there or has levels without a value.
+    """
+    for claim in study.claims:
+        parts = claim.test.parts if isinstance(claim.test, AllTest) else [claim.test]
+        for test in parts:
+            if isinstance(test, TrendTest):
+                _check_axis(study, claim, test.of, test.over)
+            elif isinstance(test, CrossoverTest):
+                _check_axis(study, claim, test.left, test.over)
+                _check_axis(study, claim, test.right, test.over)
+
+
+def _check_axis(study: Study, claim: Claim, wanted: Quantity, over: str) -> None:
+    where = f"{study.id}: claim {claim.id}"
+    experiment = study.experiment(wanted.experiment)
+    if over not in {factor.id for factor in experiment.factors}:
+        raise ClaimError(f"{where}: experiment {experiment.id} has no factor {over!r} to run over")
+    without = sorted(lv.key for lv in experiment.factor(over).levels if lv.value is None)
+    if without:
+        raise ClaimError(
+            f"{where}: level {without[0]!r} of factor {over!r} has no value; "
+            "a trend or crossover needs a number for each level"
+        )
+
+
+@dataclass(frozen=True)
+class _Point:
+    """What a quantity can be read from at a point: its flows by kind, its length, its queues."""
+
+    levels: dict[str, str]
+    flows: dict[str, str]
+    duration_s: float
+    has_monitors: bool
+
+
+def _check_quantities(study: Study, cells: list[MappedCell], where: str) -> None:
+    """Check flows and windows of all claims and cells against the runs that they are read from."""
+    points = {experiment.id: list(_points(study, experiment)) for experiment in study.experiments}
+    wanted = [(f"claim {claim.id}", one) for claim in study.claims for one in claim.quantities()]
+    wanted += [
+        (f"table {cell.table}, row {cell.row}, column {cell.column}", cell.quantity)
+        for cell in cells
+    ]
+    seen: set[str] = set()
+    for name, quantity in wanted:
+        if (key := quantity.model_dump_json()) not in seen:
+            seen.add(key)
+            _check_quantity(f"{where}: {name}", quantity, points[quantity.experiment])
+
+
+def _points(study: Study, experiment: Experiment) -> Iterator[_Point]:
+    defaults = plain_values(parameters_of(study, experiment))
+    for levels in itertools.product(*(factor.levels for factor in experiment.factors)):
+        resolver = Resolver(defaults | {k: v for level in levels for k, v in level.set.items()})
+        keys = {f.id: level.key for f, level in zip(experiment.factors, levels, strict=True)}
+        try:
+            flows = resolver.expand(list(experiment.flows))
+            yield _Point(
+                levels=keys,
+                flows={str(flow["id"]): str(flow["kind"]) for flow in flows},
+                duration_s=float(resolver.resolve(experiment.duration_s)),
+                has_monitors=bool(experiment.topology.monitors),
+            )
+        except (TemplateError, TypeError, ValueError, KeyError) as error:
+            raise InputError(
+                f"study {study.id}, experiment {experiment.id}, point {keys}: flows or duration_s "
+                f"do not resolve: {error}"
+            ) from None
+
+
+def _check_quantity(where: str, wanted: Quantity, points: list[_Point]) -> None:
+    sides = {name: [k] if isinstance(k, str) else k for name, k in wanted.where.items()}
+    own = [p for p in points if all(p.levels[name] in keys for name, keys in sides.items())]
+    if isinstance(wanted.flows, list):
+        known = set[str]().union(*(point.flows for point in own))
+        for flow in wanted.flows:
+            if flow not in known:
+                raise InputError(
+                    f"{where}: flows: {flow!r} is no flow of experiment {wanted.experiment} there; "
+                    f"it has {', '.join(sorted(known)[:20])}"
+                )
+    elif wanted.flows != "all" and not any(wanted.flows in p.flows.values() for p in own):
+        raise InputError(
+            f"{where}: flows: experiment {wanted.experiment} has no {wanted.flows} flow there"
+        )
+    if METRICS[wanted.metric].source == "queue" and not all(p.has_monitors for p in own):
+        raise InputError(
+            f"{where}: metric: {wanted.metric} needs a monitored queue; add one to "
+            f"topology.monitors of experiment {wanted.experiment}"
+        )
+    shortest_s = min((point.duration_s for point in own), default=0.0)
+    if wanted.window_s is not None and wanted.window_s[1] > shortest_s + _SLACK_S:
+        raise InputError(
+            f"{where}: window_s: ends at {wanted.window_s[1]:g} s, after the run, which lasts "
+            f"{shortest_s:g} s"
+        )

@@ -1,0 +1,334 @@
+"""The numbers behind charts: estimates per point with labels of the study, in display units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from replication.measure.cell_map import map_cells
+from replication.measure.metric import quantity
+from replication.measure.metric_model import METRICS
+from replication.measure.results import Results
+from replication.measure.statistic import estimate
+from replication.study.claim_model import Flows, Quantity
+from replication.study.parquet import read_parquet
+from replication.study.published import PublishedNumber
+from replication.study.seal import check, open_sealed
+from replication.study.study import Experiment, Factor, Study
+
+
+@dataclass(frozen=True)
+class Display:
+    """How a quantity is shown: its name, its unit there, the factor to it, its largest value."""
+
+    label: str
+    unit: str
+    factor: float
+    highest: float = math.inf
+
+    @property
+    def title(self) -> str:
+        """Return the axis title."""
+        unit = self.unit.replace(" (", ", ").replace(")", "")  # a unit may have a note of its own
+        return f"{self.label} ({unit})" if unit else self.label
+
+
+#: SI unit to display unit and factor.
+UNITS: dict[str, tuple[str, float]] = {
+    "bit/s": ("Mbit/s", 1e-6),
+    "s": ("ms", 1e3),
+    "1": ("1", 1.0),
+}
+_LABELS = {
+    "throughput_bps": "Throughput",
+    "goodput_bps": "Goodput",
+    "delay_mean_s": "One-way delay, mean",
+    "delay_p95_s": "One-way delay, 95th percentile",
+    "rtt_mean_s": "Round-trip time, mean",
+    "loss_rate": "Drop rate",
+    "delivery_ratio": "Delivery ratio",
+    "retransmissions": "Retransmissions",
+    "jain_mean": "Jain's index, mean",
+    "cwnd_mean_segments": "Congestion window, mean",
+    "cwnd_peak_segments": "Congestion window, peak",
+    "cwnd_minimum_segments": "Congestion window, minimum",
+}
+
+
+def display_unit(unit: str) -> tuple[str, float]:
+    """Return the unit to show `unit` in, and the factor to it."""
+    return UNITS.get(unit, (unit, 1.0))
+
+
+def display_metric(metric: str) -> Display:
+    """Return how a metric is shown; rates of loss in per cent."""
+    if metric == "loss_rate":
+        return Display(_LABELS[metric], "%", 100.0, 100.0)
+    unit, factor = display_unit(METRICS[metric].unit if metric in METRICS else "1")
+    fallback = metric.replace("_", " ").capitalize()
+    highest = 1.0 if metric == "delivery_ratio" or metric.startswith("jain") else math.inf
+    return Display(_LABELS.get(metric, fallback), unit, factor, highest)
+
+
+def display_factor(factor: Factor) -> Display:
+    """Return how a factor's values are shown on an axis."""
+    unit, scale = display_unit(factor.unit) if factor.unit != "1" else ("1", 1.0)
+    return Display(factor.label, unit, scale)
+
+
+def axis_factor(experiment: Experiment) -> Factor | None:
+    """Return the factor with the most levels that all have a number, if there is one."""
+    numeric = [
+        factor
+        for factor in experiment.factors
+        if len(factor.levels) > 1 and all(level.value is not None for level in factor.levels)
+    ]
+    return max(numeric, key=lambda factor: len(factor.levels)) if numeric else None
+
+
+def other_factors(experiment: Experiment, axis: Factor | None) -> list[Factor]:
+    """Return the factors that tell series apart: more than one level, and not on the axis."""
+    return [
+        factor
+        for factor in experiment.factors
+        if len(factor.levels) > 1 and (axis is None or factor.id != axis.id)
+    ]
+
+
+def level_label(factor: Factor, key: str) -> str:
+    """Return the label of a level; its key where the study has no such level."""
+    return next((level.label for level in factor.levels if level.key == key), key)
+
+
+def label_points(frame: pd.DataFrame, experiment: Experiment, axis: Factor | None) -> pd.DataFrame:
+    """Add `x` (the axis factor's value, display units) and `series` (the other levels' labels)."""
+    frame = frame.copy()
+    others = other_factors(experiment, axis)
+    if axis is not None and axis.id in frame:
+        scale = display_factor(axis).factor
+        values = {level.key: level.value for level in axis.levels}
+        frame["x"] = [
+            scale * value if (value := values.get(key)) is not None else float("nan")
+            for key in frame[axis.id]
+        ]
+    labels = [_join_labels(row, others) for row in frame.to_dict("records")]
+    frame["series"] = [label or experiment.title for label in labels]
+    return frame
+
+
+def series_order(frame: pd.DataFrame, experiment: Experiment, axis: Factor | None) -> list[str]:
+    """Return the labels of series that are in `frame`, in the order of the study's levels."""
+    present = set(frame["series"])
+    if len(present) == 1:
+        return sorted(present)
+    labels = [""]
+    for factor in other_factors(experiment, axis):
+        labels = [
+            ", ".join(part for part in (head, level.label) if part)
+            for head in labels
+            for level in factor.levels
+        ]
+    return [label for label in labels if label in present]
+
+
+def estimates(
+    results: Results,
+    experiment: Experiment,
+    metric: str,
+    flows: Flows = "tcp",
+    how: str = "mean",
+) -> pd.DataFrame:
+    """Estimate a metric at every point that was run.
+
+    Returns
+    -------
+    pandas.DataFrame
+        engine, factors, series, x, mean, low, high, n, unit; display units.
+    """
+    wanted = Quantity.model_validate(
+        {"experiment": experiment.id, "metric": metric, "flows": flows, "aggregate": how}
+    )
+    values = quantity(results, wanted)
+    keys = [column for column in values if column not in ("replicate", "value")]
+    display = display_metric(metric)
+    rows = []
+    for key, group in values.groupby(keys, sort=False, observed=True):
+        sample = group["value"].to_numpy(dtype=float) * display.factor
+        found = estimate(sample, lowest=0.0, highest=display.highest)
+        rows.append((*key, found.mean, found.low, found.high, found.n))
+    frame = pd.DataFrame(rows, columns=[*keys, "mean", "low", "high", "n"])
+    axis = axis_factor(experiment)
+    frame = label_points(frame[frame["n"] > 0], experiment, axis)
+    if axis is not None:
+        frame = frame.sort_values("x", kind="stable", ignore_index=True)
+    return frame.assign(unit=display.unit)
+
+
+def flow_ids(results: Results, experiment: Experiment, kind: str = "tcp") -> list[str]:
+    """Return the ids of the experiment's flows of one kind, in the scenarios' order."""
+    ids: dict[str, None] = {}
+    for scenario in results.runs(experiment.id, {})["scenario"].unique():
+        for flow in results.scenarios.get(str(scenario), {}).get("flows", []):
+            if flow["kind"] == kind:
+                ids[str(flow["id"])] = None
+    return list(ids)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run whose series can be drawn."""
+
+    scenario: str
+    engine: str
+    replicate: int
+    point: str
+    levels: dict[str, str]
+    label: str
+
+    def series(self, experiment: Experiment, axis: Factor | None) -> str:
+        """Return the labels of the levels that are not on the axis."""
+        return _join_labels(self.levels, other_factors(experiment, axis)) or experiment.title
+
+
+def runs_of(results: Results, experiment: Experiment) -> list[Run]:
+    """Return the supported runs of an experiment that left results, in the design's order."""
+    rows = results.design
+    rows = rows[(rows["experiment"] == experiment.id) & rows["supported"]]
+    there = set(zip(results.flows["scenario"], results.flows["engine"], strict=True))
+    return [
+        Run(
+            scenario=row["scenario"],
+            engine=row["engine"],
+            replicate=int(row["replicate"]),
+            point=row["point"],
+            levels=dict(row["levels"]),
+            label=_join_labels(row["levels"], experiment.factors),
+        )
+        for row in rows.to_dict("records")
+        if (row["scenario"], row["engine"]) in there
+    ]
+
+
+def _join_labels(levels: Mapping[Any, Any], factors: Sequence[Factor]) -> str:
+    return ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
+
+
+def read_series(results: Results, runs: list[Run]) -> pd.DataFrame:
+    """Read the series of a few runs without loading those of the whole study."""
+    wanted = sorted({run.scenario for run in runs})
+    # A column without a value has no type to filter by.
+    check(results.series_path)
+    is_empty = pq.read_metadata(results.series_path).num_rows == 0
+    filters = None if is_empty else [("scenario", "in", wanted)]
+    table = read_parquet(results.series_path, filters=filters)
+    frame: pd.DataFrame = table.to_pandas()
+    engines = {run.engine for run in runs}
+    frame = frame[frame["engine"].astype(str).isin(engines)]
+    frame["time_s"] = frame["time_s"].astype(float)
+    return frame.reset_index(drop=True)
+
+
+def scenario_flows(results: Results, scenario: str) -> dict[str, dict[str, object]]:
+    """Return flow id to the flow's part of the scenario."""
+    return {str(flow["id"]): dict(flow) for flow in results.scenarios[scenario]["flows"]}
+
+
+ALGORITHMS = {
+    "tahoe": "Tahoe",
+    "reno": "Reno",
+    "newreno": "NewReno",
+    "linuxreno": "Linux Reno",
+    "cubic": "CUBIC",
+    "vegas": "Vegas",
+    "westwood": "Westwood",
+    "westwood_plus": "Westwood+",
+    "highspeed": "HighSpeed",
+    "bbr": "BBR",
+}
+
+
+def flow_algorithm(flow: Mapping[str, object]) -> str:
+    """Return the name of a TCP flow's congestion control."""
+    algorithm = str(flow["congestion_control"])
+    return ALGORITHMS.get(algorithm, algorithm)
+
+
+def flow_label(flow: Mapping[str, object]) -> str:
+    """Return a flow's name for a legend: its id and its algorithm."""
+    identifier = str(flow["id"])
+    if flow["kind"] == "cbr":
+        return identifier.upper() if identifier.lower() == "cbr" else f"{identifier} (CBR)"
+    name = flow_algorithm(flow)
+    return name if name.lower().endswith(identifier.lower()) else f"{identifier} ({name})"
+
+
+def read_cells(data: Path, study: str) -> pd.DataFrame:
+    """Read a study's judged cells; an empty table where it has none.
+
+    Keys are text, because rows such as "100" are names.
+    """
+    path = data / "evaluation" / study / "cells.csv"
+    if not path.is_file():
+        return pd.DataFrame()
+    keys = dict.fromkeys(("study", "table", "row", "column", "engine", "unit"), str)
+    return pd.read_csv(open_sealed(path), dtype=keys, keep_default_na=True)
+
+
+@dataclass(frozen=True)
+class PublishedValue:
+    """A published value and the points that it stands for.
+
+    Attributes
+    ----------
+    table, row, column
+        Its keys.
+    value
+        In display units.
+    levels
+        Factor to the keys of the levels it covers; factors left out are covered whole.
+    flows
+        Ids of the flows it is about, or "tcp", "cbr", "all".
+    metric, aggregate
+        What it is a value of, and how flows combine.
+    """
+
+    table: str
+    row: str
+    column: str
+    value: float
+    levels: dict[str, list[str]]
+    flows: Flows
+    metric: str
+    aggregate: str
+
+    def covers(self, levels: Mapping[str, str]) -> bool:
+        """Return whether a point's levels are among those of the value."""
+        return all(levels.get(factor) in keys for factor, keys in self.levels.items())
+
+
+def published_values(
+    study: Study, experiment: Experiment, cells: pd.DataFrame
+) -> list[PublishedValue]:
+    """Return the published values of an experiment's points, each once, whatever the engines."""
+    if cells.empty:
+        return []
+    once = cells.drop_duplicates(["table", "row", "column"])
+    columns = ("table", "row", "column", "unit", "published")
+    rows = once[list(columns)].itertuples(index=False, name=None)
+    found = []
+    for cell in map_cells(study, (PublishedNumber(*row) for row in rows)):
+        wanted = cell.quantity
+        if wanted.experiment != experiment.id:
+            continue
+        levels = {k: [v] if isinstance(v, str) else list(v) for k, v in wanted.where.items()}
+        value = cell.value * display_metric(wanted.metric).factor
+        found.append(
+            PublishedValue(*cell.key, value, levels, wanted.flows, wanted.metric, wanted.aggregate)
+        )
+    return found

@@ -1,0 +1,134 @@
+"""Charts of engines against each other: every cell's value on one engine over that on another."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import altair as alt
+import pandas as pd
+
+from replication.report.charts.data import display_unit
+from replication.report.charts.figure import (
+    INK,
+    Drawing,
+    Figure,
+    colours,
+    legend_filter,
+    make_figure,
+    number,
+    symbols,
+)
+from replication.report.charts.verdict import empty_chart
+from replication.study.seal import open_sealed
+
+_KEYS = ["study", "table", "row", "column", "unit"]
+_TEXT = dict.fromkeys((*_KEYS, "engine"), str)
+
+
+def engine_figures(data: Path, engines: Sequence[str], study: str = "") -> list[Figure]:
+    """Return a figure for each pair of engines with cells in common, from cells.csv of `data`.
+
+    Parameters
+    ----------
+    data
+        Folder of reproduced results.
+    engines
+        The engines, in the order of the pairs.
+    study
+        Id of the only study to draw; all where it is empty.
+    """
+    path = data / "evaluation" / study / "cells.csv" if study else data / "cells.csv"
+    return pair_figures(pd.read_csv(open_sealed(path), dtype=_TEXT), engines)
+
+
+def pair_figures(cells: pd.DataFrame, engines: Sequence[str]) -> list[Figure]:
+    """Draw each pair of `engines` that have reproduced cells in common."""
+    figures = []
+    for left, right in itertools.combinations(engines, 2):
+        frame = _joined(cells, left, right)
+        if not frame.empty:
+            figures.append(_figure(frame, left, right))
+    return figures
+
+
+def _joined(cells: pd.DataFrame, left: str, right: str) -> pd.DataFrame:
+    """Return the cells that both engines have, in display units, a row each."""
+    columns = [*_KEYS, "reproduced_mean", "reproduced_low", "reproduced_high", "verdict"]
+    known = cells[cells["reproduced_mean"].notna()]
+    sides = [known.loc[known["engine"] == engine, columns] for engine in (left, right)]
+    frame = sides[0].merge(sides[1], on=_KEYS, suffixes=("_left", "_right"))
+    shown = [display_unit(unit) for unit in frame["unit"]]
+    frame["unit"] = [unit for unit, _ in shown]
+    for end, side in itertools.product(("mean", "low", "high"), ("left", "right")):
+        values = frame.pop(f"reproduced_{end}_{side}").astype(float)
+        frame[f"{side}_{end}"] = values * [factor for _, factor in shown]
+    same = frame["verdict_left"] == frame["verdict_right"]
+    return frame.assign(verdicts=same.map({True: "same", False: "other"}))
+
+
+def _figure(frame: pd.DataFrame, left: str, right: str) -> Figure:
+    studies = sorted(frame["study"].unique())
+    panels = [
+        _panel(part, studies, str(unit), left, right)
+        for unit, part in frame.groupby("unit", sort=False)
+        if (part[["left_mean", "right_mean"]] > 0).all(axis=1).any()
+    ]
+    words = f"Reproduced values on {right} against those on {left}; on the line the two are equal."
+    for study, part in frame.groupby("study", sort=True):
+        ratio = (part["right_mean"] / part["left_mean"] - 1).abs().median()
+        words += (
+            f" {study}: {len(part)} cells, median difference {number(100 * float(ratio))} %, "
+            f"{int((part['verdicts'] == 'same').sum())} with the same verdict."
+        )
+    chart = alt.concat(*panels, columns=2) if panels else empty_chart()
+    title = f"Values on {left} and {right}"
+    return make_figure(["", "engines", left, right], title, chart, words, frame)
+
+
+def _panel(
+    frame: pd.DataFrame, studies: Sequence[str], unit: str, left: str, right: str
+) -> Drawing:
+    frame = frame[(frame["left_mean"] > 0) & (frame["right_mean"] > 0)]
+    ends = frame[["left_mean", "right_mean"]].to_numpy(dtype=float)
+    low, high = float(ends.min()) / 1.2, float(ends.max()) * 1.2
+    scale = alt.Scale(
+        type="log" if high / low > 20 else "linear", domain=[low, high], nice=False, clamp=True
+    )
+    what = "dimensionless" if unit == "1" else unit
+    x = alt.X("left_mean:Q", title=f"{left} ({what})", scale=scale)
+    title = f"{right} ({what})"
+    line = (
+        alt.Chart(pd.DataFrame({"left_mean": [low, high], "right_mean": [low, high]}))
+        .mark_line(stroke=INK, strokeDash=[4, 4], opacity=0.6)
+        .encode(x=x, y=alt.Y("right_mean:Q", title=title, scale=scale))
+    )
+    picked, opacity = legend_filter("study", left, right, unit)
+    base = alt.Chart(frame).encode(
+        color=colours("study", studies, "Study"), opacity=opacity, tooltip=_tooltip(left, right)
+    )
+    y = alt.Y("right_mean:Q", title=title, scale=scale)
+    upright = base.transform_filter("isValid(datum.right_low)").mark_rule()
+    level = base.transform_filter("isValid(datum.left_low)").mark_rule()
+    points = base.mark_point(filled=True, size=45)
+    return alt.layer(
+        line,
+        upright.encode(x=x, y=alt.Y("right_low:Q", title=title, scale=scale), y2="right_high:Q"),
+        level.encode(
+            y=y, x=alt.X("left_low:Q", title=f"{left} ({what})", scale=scale), x2="left_high:Q"
+        ),
+        points.encode(x=x, y=y, shape=symbols("study", studies, "Study")).add_params(picked),
+    ).properties(width=250, height=250)
+
+
+def _tooltip(left: str, right: str) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("table:N", title="Table"),
+        alt.Tooltip("row:N", title="Row"),
+        alt.Tooltip("column:N", title="Column"),
+        alt.Tooltip("left_mean:Q", title=left, format=".5g"),
+        alt.Tooltip("verdict_left:N", title=f"Verdict on {left}"),
+        alt.Tooltip("right_mean:Q", title=right, format=".5g"),
+        alt.Tooltip("verdict_right:N", title=f"Verdict on {right}"),
+    ]

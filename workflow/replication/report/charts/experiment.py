@@ -1,0 +1,114 @@
+"""Charts of a study: which figures each type of experiment has, from the files of a data folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from replication.measure.results import Results
+from replication.report.charts.cells import cells_figure, scatter_figure
+from replication.report.charts.data import axis_factor, flow_ids, published_values, read_cells
+from replication.report.charts.figure import Figure, with_prefix
+from replication.report.charts.points import factor_figures, pair_figures, published_figures
+from replication.report.charts.time import jain_figures, time_figures
+from replication.report.charts.trace import trace_figures
+from replication.report.charts.verdict import claims_figure, verdicts_figure
+from replication.study.study import Experiment, Study, Table
+
+__all__ = [
+    "Figure",
+    "cells_figure",
+    "claims_figure",
+    "experiment_figures",
+    "figures_of",
+    "scatter_figure",
+    "tables_of",
+    "verdicts_figure",
+]
+
+SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
+DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
+#: Jain's index needs flows to compare; two or three of them are drawn as such.
+MANY_FLOWS = 4
+
+
+def experiment_figures(data: Path, study: Study, experiment_id: str) -> list[Figure]:
+    """Return the figures of one experiment, published values drawn in.
+
+    Parameters
+    ----------
+    data
+        Folder of results and evaluations (``data/reproduced``).
+    study, experiment_id
+        The experiment; KeyError where the study has none of that id.
+
+    Raises
+    ------
+    ResultsError
+        A file is missing or damaged; the message names it.
+    """
+    return figures_of(
+        Results.load(data, study.id), read_cells(data, study.id), study, experiment_id
+    )
+
+
+def figures_of(
+    results: Results, cells: pd.DataFrame, study: Study, experiment_id: str
+) -> list[Figure]:
+    """Return the figures of one experiment from results and cells that are already loaded."""
+    experiment = study.experiment(experiment_id)
+    published = published_values(study, experiment, cells)
+    kind = experiment.type
+    if kind == "cbr_sweep":
+        figures = factor_figures(results, study, experiment, SWEEP_METRICS, published)
+    elif kind == "pairwise_fairness":
+        figures = pair_figures(results, study, experiment, SWEEP_METRICS)
+    elif kind == "queuing":
+        figures = time_figures(results, experiment)
+    elif kind == "bdp_jain":
+        figures = _bdp_figures(results, study, experiment)
+    elif kind == "cwnd_traces":
+        figures = trace_figures(results, experiment, published)
+    elif kind == "throughput_tables":
+        figures = published_figures(results, experiment, published)
+    else:
+        figures = []
+    return with_prefix([*figures, *_cells_figures(cells, study, experiment)], study.id)
+
+
+def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) -> list[Figure]:
+    figures = []
+    for table in tables_of(study, experiment):
+        rows = table.rows or {}
+        own = [
+            key
+            for key, row in rows.items()
+            if (row.experiment or table.experiment) == experiment.id
+        ]
+        ours = cells if cells.empty else cells[cells["table"] == table.id]
+        if rows:
+            ours = ours if ours.empty else ours[ours["row"].isin(own)]
+        if not ours.empty:
+            figures.append(cells_figure(ours, table, study))
+    return with_prefix(figures, experiment.id)
+
+
+def _bdp_figures(results: Results, study: Study, experiment: Experiment) -> list[Figure]:
+    axis = axis_factor(experiment)
+    figures = []
+    if len(flow_ids(results, experiment)) >= MANY_FLOWS:
+        figures += jain_figures(results, experiment)
+    if axis is not None:
+        figures += factor_figures(results, study, experiment, DELAY_METRICS)
+    return figures
+
+
+def tables_of(study: Study, experiment: Experiment) -> list[Table]:
+    """Return the published tables with rows of an experiment."""
+    return [
+        table
+        for table in study.tables
+        if table.experiment == experiment.id
+        or any(row.experiment == experiment.id for row in (table.rows or {}).values())
+    ]

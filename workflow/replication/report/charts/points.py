@@ -1,0 +1,224 @@
+"""Figures of a quantity against a factor: one line a variant, means with 95 % intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+import pandas as pd
+
+from replication.measure.results import Results
+from replication.report.charts.claim import claimed_bounds, claimed_values
+from replication.report.charts.data import (
+    Display,
+    PublishedValue,
+    axis_factor,
+    display_factor,
+    display_metric,
+    estimates,
+    flow_algorithm,
+    flow_ids,
+    label_points,
+    runs_of,
+    scenario_flows,
+    series_order,
+)
+from replication.report.charts.figure import Figure, make_figure, number
+from replication.report.charts.line import Horizontal, Panel
+from replication.study.study import Experiment, Study
+
+
+def factor_figures(
+    results: Results,
+    study: Study,
+    experiment: Experiment,
+    metrics: Sequence[str],
+    published: Sequence[PublishedValue] = (),
+) -> list[Figure]:
+    """Return one figure a metric: the metric against the experiment's numeric factor."""
+    figures = []
+    for metric in metrics:
+        frame = estimates(results, experiment, metric)
+        if frame.empty:
+            continue
+        own = [v for v in published if (v.metric, v.flows, v.aggregate) == (metric, "tcp", "mean")]
+        marks = _published_frame(experiment, own)
+        if marks.empty:
+            marks = claimed_values(study, experiment, metric, frame)
+        bounds = claimed_bounds(study, experiment, metric)
+        figures.append(_factor_figure(experiment, metric, frame, marks, bounds))
+    return figures
+
+
+def _horizontal(experiment: Experiment, xs: pd.Series) -> Horizontal:
+    axis = axis_factor(experiment)
+    if axis is None:
+        return Horizontal(" and ".join(factor.label for factor in experiment.factors))
+    values = tuple(sorted({float(x) for x in xs.dropna()}))
+    return Horizontal(display_factor(axis).title, values)
+
+
+def _factor_figure(
+    experiment: Experiment,
+    metric: str,
+    frame: pd.DataFrame,
+    marks: pd.DataFrame,
+    bounds: pd.DataFrame,
+) -> Figure:
+    axis = axis_factor(experiment)
+    display = display_metric(metric)
+    if axis is None:
+        frame = frame.assign(x=frame["series"])
+    order = series_order(frame, experiment, axis)
+    x = _horizontal(experiment, frame["x"])
+    chart = Panel(frame, order, x, display, f"{experiment.id} {metric}", marks, bounds).draw()
+    title = f"{experiment.title}: {display.label.lower()}"
+    words = describe_lines(frame, order, x.title, display)
+    if len(marks):
+        words += " What the paper says is drawn as hollow diamonds: "
+        words += "; ".join(dict.fromkeys(marks["source"])) + "."
+    if len(bounds):
+        words += f" Bounds from the paper: {'; '.join(bounds['source'])}."
+    return make_figure([experiment.id, metric], title, chart, words, frame)
+
+
+def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
+    """Return series, x, value, source; values that cover more than one point are left out."""
+    axis = axis_factor(experiment)
+    rows = []
+    for value in published:
+        keys = {factor: keys[0] for factor, keys in value.levels.items() if len(keys) == 1}
+        if axis is None or axis.id in keys:
+            source = f"table {value.table}, row {value.row}, column {value.column}"
+            rows.append({**keys, "value": value.value, "source": source})
+    if not rows:
+        return pd.DataFrame(columns=["series", "x", "value", "source"])
+    frame = label_points(pd.DataFrame(rows), experiment, axis)
+    if axis is None:
+        frame["x"] = frame["series"]
+    return frame[["series", "x", "value", "source"]]
+
+
+def published_figures(
+    results: Results, experiment: Experiment, published: Sequence[PublishedValue]
+) -> list[Figure]:
+    """Return the quantities that the paper prints against the factor, a panel a variant.
+
+    A panel a variant, because published values look alike in all charts: which belongs to which
+    line is told by the panel.
+    """
+    axis = axis_factor(experiment)
+    kinds: dict[tuple[str, str, str], list[PublishedValue]] = {}
+    for value in published:
+        kinds.setdefault((value.metric, str(value.flows), value.aggregate), []).append(value)
+    figures = []
+    for (metric, _, how), own in kinds.items():
+        frame = estimates(results, experiment, metric, own[0].flows, how)
+        marks = _published_frame(experiment, own)
+        if not frame.empty and axis is not None and not marks.empty:
+            figures.append(_published_figure(experiment, (metric, how), frame, marks))
+    return figures
+
+
+def _published_figure(
+    experiment: Experiment, quantity: tuple[str, str], frame: pd.DataFrame, marks: pd.DataFrame
+) -> Figure:
+    metric, how = quantity
+    display = display_metric(metric)
+    if how != "mean":
+        display = Display(f"{display.label}, {how}", display.unit, display.factor)
+    together = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
+    order = series_order(together, experiment, axis_factor(experiment))
+    x = _horizontal(experiment, together["x"])
+    engines = sorted(frame["engine"].unique())
+    panels = []
+    for name in order:
+        ours, theirs = frame[frame["series"] == name], marks[marks["series"] == name]
+        named = f"{experiment.id} {metric} {name}"
+        panel = Panel(ours, order, x, display, named, theirs, engines=engines)
+        panels.append(panel.draw(230, 200).properties(title=name))
+    chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared", y="shared")
+    title = f"{experiment.title}: {display.label.lower()}"
+    words = describe_lines(frame, order, x.title, display)
+    words += f" {len(marks)} published values are drawn as hollow diamonds."
+    return make_figure([experiment.id, metric, how], title, chart, words, frame)
+
+
+def pair_figures(
+    results: Results, study: Study, experiment: Experiment, metrics: Sequence[str]
+) -> list[Figure]:
+    """Return one figure a metric: both flows against the factor, a panel a pair of variants."""
+    if axis_factor(experiment) is None:
+        return []
+    figures = []
+    for metric in metrics:
+        parts = []
+        for flow in flow_ids(results, experiment):
+            part = estimates(results, experiment, metric, [flow])
+            parts.append(part.assign(pair=part["series"], series=f"flow {flow}"))
+        frame = pd.concat(parts, ignore_index=True)
+        if not frame.empty:
+            bounds = claimed_bounds(study, experiment, metric)
+            names = _pair_names(results, experiment)
+            figures.append(_pair_figure(experiment, metric, frame, bounds, names))
+    return figures
+
+
+def _pair_names(results: Results, experiment: Experiment) -> dict[str, str]:
+    """Return a pair's label to the label with the algorithm of each flow."""
+    names: dict[str, str] = {}
+    axis = axis_factor(experiment)
+    for run in runs_of(results, experiment):
+        flows = scenario_flows(results, run.scenario).values()
+        who = ", ".join(f"{f['id']} {flow_algorithm(f)}" for f in flows if f["kind"] == "tcp")
+        label = run.series(experiment, axis)
+        names.setdefault(label, f"{label} ({who})")
+    return names
+
+
+def _pair_figure(
+    experiment: Experiment,
+    metric: str,
+    frame: pd.DataFrame,
+    bounds: pd.DataFrame,
+    names: dict[str, str],
+) -> Figure:
+    display = display_metric(metric)
+    order = list(dict.fromkeys(frame["series"]))
+    x = _horizontal(experiment, frame["x"])
+    engines = sorted(frame["engine"].unique())
+    panels, words = [], ""
+    for index, (pair, ours) in enumerate(frame.groupby("pair", sort=False)):
+        title = names.get(str(pair), str(pair))
+        name = f"{experiment.id} {metric} {index}"
+        panel = Panel(ours, order, x, display, name, bounds=bounds, engines=engines)
+        panels.append(panel.draw(240, 170).properties(title=title))
+        words += f"{title}. {describe_lines(ours, order, x.title, display)} "
+    chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared", y="shared")
+    title = f"{experiment.title}: {display.label.lower()} of both flows"
+    return make_figure([experiment.id, metric], title, chart, words.strip(), frame)
+
+
+def describe_lines(
+    frame: pd.DataFrame, order: Sequence[str], x_title: str, display: Display
+) -> str:
+    """Say what is on the axes and how each series runs from one end to the other."""
+    parts = [f"{display.title} against {x_title}."]
+    for engine, ours in frame.groupby("engine", sort=True):
+        for name in order:
+            line = ours[ours["series"] == name].to_dict("records")
+            if not line:
+                continue
+            where, first, last = f"{name} on {engine}", line[0], line[-1]
+            if len(line) == 1:
+                parts.append(f"{where}: {number(first['mean'])} {display.unit}.")
+            else:
+                parts.append(
+                    f"{where}: from {number(first['mean'])} at {_at(first['x'])} to "
+                    f"{number(last['mean'])} {display.unit} at {_at(last['x'])}."
+                )
+    return " ".join(parts)
+
+
+def _at(x: object) -> str:
+    return number(x) if isinstance(x, float) else str(x)

@@ -1,0 +1,183 @@
+"""A run over time as lines: window, threshold, round-trip time, throughput and queue, thinned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from replication.measure.thin import kept_samples
+from replication.report.charts.data import flow_label
+from replication.report.charts.time import bin_ends
+
+Floats = npt.NDArray[np.float64]
+Flows = Mapping[str, Mapping[str, object]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One quantity of one flow (``queue`` for the queue), in display units."""
+
+    panel: str
+    quantity: str
+    flow: str
+    time_s: Floats
+    value: Floats
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Moments at which packets of a flow were dropped or sent again, and how many."""
+
+    event: str
+    flow: str
+    time_s: Floats
+    count: Floats
+
+
+def lines_of(samples: pd.DataFrame, flows: Flows, limits: Mapping[str, int]) -> list[Line]:
+    """Return the lines of one run.
+
+    Parameters
+    ----------
+    samples
+        Its rows of the series.
+    flows
+        The flows to draw, by id, as the scenario has them.
+    limits
+        Quantity to the samples that it may keep, all flows together: cwnd, ssthresh, rtt,
+        throughput, queue.
+    """
+    known = _Samples(samples)
+    raw: dict[str, list[Line]] = {name: [] for name in limits}
+    windows = {
+        name: known.of(name, "cwnd_bytes", 1 / segment)
+        for name, segment in _segments(flows).items()
+    }
+    largest = max((float(values.max()) for _, values in windows.values() if values.size), default=0)
+    for name, flow in sorted(flows.items(), key=lambda item: flow_label(item[1])):
+        label = flow_label(flow)
+        if name in windows:
+            raw["cwnd"].append(Line("cwnd", "cwnd", label, *windows[name]))
+            times, values = known.of(name, "ssthresh_bytes", 1 / _segments(flows)[name])
+            # An infinite threshold is a huge number; it would flatten the window.
+            low = values <= 1.5 * largest
+            raw["ssthresh"].append(Line("cwnd", "ssthresh", label, times[low], values[low]))
+        raw["rtt"].append(Line("rtt", "rtt", label, *known.of(name, "rtt_s", 1e3)))
+        times, values = known.of(name, "throughput_bps", 1e-6)
+        averaged = _averaged(times, values, known.end_of(flows))
+        raw["throughput"].append(Line("throughput", "throughput", label, *averaged))
+    raw["queue"] = [Line("queue", "queue", "queue", *known.all("queue_packets"))]
+    return [line for name in limits for line in _thinned(raw[name], limits[name])]
+
+
+def marks_of(samples: pd.DataFrame, flows: Flows) -> list[Marks]:
+    """Return the intervals in which packets were sent again or dropped, by event and flow."""
+    known = _Samples(samples)
+    found = []
+    for event in ("retransmissions", "drops"):
+        for name, flow in flows.items():
+            times, counts = known.of(name, event)
+            there = counts > 0
+            found.append(Marks(event, flow_label(flow), times[there], counts[there]))
+    return [marks for marks in found if marks.time_s.size]
+
+
+def line_frame(lines: Sequence[Line]) -> pd.DataFrame:
+    """Return lines as one table: panel, quantity, flow, time_s, value."""
+    parts = [
+        pd.DataFrame({"time_s": line.time_s, "value": line.value}).assign(
+            panel=line.panel, quantity=line.quantity, flow=line.flow
+        )
+        for line in lines
+    ]
+    columns = ["panel", "quantity", "flow", "time_s", "value"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def mark_frame(marks: Sequence[Marks]) -> pd.DataFrame:
+    """Return marks as one table in the order of events and time: event, flow, time_s, count."""
+    columns = ["event", "flow", "time_s", "count"]
+    parts = [
+        pd.DataFrame({"time_s": one.time_s, "count": one.count}).assign(
+            event=one.event, flow=one.flow
+        )
+        for one in marks
+    ]
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    frame = pd.concat(parts, ignore_index=True)[columns]
+    return frame.sort_values(
+        ["event", "time_s"],
+        key=lambda column: column == "drops" if column.name == "event" else column,
+        kind="stable",
+        ignore_index=True,
+    )
+
+
+class _Samples:
+    """The rows of one run by flow, their numbers without the undefined ones."""
+
+    def __init__(self, samples: pd.DataFrame) -> None:
+        self._columns: dict[str, Floats] = {}
+        self._frame = samples
+        self._time = samples["time_s"].to_numpy(dtype=float)
+        names = samples["flow"].astype(object).to_numpy()
+        self._rows: dict[Any, npt.NDArray[np.int64]] = {
+            name: np.flatnonzero(names == name) for name in dict.fromkeys(names)
+        }
+
+    def of(self, flow: str, column: str, factor: float = 1.0) -> tuple[Floats, Floats]:
+        rows = self._rows.get(flow, np.empty(0, dtype=np.int64))
+        return self._known(rows, column, factor)
+
+    def all(self, column: str) -> tuple[Floats, Floats]:
+        return self._known(np.arange(self._time.size), column, 1.0)
+
+    def end_of(self, flows: Flows) -> float:
+        ends = [self._time[self._rows[n]].max() for n in flows if n in self._rows]
+        return float(max(ends, default=0.0))
+
+    def _known(
+        self, rows: npt.NDArray[np.int64], column: str, factor: float
+    ) -> tuple[Floats, Floats]:
+        if column not in self._columns:
+            self._columns[column] = self._frame[column].to_numpy(dtype=float)
+        values = self._columns[column][rows]
+        rows = rows[np.isfinite(values)]
+        rows = rows[np.argsort(self._time[rows], kind="stable")]
+        return self._time[rows], self._columns[column][rows] * factor
+
+
+def _segments(flows: Flows) -> dict[str, float]:
+    return {
+        name: float(str(flow["segment_bytes"]))
+        for name, flow in flows.items()
+        if "segment_bytes" in flow
+    }
+
+
+def _averaged(time: Floats, value: Floats, end_s: float) -> tuple[Floats, Floats]:
+    """Average the throughput so that a line of it can be read: about 100 bins a flow."""
+    if not time.size:
+        return time, value
+    ends, which = np.unique(bin_ends(time, max(0.5, end_s / 100)), return_inverse=True)
+    return ends, np.bincount(which, weights=value) / np.bincount(which)
+
+
+def _thinned(lines: list[Line], limit: int) -> Iterator[Line]:
+    """Yield the lines that have samples, so that all have about `limit` together."""
+    lines = [line for line in lines if line.time_s.size]
+    total = sum(line.time_s.size for line in lines)
+    bins = max(1, limit // (4 * max(1, len(lines))))
+    for line in lines:
+        kept: Any = slice(None)
+        if total > limit:
+            kept = kept_samples(line.time_s, line.value, bins)
+        value = np.array([float(f"{number:.5g}") for number in line.value[kept]])
+        time = line.time_s[kept].round(4)
+        yield Line(line.panel, line.quantity, line.flow, time, value)

@@ -1,0 +1,255 @@
+"""Notebooks: executing one on a study's results, keeping its outputs, and making it a page.
+
+Outputs depend on the notebook, its parameters and the data alone: times, paths and kernel names of
+the machine are taken out of an executed notebook before it is written.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from replication.study.errors import InputError, RunError
+from replication.study.files import write_text
+from replication.study.seal import read_sealed, write_sealed
+
+Parameters = Mapping[str, str | int | float | bool | None]
+TAG = "parameters"
+#: Jupyter's name of the kernel of the interpreter that runs us; the notebook's own name may be
+#: one that only its author has.
+KERNEL = "python3"
+TIME_LIMIT_S = 600
+#: Where an executed notebook says what it was made from.
+ORIGIN = "made_from"
+_PAGE = Path(__file__).parents[1] / "templates" / "notebook.html"
+#: Markup that outputs may have in a page; anything else is shown as text.
+_ALLOWED_TAGS = (
+    *("p", "h4", "b", "i", "q", "cite", "ul", "ol", "li", "code", "pre", "div", "span"),
+    *("table", "caption", "thead", "tbody", "tr", "th", "td"),
+)
+_KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": KERNEL}
+
+
+def read_notebook(path: Path) -> NotebookNode:
+    """Read and validate a notebook.
+
+    Raises
+    ------
+    InputError
+        It is missing or not a notebook.
+    """
+    try:
+        return _parse(path, path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not UTF-8 text") from None
+
+
+def _parse(path: Path, text: str) -> NotebookNode:
+    try:
+        notebook: NotebookNode = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
+        nbformat.validate(notebook)
+    # nbformat fails in its own ways on JSON of another shape.
+    except (nbformat.ValidationError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: is not a notebook: {str(error)[:200]}") from None
+    return notebook
+
+
+def parameter_names(path: Path) -> list[str]:
+    """Return the names that the notebook's cell tagged `parameters` assigns, in its order.
+
+    Raises
+    ------
+    InputError
+        The notebook has no such cell, several, or one that is not Python.
+    """
+    cells = [
+        cell
+        for cell in read_notebook(path).cells
+        if cell.cell_type == "code" and TAG in cell.metadata.get("tags", [])
+    ]
+    if len(cells) != 1:
+        raise InputError(f"{path}: has {len(cells)} cells tagged {TAG!r}; it needs exactly one")
+    try:
+        body = ast.parse(cells[0].source).body
+    except SyntaxError as error:
+        raise InputError(f"{path}: the cell tagged {TAG!r} is not Python: {error.msg}") from None
+    names = []
+    for statement in body:
+        if isinstance(statement, ast.AnnAssign):
+            targets = [statement.target]
+        else:
+            targets = list(getattr(statement, "targets", []))
+        names += [target.id for target in targets if isinstance(target, ast.Name)]
+    return names
+
+
+def check_parameters(path: Path, parameters: Parameters) -> None:
+    """Raise InputError for a parameter that the notebook does not have (papermill only logs it)."""
+    known = parameter_names(path)
+    for name in parameters:
+        if name not in known:
+            raise InputError(f"{path}: has no parameter {name!r}; it has {', '.join(known)}")
+
+
+def execute(notebook: Path, output: Path, parameters: Parameters, made_from: str = "") -> None:
+    """Execute a notebook with parameters; write it with its outputs, and its record.
+
+    Parameters
+    ----------
+    notebook
+        The notebook; it is not changed.
+    output
+        File to write; it appears only if every cell ran.
+    parameters
+        Values for names of the cell tagged `parameters`. Absolute paths below the working folder
+        are made relative to it, so that the output does not name the machine's folders.
+    made_from
+        Hash over what the notebook shows, kept in the output: see `recorded_origin`.
+
+    Raises
+    ------
+    InputError
+        The notebook cannot be read or has no such parameter.
+    RunError
+        A cell failed; the message has the error and the cell's number.
+    """
+    write_notebook(output, _executed(notebook, parameters), made_from)
+
+
+def _executed(notebook: Path, parameters: Parameters) -> NotebookNode:
+    import papermill
+
+    check_parameters(notebook, parameters)
+    relative = {name: _relative(value) for name, value in parameters.items()}
+    with tempfile.TemporaryDirectory(prefix="notebook-") as folder:
+        executed = Path(folder) / "executed.ipynb"
+        try:
+            papermill.execute_notebook(
+                str(notebook),
+                str(executed),
+                parameters=relative,
+                kernel_name=KERNEL,
+                language="python",
+                progress_bar=False,
+                log_output=False,
+                execution_timeout=TIME_LIMIT_S,
+            )
+        except papermill.PapermillExecutionError as error:
+            raise RunError(
+                f"{notebook}: cell {error.exec_count}: {error.ename}: {error.evalue}"
+            ) from None
+        except (TimeoutError, RuntimeError) as error:
+            raise RunError(f"{notebook}: {error}") from None
+        return read_notebook(executed)
+
+
+def refresh(notebook: Path) -> None:
+    """Execute a notebook with its own parameters and store the outputs in it.
+
+    Raises
+    ------
+    InputError, RunError
+        As `execute`; the notebook is then left as it was.
+    """
+    write_text(notebook, _text(_executed(notebook, {})))
+
+
+def write_notebook(path: Path, notebook: NotebookNode, made_from: str = "") -> None:
+    """Write an executed notebook, and its record."""
+    write_sealed(path, _text(notebook, made_from))
+
+
+def _text(notebook: NotebookNode, made_from: str = "") -> str:
+    """Return a notebook's text without what differs from one machine or run to the next."""
+    document = cleaned(notebook)
+    if made_from:
+        document.metadata[ORIGIN] = made_from
+    text: str = nbformat.writes(document)  # type: ignore[no-untyped-call]
+    return text.rstrip("\n") + "\n"
+
+
+def recorded_origin(path: Path) -> str:
+    """Return the hash over what an executed notebook shows; empty where it has none."""
+    return str(_parse(path, read_sealed(path)).metadata.get(ORIGIN, ""))
+
+
+def cleaned(notebook: NotebookNode) -> NotebookNode:
+    """Return the notebook without run times, paths and kernel versions."""
+    notebook.metadata = _node(kernelspec=_node(**_KERNELSPEC), language_info=_node(name="python"))
+    for number, cell in enumerate(notebook.cells):
+        tags = cell.metadata.get("tags", [])
+        cell.metadata = _node(tags=tags) if tags else _node()
+        cell.id = f"cell-{number:02d}"
+    return notebook
+
+
+def _node(**entries: Any) -> NotebookNode:
+    return NotebookNode(**entries)  # type: ignore[no-untyped-call]
+
+
+def _relative(value: Any) -> Any:
+    if isinstance(value, str) and Path(value).is_absolute():
+        path, here = Path(value).resolve(), Path.cwd().resolve()
+        if path.is_relative_to(here):
+            return path.relative_to(here).as_posix()
+    return value
+
+
+def to_html(notebook: Path, output: Path, whose: str) -> None:
+    """Write an executed notebook as one page that needs nothing but itself.
+
+    Parameters
+    ----------
+    notebook
+        The executed notebook.
+    output
+        The page: no script, style, font or image comes from anywhere else.
+    whose
+        Whose results it shows, for its foot.
+
+    Raises
+    ------
+    InputError
+        The notebook is not what was executed, or is none.
+    """
+    from nbconvert import HTMLExporter
+    from nbconvert.preprocessors.sanitize import SanitizeHTML
+    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+
+    document = _parse(notebook, read_sealed(notebook))
+    # The exporter's own sanitising knows no table heads and paragraphs and shows them as text.
+    sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes={})  # type: ignore[no-untyped-call]
+    document, _ = sanitizer.preprocess(document, {})  # type: ignore[no-untyped-call]
+    exporter = HTMLExporter(template_name="basic")  # type: ignore[no-untyped-call]
+    exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
+    body, _ = exporter.from_notebook_node(document)
+    light = HtmlFormatter(style="default").get_style_defs(".highlight")
+    dark = HtmlFormatter(style="github-dark").get_style_defs(".highlight")
+    page = _PAGE.read_text(encoding="utf-8")
+    for mark, text in (
+        ("@TITLE@", html.escape(_title(document, notebook.stem))),
+        ("@WHOSE@", html.escape(whose)),
+        ("@LIGHT@", light),
+        ("@DARK@", dark),
+        ("@BODY@", body),
+    ):
+        page = page.replace(mark, text)
+    write_text(output, page)
+
+
+def _title(notebook: NotebookNode, fallback: str) -> str:
+    for cell in notebook.cells:
+        found = re.match(r"#\s+(.+)", cell.source) if cell.cell_type == "markdown" else None
+        if found:
+            return found.group(1).strip()
+    return fallback

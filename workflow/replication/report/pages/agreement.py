@@ -1,0 +1,352 @@
+"""Agreement on the page: the matrix, every claim and cell by engine, and why engines differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from replication.compare.agreement_table import TABLES
+from replication.compare.engine_difference import EngineDifference, load_differences
+from replication.measure.metric_model import METRICS
+from replication.report.parts import number as numbers
+from replication.report.parts.number import Number
+from replication.report.parts.source import Row, Source, of_study, read_rows
+from replication.report.parts.verdict import Verdict, verdict
+from replication.study.study import Study
+
+#: Whether engines agree on an item: a word and what it means.
+AGREE, DIFFER, SINGLE = "agree", "differ", "single"
+MEANINGS = {
+    DIFFER: "engines differ",
+    AGREE: "engines agree",
+    SINGLE: "one engine decides it, or none",
+}
+
+
+@dataclass(frozen=True)
+class RateView:
+    """How often two engines agree on one kind of item, or why they were not compared."""
+
+    kind: str
+    share: str
+    interval: str
+    compared: int
+    agreed: int
+    items: int
+    unequal: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """A study, or all of them where `study` is None, on each pair of engines."""
+
+    study: Study | None
+    pairs: list[list[RateView]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An item on one engine; `value` is a claim's statistic or a cell's mean."""
+
+    engine: str
+    verdict: Verdict
+    value: Number
+    interval: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """A claim or a cell on every engine that ran its study."""
+
+    study: Study
+    label: str
+    title: str
+    unit: str
+    published: Number | None
+    outcomes: dict[str, Outcome]
+    agreement: str
+    #: Of a cell, the largest relative difference of two engines' means.
+    difference: Number
+
+
+@dataclass(frozen=True)
+class ContrastView:
+    """A metric on both engines at the points of a disagreement."""
+
+    metric: str
+    unit: str
+    left: Number
+    right: Number
+    difference: Number
+    interval: str
+    n: str
+    differs: str
+
+
+@dataclass(frozen=True)
+class CauseView:
+    """A known difference of two engines; `seen` and `unseen` are the metrics it would show in."""
+
+    title: str
+    left: str
+    right: str
+    seen: list[str]
+    unseen: list[str]
+    sources: list[str]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """What two engines decide differently, what they measured there, and what could be why."""
+
+    study: Study
+    label: str
+    left: str
+    right: str
+    items: list[tuple[str, Verdict, Verdict]]
+    sides: list[tuple[str, list[ContrastView]]]
+    #: Metrics that differ beyond the replicates, and whether there were replicates to tell.
+    beyond: list[str]
+    replicated: bool
+    causes: list[CauseView]
+
+
+@dataclass(frozen=True)
+class AgreementView:
+    """Everything that the page says of agreement."""
+
+    engines: list[str]
+    pairs: list[tuple[str, str]]
+    matrix: list[MatrixRow]
+    claims: list[Item]
+    cells: list[Item]
+    disagreements: list[Disagreement]
+
+
+def agreement_view(source: Source) -> AgreementView | None:
+    """Gather what the page says of agreement; None where there is nothing to compare.
+
+    Raises
+    ------
+    InputError
+        Several engines ran, but the tables of their agreement are missing or malformed.
+    """
+    if len(source.engines) < 2:
+        return None
+    return _Gathering(source).view()
+
+
+class _Gathering:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        tables = {name: read_rows(source.data / name, TABLES[name]) for name in TABLES}
+        self.rates = tables["agreement.csv"]
+        self.pairs = tables["agreement_pairs.csv"]
+        self.contrasts = tables["agreement_contrasts.csv"]
+        self.causes = tables["agreement_causes.csv"]
+
+    @cached_property
+    def known(self) -> dict[str, EngineDifference]:
+        differences = load_differences(self.source.root).differences
+        return {difference.id: difference for difference in differences}
+
+    def view(self) -> AgreementView:
+        found = list(dict.fromkeys((row["left"], row["right"]) for row in self.rates))
+        studies: list[Study | None] = [*self.source.studies.values()]
+        return AgreementView(
+            engines=self.source.engines,
+            pairs=found,
+            matrix=[
+                MatrixRow(study, [self._rates(study.id if study else "", pair) for pair in found])
+                for study in (*studies, *([None] if len(studies) > 1 else []))
+            ],
+            claims=[item for study in self.source.studies.values() for item in self._claims(study)],
+            cells=[item for study in self.source.studies.values() for item in self._cells(study)],
+            disagreements=self._disagreements(),
+        )
+
+    def _rates(self, study: str, pair: tuple[str, str]) -> list[RateView]:
+        return [
+            _rate(row)
+            for row in self.rates
+            if (row["study"], row["left"], row["right"]) == (study, *pair)
+            and (row["items"] != "0" or row["reason"])
+        ]
+
+    def _claims(self, study: Study) -> Iterable[Item]:
+        rows = of_study(self.source.claims, study.id)
+        return self._items(study, rows, ("claim",), _claim_outcome)
+
+    def _cells(self, study: Study) -> Iterable[Item]:
+        rows = of_study(self.source.cells, study.id)
+        return self._items(study, rows, ("table", "row", "column"), _cell_outcome)
+
+    def _items(
+        self,
+        study: Study,
+        rows: Sequence[Row],
+        key: tuple[str, ...],
+        outcome: Callable[[Row], Outcome],
+    ) -> Iterable[Item]:
+        by_key: dict[tuple[str, ...], dict[str, Row]] = {}
+        for row in rows:
+            if row["engine"] in self.source.shown_engines(study.id):
+                by_key.setdefault(tuple(row[name] for name in key), {})[row["engine"]] = row
+        pairs: dict[tuple[str, ...], list[Row]] = {}
+        for row in of_study(self.pairs, study.id):
+            pairs.setdefault(tuple(row[name] for name in key), []).append(row)
+        for names, found in by_key.items():
+            first = next(iter(found.values()))
+            yield Item(
+                study=study,
+                label=_label(first),
+                title=first.get("quote", ""),
+                unit=numbers.display_unit(first.get("unit", "1")),
+                published=_published(first),
+                outcomes={engine: outcome(row) for engine, row in found.items()},
+                agreement=_agreement(pairs.get(names, [])),
+                difference=_largest(pairs.get(names, [])),
+            )
+
+    def _disagreements(self) -> list[Disagreement]:
+        groups: dict[tuple[str, str, str, str], list[Row]] = {}
+        for row in self.pairs:
+            if row["agree"] == "false":
+                group = row["claim"] or f"{row['table']}: {row['column']}"
+                key = row["study"], group, row["left"], row["right"]
+                groups.setdefault(key, []).append(row)
+        return [self._disagreement(key, rows) for key, rows in groups.items()]
+
+    def _disagreement(self, key: tuple[str, str, str, str], rows: list[Row]) -> Disagreement:
+        study, group, left, right = key
+        measured = [row for row in self.contrasts if _of_group(row, key)]
+        named = [row["difference"] for row in self.causes if _of_group(row, key)]
+        claim = bool(rows[0]["claim"])
+        return Disagreement(
+            study=self.source.studies[study],
+            label=f"Claim {group}" if claim else f"Table {group.replace('_', ' ')}",
+            left=left,
+            right=right,
+            items=[
+                (
+                    "" if claim else row["row"].replace("_", " "),
+                    verdict(row["left_verdict"]),
+                    verdict(row["right_verdict"]),
+                )
+                for row in rows
+            ],
+            sides=[
+                (side, [_contrast(row) for row in measured if row["side"] == side])
+                for side in dict.fromkeys(row["side"] for row in measured)
+            ],
+            beyond=[metric_words(name) for name in _beyond(measured)],
+            replicated=any(row["differs"] for row in measured),
+            causes=[
+                _cause(self.known[name], left, right, measured)
+                for name in named
+                if name in self.known
+            ],
+        )
+
+
+def _of_group(row: Row, key: tuple[str, str, str, str]) -> bool:
+    return (row["study"], row["group"], row["left"], row["right"]) == key
+
+
+def _rate(row: Row) -> RateView:
+    return RateView(
+        kind="claims" if row["kind"] == "claim" else "numbers",
+        share=f"{100 * float(row['share']):.0f} %" if row["share"] else "",
+        interval=f"{100 * float(row['low']):.0f} to {100 * float(row['high']):.0f} %"
+        if row["share"]
+        else "",
+        compared=int(row["compared"]),
+        agreed=int(row["agreed"]),
+        items=int(row["items"]),
+        unequal=int(row["unequal"]),
+        reason=row["reason"],
+    )
+
+
+def _label(row: Row) -> str:
+    if "claim" in row:
+        return row["claim"]
+    return ", ".join((row["table"], row["row"].replace("_", " "), row["column"].replace("_", " ")))
+
+
+def _published(row: Row) -> Number | None:
+    if "published" not in row:
+        return None
+    return numbers.published(row["published"], row["published_half_ulp"], row["unit"])
+
+
+def _claim_outcome(row: Row) -> Outcome:
+    return Outcome(
+        row["engine"],
+        verdict(row["verdict"]),
+        numbers.number(row["observed"]),
+        numbers.interval(row["low"], row["high"]),
+    )
+
+
+def _cell_outcome(row: Row) -> Outcome:
+    return Outcome(
+        row["engine"],
+        verdict(row["verdict"]),
+        numbers.number(row["reproduced_mean"], row["unit"]),
+        numbers.interval(row["reproduced_low"], row["reproduced_high"], row["unit"]),
+    )
+
+
+def _agreement(pairs: Sequence[Row]) -> str:
+    found = {row["agree"] for row in pairs}
+    if "false" in found:
+        return DIFFER
+    return AGREE if "true" in found else SINGLE
+
+
+def _largest(pairs: Sequence[Row]) -> Number:
+    sized = [row["difference"] for row in pairs if numbers.parse(row["difference"]) is not None]
+    return numbers.percent(max(sized, key=lambda raw: abs(float(raw)), default=""))
+
+
+def _contrast(row: Row) -> ContrastView:
+    unit = row["unit"]
+    return ContrastView(
+        metric=metric_words(row["metric"]),
+        unit=numbers.display_unit(unit),
+        left=numbers.number(row["left_mean"], unit),
+        right=numbers.number(row["right_mean"], unit),
+        difference=numbers.number(row["difference"], unit),
+        interval=numbers.interval(row["low"], row["high"], unit),
+        n=row["n"],
+        differs={"true": "yes", "false": "no"}.get(row["differs"], "unknown"),
+    )
+
+
+def metric_words(metric: str) -> str:
+    """Return a metric's name without its unit, for people."""
+    unit = {"bit/s": "_bps", "s": "_s"}.get(METRICS[metric].unit, f"_{METRICS[metric].unit}")
+    return metric.removesuffix(unit).replace("_", " ")
+
+
+def _beyond(measured: Sequence[Row]) -> list[str]:
+    """Return the metrics that differ beyond the replicates on some side, each once."""
+    return list(dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true"))
+
+
+def _cause(
+    difference: EngineDifference, left: str, right: str, measured: Sequence[Row]
+) -> CauseView:
+    differs = _beyond(measured)
+    words = difference.parts(left, right) or ("", "")
+    return CauseView(
+        title=difference.title,
+        left=words[0],
+        right=words[1],
+        seen=[metric_words(metric) for metric in difference.shows_in if metric in differs],
+        unseen=[metric_words(metric) for metric in difference.shows_in if metric not in differs],
+        sources=list(difference.sources),
+    )

@@ -1,0 +1,296 @@
+"""The report's page on speed: what `make bench` measured, each figure beside its goal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replication.engines.ns3_version import NS3_VERSION
+from replication.plan.pipeline import code_hash
+from replication.report.parts.bench_model import (
+    MODULE,
+    Bench,
+    EngineCost,
+    Figure,
+    Memory,
+    Prediction,
+    Stage,
+    Way,
+    read_bench,
+)
+from replication.report.parts.number import MISSING, count, duration, significant
+from replication.report.parts.source import Source
+from replication.report.parts.verdict import Verdict
+from replication.study.errors import InputError
+
+MET = Verdict("met", "reproduced", "the goal, set before anything was measured, is met")
+MISSED = Verdict("missed", "failed", "the goal is not met")
+NO_GOAL = Verdict("no goal", "untestable", "only measured")
+NOT_JUDGED = Verdict("not judged", "untestable", "a reduced bench is too short to judge by")
+
+Cells = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """A figure beside its goal, as the page shows them."""
+
+    id: str
+    title: str
+    value: str
+    goal: str
+    verdict: Verdict
+    how: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page; `texts` first columns hold words, the others numbers."""
+
+    id: str
+    title: str
+    intro: str
+    columns: Cells
+    rows: list[Cells]
+    texts: int = 1
+
+
+@dataclass(frozen=True)
+class BenchView:
+    """The page; `problem` says why there is nothing to show."""
+
+    problem: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    figures: tuple[FigureRow, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+def bench_view(source: Source) -> BenchView | None:
+    """Return the page; None where nothing was measured."""
+    try:
+        bench = read_bench(source.data)
+    except InputError as error:
+        return BenchView(problem=str(error))
+    return None if bench is None else _view(bench)
+
+
+def _view(bench: Bench) -> BenchView:
+    tables = (
+        _engines(bench.engines),
+        _builds(bench.builds),
+        _ways(bench.ways),
+        _predictions(bench.predictions),
+        _stages(bench.stages),
+        _memory(bench.memory),
+    )
+    return BenchView(
+        facts=_facts(bench),
+        figures=tuple(_figure(figure, bench.quick) for figure in bench.figures),
+        tables=tuple(table for table in tables if table.rows),
+    )
+
+
+def _facts(bench: Bench) -> tuple[tuple[str, str], ...]:
+    facts = [("Measured", bench.written), ("Machine", bench.machine)]
+    facts.append(("Cores used", str(bench.cores)))
+    if bench.others_share is not None:
+        facts.append(("CPU time that other programs took meanwhile", f"{bench.others_share:.0%}"))
+    if bench.code != code_hash(MODULE):
+        facts.append(("Code", "the bench or what it times has changed since: `make bench`"))
+    if bench.quick:
+        facts.append(("Reduced", "a quick bench: runs too short to judge the goals by"))
+    return tuple(facts)
+
+
+def _figure(figure: Figure, quick: bool) -> FigureRow:
+    goal = MISSING
+    if figure.at_most is not None:
+        goal = f"at most {_goal(figure.at_most, figure.unit)}"
+    elif figure.at_least is not None:
+        goal = f"at least {_goal(figure.at_least, figure.unit)}"
+    return FigureRow(
+        id=figure.id,
+        title=figure.title,
+        value=_quantity(figure.value, figure.unit),
+        goal=goal,
+        verdict=NOT_JUDGED if quick else {True: MET, False: MISSED, None: NO_GOAL}[figure.met],
+        how=figure.how,
+    )
+
+
+def _quantity(value: float, unit: str) -> str:
+    """Return a value with its unit; seconds below one are said in milliseconds."""
+    if unit == "1":
+        return significant(value)
+    if unit == "s" and abs(value) < 1:
+        return f"{significant(value * 1e3)} ms"
+    return f"{significant(value)} {unit}"
+
+
+def _goal(value: float, unit: str) -> str:
+    """Return a goal as it was set, without digits that nobody wrote."""
+    return f"{value:g}" if unit == "1" else _quantity(value, unit)
+
+
+def _per_packet(cost_s: float) -> str:
+    return f"{cost_s * 1e6:.1f}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _engines(rows: list[EngineCost]) -> Table:
+    first = rows[0].cpu_per_packet_s if rows else 1.0
+    return Table(
+        id="per-packet",
+        title="One network on every engine",
+        intro="The same dumbbell with NewReno flows, as each engine has it; packets are those that "
+        "the bottleneck carried, CPU time is of the whole run, its start included. Neither ns-2 "
+        "nor the kernel counts its events.",
+        columns=(
+            *("Engine", "Version", "Packets", "CPU time, s", "CPU time a packet, µs"),
+            *(f"beside {rows[0].engine}" if rows else "", "Packets a second", "Events a second"),
+        ),
+        rows=[
+            (
+                row.engine,
+                row.version,
+                count(row.packets),
+                significant(row.cpu_s),
+                _per_packet(row.cpu_per_packet_s),
+                _ratio(row.cpu_per_packet_s / first),
+                count(row.packets / row.cpu_s),
+                count(row.events_per_s) if row.events_per_s else MISSING,
+            )
+            for row in rows
+        ],
+        texts=2,
+    )
+
+
+def _builds(rows: list[EngineCost]) -> Table:
+    default = next((row.cpu_per_packet_s for row in rows if row.version == NS3_VERSION), 1.0)
+    return Table(
+        id="builds",
+        title="Other versions of ns-3",
+        intro="The same network and program on each version that was built here. 3.37 is Debian’s, "
+        "compiled as a release, without ns-3’s assertions; the wheels have them. Results "
+        "differ between versions: the ladder on the page of the engines says where.",
+        columns=("Version", "Packets", "CPU time, s", "CPU time a packet, µs", "beside default"),
+        rows=[
+            (
+                row.version,
+                count(row.packets),
+                significant(row.cpu_s),
+                _per_packet(row.cpu_per_packet_s),
+                _ratio(row.cpu_per_packet_s / default),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _ways(rows: list[Way]) -> Table:
+    ours = rows[0].cpu_per_packet_s or 1.0
+    return Table(
+        id="ways",
+        title="What a user would do instead",
+        intro="The same dumbbells on one core, the first three ways by turns, of which the "
+        "quickest stands here. The flow monitor runs in a C++ program "
+        "with the same network and sockets as ours, and counts the same packets; the "
+        "Python bindings are driven by a script of the usual helpers. Only the first way checks, "
+        "seals and gathers its results. A start is a run in which next to nothing is simulated.",
+        columns=(
+            *("Way", "Metrics", "Packets", "CPU time, s", "Wall time, s", "of it one start, s"),
+            *("CPU time a packet, µs", "beside ours"),
+        ),
+        rows=[_way(row, ours) for row in rows],
+        texts=2,
+    )
+
+
+def _way(row: Way, ours_s: float) -> Cells:
+    cost_s = row.cpu_per_packet_s
+    if cost_s is None or row.packets is None or row.cpu_s is None or row.wall_s is None:
+        return (row.name, f"{row.metrics} ({row.reason})", *[MISSING] * 6)
+    return (
+        row.name,
+        row.metrics,
+        count(row.packets),
+        significant(row.cpu_s),
+        significant(row.wall_s),
+        MISSING if row.start_s is None else significant(row.start_s),
+        _per_packet(cost_s),
+        _ratio(cost_s / ours_s),
+    )
+
+
+def _predictions(rows: list[Prediction]) -> Table:
+    return Table(
+        id="predictions",
+        title="Predicted and used CPU time",
+        intro="The cost model decides batches, their order and the time that is said before a run "
+        "starts. Of the last report’s finished runs: a factor is the larger of predicted and used "
+        "over the smaller, of each scenario.",
+        columns=(
+            *("Engine", "Study", "Scenarios", "Predicted, s", "Used, s", "Predicted over used"),
+            *("Median factor", "90th percentile"),
+        ),
+        rows=[
+            (
+                row.engine,
+                row.study,
+                count(row.scenarios),
+                significant(row.predicted_s),
+                significant(row.used_s),
+                _ratio(row.total_ratio),
+                _ratio(row.median_factor),
+                _ratio(row.p90_factor),
+            )
+            for row in rows
+        ],
+        texts=2,
+    )
+
+
+def _stages(rows: list[Stage]) -> Table:
+    simulate_s = next((row.wall_s for row in rows if row.name == "simulate"), 0.0)
+    return Table(
+        id="stages",
+        title="Stages",
+        intro="Of a whole run of tier quick on ns-3, and of starting our programs.",
+        columns=("Stage", "Measured as", "Jobs", "Wall time", "beside simulate"),
+        rows=[
+            (
+                row.name,
+                row.how,
+                count(row.jobs),
+                duration(row.wall_s),
+                _ratio(row.wall_s / simulate_s) if simulate_s else MISSING,
+            )
+            for row in rows
+        ],
+        texts=2,
+    )
+
+
+def _memory(rows: list[Memory]) -> Table:
+    words = {"duration_s": "seconds simulated", "flows": "flows"}
+    return Table(
+        id="memory",
+        title="Memory of one run",
+        intro="Peak resident size of the largest process of a run, while the duration grows and "
+        "while the flows do; ns-2 and Linux are started by a small Python program of ours.",
+        columns=("Engine", "What grows", "to", "Peak, MB", "series.csv, kB"),
+        rows=[
+            (
+                row.engine,
+                words[row.varied],
+                significant(row.value),
+                f"{row.peak_memory_bytes / 1e6:.1f}",
+                f"{row.series_bytes / 1e3:.1f}",
+            )
+            for row in rows
+        ],
+        texts=2,
+    )

@@ -1,0 +1,221 @@
+"""The report's section on conformance: each check on each engine, and recoveries side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from replication.compare.conformance_model import (
+    Check,
+    Conformance,
+    load_conformance,
+    recovery_check,
+)
+from replication.compare.conformance_quantity import QUANTITIES
+from replication.report.charts.conformance import recovery_figures
+from replication.report.charts.figure import Figure
+from replication.report.parts.number import Number, display_unit, interval, number
+from replication.report.parts.source import Row, Source
+from replication.report.parts.verdict import Verdict
+from replication.study.seal import open_sealed
+from replication.study.table import CONFORMANCE_COLUMNS, read_rows
+
+HOLDS = Verdict("holds", "reproduced", "inside the tolerance that was set before any run")
+NAMED = Verdict("known deviation", "direction", "outside it, and the cause is named")
+DEVIATES = Verdict("deviates", "failed", "outside it, for a cause that is not known yet")
+REFUSED = Verdict("refused", "untestable", "the engine lacks what the check needs, and says so")
+OUTCOMES = (HOLDS, NAMED, DEVIATES, REFUSED)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A check on one engine; `expected` and `interval` only where they are the engine's own."""
+
+    engine: str
+    verdict: Verdict
+    observed: Number
+    note: str
+    expected: Number | None = None
+    interval: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class CheckView:
+    """A check as a row of the table; `outcomes` are in the order of the engines."""
+
+    id: str
+    title: str
+    quantity: str
+    unit: str
+    expected: Number
+    interval: str
+    source: str
+    tolerance: str
+    outcomes: list[Outcome]
+
+
+@dataclass(frozen=True)
+class PairView:
+    """One quantity of a recovery on both engines."""
+
+    check: str
+    unit: str
+    verdict: Verdict
+    subject: Number
+    reference: Number
+
+
+@dataclass(frozen=True)
+class RecoveryView:
+    """A variant through a list of losses."""
+
+    variant: str
+    losses: str
+    packets: str
+    pairs: list[PairView]
+
+
+@dataclass(frozen=True)
+class DeviationView:
+    """What deviates from what is expected, and why; one entry for checks of one cause."""
+
+    engine: str
+    checks: list[str]
+    verdict: Verdict
+    note: str
+
+
+@dataclass(frozen=True)
+class ConformanceView:
+    """Everything in the section.
+
+    Attributes
+    ----------
+    engines
+        Name, version and settings of each engine that was run.
+    quantities
+        Heads of the recovery table: words and unit.
+    """
+
+    engines: list[tuple[str, str, str]]
+    outcomes: Sequence[Verdict]
+    counts: dict[str, int]
+    checks: list[CheckView]
+    recovery_title: str
+    subject: str
+    reference: str
+    quantities: list[tuple[str, str]]
+    recoveries: list[RecoveryView]
+    deviations: list[DeviationView]
+    figures: list[Figure]
+
+
+def conformance_view(source: Source) -> ConformanceView | None:
+    """Return the section's view; None if no engine was held against the canonical scenarios."""
+    path = source.data / "conformance.csv"
+    # Where one of the two is left, the other was lost.
+    if not path.is_file() and not (source.data / "conformance_cwnd.csv").is_file():
+        return None
+    rows = read_rows(path, CONFORMANCE_COLUMNS)
+    document = load_conformance(source.root)
+    by_check = {(row["check"], row["engine"]): row for row in rows}
+    versions = {row["engine"]: row["engine_version"] for row in rows}
+    reasons = {str(name): variant.reason for name, variant in document.engines.items()}
+    recovery = document.recovery
+    recoveries = _recoveries(document, by_check)
+    return ConformanceView(
+        engines=[(name, version, reasons.get(name, "")) for name, version in versions.items()],
+        outcomes=OUTCOMES,
+        counts={v.word: sum(_verdict(row) is v for row in rows) for v in OUTCOMES},
+        checks=[_check(check, list(versions), by_check) for check in document.checks],
+        recovery_title=recovery.title,
+        subject=recovery.subject,
+        reference=recovery.reference,
+        quantities=[_head(name, recoveries) for name in recovery.quantities],
+        recoveries=recoveries,
+        deviations=_deviations(rows),
+        figures=recovery_figures(
+            recovery, pd.read_csv(open_sealed(source.data / "conformance_cwnd.csv"))
+        ),
+    )
+
+
+def _verdict(row: Row) -> Verdict:
+    if row["within"] == "refused":
+        return REFUSED
+    if row["within"] == "true":
+        return HOLDS
+    return NAMED if row["note"] else DEVIATES
+
+
+def _check(check: Check, engines: list[str], rows: dict[tuple[str, str], Row]) -> CheckView:
+    quantity = QUANTITIES[check.quantity]
+    found = [rows[check.id, engine] for engine in engines if (check.id, engine) in rows]
+    return CheckView(
+        id=check.id,
+        title=check.title,
+        quantity=quantity.description,
+        unit=display_unit(quantity.unit),
+        expected=number(str(check.expected), quantity.unit),
+        interval=interval(str(check.low), str(check.high), quantity.unit),
+        source=check.source,
+        tolerance=check.tolerance,
+        outcomes=[_outcome(check, row) for row in found],
+    )
+
+
+def _outcome(check: Check, row: Row) -> Outcome:
+    own = check.expectation(row["engine"]) is not check
+    return Outcome(
+        engine=row["engine"],
+        verdict=_verdict(row),
+        observed=number(row["observed"], row["unit"]),
+        note=row["note"],
+        expected=number(row["expected"], row["unit"]) if own else None,
+        interval=interval(row["low"], row["high"], row["unit"]) if own else "",
+        source=row["source"] if own else "",
+    )
+
+
+def _recoveries(document: Conformance, rows: dict[tuple[str, str], Row]) -> list[RecoveryView]:
+    recovery = document.recovery
+    views = []
+    for variant in recovery.variants:
+        for losses, packets in recovery.losses.items():
+            checks = [recovery_check(variant, losses, name) for name in recovery.quantities]
+            found = [row for c in checks if (row := rows.get((c, recovery.subject)))]
+            pairs = [_pair(row) for row in found]
+            if pairs:
+                views.append(RecoveryView(variant, losses, ", ".join(map(str, packets)), pairs))
+    return views
+
+
+def _pair(row: Row) -> PairView:
+    unit = row["unit"]
+    return PairView(
+        check=row["check"],
+        unit=display_unit(unit),
+        verdict=_verdict(row),
+        subject=number(row["observed"], unit),
+        reference=number(row["expected"], unit),
+    )
+
+
+def _head(name: str, recoveries: list[RecoveryView]) -> tuple[str, str]:
+    units = {p.unit for view in recoveries for p in view.pairs if p.check.endswith(f".{name}")}
+    words = name.removesuffix("_s").removesuffix("_bps").removesuffix("_segments")
+    return words.replace("_", " "), next(iter(units), "")
+
+
+def _deviations(rows: list[Row]) -> list[DeviationView]:
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if _verdict(row) in (NAMED, DEVIATES):
+            grouped.setdefault((row["engine"], row["note"]), []).append(row["check"])
+    return [
+        DeviationView(engine, checks, NAMED if note else DEVIATES, note.removeprefix("known: "))
+        for (engine, note), checks in grouped.items()
+    ]

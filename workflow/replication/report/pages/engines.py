@@ -1,0 +1,112 @@
+"""The engines' page: what ran, whether the engines agree, and where they differ.
+
+Other modules put sections of their own on it: see `SECTIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from replication.engines.catalogue import ENGINES
+from replication.engines.debian import package_warning
+from replication.judge.headline import FAMILIES, Headline
+from replication.judge.participation import Participation
+from replication.report.charts.figure import Figure
+from replication.report.pages.agreement import AgreementView, agreement_view
+from replication.report.pages.conformance import conformance_view
+from replication.report.pages.ladder import ladder_view
+from replication.report.parts.source import Source
+from replication.study.study import Study
+
+#: Sections of other modules, in the order of the page: (id, title, view function). The function
+#: takes the `Source` and returns what its template needs, or None for no section. The template is
+#: ``templates/<id>.html`` with a macro ``section(view)``; ids of its elements begin with the id.
+#: Where the view has `figures`, they follow what the template shows.
+SECTIONS: tuple[tuple[str, str, Callable[[Source], Any]], ...] = (
+    ("conformance", "What each engine must show first", conformance_view),
+    ("ladder", "Versions of ns-3", ladder_view),
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of another module; `template` has the macro that shows `view`."""
+
+    id: str
+    title: str
+    template: str
+    view: Any
+
+    @property
+    def figures(self) -> Sequence[Figure]:
+        """Charts of the section, in the order of the page."""
+        return getattr(self.view, "figures", ())
+
+
+@dataclass(frozen=True)
+class EngineView:
+    """One engine: its exact version, whose papers ran it, and its part in each study.
+
+    `warning` says that Debian's package of it is not the one that the lock names.
+    """
+
+    name: str
+    family: str
+    version: str
+    warning: str
+    ran: bool
+    original_of: list[Study]
+    parts: list[tuple[Study, Participation]]
+
+
+@dataclass(frozen=True)
+class EnginesPage:
+    """Everything on the engines' page."""
+
+    engines: list[EngineView]
+    missing: list[EngineView]
+    headlines: list[tuple[Study, Headline]]
+    agreement: AgreementView | None
+    sections: list[Section]
+
+
+def engines_page(source: Source) -> EnginesPage:
+    """Gather the engines' page."""
+    views = [_engine(source, name) for name in dict.fromkeys((*source.engines, *FAMILIES))]
+    return EnginesPage(
+        engines=[view for view in views if view.ran],
+        missing=[view for view in views if not view.ran],
+        headlines=[(study, source.headlines[name]) for name, study in source.studies.items()],
+        agreement=agreement_view(source),
+        sections=sections(source),
+    )
+
+
+def sections(source: Source) -> list[Section]:
+    """Return the sections of other modules that have something to show."""
+    found = [(name, title, view(source)) for name, title, view in SECTIONS]
+    return [
+        Section(name, title, f"{name}.html", view)
+        for name, title, view in found
+        if view is not None
+    ]
+
+
+def _engine(source: Source, name: str) -> EngineView:
+    ran = source.provenance.get("engines", {}).get(name, {})
+    known = ENGINES[name].version if name in ENGINES else ""
+    return EngineView(
+        name=name,
+        family=FAMILIES.get(name, name),
+        version=str(ran.get("version", known)),
+        warning=package_warning(ran.get("package") or {}),
+        ran=name in source.engines,
+        original_of=[s for s in source.studies.values() if s.original_system.engine == name],
+        parts=[
+            (study, source.parts[id][name])
+            for id, study in source.studies.items()
+            if name in source.parts[id]
+        ],
+    )

@@ -1,0 +1,123 @@
+"""The version ladder in the report: what changes with the version of ns-3 alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from replication.compare.ladder import NOT_RUN, Summary, is_flip, read_ladder, summarise
+from replication.engines.ns3_release import Change, between, read_changes
+from replication.engines.ns3_version import NS3_VERSION
+from replication.report.charts.figure import Figure
+from replication.report.charts.ladder import ladder_figures
+from replication.report.parts import number as numbers
+from replication.report.parts.source import Source
+from replication.report.parts.verdict import Verdict, verdict
+from replication.study.table import Row
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A verdict that another version changes; `reason` says what the version lacks, if it does."""
+
+    study: str
+    item: str
+    version: str
+    value: str
+    default_value: str
+    verdict: Verdict
+    default_verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """Two neighbouring versions: how many values differ, and what the release notes say."""
+
+    older: str
+    newer: str
+    compared: int
+    changed: int
+    documented: list[Change]
+
+
+@dataclass(frozen=True)
+class LadderView:
+    """The section; without `current` the results are of other code, and only that is said."""
+
+    current: bool
+    default: str
+    summaries: list[Summary]
+    flips: list[Flip]
+    refused: list[tuple[str, str, int]]
+    steps: list[Step]
+    figures: list[Figure]
+
+
+def ladder_view(source: Source) -> LadderView | None:
+    """Return what the section shows; None where no ladder was run."""
+    found = read_ladder(source.root, source.data)
+    if found is None:
+        return None
+    rows, current = found
+    if not current:
+        return LadderView(False, NS3_VERSION, [], [], [], [], [])
+    return LadderView(
+        current=True,
+        default=NS3_VERSION,
+        summaries=summarise(rows),
+        flips=list(_flips(rows)),
+        refused=_refused(rows),
+        steps=list(_steps(rows, read_changes(source.root))),
+        figures=ladder_figures(rows),
+    )
+
+
+def _flips(rows: list[Row]) -> Iterator[Flip]:
+    """Yield verdicts that differ where both versions could run the item."""
+    default = {_key(row): row for row in rows if row["version"] == NS3_VERSION}
+    for row in rows:
+        other = default[_key(row)]
+        if is_flip(row):
+            yield Flip(
+                study=row["study"],
+                item=_item(row),
+                version=row["version"],
+                value=numbers.number(row["mean"], row["unit"] or "1").shown,
+                default_value=numbers.number(other["mean"], other["unit"] or "1").shown,
+                verdict=verdict(row["verdict"]),
+                default_verdict=verdict(other["verdict"]),
+                reason=row["reason"],
+            )
+
+
+def _refused(rows: list[Row]) -> list[tuple[str, str, int]]:
+    """Return version, study and number of items that could not be run there."""
+    missing = [(row["version"], row["study"]) for row in rows if row["change"] == NOT_RUN]
+    return [(*key, missing.count(key)) for key in dict.fromkeys(missing)]
+
+
+def _steps(rows: list[Row], changes: list[Change]) -> Iterator[Step]:
+    means: dict[str, dict[tuple[str, ...], str]] = {}
+    for row in rows:
+        means.setdefault(row["version"], {})[_key(row)] = row["mean"]
+    for older, newer in itertools.pairwise(means):
+        both = [key for key, mean in means[older].items() if mean and means[newer][key]]
+        yield Step(
+            older=older,
+            newer=newer,
+            compared=len(both),
+            changed=sum(means[older][key] != means[newer][key] for key in both),
+            documented=between(changes, older, newer),
+        )
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    return tuple(row[name] for name in ("study", "kind", "table", "row", "column", "claim"))
+
+
+def _item(row: Row) -> str:
+    if row["kind"] == "claim":
+        return f"claim {row['claim']}"
+    return f"table {row['table']}, {row['row']}, {row['column']}"

@@ -1,0 +1,78 @@
+"""The page of reliability: what was tried against the project, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from replication.report.parts.reliability import (
+    NAME,
+    PARTS,
+    Load,
+    Trials,
+    megabytes,
+    read_reliability,
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Trials of one part, with their sums."""
+
+    id: str
+    title: str
+    entries: list[Trials]
+
+    @property
+    def tried(self) -> int:
+        """Return how many trials there were."""
+        return sum(entry.tried for entry in self.entries)
+
+    @property
+    def wrong(self) -> int:
+        """Return how many ended wrong."""
+        return sum(entry.wrong for entry in self.entries)
+
+
+@dataclass(frozen=True)
+class LoadRow:
+    """One large or long run as it is shown."""
+
+    id: str
+    title: str
+    wall: str
+    cpu: str
+    peak: str
+    compared: str
+    held: bool
+
+
+@dataclass(frozen=True)
+class ReliabilityView:
+    """The page."""
+
+    parts: list[Part]
+    loads: list[LoadRow]
+
+
+def reliability_view(data: Path) -> ReliabilityView | None:
+    """Return what the page shows; None where nothing was counted."""
+    found = read_reliability(data / NAME)
+    if found is None:
+        return None
+    parts = [Part(name, title, found.of(name)) for name, title in PARTS.items()]
+    return ReliabilityView(
+        parts=[part for part in parts if part.entries], loads=[_row(load) for load in found.loads]
+    )
+
+
+def _row(load: Load) -> LoadRow:
+    return LoadRow(
+        id=load.id,
+        title=load.title,
+        wall=f"{load.wall_s:.0f} s",
+        cpu=f"{load.cpu_s:.0f} s",
+        peak=megabytes(load.peak_memory_bytes),
+        compared=megabytes(load.compared_memory_bytes),
+        held=load.held,
+    )

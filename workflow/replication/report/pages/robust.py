@@ -1,0 +1,183 @@
+"""How robust a study's verdicts are, for its page: shown only if current results exist."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from replication.judge.registration import (
+    PARTS,
+    Registered,
+    changed_after_the_fact,
+    digest,
+    read_history,
+)
+from replication.report.charts.spread import spread_figures
+from replication.report.parts.figure import FigureView, write_figures
+from replication.report.parts.ledger import plain
+from replication.sensitivity.analysis import is_current, read_made_from
+from replication.sensitivity.design_point import ONE_AT_A_TIME
+from replication.sensitivity.robustness_rows import RobustnessRows
+from replication.sensitivity.spread import SOURCES
+from replication.sensitivity.story import CellGap, Story, cell_gaps, claim_sentence, table_stories
+from replication.study.assumption import Assumption, assumptions
+from replication.study.sensitivity_settings import Scale, load_sensitivity
+from replication.study.study import Study
+
+
+@dataclass(frozen=True)
+class RobustClaim:
+    """A claim: its word and the sentence behind it."""
+
+    id: str
+    quote: str
+    verdict: str
+    word: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class EffectView:
+    """An assumption and what it does: claims that it flips alone, claims that it decides."""
+
+    key: str
+    default: str
+    plausible: str
+    not_varied: str
+    flips: list[str]
+    decides: list[str]
+
+
+@dataclass(frozen=True)
+class RobustView:
+    """The section.
+
+    Attributes
+    ----------
+    changed
+        What was changed after results existed.
+    registered
+        What was set before the results, in words, and its hash.
+    stale
+        Whether results exist that were made from other files; then nothing else is shown.
+    engine, engine_note
+        What it ran on, and why that is not the paper's own system; empty if it is.
+    points
+        Kind of design point to how many there are.
+    engines_compared
+        Whether the charts of what varies have other engines too.
+    left_out
+        Title of each experiment that was not explored, and the claims that need it.
+    """
+
+    changed: list[str]
+    registered: tuple[tuple[str, str], ...] = ()
+    stale: bool = False
+    engine: str = ""
+    engine_note: str = ""
+    points: tuple[tuple[str, int], ...] = ()
+    left_out: tuple[tuple[str, list[str]], ...] = ()
+    scale: Scale | None = None
+    words: tuple[tuple[str, int], ...] = ()
+    claims: tuple[RobustClaim, ...] = ()
+    effects: tuple[EffectView, ...] = ()
+    stories: tuple[Story, ...] = ()
+    gaps: tuple[CellGap, ...] = ()
+    figures: tuple[FigureView, ...] = ()
+    engines_compared: bool = False
+
+
+def robust_view(root: Path, data: Path, study: Study, out: Path) -> RobustView | None:
+    """Return the section, its figures written below `out`; None where there is nothing to say.
+
+    Parameters
+    ----------
+    root, data
+        The project's folder and that of the results.
+    study
+        Whose page it is.
+    out
+        The report's folder.
+    """
+    changed = changed_after_the_fact(root, data, study)
+    folder = data / "sensitivity" / study.id
+    if not (folder / "claims.csv").is_file():
+        return RobustView(changed) if changed else None
+    if not is_current(root, folder, study.id):
+        return RobustView(changed, stale=True)
+    rows = RobustnessRows.load(folder, study.id)
+    settings = load_sensitivity(root)
+    scale = settings.of(study.id).exploration
+    engine = read_made_from(folder)["engine"]
+    return RobustView(
+        changed,
+        registered=tuple(
+            (PARTS[name], part if isinstance(part, str) else digest(dict(part)))
+            for name, part in _first(data, study).items()
+            if name in PARTS
+        ),
+        engine=engine,
+        engine_note=settings.engine_note(study, engine),
+        points=tuple(Counter(row["kind"] for row in rows.points).items()),
+        left_out=tuple(_left_out(study, scale)),
+        scale=scale,
+        words=tuple(Counter(row["word"] for row in rows.claims).most_common()),
+        claims=tuple(_claims(study, rows, scale)),
+        effects=tuple(_effect(a, rows, settings.of(study.id).held) for a in assumptions(study)),
+        stories=tuple(table_stories(study, rows)),
+        gaps=tuple(cell_gaps(rows)),
+        figures=tuple(write_figures(spread_figures(rows.spread, study.id), out)),
+        engines_compared=bool((rows.spread["source"] == SOURCES["engine"]).any()),
+    )
+
+
+def _first(data: Path, study: Study) -> Registered:
+    """Return the hashes with which the study was first judged; empty where they are lost."""
+    history = read_history(data, study.id)
+    return history[0] if history else {}
+
+
+def _claims(study: Study, rows: RobustnessRows, scale: Scale) -> Iterator[RobustClaim]:
+    claims = {claim.id: claim for claim in study.claims}
+    for row in rows.claims:
+        claim = claims[row["claim"]]
+        verdict = row["verdict_tier"] or row["verdict_default"]
+        sentence = claim_sentence(row, claim, scale)
+        yield RobustClaim(claim.id, claim.quote, verdict, row["word"], sentence)
+
+
+def _left_out(study: Study, scale: Scale) -> Iterator[tuple[str, list[str]]]:
+    """Yield the experiments that the exploration leaves out, and the claims that need them."""
+    for experiment in study.experiments:
+        if scale.experiments is not None and experiment.id not in scale.experiments:
+            claims = [
+                claim.id
+                for claim in study.claims
+                if experiment.id in {wanted.experiment for wanted in claim.quantities()}
+            ]
+            yield experiment.title, claims
+
+
+def _effect(assumption: Assumption, rows: RobustnessRows, held: Mapping[str, str]) -> EffectView:
+    key = assumption.key
+    own = [r for r in rows.effects if r["parameter"] == key and r["method"] == ONE_AT_A_TIME]
+    flips = dict.fromkeys(
+        row["claim"]
+        for row in own
+        if _holds(row["before"]) != _holds(row["after"])
+        and "not testable" not in (row["before"], row["after"])
+    )
+    decides = [row["claim"] for row in rows.claims if key in row["important"].split("; ")]
+    tag = assumption.tag
+    if tag.range is not None:
+        plausible = f"{plain(tag.range[0])} to {plain(tag.range[1])} {assumption.unit}".strip()
+    else:
+        plausible = ", ".join(plain(choice) for choice in tag.choices or [])
+    why = "" if own else held.get(key, "Not varied: no alternative, or an experiment left out.")
+    return EffectView(key, plain(assumption.default), plausible, why, [*flips], decides)
+
+
+def _holds(verdict: str) -> bool:
+    return verdict == "reproduced"

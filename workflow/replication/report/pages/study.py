@@ -1,0 +1,475 @@
+"""A study's page: its experiments with claims, tables and figures, as the template needs them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from replication.judge.claim import NOT_TESTABLE, conditions, describe
+from replication.judge.headline import DEFAULT, Headline
+from replication.judge.participation import is_supported
+from replication.measure.metric_model import METRICS
+from replication.measure.results import Results
+from replication.report.parts import number as numbers
+from replication.report.parts.figure import FigureView
+from replication.report.parts.link import Key, PointLink, PointLinks, cell_id
+from replication.report.parts.number import Number
+from replication.report.parts.source import Row, Source, of_study
+from replication.report.parts.strip import Strip, claim_strip
+from replication.report.parts.topology import Topology, draw
+from replication.report.parts.verdict import VERDICTS, Tally, Verdict, verdict
+from replication.study.claim_model import AllTest, Claim, NotTestable, SimpleTest, ValueTest
+from replication.study.published import PublishedNumber
+from replication.study.study import Cell, Experiment, Study, Table
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What another engine says of an item that the study's own headline engine cannot test."""
+
+    engine: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class CellView:
+    """One published number beside ours."""
+
+    row_key: str
+    row: str
+    column_key: str
+    column: str
+    engine: str
+    unit: str
+    printed: str
+    place: str
+    published: Number
+    reproduced: Number
+    deviation: Number
+    interval: str
+    n: str
+    verdict: Verdict
+    reason: str
+    #: Another engine's verdict, where this one stands but cannot test the cell.
+    beside: Beside | None
+    #: Where the page shows it, empty on engines whose verdicts do not stand.
+    html_id: str
+    points: list[PointLink]
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A published table; `html_id` is safe to link to, whatever the paper calls it."""
+
+    html_id: str
+    id: str
+    title: str
+    cells: list[CellView]
+    tally: Tally
+    tolerances: list[str]
+    #: The engines that ran the study, that of the headline first.
+    engines: list[str]
+    notes: list[str]
+    #: How many cells each verdict has, over all engines: the choices of the filter.
+    choices: list[tuple[Verdict, int]]
+
+
+@dataclass(frozen=True)
+class TestView:
+    """What a claim's statistic is and what was expected of it, before any run."""
+
+    statistic: str
+    expected: str
+    direction: str
+
+
+@dataclass(frozen=True)
+class ClaimResult:
+    """A claim's verdict on one engine."""
+
+    engine: str
+    statistic: str
+    observed: Number
+    interval: str
+    margin: str
+    unit: str
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """A claim as a card."""
+
+    id: str
+    quote: str
+    place: str
+    reading: str
+    tests: list[TestView]
+    #: One an engine, that of the headline first.
+    results: list[ClaimResult]
+    beside: Beside | None
+    strip: Strip | None
+    points: list[PointLink]
+
+
+@dataclass(frozen=True)
+class PointView:
+    """One point of an experiment on one engine, with the scenario to rerun."""
+
+    labels: list[str]
+    engine: str
+    replicates: int
+    scenario: str
+    refusal: str
+    file: str
+
+
+@dataclass(frozen=True)
+class ExperimentView:
+    """An experiment's section."""
+
+    id: str
+    title: str
+    question: str
+    place: str
+    type: str
+    factors: list[str]
+    claims: list[ClaimView]
+    tables: list[TableView]
+    points: list[PointView]
+    topology: Topology | None
+    figures: list[FigureView] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class StudyPage:
+    """Everything on a study's page but the ledger and the audit."""
+
+    study: Study
+    headline: Headline
+    cells: Tally
+    claims: Tally
+    experiments: list[ExperimentView]
+    other_claims: list[ClaimView]
+    other_tables: list[TableView]
+    audit: list[Row]
+    checks: int
+    runs: int
+    scenarios: int
+
+    def numbers(self) -> dict[str, list[tuple[TableView, CellView]]]:
+        """Return the numbers that rest on each point, by its page, with their tables.
+
+        They are those of the engine whose verdicts stand for the study.
+        """
+        found: dict[str, list[tuple[TableView, CellView]]] = {}
+        tables = [table for e in self.experiments for table in e.tables]
+        for table in [*tables, *self.other_tables]:
+            for cell in table.cells:
+                if cell.engine == self.headline.engine:
+                    for point in cell.points:
+                        found.setdefault(point.file, []).append((table, cell))
+        return found
+
+
+def topologies(study: Study, results: Results) -> dict[str, Topology]:
+    """Return the drawing of each experiment, made from the scenario of its first point."""
+    drawn = {}
+    for experiment in study.experiments:
+        runs = results.runs(experiment.id, {})
+        first = runs.loc[runs["supported"], "scenario"]
+        if len(first):
+            drawn[experiment.id] = draw(results.scenarios[str(first.iloc[0])])
+    return drawn
+
+
+def study_page(
+    source: Source,
+    study: Study,
+    figures: dict[str, list[FigureView]],
+    topologies: dict[str, Topology],
+) -> StudyPage:
+    """Gather a study's page; `figures` and `topologies` are by the experiment's id."""
+    engines = source.shown_engines(study.id)
+    shown = ("", *engines)
+    cells = [row for row in of_study(source.cells, study.id) if row["engine"] in shown]
+    claims = [row for row in of_study(source.claims, study.id) if row["engine"] in shown]
+    design = source.design(study.id)
+    links = PointLinks.of(study, design)
+    tables = _tables(study, cells, source, links)
+    cards = _claims(study, claims, engines, links)
+    homes = {claim.id: home for claim in study.claims if (home := _home(claim))}
+    experiments = [
+        ExperimentView(
+            id=e.id,
+            title=e.title,
+            question=e.question,
+            place=e.place,
+            type=e.type,
+            factors=[_factor_line(e, factor.id) for factor in e.factors],
+            claims=[card for card in cards if homes.get(card.id) == e.id],
+            tables=tables.get(e.id, []),
+            points=_points(e, design, links),
+            topology=topologies.get(e.id),
+            figures=figures.get(e.id, []),
+        )
+        for e in study.experiments
+    ]
+    ours = [row for row in design if is_supported(row)]
+    return StudyPage(
+        study=study,
+        headline=source.headlines[study.id],
+        cells=Tally.of(row["verdict"] for row in source.headline(cells)),
+        claims=Tally.of(row["verdict"] for row in source.headline(claims)),
+        experiments=experiments,
+        other_claims=[card for card in cards if card.id not in homes],
+        other_tables=tables.get("", []),
+        audit=of_study(source.findings, study.id),
+        checks=len(of_study(source.audit, study.id)),
+        runs=len(ours),
+        scenarios=len({(row["engine"], row["scenario"]) for row in ours}),
+    )
+
+
+def _home(claim: Claim) -> str:
+    return next((quantity.experiment for quantity in claim.quantities()), "")
+
+
+def _factor_line(experiment: Experiment, name: str) -> str:
+    factor = experiment.factor(name)
+    labels = ", ".join(level.label for level in factor.levels)
+    return f"{factor.label}{f' ({factor.unit})' if factor.unit else ''}: {labels}"
+
+
+def _tables(
+    study: Study, cells: list[Row], source: Source, links: PointLinks
+) -> dict[str, list[TableView]]:
+    """Return the views by experiment; cells of a table that the study does not map under ""."""
+    known = {table.id: table for table in study.tables}
+    printed, points = source.published(study.id), links.under_cells(cells)
+    tables: dict[str, list[TableView]] = {}
+    for number, name in enumerate(dict.fromkeys([*known, *(row["table"] for row in cells)])):
+        rows = [row for row in cells if row["table"] == name]
+        if not rows:
+            continue
+        table = known.get(name)
+        notes = _shared(rows)
+        engines = source.shown_engines(study.id)
+        views = [
+            _cell(study, table, row, printed.get(_key(row)), notes, beside, points)
+            for row in rows
+            for beside in [_cell_beside(row, rows, engines)]
+        ]
+        tables.setdefault(table.experiment if table else "", []).append(
+            TableView(
+                html_id=f"table-{number + 1}",
+                id=name,
+                title=table.title if table else "",
+                cells=views,
+                tally=Tally.of(row["verdict"] for row in source.headline(rows)),
+                tolerances=_tolerances(table),
+                engines=engines,
+                notes=notes,
+                choices=[
+                    (v, n) for v in VERDICTS if (n := sum(view.verdict == v for view in views))
+                ],
+            )
+        )
+    return tables
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return row["table"], row["row"], row["column"]
+
+
+def _shared(rows: list[Row]) -> list[str]:
+    """Return the sentences that most reasons hold whatever the verdict, to be said once."""
+    counted: Counter[str] = Counter()
+    verdicts: dict[str, set[str]] = {}
+    for row in rows:
+        for part in set(_sentences(row["reason"])):
+            counted[part] += 1
+            verdicts.setdefault(part, set()).add(row["verdict"])
+    return [
+        part for part, count in counted.items() if 2 * count > len(rows) and len(verdicts[part]) > 1
+    ]
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=\.) (?=[A-Z])", text) if part]
+
+
+def _cell_beside(row: Row, rows: list[Row], engines: list[str]) -> Beside | None:
+    if row["engine"] != next(iter(engines), ""):
+        return None
+    return _beside([other for other in rows if _key(other) == _key(row)], row["engine"])
+
+
+def _beside(rows: list[Row], headline: str) -> Beside | None:
+    """Return the default engine's verdict if it has one and that of the headline has none."""
+    found = {row["engine"]: verdict(row["verdict"]) for row in rows}
+    undecided = verdict(NOT_TESTABLE)
+    other = found.get(DEFAULT, undecided)
+    if found.get(headline) != undecided or other == undecided:
+        return None
+    return Beside(DEFAULT, other)
+
+
+def _cell(
+    study: Study,
+    table: Table | None,
+    row: Row,
+    printed: PublishedNumber | None,
+    notes: list[str],
+    beside: Beside | None,
+    points: dict[Key, list[PointLink]],
+) -> CellView:
+    unit = row["unit"]
+    mean = numbers.number(row["reproduced_mean"], unit)
+    return CellView(
+        row_key=row["row"],
+        row=_label(study, table, table.row_factor if table else None, row["row"]),
+        column_key=row["column"],
+        column=_label(study, table, table.column_factor if table else None, row["column"]),
+        engine=row["engine"],
+        unit=numbers.display_unit(unit),
+        printed=printed.printed if printed else "",
+        place=printed.place if printed else "",
+        published=numbers.published(row["published"], row["published_half_ulp"], unit),
+        reproduced=mean,
+        deviation=numbers.percent(row["relative_deviation"]),
+        interval=numbers.interval(row["reproduced_low"], row["reproduced_high"], unit),
+        n=row["n"] or numbers.MISSING,
+        verdict=verdict(row["verdict"]),
+        reason=" ".join(part for part in _sentences(row["reason"]) if part not in notes),
+        beside=beside,
+        html_id=cell_id(*_key(row)),
+        points=points.get(_key(row), []),
+    )
+
+
+def _label(study: Study, table: Table | None, factor: str | None, key: str) -> str:
+    """Return the level's label for a row or column key, or the key as words."""
+    if table is not None and factor is not None:
+        found = study.experiment(table.experiment).factor(factor)
+        for level in found.levels:
+            if level.key == key:
+                return f"{level.label} {found.unit}".strip()
+    return key.replace("_", " ")
+
+
+def _tolerances(table: Table | None) -> list[str]:
+    """Return the preset tolerances of a table's cells, each with its reason, once."""
+    if table is None:
+        return []
+    named: list[tuple[str, Cell]] = [
+        (k.replace("_", " "), c) for k, c in (table.columns or {}).items()
+    ]
+    if table.cell is not None:
+        named.append(("", table.cell))
+    lines = []
+    for name, cell in named:
+        tolerance, unit = cell.tolerance, METRICS[cell.metric].unit
+        width = (
+            f"±{100 * tolerance.relative:g} % of the published value"
+            if tolerance.relative is not None
+            else f"±{tolerance.absolute:g}{'' if unit == '1' else f' {unit}'}"
+        )
+        lines.append(f"{f'{name}: ' if name else ''}{width}. {tolerance.reason}")
+    return lines
+
+
+def _claims(
+    study: Study, rows: list[Row], engines: list[str], links: PointLinks
+) -> list[ClaimView]:
+    known = {claim.id: claim for claim in study.claims}
+    cards = []
+    for name in dict.fromkeys([*known, *(row["claim"] for row in rows)]):
+        results = [row for row in rows if row["claim"] == name]
+        if not results:
+            continue
+        results.sort(key=lambda row: engines.index(row["engine"]) if row["engine"] else -1)
+        claim = known.get(name)
+        unit = _unit(claim) if claim else ""
+        cards.append(
+            ClaimView(
+                id=name,
+                quote=results[0]["quote"],
+                place=results[0]["place"],
+                reading=claim.reading if claim else "",
+                tests=list(_tests(claim)) if claim else [],
+                results=[_result(row, unit) for row in results],
+                beside=_beside(results, next(iter(engines), "")),
+                strip=claim_strip(claim, results) if claim else None,
+                points=links.under_claim(claim) if claim else [],
+            )
+        )
+    return cards
+
+
+def _result(row: Row, unit: str) -> ClaimResult:
+    return ClaimResult(
+        engine=row["engine"],
+        statistic=row["statistic"],
+        observed=numbers.number(row["observed"]),
+        interval=numbers.interval(row["low"], row["high"]),
+        margin=row["margin"],
+        unit=unit,
+        verdict=verdict(row["verdict"]),
+        reason=row["reason"],
+    )
+
+
+def _tests(claim: Claim) -> Iterable[TestView]:
+    if isinstance(claim.test, NotTestable):
+        return
+    parts: list[SimpleTest] = (
+        list(claim.test.parts) if isinstance(claim.test, AllTest) else [claim.test]
+    )
+    for part in parts:
+        expect, direction = conditions(part)
+        yield TestView(describe(part), str(expect), str(direction) if direction else "")
+
+
+def _unit(claim: Claim) -> str:
+    """Return the unit of a claim's statistic: most are ratios and have none."""
+    if not isinstance(claim.test, ValueTest):
+        return ""
+    if claim.test.of.aggregate == "jain":
+        return ""
+    unit = METRICS[claim.test.of.metric].unit
+    return "" if unit == "1" else unit
+
+
+def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[PointView]:
+    points: dict[tuple[str, str], list[Row]] = {}
+    for row in design:
+        if row["experiment"] == experiment.id:
+            points.setdefault((row["point"], row["engine"]), []).append(row)
+    views = []
+    for (point, engine), rows in points.items():
+        refused = not is_supported(rows[0])
+        link = links.find(experiment.id, point)
+        views.append(
+            PointView(
+                labels=_level_labels(experiment, json.loads(rows[0]["levels"])),
+                engine=engine,
+                replicates=0 if refused else len(rows),
+                scenario=rows[0]["scenario"],
+                refusal=rows[0]["reason"] if refused else "",
+                file=link.file if link else "",
+            )
+        )
+    return views
+
+
+def _level_labels(experiment: Experiment, levels: dict[str, str]) -> list[str]:
+    labels = []
+    for factor in experiment.factors:
+        key = levels.get(factor.id, "")
+        labels.append(next((x.label for x in factor.levels if x.key == key), key))
+    return labels

@@ -1,0 +1,176 @@
+"""The page's section on published traces: figures of the windows beside ours, and who is nearer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
+from replication.measure.window import DISTANCE, LABELS
+from replication.report.charts.experiment import Figure
+from replication.report.charts.figure import with_prefix
+from replication.report.charts.name import name_of
+from replication.report.charts.overlay import overlay_figures
+from replication.report.parts import number as numbers
+from replication.report.parts.figure import FigureView
+from replication.report.parts.number import Number
+from replication.report.parts.source import Row, Source, of_study
+from replication.study.parquet import read_parquet
+from replication.study.seal import open_sealed
+from replication.study.study import Study
+from replication.study.table import TRACE_COLUMNS, TRACE_NEARNESS_COLUMNS, read_rows
+
+FILES = (COMPARISON, NEARNESS)
+
+
+@dataclass(frozen=True)
+class EngineView:
+    """One engine's mean over replicates beside a published figure."""
+
+    reproduced: Number
+    deviation: Number
+    interval: str
+    n: str
+
+
+@dataclass(frozen=True)
+class TraceRow:
+    """A figure of one flow: published, then on each engine of the section (None: not run)."""
+
+    flow: str
+    metric: str
+    unit: str
+    published: Number
+    engines: list[EngineView | None]
+
+
+@dataclass(frozen=True)
+class TraceView:
+    """One published trace."""
+
+    name: str
+    title: str
+    html_id: str
+    is_raw: bool
+    rows: list[TraceRow]
+    figures: list[FigureView]
+
+
+@dataclass(frozen=True)
+class NearnessRow:
+    """For one metric, to how many of the flows each engine is the nearest."""
+
+    metric: str
+    flows: str
+    shares: list[str]
+
+
+@dataclass(frozen=True)
+class TraceSection:
+    """All published traces of a study."""
+
+    engines: list[str]
+    traces: list[TraceView]
+    nearness: list[NearnessRow]
+    missing: list[str]
+
+
+def trace_rows(source: Source, study: Study) -> list[Row]:
+    """Return the study's rows of the comparison; none where it was not made."""
+    path = source.data / COMPARISON
+    return of_study(read_rows(path, TRACE_COLUMNS), study.id) if path.is_file() else []
+
+
+def trace_figures(source: Source, study: Study) -> list[Figure]:
+    """Return the overlays of a study's traces; none where the comparison was not made."""
+    if not trace_rows(source, study):
+        return []
+    windows = read_parquet(source.data / WINDOWS).to_pandas()
+    comparison = pd.read_csv(open_sealed(source.data / COMPARISON))
+    ours = (table[table["study"] == study.id] for table in (windows, comparison))
+    return with_prefix(overlay_figures(*ours), study.id)
+
+
+def trace_section(
+    source: Source, study: Study, figures: Sequence[FigureView]
+) -> TraceSection | None:
+    """Gather the section; None where no trace of the study was compared."""
+    rows = trace_rows(source, study)
+    if not rows:
+        return None
+    engines = [e for e in source.shown_engines(study.id) if any(r["engine"] == e for r in rows)]
+    titles = {table.id.removeprefix("trace:"): table.title for table in study.tables}
+    by_id = {figure.id: figure for figure in figures}
+    traces = []
+    for name in dict.fromkeys(row["trace"] for row in rows):
+        own = [row for row in rows if row["trace"] == name]
+        figure = by_id.get(name_of(study.id, "", "trace", name))
+        traces.append(
+            TraceView(
+                name=name,
+                title=titles.get(name, ""),
+                html_id=f"compared={name_of(name)}",
+                is_raw=own[0]["evidence"] == RAW,
+                rows=_rows(own, engines),
+                figures=[figure] if figure else [],
+            )
+        )
+    return TraceSection(
+        engines=engines,
+        traces=traces,
+        nearness=_nearness(source, study, engines),
+        missing=[trace.name for trace in traces if not trace.is_raw],
+    )
+
+
+def _rows(rows: list[Row], engines: list[str]) -> list[TraceRow]:
+    grouped: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in rows:
+        grouped.setdefault((row["flow"], row["metric"]), {})[row["engine"]] = row
+    views = []
+    for (flow, metric), by_engine in grouped.items():
+        any_row = next(iter(by_engine.values()))
+        # The distance of a trace to itself is zero: nothing that was published.
+        value = "" if metric == DISTANCE else any_row["published"]
+        views.append(
+            TraceRow(
+                flow=flow,
+                metric=LABELS[metric],
+                unit="" if any_row["unit"] == "1" else any_row["unit"],
+                published=numbers.number(value),
+                engines=[_engine(by_engine.get(engine)) for engine in engines],
+            )
+        )
+    return views
+
+
+def _engine(row: Row | None) -> EngineView | None:
+    if row is None:
+        return None
+    return EngineView(
+        reproduced=numbers.number(row["reproduced_mean"]),
+        deviation=numbers.percent(row["relative_deviation"]),
+        interval=numbers.interval(row["reproduced_low"], row["reproduced_high"]),
+        n=row["n"],
+    )
+
+
+def _nearness(source: Source, study: Study, engines: list[str]) -> list[NearnessRow]:
+    path = source.data / NEARNESS
+    rows = of_study(read_rows(path, TRACE_NEARNESS_COLUMNS), study.id) if path.is_file() else []
+    grouped: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        grouped.setdefault(row["metric"], {})[row["engine"]] = row
+    return [
+        NearnessRow(
+            metric=LABELS[metric],
+            flows=next(iter(by_engine.values()))["flows"],
+            shares=[
+                numbers.significant(float(by_engine[e]["share"])) if e in by_engine else "–"
+                for e in engines
+            ],
+        )
+        for metric, by_engine in grouped.items()
+    ]

@@ -1,0 +1,47 @@
+"""Downloads: the report's tables as a spreadsheet may open them, where a text may be a formula.
+
+Nothing of ours reads them again: every stage reads the tables in the data folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from pathlib import Path
+
+from replication.study.files import write_text
+
+#: What makes a spreadsheet read a field as a formula, or as the field after it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def write_download(path: Path, text: str) -> None:
+    """Write a CSV text in which no field is a formula: such texts follow a `'`, numbers stay."""
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    if any(_is_formula(field) for row in rows for field in row):
+        safe = io.StringIO()
+        # All in quotation marks: of a lone carriage return the writer takes no notice.
+        writer = csv.writer(safe, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        writer.writerows([f"'{f}" if _is_formula(f) else f for f in row] for row in rows)
+        text = safe.getvalue()
+    write_text(path, text)
+
+
+def copy_download(source: Path, target: Path) -> None:
+    """Copy a file into the report; a CSV as `write_download` does."""
+    if source.suffix == ".csv":
+        write_download(target, source.read_bytes().decode("utf-8"))
+    else:
+        shutil.copyfile(source, target)
+
+
+def _is_formula(field: str) -> bool:
+    if not field.startswith(_FORMULA):
+        return False
+    try:
+        float(field)
+    except ValueError:
+        return True
+    # A number with a line break before it is a text to us.
+    return field[0] not in "+-"

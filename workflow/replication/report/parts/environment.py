@@ -1,0 +1,59 @@
+"""The environment of a paper beside that of this report, row by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from replication.engines.catalogue import ENGINES
+from replication.judge.headline import FAMILIES
+from replication.judge.participation import is_supported
+from replication.report.parts.ledger import Ledger
+from replication.report.parts.source import Source
+from replication.study.study import Study
+
+
+@dataclass(frozen=True)
+class EnvironmentRow:
+    """One aspect: what the paper says of it, and what was done here."""
+
+    what: str
+    paper: str
+    here: str
+
+
+def environment_rows(source: Source, study: Study, ledger: Ledger) -> list[EnvironmentRow]:
+    """Return the rows of a study's table."""
+    stated, assumed = len(ledger.published), len(ledger.assumed)
+    return [
+        EnvironmentRow("System", study.original_system.description, _engines(source, study)),
+        EnvironmentRow(
+            "Parameters",
+            f"states {stated} of {stated + assumed}",
+            f"assumes the other {assumed}, each with a plausible range (see Parameters)",
+        ),
+        EnvironmentRow("Repetitions", "no variance is printed", _replicates(source, study)),
+    ]
+
+
+def _engines(source: Source, study: Study) -> str:
+    versions = source.provenance.get("engines") or {}
+    names = []
+    for name in source.shown_engines(study.id):
+        family = FAMILIES.get(name, name) if name in ENGINES else name
+        version = str((versions.get(name) or {}).get("version", "")).partition("+")[0]
+        names.append(f"{family} {version}".strip())
+    return "; ".join(names) or "nothing was run"
+
+
+def _replicates(source: Source, study: Study) -> str:
+    counted = Counter(
+        (row["experiment"], row["point"], row["engine"])
+        for row in source.design(study.id)
+        if is_supported(row)
+    )
+    if not counted:
+        return "–"
+    low, high = min(counted.values()), max(counted.values())
+    runs = f"{low}" if low == high else f"{low} to {high}"
+    return f"{runs} with other seeds and start times at each point; intervals from three on"

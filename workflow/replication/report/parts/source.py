@@ -1,0 +1,174 @@
+"""What the report is made from: verdicts, audit, design, provenance and studies, read and checked.
+
+CSV fields stay the text that stands in the file, so that what the page shows can be held against
+what a reader downloads.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from replication.judge.headline import Headline, headline
+from replication.judge.participation import Participation, participations
+from replication.plan.config import load_study
+from replication.report.parts.verdict import verdict
+from replication.study.errors import InputError
+from replication.study.published import PublishedNumber, read_published
+from replication.study.seal import read_sealed
+from replication.study.study import Study
+from replication.study.table import (
+    AUDIT_COLUMNS,
+    CELL_COLUMNS,
+    CLAIM_COLUMNS,
+    DESIGN_COLUMNS,
+)
+from replication.study.table import Row as Row
+from replication.study.table import read_rows as read_rows
+
+#: What the audit calls a check that found nothing.
+CONSISTENT = "consistent"
+
+
+@dataclass(frozen=True)
+class Source:
+    """All that the report reads, except the series behind the charts.
+
+    Attributes
+    ----------
+    root, data
+        The project's folder and the folder of reproduced results.
+    cells, claims, audit
+        Rows of the merged evaluation files.
+    provenance
+        The document provenance.json.
+    """
+
+    root: Path
+    data: Path
+    cells: list[Row]
+    claims: list[Row]
+    audit: list[Row]
+    provenance: dict[str, Any]
+
+    @classmethod
+    def load(cls, root: Path, data: Path) -> Source:
+        """Read the merged files of `data`.
+
+        Raises
+        ------
+        InputError
+            A file is missing or malformed; the message names it and what to run.
+        """
+        source = cls(
+            root=root,
+            data=data,
+            cells=read_rows(data / "cells.csv", CELL_COLUMNS),
+            claims=read_rows(data / "claims.csv", CLAIM_COLUMNS),
+            audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
+            provenance=read_provenance(data / "provenance.json"),
+        )
+        for name, rows in (("cells.csv", source.cells), ("claims.csv", source.claims)):
+            for row in rows:
+                try:
+                    verdict(row["verdict"])
+                except InputError as error:
+                    raise InputError(f"{data / name}: {error}") from None
+        return source
+
+    @cached_property
+    def studies(self) -> dict[str, Study]:
+        """Return the studies that the evaluation holds, by id, in the order of their names."""
+        rows = (*self.cells, *self.claims, *self.audit)
+        names = sorted({row["study"] for row in rows})
+        return {name: load_study(self.root, name) for name in names}
+
+    @cached_property
+    def parts(self) -> dict[str, dict[str, Participation]]:
+        """Return what each engine ran and refused of each study, in the order of its design.
+
+        Where the design was not kept, the engines of the verdicts count as having run one point.
+        """
+        return {
+            name: participations(self.design(name)) or self._judged(name) for name in self.studies
+        }
+
+    def _judged(self, study: str) -> dict[str, Participation]:
+        rows = of_study([*self.cells, *self.claims], study)
+        engines = dict.fromkeys(row["engine"] for row in rows if row["engine"])
+        return {name: Participation(name, ran=1, refused=0, reasons=()) for name in engines}
+
+    @cached_property
+    def engines(self) -> list[str]:
+        """Return the engines that ran a point of any study, in the order of the designs."""
+        parts = [part for study in self.parts.values() for part in study.values()]
+        return list(dict.fromkeys(part.engine for part in parts if part.ran))
+
+    @cached_property
+    def headlines(self) -> dict[str, Headline]:
+        """Return whose verdicts stand for each study."""
+        return {
+            name: headline(study.original_system.engine, self.parts[name])
+            for name, study in self.studies.items()
+        }
+
+    def shown_engines(self, study: str) -> list[str]:
+        """Return the engines whose verdicts on a study are shown, that of its headline first.
+
+        An engine that ran nothing of the study has no verdict worth a row.
+        """
+        chosen, parts = self.headlines[study].engine, self.parts[study]
+        others = [engine for engine, part in parts.items() if part.ran and engine != chosen]
+        return [chosen, *others] if chosen else others
+
+    def headline(self, rows: list[Row]) -> list[Row]:
+        """Return the rows that stand for their study: those of its headline engine."""
+        return [r for r in rows if r["engine"] in ("", self.headlines[r["study"]].engine)]
+
+    @cached_property
+    def findings(self) -> list[Row]:
+        """Return the audit without the checks that found nothing, impossible values first."""
+        found = [row for row in self.audit if row["finding"] not in ("", CONSISTENT)]
+        return sorted(found, key=lambda row: row["finding"] != "impossible")
+
+    def design(self, study: str) -> list[Row]:
+        """Return the rows of a study's design; none where it was not kept."""
+        path = self.data / "design" / f"{study}.csv"
+        return read_rows(path, DESIGN_COLUMNS) if path.is_file() else []
+
+    def published(self, study: str) -> dict[tuple[str, str, str], PublishedNumber]:
+        """Return the transcribed numbers of a paper by (table, row, column)."""
+        path = self.root / "data" / "published" / f"{study}.csv"
+        numbers = read_published(path) if path.is_file() else []
+        return {(number.table, number.row, number.column): number for number in numbers}
+
+
+def of_study(rows: list[Row], study: str) -> list[Row]:
+    """Return the rows of one study."""
+    return [row for row in rows if row["study"] == study]
+
+
+def read_provenance(path: Path) -> dict[str, Any]:
+    """Return the document provenance.json.
+
+    Raises
+    ------
+    InputError
+        It is missing or malformed; the message says what to do.
+    """
+    try:
+        text = read_sealed(path)
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); run the workflow first"
+        ) from None
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path}: is not JSON: {error}; delete it and run again") from None
+    if not isinstance(document, dict):
+        raise InputError(f"{path}: must be a JSON object; delete it and run again")
+    return document

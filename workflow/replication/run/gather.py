@@ -1,0 +1,116 @@
+"""Gather: the tables of many runs put together into one Parquet file.
+
+Plain Arrow, since every batch pays for what is imported here before its first simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from replication.run.run_table import TEXT, read_run_table
+from replication.run.simulate import Finished, Job
+from replication.run.store import Store
+from replication.study.errors import RunError
+from replication.study.parquet import read_parquet, write_parquet
+
+
+def gather(
+    job: Job,
+    finished: Mapping[str, Finished],
+    engine_version: str,
+    table: str,
+    columns: Sequence[str],
+) -> pa.Table:
+    """Put one table of every scenario of the job into a tidy one; see `read_runs`."""
+    found = {name: run.tables[table] for name, run in finished.items() if table in run.tables}
+    return read_runs(job.store, finished, job.engine, engine_version, table, columns, found)
+
+
+def read_runs(
+    store: Store,
+    scenario_ids: Iterable[str],
+    engine: str,
+    engine_version: str,
+    table: str,
+    columns: Sequence[str],
+    known: Mapping[str, pa.Table] | None = None,
+) -> pa.Table:
+    """Read one table of finished runs into a tidy one, in the order of their ids.
+
+    Parameters
+    ----------
+    store, scenario_ids
+        Where they are, and which.
+    engine, engine_version
+        What ran them.
+    table
+        The name of the engines' CSV file.
+    columns
+        The numbers that it must have.
+    known
+        Tables that were read before, by scenario.
+
+    Raises
+    ------
+    RunError
+        A run is not complete and intact, or its table does not have the contract's columns.
+    """
+    tables, known = [], known or {}
+    for scenario_id in sorted(scenario_ids):
+        found = known.get(scenario_id)
+        if found is None:
+            found = _read_finished(store, scenario_id, table, columns)
+        for place, (name, value) in enumerate(
+            (
+                ("scenario", scenario_id),
+                ("engine", engine),
+                ("engine_version", engine_version),
+            )
+        ):
+            found = found.add_column(place, name, _repeated(value, len(found)))
+        tables.append(found)
+    return pa.concat_tables(tables)
+
+
+def _read_finished(store: Store, scenario_id: str, table: str, columns: Sequence[str]) -> pa.Table:
+    entry = store.entry(scenario_id)
+    if store.usage(scenario_id) is None:
+        raise RunError(
+            f"{entry}: is not a complete and intact run: remove "
+            "data/reproduced/sensitivity/*/usage and run `make sensitivity`, which makes it anew"
+        )
+    try:
+        return read_run_table(entry / table, columns)
+    except RunError as error:
+        raise RunError(f"{entry}: {error}; remove the folder") from None
+
+
+def _repeated(text: str, count: int) -> pa.Array:
+    """Return a column of `text` alone; Arrow's own way of making one imports pandas, a second."""
+    content = text.encode()
+    offsets = np.arange(count + 1, dtype=np.int64) * len(content)
+    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(content * count)]
+    return pa.Array.from_buffers(TEXT, count, buffers)
+
+
+def collect(parts: list[Path], path: Path, keys: list[str]) -> None:
+    """Concatenate Parquet files into one, sorted by `keys` so that batching leaves no trace.
+
+    Raises
+    ------
+    InputError, RunError
+        A file is not what its batch wrote, or cannot be read.
+    """
+    table = pa.concat_tables([_read_part(part) for part in parts])
+    write_parquet(table.sort_by([(key, "ascending") for key in keys]), path)
+
+
+def _read_part(part: Path) -> pa.Table:
+    try:
+        return read_parquet(part)
+    except OSError:
+        raise RunError(f"{part}: cannot be read; remove it and run again") from None

@@ -1,0 +1,108 @@
+"""The tables of one run: read by their contract, and checked before a run counts as finished.
+
+A simulator that died half-way, or wrote something else, must not leave a result that looks like
+one. Plain Arrow, since every batch pays for what is imported here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from replication.study.errors import RunError
+from replication.study.scenario import Scenario
+from replication.study.table import FLOW_NUMBERS, SERIES_NUMBERS
+
+#: The tables of one run by their files' names.
+RunTables = dict[str, pa.Table]
+
+TEXT = pa.large_string()
+#: Columns of the engines' tables that are text; an empty field is a missing one.
+TEXTS = ("flow", "link", "kind")
+_NS = 1_000_000_000
+_WHERE_PACKETS_END = ("packets_received", "packets_dropped", "packets_in_flight")
+
+
+def read_run_table(path: Path, columns: Sequence[str]) -> pa.Table:
+    """Read a CSV file of an engine, which must have the numbers `columns`.
+
+    Raises
+    ------
+    RunError
+        It cannot be read or lacks a column.
+    """
+    # One thread: a batch is one of as many as there are cores.
+    reading = pyarrow.csv.ReadOptions(use_threads=False)
+    try:
+        found = pyarrow.csv.read_csv(
+            path, read_options=reading, convert_options=_options(tuple(columns))
+        )
+    except (OSError, pa.ArrowInvalid) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise RunError(f"{path.name}: cannot be read ({reason})") from None
+    names = set(found.column_names)
+    missing = [name for name in columns if name not in names]
+    if missing:
+        raise RunError(f"{path.name}: lacks {', '.join(missing)}")
+    return found
+
+
+@cache
+def _options(columns: tuple[str, ...]) -> pyarrow.csv.ConvertOptions:
+    types = dict.fromkeys(TEXTS, TEXT) | dict.fromkeys((*columns, "time_s"), pa.float64())
+    return pyarrow.csv.ConvertOptions(
+        column_types=types, null_values=["", "nan"], strings_can_be_null=True
+    )
+
+
+def check_run(work: Path, scenario: Scenario) -> RunTables:
+    """Return the tables of `scenario` in folder `work`, which must be complete.
+
+    Every flow once, in the scenario's order; every sample of every flow and monitor; each packet
+    that was sent received, dropped or in flight; and the scenario's own name in run.json.
+
+    Raises
+    ------
+    RunError
+        Something is missing or is not what this scenario can give; the message says what.
+    """
+    flows = read_run_table(work / "flows.csv", FLOW_NUMBERS)
+    _check_flows(flows, scenario)
+    series = read_run_table(work / "series.csv", ("time_s", *SERIES_NUMBERS))
+    samples = round(scenario.duration_s * _NS) // round(scenario.sampling_interval_s * _NS)
+    rows = samples * (len(scenario.flows) + len(scenario.monitors))
+    if len(series) != rows:
+        raise RunError(f"series.csv: has {len(series)} rows, not {rows}")
+    _check_finite(series, "series.csv", ("time_s", *SERIES_NUMBERS))
+    try:
+        named = json.loads((work / "run.json").read_text(encoding="utf-8"))["scenario"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"run.json: cannot be read ({error})") from None
+    if named != scenario.id:
+        raise RunError(f"run.json: is of scenario {named!r}")
+    return {"flows.csv": flows, "series.csv": series}
+
+
+def _check_flows(flows: pa.Table, scenario: Scenario) -> None:
+    if "flow" not in flows.column_names:
+        raise RunError("flows.csv: lacks flow")
+    if flows["flow"].to_pylist() != [flow.id for flow in scenario.flows]:
+        raise RunError("flows.csv: has other flows than the scenario")
+    _check_finite(flows, "flows.csv", FLOW_NUMBERS)
+    for row in flows.select(["packets_sent", *_WHERE_PACKETS_END]).to_pylist():
+        counts = [row[name] for name in _WHERE_PACKETS_END]
+        if None in row.values() or row["packets_sent"] != sum(counts) or min(counts) < 0:
+            raise RunError("flows.csv: packets sent are not those received, dropped and in flight")
+
+
+def _check_finite(table: pa.Table, name: str, columns: Sequence[str]) -> None:
+    for column in columns:
+        values = table[column].to_numpy()  # an empty field is NaN here
+        if np.isinf(values).any() or np.isnan(values).sum() != table[column].null_count:
+            raise RunError(f"{name}: {column} is not finite everywhere")

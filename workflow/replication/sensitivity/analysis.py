@@ -1,0 +1,295 @@
+"""Sensitivity of a study: from its design and the store of runs to the tables of robustness.
+
+Stages, each a rule: design, simulate, judge (verdicts at every design point), search (settings that
+fit a table; `sensitivity.search`), measure (shares, ranges, effects, hypotheses, fits), merge.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from replication.engines.catalogue import ENGINES
+from replication.judge.claim import NOT_TESTABLE, REPRODUCED
+from replication.judge.hypothesis import HYPOTHESES, load_hypotheses
+from replication.plan.config import load_study
+from replication.run.store import Store
+from replication.sensitivity.design import (
+    SensitivityDesign,
+    read_scenarios,
+    read_sensitivity_design,
+)
+from replication.sensitivity.design_point import (
+    DEFAULT,
+    HYPOTHESIS,
+    ONE_AT_A_TIME,
+    REFERENCE,
+    SPACE_FILLING,
+    varied,
+)
+from replication.sensitivity.forensics import (
+    CELL_COLUMNS,
+    FIT_COLUMNS,
+    HYPOTHESIS_COLUMNS,
+    explained_rows,
+    fit_rows,
+    hypothesis_rows,
+)
+from replication.sensitivity.importance import Importances, design_matrix, importances
+from replication.sensitivity.robustness import (
+    CELL_ROBUSTNESS,
+    CLAIM_ROBUSTNESS,
+    POINT_COLUMNS,
+    Verdicts,
+    cell_rows,
+    claim_rows,
+    point_rows,
+)
+from replication.sensitivity.search import read_search
+from replication.sensitivity.spread import SPREAD_TABLE, spread_table
+from replication.sensitivity.verdict_point import (
+    CELL_COLUMNS as JUDGED_CELL,
+)
+from replication.sensitivity.verdict_point import (
+    CLAIM_COLUMNS as JUDGED_CLAIM,
+)
+from replication.sensitivity.verdict_point import (
+    SPREAD_COLUMNS,
+    Judge,
+    point_results,
+    spread_rows,
+)
+from replication.study.assumption import Assumption
+from replication.study.errors import InputError
+from replication.study.files import sha256_of
+from replication.study.parquet import read_parquet, write_parquet
+from replication.study.seal import open_sealed, read_sealed, write_sealed
+from replication.study.sensitivity_settings import SETTINGS, Sensitivity, load_sensitivity
+from replication.study.table import write_table
+
+EFFECT_COLUMNS = (
+    "study",
+    "claim",
+    "engine",
+    "parameter",
+    "method",
+    "value",
+    "before",
+    "after",
+    "importance",
+    "deviation",
+)
+TABLES: dict[str, Sequence[str]] = {
+    "points": POINT_COLUMNS,
+    "claims": CLAIM_ROBUSTNESS,
+    "cells": CELL_ROBUSTNESS,
+    "effects": EFFECT_COLUMNS,
+    "spread": SPREAD_TABLE,
+    "hypotheses": HYPOTHESIS_COLUMNS,
+    "explained": CELL_COLUMNS,
+    "fits": FIT_COLUMNS,
+}
+#: Those of the tables that are forensics.
+FORENSICS = ("hypotheses", "explained", "fits")
+MADE_FROM = "made_from.json"
+
+
+def judge_points(root: Path, name: str, folder: Path, store: Store) -> None:
+    """Judge every design point of a study; write claims, cells and spread (Parquet) to `folder`.
+
+    Raises
+    ------
+    RunError, InputError
+        A run is not in the store, or hypotheses do not fit the study.
+    """
+    study = load_study(root, name)
+    design = read_sensitivity_design(folder)
+    scenarios = read_scenarios(folder)
+    judge = Judge.of(study, _published(root, name), load_hypotheses(root).of(name))
+    points = [p for p in design.points if any(not run.refusal for run in p.runs)]
+    everything = point_results(name, design.engine, points, scenarios, store)
+    cells = list(judge.judged_cells([point.id for point in points], everything))
+    claims: list[dict[str, object]] = []
+    spread: list[dict[str, object]] = []
+    for point in points:
+        if point.kind not in (REFERENCE, HYPOTHESIS):
+            results = point_results(name, design.engine, [point], scenarios, store)
+            claims += judge.claims(point.id, results)
+            spread += spread_rows(point.id, results)
+    types = {"observed": float, "published": float, "value": float}
+    for part, rows, columns in (
+        ("claims", claims, JUDGED_CLAIM),
+        ("cells", cells, JUDGED_CELL),
+        ("spread", spread, SPREAD_COLUMNS),
+    ):
+        table = pd.DataFrame(rows, columns=list(columns))
+        table = table.astype({n: t for n, t in types.items() if n in columns})
+        judged = pa.Table.from_pandas(table, preserve_index=False)
+        write_parquet(judged, folder / f"{part}.parquet")
+
+
+def measure(root: Path, name: str, folder: Path, data: Path) -> None:
+    """Write the tables of one study (`TABLES`) to `folder`, and what they were made from.
+
+    `data` holds the verdicts of the tier that the report shows, if one was run; they stand beside
+    those at the reduced scale.
+    """
+    study, settings = load_study(root, name), load_sensitivity(root)
+    design = read_sensitivity_design(folder)
+    judged = {
+        part: read_parquet(folder / f"{part}.parquet").to_pandas()
+        for part in ("claims", "cells", "spread")
+    }
+    points, searched = read_search(folder)
+    design = replace(design, points=[*design.points, *points])
+    cells = pd.concat([judged["cells"], searched]) if len(searched) else judged["cells"]
+    verdicts = Verdicts(design, judged["claims"], cells)
+    axes = varied(study, settings)
+    found = _importances(verdicts, axes, settings)
+    hypotheses = load_hypotheses(root).of(name)
+    named = {
+        claim: (values.r2, values.important(settings.importance)) for claim, values in found.items()
+    }
+    tier = _tier_rows(data / "claims.csv", design)
+    tier_cells = _tier_rows(data / "cells.csv", design)
+    rows = {
+        "points": point_rows(design),
+        "claims": claim_rows(verdicts, settings, {r["claim"]: r["verdict"] for r in tier}, named),
+        "cells": cell_rows(
+            verdicts,
+            {(r["table"], r["row"], r["column"]): r["verdict"] for r in tier_cells},
+        ),
+        "effects": _effect_rows(verdicts, axes, found),
+        "spread": spread_table(design, judged["spread"], data / "evaluation" / name),
+        "hypotheses": hypothesis_rows(verdicts, hypotheses, settings),
+        "explained": explained_rows(verdicts, hypotheses),
+        "fits": fit_rows(verdicts),
+    }
+    for part, table in rows.items():
+        write_table(folder / f"{part}.csv", table, TABLES[part])
+    text = json.dumps(made_from(root, name, design.engine), indent=2, sort_keys=True)
+    write_sealed(folder / MADE_FROM, text + "\n")
+
+
+def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
+    """Return the hashes of all that a study's sensitivity hangs on, as the files are now."""
+    return {
+        "study": sha256_of(root / "configs" / "studies" / f"{name}.yaml"),
+        "published": sha256_of(_published(root, name)),
+        "settings": sha256_of(root / SETTINGS),
+        "hypotheses": sha256_of(root / HYPOTHESES),
+        "engine": engine,
+        "engine_fingerprint": ENGINES[engine].fingerprint(root),
+    }
+
+
+def read_made_from(folder: Path) -> dict[str, str]:
+    """Return what the tables in `folder` were made from; empty where that is not known."""
+    path = folder / MADE_FROM
+    text = read_sealed(path) if path.is_file() else "{}"
+    try:
+        return {str(key): str(value) for key, value in json.loads(text).items()}
+    except (ValueError, AttributeError):
+        return {}
+
+
+def is_current(root: Path, folder: Path, name: str) -> bool:
+    """Return whether the tables in `folder` were made from the files as they are now."""
+    document = read_made_from(folder)
+    engine = document.get("engine", "")
+    return engine in ENGINES and document == made_from(root, name, engine)
+
+
+def merge_sensitivity(folders: Sequence[Path], sensitivity: Path, forensics: Path) -> None:
+    """Put the studies' tables together, in the order given.
+
+    Raises
+    ------
+    InputError
+        A table is missing or of another version.
+    """
+    for part, columns in TABLES.items():
+        header = ",".join(columns) + "\n"
+        texts = [header]
+        for folder in folders:
+            path = folder / f"{part}.csv"
+            text = read_sealed(path) if path.is_file() else ""
+            if not text.startswith(header):
+                raise InputError(f"{path}: is missing or of another version; run it again")
+            texts.append(text.removeprefix(header))
+        target = forensics if part in FORENSICS else sensitivity
+        write_sealed(target / f"{part}.csv", "".join(texts))
+
+
+def _published(root: Path, name: str) -> Path:
+    return root / "data" / "published" / f"{name}.csv"
+
+
+def _tier_rows(path: Path, design: SensitivityDesign) -> list[dict[str, str]]:
+    if not path.is_file():
+        return []
+    table = pd.read_csv(open_sealed(path), dtype=str, keep_default_na=False)
+    ours = table[(table["study"] == design.study) & (table["engine"] == design.engine)]
+    return [{str(k): str(v) for k, v in row.items()} for row in ours.to_dict("records")]
+
+
+def _importances(
+    verdicts: Verdicts, axes: Sequence[Assumption], settings: Sensitivity
+) -> dict[str, Importances]:
+    """Return what makes each claim hold or not; claims that hardly ever flip have none."""
+    points, matrix = design_matrix(verdicts.design, axes)
+    names = [axis.key for axis in axes]
+    found = {}
+    for claim in dict.fromkeys(verdicts.claims["claim"]):
+        words = verdicts.claim(claim, SPACE_FILLING)
+        testable = {p: word for p, word in words.items() if word != NOT_TESTABLE}
+        outcome = [float(testable[p] == REPRODUCED) if p in testable else math.nan for p in points]
+        values = importances(
+            matrix,
+            np.array(outcome, dtype=float),
+            names,
+            settings.importance,
+            settings.seed,
+        )
+        if values is not None:
+            found[claim] = values
+    return found
+
+
+def _effect_rows(
+    verdicts: Verdicts, axes: Sequence[Assumption], found: Mapping[str, Importances]
+) -> Iterator[dict[str, object]]:
+    """Yield the effect of each assumption on each claim: one at a time, and by permutation."""
+    design = verdicts.design
+    for claim in dict.fromkeys(verdicts.claims["claim"]):
+        shared = {"study": design.study, "claim": claim, "engine": design.engine}
+        before = verdicts.claim(claim, DEFAULT).get("default", "")
+        after = verdicts.claim(claim, ONE_AT_A_TIME)
+        for point in design.of(ONE_AT_A_TIME):
+            value = point.values[point.changed]
+            yield shared | {
+                "parameter": point.changed,
+                "method": ONE_AT_A_TIME,
+                "value": json.dumps(value),
+                "before": before,
+                "after": after.get(point.id, ""),
+                "importance": None,
+                "deviation": None,
+            }
+        for axis in axes if claim in found else ():
+            yield shared | {
+                "parameter": axis.key,
+                "method": "permutation",
+                "value": "",
+                "before": "",
+                "after": "",
+                "importance": found[claim].mean[axis.key],
+                "deviation": found[claim].deviation[axis.key],
+            }

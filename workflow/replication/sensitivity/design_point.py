@@ -1,0 +1,341 @@
+"""Design points: the settings of a study's assumptions at which its claims and cells are judged.
+
+Kinds of points, all on one engine and with one replicate:
+
+- `default`: the ledger's defaults, and `seed`: the same with other seeds, to know what chance does;
+- `one at a time`: one assumption at an end of its range, or at another of its choices;
+- `space filling`: all assumptions at once, by a Sobol' or Latin hypercube design;
+- `reference`: the defaults, and `hypothesis`: the set-up that a hypothesis supposes, both at the
+  scale of the hypotheses;
+- `search`: a setting tried by the search for a fit (`sensitivity.search`), after all of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import JsonValue
+from scipy.stats import qmc
+
+from replication.engines.catalogue import ENGINES
+from replication.judge.hypothesis import Hypothesis
+from replication.plan.config import Replicates, Tier
+from replication.plan.design import Run, design_study
+from replication.study.assumption import Assumption, assumptions, variant
+from replication.study.errors import InputError
+from replication.study.sensitivity_settings import Scale, Sensitivity
+from replication.study.study import Study
+
+Numbers = npt.NDArray[np.float64]
+
+DEFAULT = "default"
+SEED = "seed"
+ONE_AT_A_TIME = "one at a time"
+SPACE_FILLING = "space filling"
+REFERENCE = "reference"
+HYPOTHESIS = "hypothesis"
+SEARCH = "search"
+
+
+@dataclass(frozen=True)
+class DesignPoint:
+    """One setting of a study's assumptions, and the runs that judge it.
+
+    Attributes
+    ----------
+    id
+        Unique within the study.
+    kind
+        See the module's docstring.
+    changed
+        Key of the assumption (one at a time) or id of the hypothesis; empty for the others.
+    values
+        Assumptions that differ from their defaults, by key.
+    runs
+        One for each point of the study's experiments.
+    refusal
+        Why the values do not make a scenario together; then there are no runs.
+    """
+
+    id: str
+    kind: str
+    changed: str = ""
+    values: dict[str, JsonValue] = field(default_factory=dict)
+    runs: tuple[Run, ...] = ()
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A point before it is known how long its runs may last."""
+
+    point: DesignPoint
+    study: Study
+
+
+@dataclass(frozen=True)
+class Space:
+    """The plausible settings of a study on an engine.
+
+    Attributes
+    ----------
+    axes
+        Its assumptions.
+    refused
+        The choices that the engine refuses, by assumption: they are left out.
+    """
+
+    axes: Sequence[Assumption]
+    refused: dict[str, list[JsonValue]]
+
+    def at(self, row: Iterable[float]) -> dict[str, JsonValue]:
+        """Return the setting at a position in the unit cube, a number an assumption."""
+        return {
+            axis.key: axis.at(float(u), self.refused.get(axis.key))
+            for axis, u in zip(self.axes, row, strict=True)
+        }
+
+
+@dataclass(frozen=True)
+class Designed:
+    """All design points of a study.
+
+    Attributes
+    ----------
+    points
+        In the order of the module's docstring.
+    refused
+        See `Space`.
+    cost_limit_s
+        Cost on the default engine that runs of the exploration are cut to; None for whole runs.
+    """
+
+    points: list[DesignPoint]
+    refused: dict[str, list[JsonValue]]
+    cost_limit_s: float | None
+
+
+def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
+    """Return the assumptions with an alternative that the settings let vary.
+
+    Raises
+    ------
+    InputError
+        The settings hold what is not an assumption of the study.
+    """
+    found = assumptions(study)
+    held = settings.of(study.id).held
+    for key in held:
+        if key not in {assumption.key for assumption in found}:
+            raise InputError(
+                f"configs/sensitivity.yaml: studies.{study.id}.held: {key!r} is not an assumed "
+                "parameter of the study's explored experiments"
+            )
+    return [a for a in found if a.alternatives and a.key not in held]
+
+
+def design_points(
+    study: Study, settings: Sensitivity, hypotheses: Sequence[Hypothesis], engine: str
+) -> Designed:
+    """Return every design point of a study with its runs on an engine.
+
+    Raises
+    ------
+    InputError
+        A template does not resolve at the defaults, or the settings do not fit the study.
+    """
+    scale = settings.of(study.id)
+    tested = _tested(only(study, scale.hypotheses), hypotheses)
+    study = only(study, scale.exploration)
+    axes = varied(study, settings)
+    explored = _one_at_a_time(study, axes)
+    refused = _refused_choices(study, explored, engine)
+    explored += _space_filling(study, Space(axes, refused), settings)
+    cut = _cut(study.id, explored, scale.exploration, engine)
+    tier = explored_tier(scale.exploration, cost_limit=cut)
+    points = _seeds(study, settings, engine, cut)
+    points += [_with_runs(candidate, tier, engine) for candidate in explored]
+    tier = explored_tier(
+        scale.hypotheses, cost_limit=_cut(study.id, tested, scale.hypotheses, engine)
+    )
+    points += [_with_runs(candidate, tier, engine) for candidate in tested]
+    return Designed(points, refused, cut)
+
+
+def only(study: Study, scale: Scale) -> Study:
+    """Return the study without the experiments that the scale leaves out.
+
+    Raises
+    ------
+    InputError
+        The scale names an experiment that the study does not have.
+    """
+    if scale.experiments is None:
+        return study
+    known = [experiment.id for experiment in study.experiments]
+    for name in scale.experiments:
+        if name not in known:
+            raise InputError(
+                f"configs/sensitivity.yaml: study {study.id} has no experiment {name!r}; it has "
+                f"{', '.join(known)}"
+            )
+    kept = [e for e in study.experiments if e.id in scale.experiments]
+    return study.model_copy(update={"experiments": kept})
+
+
+def _tested(study: Study, hypotheses: Sequence[Hypothesis]) -> list[_Candidate]:
+    if not hypotheses:
+        return []
+    reference = _Candidate(DesignPoint(REFERENCE, REFERENCE), study)
+    return [reference] + [
+        _Candidate(
+            DesignPoint(f"h-{h.id}", HYPOTHESIS, changed=h.id, values=dict(h.parameters or {})),
+            h.set_up(study),
+        )
+        for h in hypotheses
+        if h.is_simulated
+    ]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run costs whole, in CPU seconds.
+
+    Attributes
+    ----------
+    reference_s
+        On the default engine, by which runs are cut (`plan.design`).
+    start_s, work_s
+        On its own engine: what no cut saves, and what a cut saves in proportion.
+    """
+
+    reference_s: float
+    start_s: float
+    work_s: float
+
+
+def cost_limit_s(costs: Iterable[Cost], budget_s: float) -> float | None:
+    """Return the largest reference cost of a run that keeps the sum within a budget, None for any.
+
+    The dearest runs are cut to one and the same cost, the others stay whole: that loses the least
+    of the runs that are shortest anyhow.
+
+    Raises
+    ------
+    InputError
+        The budget does not even start the engine that often.
+    """
+    rest = sorted(costs, key=lambda cost: cost.reference_s)
+    left_s = budget_s - sum(cost.start_s for cost in rest)
+    if sum(cost.work_s for cost in rest) <= left_s:
+        return None
+    if left_s <= 0:
+        raise InputError(
+            f"configs/sensitivity.yaml: cpu_budget_s {budget_s:g} does not start {len(rest)} runs, "
+            f"which take {budget_s - left_s:.0f} s of CPU; raise it, or take fewer levels"
+        )
+    rate = sum(cost.work_s / cost.reference_s for cost in rest)
+    for cost in rest:
+        if cost.reference_s * rate > left_s:
+            return left_s / rate
+        left_s -= cost.work_s
+        rate -= cost.work_s / cost.reference_s
+    raise AssertionError("the sum was above the budget")
+
+
+def _cut(study: str, candidates: Iterable[_Candidate], scale: Scale, engine: str) -> float | None:
+    costs: dict[str, Cost] = {}
+    start_s = ENGINES[engine].cost_base_s
+    for candidate in candidates:
+        for run in _with_runs(candidate, explored_tier(scale), engine).runs:
+            if not run.refusal:
+                reference_s = ENGINES["ns3"].cost_s(run.scenario)
+                costs[run.scenario_id] = Cost(reference_s, start_s, run.cost_s - start_s)
+    try:
+        return cost_limit_s(costs.values(), scale.cpu_budget_s)
+    except InputError as error:
+        raise InputError(f"{error} (study {study})") from None
+
+
+def _seeds(
+    study: Study, settings: Sensitivity, engine: str, cut: float | None
+) -> list[DesignPoint]:
+    """Return the defaults with several seeds; the first of them is the default point."""
+    count = settings.replicates_at_default
+    tier = explored_tier(settings.of(study.id).exploration, count, cut)
+    runs = design_study(study, tier, [engine])
+    points = []
+    for number in range(count):
+        own = tuple(replace(run, replicate=0) for run in runs if run.replicate == number)
+        name, kind = (f"seed-{number}", SEED) if number else (DEFAULT, DEFAULT)
+        points.append(DesignPoint(name, kind, runs=own))
+    return points
+
+
+def _one_at_a_time(study: Study, axes: Iterable[Assumption]) -> list[_Candidate]:
+    found: list[_Candidate] = []
+    for axis in axes:
+        for value in axis.alternatives:
+            values = {axis.key: value}
+            point = DesignPoint(f"o-{len(found):03d}", ONE_AT_A_TIME, axis.key, values)
+            found.append(_Candidate(point, variant(study, values)))
+    return found
+
+
+def _refused_choices(
+    study: Study, candidates: Iterable[_Candidate], engine: str
+) -> dict[str, list[JsonValue]]:
+    """Return the choices that the engine refuses where it runs the default, by assumption."""
+    tier = explored_tier(Scale(levels="quick", cpu_budget_s=1.0, reason="no run"))
+    usual = {run.refusal for run in design_study(study, tier, [engine])}
+    refused: dict[str, list[JsonValue]] = {}
+    for candidate in candidates:
+        point = _with_runs(candidate, tier, engine)
+        if point.refusal or {run.refusal for run in point.runs} - usual:
+            refused.setdefault(point.changed, []).append(point.values[point.changed])
+    return refused
+
+
+def _space_filling(study: Study, space: Space, settings: Sensitivity) -> list[_Candidate]:
+    if not space.axes:
+        return []
+    found: list[_Candidate] = []
+    for number, row in enumerate(positions(len(space.axes), settings)):
+        drawn = space.at(row)
+        point = DesignPoint(f"s-{number:03d}", SPACE_FILLING, values=drawn)
+        found.append(_Candidate(point, variant(study, drawn)))
+    return found
+
+
+def positions(count: int, settings: Sensitivity) -> Numbers:
+    """Return the space-filling design in the unit cube: a row a point, a column an assumption."""
+    if settings.method == "sobol":
+        exponent = settings.points.bit_length() - 1
+        drawn = qmc.Sobol(count, rng=settings.seed).random_base2(exponent)
+    else:
+        drawn = qmc.LatinHypercube(count, rng=settings.seed).random(settings.points)
+    return np.asarray(drawn, dtype=float)
+
+
+def explored_tier(scale: Scale, replicates: int = 1, cost_limit: float | None = None) -> Tier:
+    """Return the tier by which a scale's runs are designed."""
+    return Tier(
+        id="sensitivity",
+        title="sensitivity",
+        replicates=[Replicates(count=replicates)],
+        levels=scale.levels,
+        cost_limit_s=cost_limit,
+        batch_cost_s=60.0,
+    )
+
+
+def _with_runs(candidate: _Candidate, tier: Tier, engine: str) -> DesignPoint:
+    point = candidate.point
+    try:
+        runs = tuple(design_study(candidate.study, tier, [engine]))
+    except InputError as error:
+        return DesignPoint(point.id, point.kind, point.changed, point.values, refusal=str(error))
+    return DesignPoint(point.id, point.kind, point.changed, point.values, runs)

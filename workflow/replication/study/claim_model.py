@@ -1,0 +1,220 @@
+"""The grammar of claims: a sentence of a paper and the machine test that decides it.
+
+A test yields one number, the statistic, once per replicate. `expect` says what the statistic must
+be for `reproduced`, `direction` what still counts as `direction only`. Both are set from the
+paper's words before a run is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from replication.study.model import PROSE, Document, Identifier, Window
+
+Where = dict[Identifier, str | list[str]]
+Flows = list[Identifier] | Literal["tcp", "cbr", "all"]
+
+
+class Quantity(Document):
+    """A number per point and replicate.
+
+    `metric` is a column of `flows` or a named series metric (see `measure.metric`), `flows`
+    the flows it is taken over, `aggregate` how they combine, `where` the factor levels, `window_s`
+    the time window of a series metric.
+    """
+
+    experiment: Identifier
+    metric: Identifier
+    flows: Flows = "tcp"
+    aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
+    where: Where = {}
+    window_s: Window | None = None
+
+
+class Condition(Document):
+    """A bound on the statistic: any of the two ends, at least one."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Condition:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("give at_least, at_most or both")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise ValueError("at_least is above at_most")
+        return self
+
+    def holds(self, value: float) -> bool:
+        """Return whether `value` lies inside the bounds."""
+        above = self.at_least is None or value >= self.at_least
+        below = self.at_most is None or value <= self.at_most
+        return above and below
+
+    def __str__(self) -> str:
+        if self.at_least is None:
+            return f"<= {self.at_most:g}"
+        if self.at_most is None:
+            return f">= {self.at_least:g}"
+        return f"{self.at_least:g} to {self.at_most:g}"
+
+
+class _Judged(Document):
+    expect: Condition
+    direction: Condition | None = None
+
+
+class RatioTest(_Judged):
+    """Ratio left/right at points that match in all factors that neither side fixes.
+
+    A side fixes a factor by naming one level, or by listing levels other than the other side's.
+
+    `reduce` combines the matched points: mean, minimum, maximum, or `ratio_of_means` (the ratio
+    of the two sides' means over all their points, which needs no matching).
+    """
+
+    kind: Literal["ratio"]
+    left: Quantity
+    right: Quantity
+    reduce: Literal["mean", "minimum", "maximum", "ratio_of_means"] = "mean"
+
+
+class EquivalenceTest(Document):
+    """|left/right - 1| at matched points, reduced; reproduced at or below `margin`."""
+
+    kind: Literal["equivalence"]
+    left: Quantity
+    right: Quantity
+    reduce: Literal["mean", "maximum"] = "maximum"
+    margin: Annotated[float, Field(gt=0, lt=1)]
+    direction_margin: Annotated[float, Field(gt=0)] | None = None
+
+
+class ShareTest(_Judged):
+    """Share of left's points at which `left relation factor * right` for every matched right.
+
+    A left point is matched with each right point that agrees in the factors neither side fixes.
+    """
+
+    kind: Literal["share"]
+    left: Quantity
+    relation: Literal["above", "below"]
+    right: Quantity
+    factor: Annotated[float, Field(gt=0)] = 1.0
+
+
+class TrendTest(_Judged):
+    """Spearman's rank correlation of the quantity with a factor's value.
+
+    One correlation for each combination of the other factors; the statistic is the one furthest
+    from what is expected if `worst`, else their mean.
+    """
+
+    kind: Literal["trend"]
+    of: Quantity
+    over: Identifier
+    worst: bool = True
+
+
+class CrossoverTest(_Judged):
+    """Value of factor `over` at which left - right first changes sign (linear interpolation).
+
+    Where it never changes the statistic is undefined and the verdict `not reproduced`.
+    `before` says which side is larger first.
+    """
+
+    kind: Literal["crossover"]
+    left: Quantity
+    right: Quantity
+    over: Identifier
+    before: Literal["left", "right"]
+
+
+class OrderingTest(_Judged):
+    """Kendall's tau between the listed order (largest first) and the measured one.
+
+    Each item of `order` narrows `of` by its `where`; tau is averaged over matched points.
+    """
+
+    kind: Literal["ordering"]
+    of: Quantity
+    order: Annotated[list[Where], Field(min_length=2)]
+
+
+class ValueTest(_Judged):
+    """The quantity itself, reduced over its points. Features of a series are metrics too."""
+
+    kind: Literal["value"]
+    of: Quantity
+    reduce: Literal["mean", "minimum", "maximum"] = "mean"
+
+
+class AllTest(Document):
+    """Several parts that must all hold; the statistic is the share of parts reproduced."""
+
+    kind: Literal["all"]
+    parts: Annotated[
+        list[
+            Annotated[
+                RatioTest
+                | EquivalenceTest
+                | ShareTest
+                | TrendTest
+                | CrossoverTest
+                | OrderingTest
+                | ValueTest,
+                Field(discriminator="kind"),
+            ]
+        ],
+        Field(min_length=2),
+    ]
+
+
+class NotTestable(Document):
+    """The paper gives too little to decide; `reason` says what is missing."""
+
+    kind: Literal["not_testable"]
+    reason: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
+
+
+SimpleTest = (
+    RatioTest | EquivalenceTest | ShareTest | TrendTest | CrossoverTest | OrderingTest | ValueTest
+)
+Test = Annotated[
+    RatioTest
+    | EquivalenceTest
+    | ShareTest
+    | TrendTest
+    | CrossoverTest
+    | OrderingTest
+    | ValueTest
+    | AllTest
+    | NotTestable,
+    Field(discriminator="kind"),
+]
+
+
+class Claim(Document):
+    """A comparative sentence: its words, its place, how it was turned into a test, and the test."""
+
+    id: Identifier
+    quote: Annotated[str, Field(min_length=1, max_length=400), PROSE]
+    place: Annotated[str, Field(min_length=1, max_length=200), PROSE]
+    reading: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
+    test: Test
+
+    def quantities(self) -> Iterator[Quantity]:
+        """Yield every quantity that the test reads."""
+        tests = self.test.parts if isinstance(self.test, AllTest) else [self.test]
+        for test in tests:
+            if isinstance(test, OrderingTest):
+                for item in test.order:
+                    yield test.of.model_copy(update={"where": {**test.of.where, **item}})
+                continue
+            for name in ("left", "right", "of"):
+                quantity = getattr(test, name, None)
+                if isinstance(quantity, Quantity):
+                    yield quantity

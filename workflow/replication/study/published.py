@@ -1,0 +1,269 @@
+"""Published numbers: the one reader of data/published/<study>.csv, and what a printed text says.
+
+The reader is strict. A file that a spreadsheet or a slip has shifted by a column still looks like
+a table, and each of its numbers would be lost or another; so every line must have exactly the
+fields of the header, and each `value` must be what `printed` says.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from replication.study.errors import InputError
+from replication.study.model import break_in
+from replication.study.table import PUBLISHED_COLUMNS
+from replication.study.yaml_document import read_number
+
+UNITS = ("1", "bit/s", "s", "packets", "segments", "bytes")
+#: A table of a paper has some hundred numbers.
+MOST_BYTES = 2**22
+#: Largest power of ten of a printed number, either way.
+MOST_TENS = 30
+#: What stands before a number that is computed from a paper's data rather than printed in it.
+DERIVED = "derived:"
+
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+", re.ASCII)
+_EXPONENT = re.compile(r"[eE]([-+]?\d+)", re.ASCII)
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBER_WORDS = {word: number for number, word in enumerate(_WORDS)} | {"single": 1}
+_THOUSANDS = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9}
+_BITS = ("bps", "bit/s", "bits/s", "b/s")
+#: What a unit behind a printed number makes of it; others say too little ("MB" is bits to some).
+_SUFFIXES = {
+    "%": 0.01,
+    **{prefix + bits: 10.0**n for prefix, n in _THOUSANDS.items() for bits in _BITS},
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec"), 1e-3),
+    **dict.fromkeys(("us", "µs", "μs"), 1e-6),
+    **dict.fromkeys(("min", "minutes"), 60.0),
+}
+#: What a number may stand for whose unit is in the table's head: a power of ten or of 1024, of
+#: bits or bytes; minutes and hours.
+_FACTORS = [10.0**n * size for n in range(-12, 13) for size in (1, 8)]
+_FACTORS += [1024.0**n * size for n in (1, 2, 3) for size in (1, 8)] + [60.0, 3600.0]
+#: A value that was computed from the printed number may have its rounding noise.
+_NOISE = 1e-9
+
+
+class PublishedError(InputError):
+    """A published number cannot be read or mapped; the message names file, line and cell."""
+
+
+@dataclass(frozen=True)
+class PublishedNumber:
+    """A line of a file of published numbers (data/README.md has the columns).
+
+    `file` and `line` say where it was read; they are empty for a number that was read elsewhere.
+    """
+
+    table: str
+    row: str
+    column: str
+    unit: str
+    value: float
+    printed: str = ""
+    place: str = ""
+    file: str = ""
+    line: int = 0
+
+    @property
+    def where(self) -> str:
+        """Where the number stands, for messages."""
+        cell = f"table {self.table}, row {self.row}, column {self.column}"
+        return f"{self.file}: line {self.line}: {cell}" if self.file else cell
+
+
+def read_published(path: Path) -> list[PublishedNumber]:
+    """Read the published numbers of one study, in the file's order.
+
+    Raises
+    ------
+    PublishedError
+        The file is missing, or is not exactly what data/README.md describes; the message names
+        line, field and value.
+    """
+    found: list[PublishedNumber] = []
+    lines: dict[tuple[str, str, str], int] = {}
+    factors: dict[tuple[str, str], tuple[float, int]] = {}
+    for line, fields in _lines(path):
+        where = f"{path}: line {line}"
+        row = _fields(where, fields)
+        value, factor = _number(where, row)
+        number = PublishedNumber(
+            row["table"],
+            row["row"],
+            row["column"],
+            row["unit"],
+            value,
+            row["printed"],
+            row["place"],
+            str(path),
+            line,
+        )
+        before = lines.setdefault((number.table, number.row, number.column), line)
+        if before != line:
+            raise PublishedError(f"{number.where} is there twice, first in line {before}; keep one")
+        if factor is not None:
+            # Where no unit is printed, one factor leads from printed to value in all of a column.
+            usual, first = factors.setdefault((number.table, number.column), (factor, line))
+            if factor != usual:
+                raise PublishedError(
+                    f"{number.where}: value {row['value']} is {factor:g} times printed "
+                    f"{number.printed!r}, in line {first} it is {usual:g} times; correct one"
+                )
+        found.append(number)
+    return found
+
+
+def _lines(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the lines below the header that hold anything, each with its number."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+        text = raw.decode("utf-8")
+    except FileNotFoundError:
+        raise PublishedError(
+            f"{path}: no such file; transcribe the paper's numbers into it"
+        ) from None
+    except OSError as error:
+        raise PublishedError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise PublishedError(f"{path}: line {line}: is not UTF-8 text; save it as UTF-8") from None
+    if len(raw) > MOST_BYTES:
+        raise PublishedError(f"{path}: is larger than {MOST_BYTES} bytes; a study has less")
+    if text.startswith("\ufeff"):
+        raise PublishedError(f"{path}: starts with a byte order mark; save it as UTF-8 without one")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows, line = [], 1
+    try:
+        for fields in reader:
+            rows.append((line, fields))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise PublishedError(
+            f"{path}: line {line}: is not a line of a CSV table: {error}; a quote that opens a "
+            "field must close it, and one inside is doubled"
+        ) from None
+    header = ",".join(PUBLISHED_COLUMNS)
+    if not rows or rows[0][1] != list(PUBLISHED_COLUMNS):
+        raise PublishedError(f"{path}: line 1: must be {header}")
+    return [(line, fields) for line, fields in rows[1:] if fields]
+
+
+def _fields(where: str, fields: Sequence[str]) -> dict[str, str]:
+    """Return a line's fields by column; PublishedError where there are more, fewer or odd ones."""
+    if len(fields) != len(PUBLISHED_COLUMNS):
+        raise PublishedError(
+            f"{where}: has {len(fields)} fields, not {len(PUBLISHED_COLUMNS)}; a text with a comma "
+            "needs quotes around it"
+        )
+    row = dict(zip(PUBLISHED_COLUMNS, fields, strict=True))
+    for name, text in row.items():
+        if (broken := break_in(text)) is not None:
+            raise PublishedError(
+                f"{where}: {name}: holds {broken!r}; a field is one line of text, and a quote that "
+                "opens it must close it there"
+            )
+        if not text or text != text.strip():
+            raise PublishedError(
+                f"{where}: {name}: {text[:60]!r} is empty or has blanks around it; fill or trim it"
+            )
+    if row["unit"] not in UNITS:
+        raise PublishedError(f"{where}: unit: {row['unit'][:60]!r} is none of {', '.join(UNITS)}")
+    return row
+
+
+def _number(where: str, row: Mapping[str, str]) -> tuple[float, float | None]:
+    """Return a line's value, and what it is times the printed number if no unit says so."""
+    given = f"{where}: value {row['value'][:60]!r}, printed {row['printed'][:60]!r}"
+    try:
+        value = read_number(row["value"])
+        printed = _printed(row["printed"])
+    except InputError as error:
+        raise PublishedError(f"{given}: {error}") from None
+    if value is None:
+        raise PublishedError(f"{given}: the value is not a number, such as 0.5 or 1e6; correct it")
+    if printed is None:
+        raise PublishedError(
+            f"{given}: no number is printed; copy it from the paper, or write {DERIVED} and the "
+            "number that was computed"
+        )
+    meant = printed.number * _SUFFIXES.get(printed.suffix, 1.0)
+    if printed.suffix in _SUFFIXES or not meant:
+        is_right, factor = math.isclose(value, meant, rel_tol=_NOISE), None
+    else:
+        factor = next((f for f in _FACTORS if math.isclose(value, meant * f, rel_tol=_NOISE)), None)
+        is_right = factor is not None
+    if not is_right:
+        says = f"{meant:.10g}" + (
+            "" if printed.suffix in _SUFFIXES else ", or that by a power of ten"
+        )
+        raise PublishedError(f"{given}: what is printed says {says}; correct one of them")
+    return float(value), factor
+
+
+@dataclass(frozen=True)
+class _Printed:
+    """The number of a printed text and the unit behind it."""
+
+    number: float
+    suffix: str
+
+
+def _printed(text: str) -> _Printed | None:
+    """Return what a printed text says; None where it holds no number."""
+    text = text.removeprefix(DERIVED)
+    found = _NUMBER.search(text)
+    if found is None:
+        word = _NUMBER_WORDS.get(text.strip().lower())
+        return None if word is None else _Printed(float(word), "")
+    exponent = _EXPONENT.match(text, found.end())
+    digits = found.group() + (exponent.group() if exponent else "")
+    if len(digits) > MOST_TENS + 10 or (exponent and abs(int(exponent.group(1))) > MOST_TENS):
+        raise InputError(f"more digits or tens than {MOST_TENS}; no printed number has them")
+    sign = -1 if text[: found.start()].endswith(("-", "−")) else 1
+    rest = text[exponent.end() if exponent else found.end() :].split()
+    return _Printed(sign * float(digits.replace(",", "")), rest[0] if rest else "")
+
+
+def half_ulp(printed: str, value: float) -> float:
+    """Return half a unit of the last printed digit, in the unit of `value`.
+
+    Parameters
+    ----------
+    printed
+        The figure as printed, such as ``122.144``, ``~121 kbps`` or ``derived:14.65``. Its first
+        number counts; text without digits ("three") is exact.
+    value
+        The same figure in SI units; value/number gives the scale between the two.
+    """
+    found = _NUMBER.search(printed)
+    if found is None:
+        return 0.0
+    exponent = _EXPONENT.match(printed, found.end())
+    number = Decimal(found.group().replace(",", "") + (exponent.group() if exponent else ""))
+    places = number.as_tuple().exponent
+    assert isinstance(places, int)  # digits only: never NaN or infinite
+    ulp = Decimal(1).scaleb(places)
+    if number == 0 or value == 0:
+        return float(ulp / 2)
+    return float(ulp / 2 * abs(Decimal(repr(float(value))) / number))
+
+
+def significant_digits(printed: str) -> int:
+    """Return how many significant digits the first number of `printed` has (0: no number)."""
+    found = _NUMBER.search(printed)
+    if found is None:
+        return 0
+    digits = found.group().replace(",", "")
+    significant = digits.replace(".", "").lstrip("0")
+    # Trailing zeros of a whole number may only be place holders.
+    return len(significant) if "." in digits else len(significant.rstrip("0"))

@@ -1,0 +1,329 @@
+"""A scenario: one self-contained, engine-neutral simulation run.
+
+All quantities are SI; every field name carries its unit. The scenario's identity is the
+SHA-256 of its canonical JSON, and that identity stands in every result made from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from replication.study.model import (
+    WHOLE,
+    Count,
+    Document,
+    Identifier,
+    PositiveSeconds,
+    Probability,
+    Rate,
+    Seconds,
+)
+
+CongestionControl = Literal[
+    "tahoe",
+    "reno",
+    "newreno",
+    "linuxreno",
+    "cubic",
+    "vegas",
+    "westwood",
+    "westwood_plus",
+    "highspeed",
+    "bbr",
+    "bic",
+    "dctcp",
+    "htcp",
+    "hybla",
+    "illinois",
+    "ledbat",
+    "lp",
+    "scalable",
+    "veno",
+    "yeah",
+]
+CONGESTION_CONTROLS: tuple[str, ...] = get_args(CongestionControl)
+
+
+class DropTail(Document):
+    """Finite FIFO of the outgoing device itself; give packets or bytes, not both."""
+
+    kind: Literal["droptail"] = "droptail"
+    limit_packets: Count | None = None
+    limit_bytes: Count | None = None
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> DropTail:
+        if (self.limit_packets is None) == (self.limit_bytes is None):
+            raise ValueError("give exactly one of limit_packets and limit_bytes")
+        return self
+
+
+class Pfifo(Document):
+    """FIFO queue discipline in front of a device queue (RFC-free; Linux `pfifo`)."""
+
+    kind: Literal["pfifo"] = "pfifo"
+    limit_packets: Count
+    device_queue_packets: Count = 1
+
+
+class Red(Document):
+    """Random Early Detection (Floyd and Jacobson 1993).
+
+    With `byte_mode` the queue is measured, and drops are weighted, in bytes: thresholds and limit
+    count packets of `mean_packet_bytes` (ns-2: `queue_in_bytes_` and `bytes_`).
+    """
+
+    kind: Literal["red"] = "red"
+    limit_packets: Count
+    minimum_threshold_packets: Annotated[float, Field(ge=0)]
+    maximum_threshold_packets: Annotated[float, Field(gt=0)]
+    queue_weight: Annotated[float, Field(gt=0, le=1)]
+    maximum_probability: Annotated[float, Field(gt=0, le=1)]
+    mean_packet_bytes: Count
+    gentle: bool = True
+    byte_mode: bool = False
+    wait: bool = True
+    device_queue_packets: Count = 1
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Red:
+        if self.minimum_threshold_packets >= self.maximum_threshold_packets:
+            raise ValueError("minimum_threshold_packets must be below maximum_threshold_packets")
+        return self
+
+
+class CoDel(Document):
+    """Controlled Delay (RFC 8289)."""
+
+    kind: Literal["codel"] = "codel"
+    limit_packets: Count
+    target_s: PositiveSeconds
+    interval_s: PositiveSeconds
+    device_queue_packets: Count = 1
+
+
+class FqCoDel(Document):
+    """Flow Queue CoDel (RFC 8290)."""
+
+    kind: Literal["fq_codel"] = "fq_codel"
+    limit_packets: Count
+    target_s: PositiveSeconds
+    interval_s: PositiveSeconds
+    buckets: Count = 1024
+    quantum_bytes: Count = 1514
+    device_queue_packets: Count = 1
+
+
+class Pie(Document):
+    """Proportional Integral controller Enhanced (RFC 8033)."""
+
+    kind: Literal["pie"] = "pie"
+    limit_packets: Count
+    target_s: PositiveSeconds
+    update_interval_s: PositiveSeconds
+    mean_packet_bytes: Count = 1000
+    device_queue_packets: Count = 1
+
+
+Queue = Annotated[DropTail | Pfifo | Red | CoDel | FqCoDel | Pie, Field(discriminator="kind")]
+
+
+class RandomLoss(Document):
+    """Independent loss of each packet that crosses the link direction."""
+
+    kind: Literal["random"] = "random"
+    probability: Probability
+
+
+class ListedLoss(Document):
+    """Loss of the n-th data packets of a flow (1 is the first to cross this direction)."""
+
+    kind: Literal["listed"] = "listed"
+    flow: Identifier
+    data_packets: Annotated[list[Count], Field(min_length=1)]
+
+
+Loss = Annotated[RandomLoss | ListedLoss, Field(discriminator="kind")]
+
+
+class Link(Document):
+    """Duplex point-to-point link; `queue_ab` is the queue at a's egress towards b."""
+
+    id: Identifier
+    a: Identifier
+    b: Identifier
+    rate_bps: Rate
+    delay_s: Seconds
+    queue_ab: Queue
+    queue_ba: Queue
+    loss_ab: Loss | None = None
+    loss_ba: Loss | None = None
+
+
+class _Flow(Document):
+    id: Identifier
+    source: Identifier
+    destination: Identifier
+    start_s: Seconds
+    stop_s: PositiveSeconds
+
+    @model_validator(mode="after")
+    def _starts_before_it_stops(self) -> _Flow:
+        if self.start_s >= self.stop_s:
+            raise ValueError(f"flow {self.id}: start_s must be before stop_s")
+        if self.source == self.destination:
+            raise ValueError(f"flow {self.id}: source and destination are the same node")
+        return self
+
+
+class TcpFlow(_Flow):
+    """Bulk TCP transfer that always has data to send.
+
+    `segment_bytes` is payload (no headers). `maximum_window_bytes` caps the bytes in flight
+    as a receiver's advertised window does (ns-2: `window_`); null is no cap.
+    """
+
+    kind: Literal["tcp"] = "tcp"
+    congestion_control: CongestionControl
+    recovery: Literal["classic", "prr"] = "classic"
+    sack: bool = False
+    timestamps: bool = False
+    segment_bytes: Annotated[int, Field(ge=64, le=65000), WHOLE]
+    initial_window_segments: Annotated[int, Field(ge=1, le=1000), WHOLE]
+    initial_ssthresh_bytes: Count | None = None
+    maximum_window_bytes: Count | None = None
+    delayed_ack_segments: Annotated[int, Field(ge=1, le=10), WHOLE]
+    delayed_ack_timeout_s: PositiveSeconds = 0.2
+    minimum_rto_s: PositiveSeconds
+    initial_rto_s: PositiveSeconds
+    clock_granularity_s: PositiveSeconds = 0.001
+    limited_transmit: bool = False
+    vegas_alpha_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 2
+    vegas_beta_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 4
+    vegas_gamma_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 1
+    cubic_tcp_friendliness: bool = True
+    cubic_fast_convergence: bool = True
+
+
+class CbrFlow(_Flow):
+    """Constant bit rate UDP: IP packets of `packet_bytes` each, `rate_bps` of them in all."""
+
+    kind: Literal["cbr"] = "cbr"
+    rate_bps: Rate
+    packet_bytes: Annotated[int, Field(ge=64, le=65000), WHOLE]
+
+
+Flow = Annotated[TcpFlow | CbrFlow, Field(discriminator="kind")]
+
+
+class Monitor(Document):
+    """A queue that is sampled into `series`: the egress of `link` in `direction`."""
+
+    link: Identifier
+    direction: Literal["ab", "ba"] = "ab"
+
+
+class Host(Document):
+    """What all hosts have in common, for engines that run a kernel.
+
+    With `segmentation_offload` senders put segments together into one large packet (Linux: TSO and
+    GSO) that crosses the network whole; `timer_hz` is the kernel's timer frequency, the inverse of
+    every flow's `clock_granularity_s`.
+    """
+
+    segmentation_offload: bool = False
+    timer_hz: Literal[100, 250, 300, 1000] = 250
+
+
+class Scenario(Document):
+    """One run; see the module's docstring.
+
+    A host with nothing but defaults is no host, and no host is left out of every serialisation, so
+    that scenarios that do not need one keep the identity they had before there were hosts.
+    """
+
+    schema_version: Literal[1] = 1
+    duration_s: PositiveSeconds
+    sampling_interval_s: PositiveSeconds
+    seed: Annotated[int, Field(ge=1, le=2**31 - 1), WHOLE]
+    nodes: Annotated[list[Identifier], Field(min_length=2, max_length=20000)]
+    links: Annotated[list[Link], Field(min_length=1)]
+    flows: Annotated[list[Flow], Field(min_length=1)]
+    monitors: list[Monitor] = []
+    host: Host | None = None
+
+    @field_validator("host")
+    @classmethod
+    def _defaults_are_no_host(cls, host: Host | None) -> Host | None:
+        return None if host == Host() else host
+
+    @model_serializer(mode="wrap")
+    def _without_no_host(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = handler(self)
+        if self.host is None:
+            document.pop("host", None)
+        return document
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Scenario:
+        for what, ids in (
+            ("node", list(self.nodes)),
+            ("link", [link.id for link in self.links]),
+            ("flow", [flow.id for flow in self.flows]),
+            ("monitor", [f"{m.link}:{m.direction}" for m in self.monitors]),
+        ):
+            twice = sorted(i for i, times in Counter(ids).items() if times > 1)
+            if twice:
+                raise ValueError(f"duplicate {what} id: {', '.join(twice[:5])}")
+        nodes, links = set(self.nodes), {link.id for link in self.links}
+        flows = {flow.id for flow in self.flows}
+        for link in self.links:
+            _known(nodes, (link.a, link.b), f"link {link.id}", "node")
+            if link.a == link.b:
+                raise ValueError(f"link {link.id}: both ends are node {link.a}")
+            for loss in (link.loss_ab, link.loss_ba):
+                if isinstance(loss, ListedLoss):
+                    _known(flows, (loss.flow,), f"link {link.id}", "flow")
+        for flow in self.flows:
+            _known(nodes, (flow.source, flow.destination), f"flow {flow.id}", "node")
+            if flow.start_s >= self.duration_s:
+                raise ValueError(f"flow {flow.id}: start_s is not before duration_s")
+        _known(links, (m.link for m in self.monitors), "monitors", "link")
+        if self.sampling_interval_s > self.duration_s:
+            raise ValueError("sampling_interval_s is longer than duration_s")
+        return self
+
+    def host_settings(self) -> dict[str, Any]:
+        """Return what of the host differs from the defaults, by name."""
+        return {} if self.host is None else self.host.model_dump(exclude_defaults=True)
+
+    def canonical_json(self) -> str:
+        """Return the one JSON text that stands for this scenario (sorted keys, no spaces)."""
+        return canonical_json(self.model_dump(mode="json"))
+
+    @property
+    def id(self) -> str:
+        """Return the first 16 hex digits of the SHA-256 of the canonical JSON."""
+        return hashlib.sha256(self.canonical_json().encode()).hexdigest()[:16]
+
+
+def canonical_json(value: Any) -> str:
+    """Serialise plain data in the one form that hashes are taken of."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _known(known: set[str], names: Any, where: str, what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{where}: unknown {what} {name!r}")

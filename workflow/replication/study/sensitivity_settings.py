@@ -1,0 +1,123 @@
+"""Settings of the sensitivity analysis: configs/sensitivity.yaml, set before any run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from replication.study.files import read_model
+from replication.study.model import Document, Identifier, PositiveSeconds, Probability, Text
+from replication.study.study import EngineName, Study
+
+SETTINGS = Path("configs/sensitivity.yaml")
+
+
+class Scale(Document):
+    """How much of each design point is run; `reason` says what that costs in validity.
+
+    `cpu_budget_s` is the expected CPU time of all design points together: where it does not allow
+    whole runs, the longest are shortened until it does. `experiments` are those that are run;
+    without it all are.
+    """
+
+    levels: Literal["all", "quick"]
+    experiments: Annotated[list[Identifier], Field(min_length=1)] | None = None
+    cpu_budget_s: PositiveSeconds
+    reason: Text
+
+
+class StudyScale(Document):
+    """The scale of a study's exploration and, where it has hypotheses, of their tests.
+
+    `held` has the assumptions that stay at their defaults, each with the reason. `engine` is one
+    other than the paper's own, for `engine_reason`.
+    """
+
+    exploration: Scale
+    hypotheses: Scale
+    engine: EngineName | None = None
+    engine_reason: Text | None = None
+    held: dict[str, Text] = {}
+
+    @model_validator(mode="after")
+    def _reasoned(self) -> StudyScale:
+        if (self.engine is None) != (self.engine_reason is None):
+            raise ValueError("engine and engine_reason: give both or neither")
+        return self
+
+
+class Search(Document):
+    """The search for settings that fit a table (differential evolution, scipy).
+
+    It starts from the `population` best of the design's points and adds `generations` times as
+    many: that product is its budget of settings for each table.
+    """
+
+    population: Annotated[int, Field(ge=5, le=100)]
+    generations: Annotated[int, Field(ge=1, le=100)]
+
+
+class Importance(Document):
+    """The regression whose permutation importances are reported (extremely randomised trees)."""
+
+    trees: Annotated[int, Field(ge=10, le=1000)]
+    repeats: Annotated[int, Field(ge=2, le=100)]
+    folds: Annotated[int, Field(ge=2, le=20)]
+    least_r2: Probability
+
+
+class Sensitivity(Document):
+    """configs/sensitivity.yaml; see configs/README.md."""
+
+    engine: EngineName
+    method: Literal["sobol", "latin_hypercube"]
+    points: Annotated[int, Field(ge=8, le=4096)]
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
+    replicates_at_default: Annotated[int, Field(ge=3, le=100)]
+    jobs: Annotated[int, Field(ge=1, le=64)]
+    robust_at_least: Probability
+    fragile_at_most: Probability
+    explained_at_least: Probability
+    search: Search
+    importance: Importance
+    studies: dict[Identifier, StudyScale]
+    other_studies: StudyScale
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Sensitivity:
+        if self.method == "sobol" and self.points & (self.points - 1):
+            raise ValueError(f"points: a Sobol' design needs a power of two, not {self.points}")
+        if self.fragile_at_most >= self.robust_at_least:
+            raise ValueError("fragile_at_most must be below robust_at_least")
+        return self
+
+    def of(self, study: str) -> StudyScale:
+        """Return a study's scale; a study without one of its own has that of `other_studies`."""
+        return self.studies.get(study, self.other_studies)
+
+    def engine_of(self, study: Study, there: Collection[str]) -> str:
+        """Return the engine that a study is explored on.
+
+        The one that its scale names or else the paper's own, if it is among those that are
+        `there`; the settings' `engine` stands in for one that is not.
+        """
+        wanted = self.of(study.id).engine or study.original_system.engine
+        return wanted if wanted in there else self.engine
+
+    def engine_note(self, study: Study, engine: str) -> str:
+        """Return why `engine` is not the paper's own system; empty if it is."""
+        own = study.original_system.engine
+        if engine == own:
+            return ""
+        scale = self.of(study.id)
+        if engine == scale.engine and scale.engine_reason:
+            return scale.engine_reason
+        return f"{own}, the paper's own system, was not there."
+
+
+def load_sensitivity(root: Path) -> Sensitivity:
+    """Read configs/sensitivity.yaml; InputError names each wrong field."""
+    return read_model(root / SETTINGS, Sensitivity)

@@ -1,0 +1,357 @@
+"""A study: one published paper as data - its set-up, its experiments and where its numbers map.
+
+A study is a YAML file under ``configs/studies/``. Every value that shapes a run is a parameter,
+and every parameter is tagged `published` (with its place in the paper) or `assumed` (with the
+reason, the source of the reason and the plausible range). Templates refer to parameters as
+``$name`` or as products such as ``"$window_segments * $segment_bytes"``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue, field_validator, model_validator
+
+from replication.study.claim_model import Claim, Flows, Quantity, Where
+from replication.study.model import LINE, Document, Identifier, Interval, Label, Text, Window
+
+#: Most points of an experiment, counted before any of them is made.
+MOST_POINTS = 10_000
+#: What stands for all studies where one is asked for.
+ALL_STUDIES = "all"
+
+EngineName = Literal["ns3", "ns2", "linux"]
+ExperimentType = Literal[
+    "cbr_sweep",
+    "pairwise_fairness",
+    "queuing",
+    "homogeneous_dumbbell",
+    "throughput_tables",
+    "bdp_jain",
+    "cwnd_traces",
+]
+
+#: What no study may be called: the report's own pages, and words that stand for all of a list.
+RESERVED = frozenset(
+    {"index", "summary", "engines", "bench", "reliability", ALL_STUDIES, "available"}
+)
+
+
+class Published(Document):
+    """Where the paper states a value, and its words."""
+
+    place: Text
+    quote: Text | None = None
+
+
+class Assumed(Document):
+    """Why a value that the paper does not state was chosen, and what else would be plausible.
+
+    `range` is the closed interval of plausible values of a number; `choices` lists the plausible
+    values of anything else. `source` names the documentation or practice behind the reason.
+    """
+
+    reason: Text
+    source: Text
+    range: Interval | None = None
+    choices: list[JsonValue] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind_of_plausible(self) -> Assumed:
+        if (self.range is None) == (self.choices is None):
+            raise ValueError("give exactly one of range and choices")
+        if self.range is not None and self.range[0] > self.range[1]:
+            raise ValueError("range must be [low, high]")
+        return self
+
+
+class _Tagged(Document):
+    published: Published | None = None
+    assumed: Assumed | None = None
+
+    @model_validator(mode="after")
+    def _one_tag(self) -> _Tagged:
+        if (self.published is None) == (self.assumed is None):
+            raise ValueError("tag it as exactly one of published and assumed")
+        return self
+
+
+class Parameter(_Tagged):
+    """A named value that templates use; `unit` is for people ("bit/s", "s", "segments")."""
+
+    value: JsonValue
+    unit: Annotated[str, LINE] = ""
+
+    @model_validator(mode="after")
+    def _default_is_plausible(self) -> Parameter:
+        if self.assumed is None:
+            return self
+        if self.assumed.range is not None:
+            low, high = self.assumed.range
+            if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+                raise ValueError("a range needs a numeric value; use choices")
+            if not low <= self.value <= high:
+                raise ValueError(f"value {self.value} lies outside its range [{low}, {high}]")
+        elif self.assumed.choices is not None and self.value not in self.assumed.choices:
+            raise ValueError(f"value {self.value!r} is not among its choices")
+        return self
+
+
+class Level(Document):
+    """One level of a factor: `set` overrides parameters; `value` is its number on an axis."""
+
+    key: Identifier
+    label: Label
+    value: float | None = None
+    set: dict[Identifier, JsonValue]
+    quick: bool = False
+
+
+class Factor(_Tagged):
+    """What an experiment varies. Tagged like a parameter, for all its levels at once."""
+
+    id: Identifier
+    label: Label
+    unit: Annotated[str, LINE] = ""
+    levels: Annotated[list[Level], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _unique_levels(self) -> Factor:
+        unique((level.key for level in self.levels), f"level of factor {self.id}")
+        return self
+
+
+class Topology(Document):
+    """Templates of nodes and links; see `study.template` for `$name`, `repeat` and `{i}`."""
+
+    nodes: Annotated[list[JsonValue], Field(min_length=2)]
+    links: Annotated[list[dict[str, JsonValue]], Field(min_length=1)]
+    monitors: list[dict[str, JsonValue]] = []
+
+
+class Experiment(Document):
+    """A full factorial of factors over one topology and its flows."""
+
+    id: Identifier
+    type: ExperimentType
+    title: Text
+    question: Text
+    place: Text
+    parameters: dict[Identifier, Parameter] = {}
+    factors: Annotated[list[Factor], Field(min_length=1)]
+    topology: Topology
+    flows: Annotated[list[dict[str, JsonValue]], Field(min_length=1)]
+    host: dict[str, JsonValue] | None = None
+    duration_s: JsonValue
+    sampling_interval_s: JsonValue
+
+    @model_validator(mode="after")
+    def _unique_factors(self) -> Experiment:
+        unique((factor.id for factor in self.factors), f"factor of experiment {self.id}")
+        points = math.prod(len(factor.levels) for factor in self.factors)
+        if points > MOST_POINTS:
+            raise ValueError(
+                f"experiment {self.id}: its factors make {points} points, more than {MOST_POINTS}; "
+                "vary less"
+            )
+        return self
+
+    def factor(self, name: str) -> Factor:
+        """Return the factor called `name`; KeyError where there is none."""
+        for factor in self.factors:
+            if factor.id == name:
+                return factor
+        raise KeyError(name)
+
+
+class Tolerance(Document):
+    """Half-width of the band around the published value, set before any run was looked at."""
+
+    relative: Annotated[float, Field(gt=0, lt=1)] | None = None
+    absolute: Annotated[float, Field(gt=0)] | None = None
+    reason: Text
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Tolerance:
+        if (self.relative is None) == (self.absolute is None):
+            raise ValueError("give exactly one of relative and absolute")
+        return self
+
+
+class Cell(Document):
+    """What a published cell means as a quantity of our runs, and how close is close."""
+
+    metric: Identifier
+    flows: list[Identifier] | Literal["tcp", "cbr", "all"] = "tcp"
+    aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
+    window_s: Window | None = None
+    tolerance: Tolerance
+    monotonic: Literal["increasing", "decreasing"] | None = None
+
+
+class TableRow(Document):
+    """A published row that is not a factor level: the points, or the flows, it stands for.
+
+    `flows` takes the place of the cells' own `flows`, for tables with a row per flow.
+    """
+
+    experiment: Identifier | None = None
+    where: Where
+    flows: Flows | None = None
+
+
+class Table(Document):
+    """Maps a published table to points of an experiment.
+
+    Rows are the levels of `row_factor` (row key = level key) or listed in `rows`. Columns are the
+    levels of `column_factor` with one `cell`, or listed in `columns`. Every row has a published
+    number in every column but those that `not_printed` names: row to the columns that the paper
+    leaves empty there.
+    """
+
+    id: Annotated[str, Field(min_length=1, max_length=64), LINE]
+    title: Text
+    experiment: Identifier
+    where: Where = {}
+    row_factor: Identifier | None = None
+    rows: dict[Identifier, TableRow] | None = None
+    column_factor: Identifier | None = None
+    cell: Cell | None = None
+    columns: dict[Identifier, Cell] | None = None
+    not_printed: dict[Identifier, list[Identifier]] = {}
+
+    @model_validator(mode="after")
+    def _shape(self) -> Table:
+        if (self.row_factor is None) == (self.rows is None):
+            raise ValueError(f"table {self.id}: give exactly one of row_factor and rows")
+        if (self.column_factor is None) == (self.columns is None):
+            raise ValueError(f"table {self.id}: give exactly one of column_factor and columns")
+        if (self.column_factor is None) != (self.cell is None):
+            raise ValueError(f"table {self.id}: cell goes with column_factor")
+        return self
+
+
+class Bibliography(Document):
+    """The paper."""
+
+    title: Text
+    authors: Annotated[list[Text], Field(min_length=1)]
+    year: int | None = None
+    venue: Text | None = None
+
+
+class OriginalSystem(Document):
+    """What the paper ran; `engine` is the family whose verdicts are the study's headline."""
+
+    engine: EngineName
+    description: Text
+
+
+class Notes(Document):
+    """Prose for the report's summary page."""
+
+    scope: Text
+    easy: Text
+    hard: Text
+    threats: list[Text] = []
+    differences: list[Text] = []
+
+
+class Study(Document):
+    """One paper; see the module's docstring."""
+
+    schema_version: Literal[1] = 1
+    id: Identifier
+    title: Text
+    bibliography: Bibliography
+    original_system: OriginalSystem
+    notes: Notes
+    parameters: dict[Identifier, Parameter]
+    experiments: Annotated[list[Experiment], Field(min_length=1)]
+    tables: list[Table] = []
+    claims: list[Claim] = []
+
+    @field_validator("id")
+    @classmethod
+    def _not_reserved(cls, value: str) -> str:
+        if value in RESERVED:
+            raise ValueError("is a name that the report or the command line needs; give another")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Study:
+        unique((e.id for e in self.experiments), "experiment")
+        unique((t.id for t in self.tables), "table")
+        unique((c.id for c in self.claims), "claim")
+        for experiment in self.experiments:
+            known = self.parameters.keys() | experiment.parameters.keys()
+            for factor in experiment.factors:
+                for level in factor.levels:
+                    for name in level.set.keys() - known:
+                        raise ValueError(
+                            f"experiment {experiment.id}, factor {factor.id}, level {level.key}: "
+                            f"sets unknown parameter {name!r}; declare it under parameters"
+                        )
+        for table in self.tables:
+            self._check_table(table)
+        for claim in self.claims:
+            for quantity in claim.quantities():
+                self._check_quantity(quantity, f"claim {claim.id}")
+        return self
+
+    def experiment(self, name: str) -> Experiment:
+        """Return the experiment called `name`; KeyError where there is none."""
+        for experiment in self.experiments:
+            if experiment.id == name:
+                return experiment
+        raise KeyError(name)
+
+    def _check_table(self, table: Table) -> None:
+        where = f"table {table.id}"
+        self._check_where(table.experiment, table.where, where)
+        for name in (table.row_factor, table.column_factor):
+            if name is not None:
+                self._check_where(table.experiment, {name: []}, where)
+        for key, row in (table.rows or {}).items():
+            self._check_where(row.experiment or table.experiment, row.where, f"{where}, row {key}")
+
+    def _check_quantity(self, quantity: Quantity, where: str) -> None:
+        self._check_where(quantity.experiment, quantity.where, where)
+
+    def _check_where(self, experiment: str, where: Where, place: str) -> None:
+        try:
+            found = self.experiment(experiment)
+        except KeyError:
+            raise ValueError(f"{place}: unknown experiment {experiment!r}") from None
+        for name, levels in where.items():
+            try:
+                factor = found.factor(name)
+            except KeyError:
+                raise ValueError(
+                    f"{place}: experiment {experiment} has no factor {name!r}"
+                ) from None
+            known = {level.key for level in factor.levels}
+            for key in [levels] if isinstance(levels, str) else levels:
+                if key not in known:
+                    raise ValueError(f"{place}: factor {name} has no level {key!r}")
+
+
+def unique(names: Iterable[str], what: str) -> None:
+    """Raise ValueError naming the first of `names` that occurs twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"duplicate {what}: {name!r}")
+        seen.add(name)
+
+
+def parameters_of(study: Study, experiment: Experiment) -> dict[str, Parameter]:
+    """Return the study's parameters with the experiment's own laid over them."""
+    return {**study.parameters, **experiment.parameters}
+
+
+def plain_values(parameters: dict[str, Parameter]) -> dict[str, Any]:
+    """Return name to value, without tags."""
+    return {name: parameter.value for name, parameter in parameters.items()}

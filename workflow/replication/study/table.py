@@ -1,0 +1,263 @@
+"""The columns of the tables that stages hand on and others read (explained in data/README.md)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from replication.study.errors import InputError
+from replication.study.seal import read_sealed, write_sealed
+
+#: A row of a CSV file, every field as text.
+Row = dict[str, str]
+#: Significant digits of every number written: more than any input has, less than rounding noise.
+DIGITS = 10
+
+PUBLISHED_COLUMNS = ("table", "row", "column", "unit", "value", "printed", "place")
+DESIGN_COLUMNS = (
+    "study",
+    "experiment",
+    "point",
+    "levels",
+    "replicate",
+    "engine",
+    "scenario",
+    "supported",
+    "reason",
+    "batch",
+    "cost_s",
+)
+#: Numbers of an engine's flows.csv; `flow` and `kind` come before them.
+FLOW_NUMBERS = (
+    "throughput_bps",
+    "goodput_bps",
+    "delay_mean_s",
+    "delay_p95_s",
+    "rtt_mean_s",
+    "packets_sent",
+    "packets_received",
+    "packets_dropped",
+    "packets_in_flight",
+    "retransmissions",
+    "timeouts",
+    "loss_rate",
+    "delivery_ratio",
+)
+#: Numbers of an engine's series.csv; `time_s`, `flow` and `link` come before them.
+SERIES_NUMBERS = (
+    "throughput_bps",
+    "cwnd_bytes",
+    "ssthresh_bytes",
+    "rtt_s",
+    "delay_s",
+    "queue_packets",
+    "drops",
+    "retransmissions",
+)
+FLOW_COLUMNS = ("scenario", "engine", "flow", "kind", *FLOW_NUMBERS)
+SERIES_COLUMNS = ("scenario", "engine", "time_s", "flow", "link", *SERIES_NUMBERS)
+CELL_COLUMNS = (
+    "study",
+    "table",
+    "row",
+    "column",
+    "engine",
+    "unit",
+    "published",
+    "published_half_ulp",
+    "reproduced_mean",
+    "reproduced_low",
+    "reproduced_high",
+    "n",
+    "relative_deviation",
+    "inside",
+    "verdict",
+    "reason",
+)
+CLAIM_COLUMNS = (
+    "study",
+    "claim",
+    "quote",
+    "place",
+    "engine",
+    "statistic",
+    "observed",
+    "low",
+    "high",
+    "margin",
+    "verdict",
+    "reason",
+)
+AUDIT_COLUMNS = (
+    "study",
+    "table",
+    "row",
+    "column",
+    "check",
+    "published",
+    "bound",
+    "finding",
+    "reason",
+)
+TRACE_COLUMNS = (
+    "study",
+    "experiment",
+    "point",
+    "trace",
+    "flow",
+    "congestion_control",
+    "engine",
+    "metric",
+    "unit",
+    "evidence",
+    "published",
+    "reproduced_mean",
+    "reproduced_low",
+    "reproduced_high",
+    "n",
+    "relative_deviation",
+)
+TRACE_NEARNESS_COLUMNS = ("study", "metric", "engine", "nearest", "flows", "share")
+TRACE_WINDOW_COLUMNS = ("study", "trace", "flow", "source", "time_s", "cwnd_segments")
+#: How often two engines agree on a study; `study` is empty for all studies together.
+AGREEMENT_COLUMNS = (
+    "study",
+    "kind",
+    "left",
+    "right",
+    "items",
+    "compared",
+    "agreed",
+    "unequal",
+    "share",
+    "low",
+    "high",
+    "reason",
+)
+#: Each claim and cell on two engines; a claim has no table, row and column, a cell no claim.
+PAIR_COLUMNS = (
+    "study",
+    "kind",
+    "claim",
+    "table",
+    "row",
+    "column",
+    "left",
+    "right",
+    "left_verdict",
+    "right_verdict",
+    "left_points",
+    "right_points",
+    "agree",
+    "difference",
+    "difference_low",
+    "difference_high",
+)
+#: Each cell and claim on each version of ns-3, against the default version.
+LADDER_COLUMNS = (
+    "study",
+    "kind",
+    "table",
+    "row",
+    "column",
+    "claim",
+    "version",
+    "unit",
+    "mean",
+    "low",
+    "high",
+    "verdict",
+    "reason",
+    "change",
+    "flipped",
+)
+#: What two engines measured at the points that a disagreement rests on.
+CONTRAST_COLUMNS = (
+    "study",
+    "group",
+    "left",
+    "right",
+    "side",
+    "metric",
+    "unit",
+    "left_mean",
+    "right_mean",
+    "difference",
+    "low",
+    "high",
+    "n",
+    "differs",
+)
+#: Known differences of two engines that concern the runs of a disagreement.
+CAUSE_COLUMNS = ("study", "group", "left", "right", "difference")
+#: A check on one engine; `within` is true, false or refused.
+CONFORMANCE_COLUMNS = (
+    "check",
+    "engine",
+    "engine_version",
+    "quantity",
+    "unit",
+    "expected",
+    "low",
+    "high",
+    "observed",
+    "deviation",
+    "within",
+    "source",
+    "note",
+)
+RECOVERY_COLUMNS = ("variant", "losses", "engine", "engine_version", "quantity", "value")
+WINDOW_COLUMNS = ("variant", "losses", "engine", "time_s", "cwnd_segments")
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
+    """Return the rows of a CSV file that must have `columns`, every field as text.
+
+    Raises
+    ------
+    InputError
+        It is missing, not what was written (`study.seal`), or of another version.
+    """
+    try:
+        reader = csv.DictReader(io.StringIO(read_sealed(path), newline=""), restval="")
+        missing = [name for name in columns if name not in (reader.fieldnames or [])]
+        if missing:
+            raise InputError(f"{path}: has no column {', '.join(missing)}; delete it and run again")
+        return [{name: row[name] or "" for name in reader.fieldnames or []} for row in reader]
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); run the evaluation first"
+        ) from None
+    except csv.Error as error:
+        raise InputError(f"{path}: is not a CSV table: {error}") from None
+
+
+def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
+    """Write rows as CSV with exactly `columns`; atomic, sealed, and numbers in one format.
+
+    Raises
+    ------
+    ValueError
+        A row has other columns.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        if set(row) != set(columns):
+            raise ValueError(f"{path.name}: row with columns {sorted(row)}, not {sorted(columns)}")
+        writer.writerow([_text(row[column]) for column in columns])
+    write_sealed(path, text.getvalue())
+
+
+def _text(value: object) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.{DIGITS}g}"
+    return str(value)
