@@ -10,7 +10,7 @@ import pytest
 from replication.cli.main import app
 from replication.plan.config import load_config
 from replication.plan.notebook_kind import made_from
-from replication.plan.origin import digests
+from replication.plan.stamp import digests
 from replication.report import release
 from replication.report.archive import pack, unpack
 from replication.report.notebooks.notebook import write_notebook

@@ -8,7 +8,7 @@ import platform
 import tempfile
 from pathlib import Path
 
-from replication.plan.pipeline import code_hash
+from replication.plan.code import code_hash
 from replication.report.parts.bench_model import MODULE, Bench
 
 from bench.cost_model import predictions

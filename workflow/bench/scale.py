@@ -208,7 +208,7 @@ def measure(root: Path, scenarios: int, cores: int) -> Measurement:
         dag_s, planned, _ = run_snakemake(folder, cores, SETTINGS, TARGET, options=["--dry-run"])
         total_s, _, peaks = run_snakemake(folder, cores, SETTINGS, TARGET)
         no_op_s, _, _ = run_snakemake(folder, cores, SETTINGS, TARGET)
-        totals = simulate_totals(pipeline)
+        totals = simulate_totals(pipeline.paths.data, pipeline.studies)
     workers = {name: peak for name, peak in peaks.items() if name != "snakemake"}
     largest = max(workers, key=lambda name: workers[name])
     beyond_s = cores * totals["wall_s"] - totals["simulator_cpu_s"]

@@ -20,6 +20,7 @@ from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.scenario import Scenario, canonical_json
 from replication.study.seal import write_sealed
+from replication.study.table import write_table
 
 from bench.engine import Size, programs
 from bench.scenario import dumbbell
@@ -33,7 +34,7 @@ INSTRUMENTATION_AT_MOST = 1.10
 WAY_AT_MOST = 1.0
 #: What a start costs is what a run takes in which next to nothing is simulated.
 START_S = 0.01
-OURS = "replicate simulate"
+OURS = "replicate step simulate"
 _LOOP = 'for folder in "$@"; do cd "$folder" && {} || exit 1; done'
 
 
@@ -96,17 +97,17 @@ def instrumentation(variants: Variants, size: Size, folder: Path, say: Say) -> F
 
 def simulate_batch(root: Path, scenarios: list[Scenario], folder: Path) -> tuple[Timed, float]:
     """Run scenarios on ns3 as one job of the workflow; return its time and its simulators' CPU."""
-    document = {
-        "batch": "bench",
-        "engine": "ns3",
-        "scenarios": {s.id: s.model_dump(mode="json") for s in scenarios},
-    }
+    fingerprint = NS3.fingerprint(root)
+    document = {s.id: s.model_dump(mode="json") for s in scenarios}
+    rows = [{"scenario": name, "engine": "ns3", "batch": "bench"} for name in document]
     shutil.rmtree(folder, ignore_errors=True)
-    write_sealed(folder / "batch.json", canonical_json(document))
-    words = ["--program", str(programs(root)["ns3"].resolve()), "--batch", "batch.json"]
-    words += ["--store", f"ns3-{NS3.fingerprint(root)}", "--usage", "usage.json"]
+    write_sealed(folder / "scenarios" / "design.json", canonical_json(document))
+    write_table(folder / "design.csv", rows, ("scenario", "engine", "batch"))
+    words = ["--program", str(programs(root)["ns3"].resolve()), "--fingerprint", fingerprint]
+    words += ["--design", "design.csv", "--batch", "bench"]
+    words += ["--store", f"ns3-{fingerprint}", "--usage", "usage.json"]
     words += ["--flows", "flows.parquet", "--series", "series.parquet"]
-    used = timed([sys.executable, "-m", "replication.cli", "simulate", *words], folder)
+    used = timed([sys.executable, "-m", "replication.cli", "step", "simulate", *words], folder)
     runs = json.loads((folder / "usage.json").read_text(encoding="utf-8"))["runs"]
     return used, math.fsum(run["cpu_s"] for run in runs)
 

@@ -17,6 +17,7 @@ import psutil
 from replication.plan.config import study_ids
 from replication.plan.pipeline import Paths, Pipeline
 from replication.report.parts.bench_model import Figure, Stage
+from replication.report.provenance import stages_of
 from replication.study.seal import read_sealed
 
 from bench import scale
@@ -37,7 +38,7 @@ STAGES = {
     "collect": ("collect_results",),
     "evaluate": ("evaluate_study", "merge_evaluations"),
     "notebooks": ("execute_notebook",),
-    "render": ("render_report",),
+    "render": ("render_page", "assemble_report"),
 }
 
 
@@ -74,7 +75,7 @@ def time_workflow(root: Path, cores: int, folder: Path, say: Say) -> Whole:
     no_op_s, _, _ = run_snakemake(project, cores, settings, "all")
     provenance = json.loads(read_sealed(project / Paths().data / "provenance.json"))
     figures = _figures(cores, no_op_s, provenance["simulate"])
-    return Whole(figures, _stages(project, provenance), round(others, 4))
+    return Whole(figures, _stages(project), round(others, 4))
 
 
 def time_sweep(root: Path, cores: int, size: Size, say: Say) -> Whole:
@@ -110,12 +111,9 @@ def _figures(cores: int, no_op_s: float, simulate: dict[str, Any]) -> list[Figur
     ]
 
 
-def _stages(project: Path, provenance: dict[str, Any]) -> list[Stage]:
-    """Return what the rules of each stage took; the report's own is not in the provenance."""
-    found: dict[str, dict[str, float]] = dict(provenance["stages"])
-    path = project / Paths().data / "benchmarks" / "render_report.tsv"
-    _, row = path.read_text(encoding="utf-8").splitlines()[:2]
-    found["render_report"] = {"jobs": 1, "wall_s": float(row.split("\t")[0])}
+def _stages(project: Path) -> list[Stage]:
+    """Return what the rules of each stage took."""
+    found = stages_of(project / Paths().data / "benchmarks")
     return [
         Stage(
             name=name,

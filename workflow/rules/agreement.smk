@@ -6,12 +6,12 @@ rule compare_engines:
         differences="configs/engine_differences.yaml",
         studies=expand("configs/studies/{study}.yaml", study=PIPE.studies),
         published=expand(f"{PATHS.published}/{{study}}.csv", study=PIPE.studies),
-        design=expand(rules.design_study.output.design, study=PIPE.studies),
-        scenarios=expand(rules.design_study.output.scenarios, study=PIPE.studies),
-        flows=expand(rules.collect_results.output.flows, study=PIPE.studies),
-        series=expand(rules.collect_results.output.series, study=PIPE.studies),
-        claims=expand(rules.evaluate_study.output.claims, study=PIPE.studies),
-        cells=expand(rules.evaluate_study.output.cells, study=PIPE.studies),
+        design=expand(rules.design_study.output.design, **OWN, study=PIPE.studies),
+        scenarios=expand(rules.design_study.output.scenarios, **OWN, study=PIPE.studies),
+        flows=expand(rules.collect_results.output.flows, **OWN, study=PIPE.studies),
+        series=expand(rules.collect_results.output.series, **OWN, study=PIPE.studies),
+        claims=expand(rules.evaluate_study.output.claims, **OWN, study=PIPE.studies),
+        cells=expand(rules.evaluate_study.output.cells, **OWN, study=PIPE.studies),
     output:
         rates=f"{PATHS.data}/agreement.csv",
         pairs=f"{PATHS.data}/agreement_pairs.csv",
@@ -21,6 +21,7 @@ rule compare_engines:
         f"{PATHS.data}/logs/compare_engines.log",
     benchmark:
         f"{PATHS.data}/benchmarks/compare_engines.tsv"
+    localrule: True
     params:
         code=PIPE.code("compare.agreement_table"),
         sources=PIPE.content("configs/engine_differences.yaml"),
@@ -28,5 +29,5 @@ rule compare_engines:
         data=PATHS.data,
     shell:
         'echo "comparing the engines" >&2; '
-        "replicate agreement {params.studies} --data {params.data} > {log} 2>&1"
+        "replicate step agreement {params.studies} --data {params.data} > {log} 2>&1"
         " || {{ tail -n 20 {log} >&2; exit 1; }}"

@@ -13,6 +13,7 @@ rule run_conformance:
         f"{PATHS.data}/logs/run_conformance/{{engine}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/run_conformance/{{engine}}.tsv"
+    localrule: True
     params:
         code=PIPE.code("compare.conformance"),
         sources=PIPE.content("configs/conformance.yaml"),
@@ -20,7 +21,7 @@ rule run_conformance:
         fingerprint=lambda wildcards: PIPE.fingerprint(wildcards.engine),
     shell:
         'echo "holding {wildcards.engine} against the canonical scenarios" >&2; '
-        "replicate conformance --engine {wildcards.engine} {params.launch}"
+        "replicate step conformance --engine {wildcards.engine} {params.launch}"
         " --fingerprint {params.fingerprint}"
         " --output {output.rows} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
@@ -38,6 +39,7 @@ rule merge_conformance:
         f"{PATHS.data}/logs/merge_conformance.log",
     benchmark:
         f"{PATHS.data}/benchmarks/merge_conformance.tsv"
+    localrule: True
     params:
         code=PIPE.code("compare.conformance"),
         sources=PIPE.content("configs/conformance.yaml"),
@@ -45,5 +47,5 @@ rule merge_conformance:
         data=PATHS.data,
     shell:
         'echo "putting the conformance of the engines together" >&2; '
-        "replicate merge-conformance {params.engines} --data {params.data} > {log} 2>&1"
+        "replicate step merge-conformance {params.engines} --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"

@@ -15,11 +15,12 @@ rule fetch_ns3_wheel:
         f"{PATHS.data}/logs/fetch_ns3_wheel/{{version}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/fetch_ns3_wheel/{{version}}.tsv"
+    localrule: True
     params:
         code=PIPE.code("engines.wheel"),
     shell:
         'echo "fetching the pinned wheel of ns-3 {wildcards.version}" >&2; '
-        "replicate fetch-wheel --lock {input.lock} --output {output.prefix} > {log} 2>&1"
+        "replicate step fetch-wheel --lock {input.lock} --output {output.prefix} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"
 
 
@@ -42,6 +43,7 @@ rule build_ns3_program:
         f"{PATHS.data}/logs/build_ns3_program/{{digest}}-{{version}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/build_ns3_program/{{digest}}-{{version}}.tsv"
+    localrule: True
     threads: workflow.cores
     params:
         build=lambda wildcards, output: Path(output.program).parent,
@@ -52,7 +54,7 @@ rule build_ns3_program:
         'echo "compiling our program for ns-3 {wildcards.version}" >&2; '
         "( make --silent --directory workflow/engines/ns3 --jobs {threads}"
         ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}"'
-        " && replicate seal {params.build} ) > {log} 2>&1"
+        " && replicate step seal {params.build} ) > {log} 2>&1"
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
@@ -66,13 +68,14 @@ rule build_ns2_program:
         f"{PATHS.data}/logs/build_ns2_program.log",
     benchmark:
         f"{PATHS.data}/benchmarks/build_ns2_program.tsv"
+    localrule: True
     params:
         build=lambda wildcards, output: Path(output.program).parent,
     shell:
         'echo "laying out our ns-2 program" >&2; '
         "( make --silent --directory workflow/engines/ns2"
         ' BUILD="$PWD/{params.build}" PYTHON="$(command -v python)"'
-        " && replicate seal {params.build} ) > {log} 2>&1"
+        " && replicate step seal {params.build} ) > {log} 2>&1"
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
@@ -89,14 +92,15 @@ rule build_linux_program:
         f"{PATHS.data}/logs/build_linux_program.log",
     benchmark:
         f"{PATHS.data}/benchmarks/build_linux_program.tsv"
+    localrule: True
     threads: workflow.cores
     params:
         build=lambda wildcards, output: Path(output.program).parent,
         cache=linux_cache(Path()),
         hz=",".join(map(str, PIPE.plan.timer_hz())),
     shell:
-        "( replicate check-kernels {params.cache}"
+        "( replicate step check-kernels {params.cache}"
         " && workflow/engines/linux/build --output {params.build} --cache {params.cache}"
         " --hz {params.hz} --jobs {threads}"
-        " && replicate check-kernels {params.cache}"
-        " && replicate seal {params.build} ) 2> >(tee {log} >&2)"
+        " && replicate step check-kernels {params.cache}"
+        " && replicate step seal {params.build} ) 2> >(tee {log} >&2)"

@@ -10,32 +10,34 @@ rule evaluate_study:
         flows=rules.collect_results.output.flows,
         series=rules.collect_results.output.series,
     output:
-        cells=f"{PATHS.data}/evaluation/{{study}}/cells.csv",
-        claims=f"{PATHS.data}/evaluation/{{study}}/claims.csv",
-        audit=f"{PATHS.data}/evaluation/{{study}}/audit.csv",
-        quantities=f"{PATHS.data}/evaluation/{{study}}/quantities.csv",
-        evidence=f"{PATHS.data}/evaluation/{{study}}/evidence.parquet",
+        cells="{data}/evaluation/{study}/cells.csv",
+        claims="{data}/evaluation/{study}/claims.csv",
+        audit="{data}/evaluation/{study}/audit.csv",
+        quantities="{data}/evaluation/{study}/quantities.csv",
+        evidence="{data}/evaluation/{study}/evidence.parquet",
+        # Grows, and outlives a failed run: what was set before the results, and every change since.
+        registered=update("{data}/registered/{study}.json"),
     log:
-        f"{PATHS.data}/logs/evaluate_study/{{study}}.log",
+        "{data}/logs/evaluate_study/{study}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/evaluate_study/{{study}}.tsv"
+        "{data}/benchmarks/evaluate_study/{study}.tsv"
+    localrule: True
     params:
         code=PIPE.code("judge.evaluate"),
         sources=lambda wildcards: PIPE.sources(
             wildcards.study, f"{PATHS.published}/{wildcards.study}.csv"
         ),
-        data=PATHS.data,
     shell:
         'echo "judging {wildcards.study}" >&2; '
-        "replicate evaluate {wildcards.study} --data {params.data} > {log} 2>&1"
+        "replicate step evaluate {wildcards.study} --data {wildcards.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"
 
 
 rule merge_evaluations:
     input:
-        cells=expand(rules.evaluate_study.output.cells, study=PIPE.studies),
-        claims=expand(rules.evaluate_study.output.claims, study=PIPE.studies),
-        audit=expand(rules.evaluate_study.output.audit, study=PIPE.studies),
+        cells=expand(rules.evaluate_study.output.cells, **OWN, study=PIPE.studies),
+        claims=expand(rules.evaluate_study.output.claims, **OWN, study=PIPE.studies),
+        audit=expand(rules.evaluate_study.output.audit, **OWN, study=PIPE.studies),
     output:
         cells=report(
             f"{PATHS.data}/cells.csv",
@@ -59,11 +61,12 @@ rule merge_evaluations:
         f"{PATHS.data}/logs/merge_evaluations.log",
     benchmark:
         f"{PATHS.data}/benchmarks/merge_evaluations.tsv"
+    localrule: True
     params:
         code=PIPE.code("judge.evaluate"),
         studies=PIPE.studies,
         data=PATHS.data,
     shell:
         'echo "putting the verdicts together" >&2; '
-        "replicate merge {params.studies} --data {params.data} > {log} 2>&1"
+        "replicate step merge {params.studies} --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"

@@ -6,13 +6,13 @@ rule execute_notebook:
         notebook=f"{PATHS.notebooks}/{{kind}}.ipynb",
         study="configs/studies/{study}.yaml",
         published=f"{PATHS.published}/{{study}}.csv",
-        design=rules.design_study.output.design,
-        scenarios=rules.design_study.output.scenarios,
-        flows=rules.collect_results.output.flows,
-        series=rules.collect_results.output.series,
-        cells=rules.evaluate_study.output.cells,
-        claims=rules.evaluate_study.output.claims,
-        quantities=rules.evaluate_study.output.quantities,
+        design=own(rules.design_study.output.design),
+        scenarios=own(rules.design_study.output.scenarios),
+        flows=own(rules.collect_results.output.flows),
+        series=own(rules.collect_results.output.series),
+        cells=own(rules.evaluate_study.output.cells),
+        claims=own(rules.evaluate_study.output.claims),
+        quantities=own(rules.evaluate_study.output.quantities),
         further=lambda wildcards: PIPE.notebook_inputs(wildcards.study, wildcards.kind),
     output:
         notebook=f"{PATHS.executed}/{{study}}.{{kind}}.ipynb",
@@ -20,6 +20,7 @@ rule execute_notebook:
         f"{PATHS.data}/logs/execute_notebook/{{study}}.{{kind}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.{{kind}}.tsv"
+    localrule: True
     params:
         code=lambda wildcards: PIPE.notebook_code(wildcards.kind),
         sources=lambda wildcards: PIPE.content(
@@ -28,5 +29,5 @@ rule execute_notebook:
         data=PATHS.data,
     shell:
         'echo "executing notebook {wildcards.kind} on {wildcards.study}" >&2; '
-        "replicate notebook {input.notebook} --study {wildcards.study} --data {params.data}"
+        "replicate step notebook {input.notebook} --study {wildcards.study} --data {params.data}"
         " --output {output.notebook} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"

@@ -1,10 +1,7 @@
 # Report: everything that a reader opens.
 
 
-NOTEBOOKS = [
-    rules.execute_notebook.output.notebook.format(study=study, kind=kind)
-    for study, kind in PIPE.notebooks()
-]
+NOTEBOOKS = PIPE.executed()
 
 
 # Every table that the report reads.
@@ -17,8 +14,9 @@ TABLES = [
         [
             *rules.design_study.output,
             *rules.collect_results.output,
-            *rules.evaluate_study.output,
+            *rules.evaluate_study.output[:-1],
         ],
+        **OWN,
         study=PIPE.studies,
     ),
 ]
@@ -28,9 +26,12 @@ rule write_provenance:
     input:
         # Their hashes are in it, so that no report mixes the results of two runs.
         tables=TABLES,
+        registered=expand(
+            rules.evaluate_study.output.registered, **OWN, study=PIPE.studies
+        ),
         # Their times belong to it too.
         notebooks=NOTEBOOKS,
-        usage=expand(rules.simulate_batch.output.usage, batch=PIPE.batches),
+        usage=expand(rules.simulate_batch.output.usage, **OWN, batch=PIPE.batches),
     output:
         provenance=report(
             f"{PATHS.data}/provenance.json",
@@ -42,42 +43,63 @@ rule write_provenance:
         f"{PATHS.data}/logs/write_provenance.log",
     benchmark:
         f"{PATHS.data}/benchmarks/write_provenance.tsv"
+    localrule: True
     params:
         code=PIPE.code("report.provenance"),
-        selection=PIPE.selection,
-        studies=",".join(PIPE.studies),
-        config=PIPE.config.model_dump_json(),
+        settings=PIPE.settings,
+        data=PATHS.data,
     shell:
         'echo "writing down what ran" >&2; '
-        "replicate provenance {params.selection} --studies {params.studies}"
+        "replicate step provenance --settings {params.settings:q} --data {params.data}"
         " --output {output.provenance} {input.tables} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
-rule render_report:
+# A change of a page's code renders that page alone.
+rule render_page:
     input:
         tables=TABLES,
         provenance=rules.write_provenance.output.provenance,
-        notebooks=NOTEBOOKS,
+        notebooks=lambda wildcards: PIPE.executed(wildcards.page),
     output:
-        index=f"{PATHS.html}/index.html",
-        # Gone if a file of the report was deleted or altered: then it is rendered again.
-        seal=whole_or_unsealed(PATHS.html),
+        seal=f"{PATHS.pages}/{{page}}/{SEAL}",
     log:
-        f"{PATHS.data}/logs/render_report.log",
+        f"{PATHS.data}/logs/render_page/{{page}}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/render_report.tsv"
+        f"{PATHS.data}/benchmarks/render_page/{{page}}.tsv"
+    localrule: True
     params:
-        code=PIPE.code("report.render", "report/templates/**/*", "report/assets/**/*", "report/*.csv"),
-        # Shown if it is there; the report does not wait for it.
-        sensitivity=PIPE.content(*sorted(PATHS.sensitivity.glob("*/*.csv"))),
+        code=lambda wildcards: PIPE.page_code(wildcards.page),
+        shown=PIPE.shown,
         data=PATHS.data,
         executed=PATHS.executed,
-        html=PATHS.html,
-        # Shown if there is one; a report never waits for it.
-        ladder=sha256_of(*filter(Path.is_file, [PATHS.data / "ladder.csv"])),
-        bench=PIPE.content(PATHS.data / "bench.json"),
-        reliability=PIPE.content(PATHS.data / "reliability.json"),
+        folder=lambda wildcards, output: Path(output.seal).parent,
     shell:
-        'echo "rendering the report" >&2; '
-        "replicate render --data {params.data} --notebooks {params.executed}"
-        " --output {params.html} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
+        'echo "rendering {wildcards.page}" >&2; '
+        "replicate step page {params.folder} --data {params.data} --notebooks {params.executed}"
+        " > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
+
+
+rule assemble_report:
+    input:
+        tables=TABLES,
+        provenance=rules.write_provenance.output.provenance,
+        pages=expand(rules.render_page.output.seal, page=PIPE.pages),
+    output:
+        index=f"{PATHS.html}/index.html",
+        # Gone if a file of the report was deleted or altered: then it is put together again.
+        seal=whole_or_unsealed(PATHS.html),
+    log:
+        f"{PATHS.data}/logs/assemble_report.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/assemble_report.tsv"
+    localrule: True
+    params:
+        code=PIPE.code("report.assemble", "report/assets/**/*", "report/*.csv"),
+        shown=PIPE.shown,
+        parts=[PATHS.pages / page for page in PIPE.pages],
+        data=PATHS.data,
+        html=PATHS.html,
+    shell:
+        'echo "putting the report together" >&2; '
+        "replicate step assemble {params.parts} --data {params.data} --output {params.html}"
+        " > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"

@@ -10,10 +10,6 @@ wildcard_constraints:
     job="[0-9]+",
 
 
-localrules:
-    sensitivity,
-
-
 ruleorder: execute_sensitivity_notebook > execute_notebook
 
 
@@ -29,13 +25,14 @@ rule design_sensitivity:
         f"{PATHS.data}/logs/design_sensitivity/{{study}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/design_sensitivity/{{study}}.tsv"
+    localrule: True
     params:
         code=PIPE.code("sensitivity.design"),
         folder=lambda wildcards, output: Path(output.design).parent,
         engine=lambda wildcards: PIPE.explored_on(wildcards.study),
     shell:
         'echo "designing the sensitivity of {wildcards.study}" >&2; '
-        "replicate sensitivity design {wildcards.study} --folder {params.folder}"
+        "replicate step sensitivity design {wildcards.study} --folder {params.folder}"
         " --engine {params.engine} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
@@ -48,12 +45,13 @@ rule plan_sensitivity:
         f"{PATHS.data}/logs/plan_sensitivity.log",
     benchmark:
         f"{PATHS.data}/benchmarks/plan_sensitivity.tsv"
+    localrule: True
     params:
         code=PIPE.code("run.progress"),
         folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
         stores=",".join(str(PIPE.explored_store(study)) for study in PIPE.studies),
     shell:
-        "replicate sensitivity plan {params.folders} --stores {params.stores} --goal {output.goal}"
+        "replicate step sensitivity plan {params.folders} --stores {params.stores} --goal {output.goal}"
         " 2>&1 | tee {log} >&2"
 
 
@@ -74,11 +72,15 @@ rule simulate_sensitivity:
     params:
         code=PIPE.code("run.simulate"),
         launch=lambda wildcards: PIPE.launch_of(PIPE.explored_on(wildcards.study)),
+        fingerprint=lambda wildcards: PIPE.fingerprint(
+            PIPE.explored_on(wildcards.study)
+        ),
         store=lambda wildcards: PIPE.explored_store(wildcards.study),
         memory=PIPE.config.memory_limit_bytes,
         time=PIPE.config.time_limit_s,
     shell:
-        "replicate sensitivity simulate --batch {input.batch} {params.launch}"
+        "replicate step simulate --batch {input.batch} {params.launch}"
+        " --fingerprint {params.fingerprint}"
         " --store {params.store} --usage {output.usage} --goal {input.goal}"
         " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
 
@@ -100,13 +102,14 @@ rule judge_sensitivity:
         f"{PATHS.data}/benchmarks/judge_sensitivity/{{study}}.tsv"
     # As soon as a study's runs are there, so that no study waits for the last one's runs.
     priority: 50
+    localrule: True
     params:
         code=PIPE.code("sensitivity.verdict_point"),
         folder=lambda wildcards, output: Path(output.claims).parent,
         store=lambda wildcards: PIPE.explored_store(wildcards.study),
     shell:
         'echo "judging {wildcards.study} at every design point" >&2; '
-        "replicate sensitivity judge {wildcards.study} --folder {params.folder}"
+        "replicate step sensitivity judge {wildcards.study} --folder {params.folder}"
         " --store {params.store} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
@@ -139,7 +142,7 @@ rule search_sensitivity:
         time=PIPE.config.time_limit_s,
     shell:
         'echo "searching fits to the tables of {wildcards.study}" >&2; '
-        "replicate sensitivity search {wildcards.study} --folder {params.folder}"
+        "replicate step sensitivity search {wildcards.study} --folder {params.folder}"
         " {params.launch} --store {params.store}"
         " --memory-limit-bytes {params.memory} --time-limit-s {params.time} > {log} 2>&1"
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
@@ -161,10 +164,13 @@ rule measure_sensitivity:
             f"{SENSITIVITY}/{part}.csv" for part in ("hypotheses", "explained", "fits")
         ],
         made_from=f"{SENSITIVITY}/made_from.json",
+        # Grows, as that of the evaluation does.
+        registered=update(f"{PATHS.data}/registered/{{study}}.sensitivity.json"),
     log:
         f"{PATHS.data}/logs/measure_sensitivity/{{study}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/measure_sensitivity/{{study}}.tsv"
+    localrule: True
     params:
         code=PIPE.code("sensitivity.analysis"),
         folder=lambda wildcards, output: Path(output.made_from).parent,
@@ -172,7 +178,7 @@ rule measure_sensitivity:
         # The tier's verdicts stand beside those at the reduced scale, if there are any.
         tier=PIPE.content(PATHS.data / "claims.csv", PATHS.data / "cells.csv"),
     shell:
-        "replicate sensitivity measure {wildcards.study} --folder {params.folder}"
+        "replicate step sensitivity measure {wildcards.study} --folder {params.folder}"
         " --data {params.data} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
@@ -192,13 +198,14 @@ rule merge_sensitivity:
         f"{PATHS.data}/logs/merge_sensitivity.log",
     benchmark:
         f"{PATHS.data}/benchmarks/merge_sensitivity.tsv"
+    localrule: True
     params:
         code=PIPE.code("sensitivity.analysis"),
         folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
         sensitivity=PATHS.sensitivity,
         forensics=PATHS.forensics,
     shell:
-        "replicate sensitivity merge {params.folders} --sensitivity {params.sensitivity}"
+        "replicate step sensitivity merge {params.folders} --sensitivity {params.sensitivity}"
         " --forensics {params.forensics} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
@@ -212,11 +219,13 @@ rule execute_sensitivity_notebook:
         f"{PATHS.data}/logs/execute_notebook/{{study}}.sensitivity.log",
     benchmark:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.sensitivity.tsv"
+    localrule: True
     params:
-        code=PIPE.code("report.notebooks.notebook") + PIPE.code("report.notebooks.sensitivity_chapter"),
+        code=PIPE.code("report.notebooks.notebook")
+        + PIPE.code("report.notebooks.sensitivity_chapter"),
         data=PATHS.data,
     shell:
-        "replicate notebook {input.notebook} --study {wildcards.study} --data {params.data}"
+        "replicate step notebook {input.notebook} --study {wildcards.study} --data {params.data}"
         " --output {output.notebook} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
@@ -225,3 +234,4 @@ rule sensitivity:
         rules.merge_sensitivity.output.robustness,
         rules.merge_sensitivity.output.forensics,
         expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.studies),
+    localrule: True

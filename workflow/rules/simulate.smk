@@ -3,36 +3,45 @@
 
 rule simulate_batch:
     input:
-        # The design's file of the batch is named by its content and so never goes stale; depending
-        # on the design itself would rerun every batch whenever a claim's wording changes.
+        # A batch is named by its scenarios and so never goes stale; depending on the design itself
+        # would rerun every batch whenever a claim's wording changes.
         design=lambda wildcards: ancient(
-            f"{PATHS.design}/{PIPE.batches[wildcards.batch].study}.csv"
+            rules.design_study.output.design.format(
+                data=wildcards.data,
+                study=plan_of(wildcards).batches[wildcards.batch].study,
+            )
         ),
-        program=lambda wildcards: PIPE.program_of(PIPE.batches[wildcards.batch].engine),
+        program=lambda wildcards: plan_of(wildcards).program_of(
+            plan_of(wildcards).batches[wildcards.batch].engine
+        ),
     output:
-        flows=f"{PATHS.data}/batches/{{batch}}.flows.parquet",
-        series=f"{PATHS.data}/batches/{{batch}}.series.parquet",
-        usage=f"{PATHS.data}/batches/{{batch}}.usage.json",
+        flows="{data}/batches/{batch}.flows.parquet",
+        series="{data}/batches/{batch}.series.parquet",
+        usage="{data}/batches/{batch}.usage.json",
     log:
-        f"{PATHS.data}/logs/simulate_batch/{{batch}}.log",
+        "{data}/logs/simulate_batch/{batch}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/simulate_batch/{{batch}}.tsv"
+        "{data}/benchmarks/simulate_batch/{batch}.tsv"
     resources:
         # For a cluster: a job that ran out of time gets more of it when it is tried again.
-        runtime=lambda wildcards, attempt: attempt * PIPE.runtime_min(wildcards.batch),
+        runtime=lambda wildcards, attempt: attempt
+        * plan_of(wildcards).runtime_min(wildcards.batch),
         mem_mb=PIPE.memory_mb,
     params:
-        launch=lambda wildcards: PIPE.launch(wildcards.batch),
-        batch=lambda wildcards: f"{PATHS.design}/batches/{wildcards.batch}.json",
-        store=lambda wildcards: PIPE.store(wildcards.batch),
+        launch=lambda wildcards: plan_of(wildcards).launch(wildcards.batch),
+        fingerprint=lambda wildcards: plan_of(wildcards).fingerprint(
+            plan_of(wildcards).batches[wildcards.batch].engine
+        ),
+        store=lambda wildcards: plan_of(wildcards).store(wildcards.batch),
         memory=PIPE.config.memory_limit_bytes,
         time=PIPE.config.time_limit_s,
         goal=PATHS.goal,
     shell:
-        "replicate simulate --batch {params.batch} {params.launch}"
-        " --store {params.store} --flows {output.flows} --series {output.series}"
-        " --usage {output.usage} --memory-limit-bytes {params.memory}"
-        " --time-limit-s {params.time} --goal {params.goal} 2> >(tee {log} >&2)"
+        "replicate step simulate --design {input.design} --batch {wildcards.batch}"
+        " {params.launch} --fingerprint {params.fingerprint} --store {params.store} --flows {output.flows}"
+        " --series {output.series} --usage {output.usage}"
+        " --memory-limit-bytes {params.memory} --time-limit-s {params.time}"
+        " --goal {params.goal} 2> >(tee {log} >&2)"
 
 
 use rule simulate_batch as simulate_heavy_batch with:
@@ -51,22 +60,29 @@ rule collect_results:
         # a change of runtime, which renames the batches, would leave old results asked for alone.
         design=rules.design_study.output.design,
         flows=lambda wildcards: expand(
-            rules.simulate_batch.output.flows, batch=PIPE.batch_ids(wildcards.study)
+            rules.simulate_batch.output.flows,
+            data=wildcards.data,
+            batch=plan_of(wildcards).batch_ids(wildcards.study),
         ),
         series=lambda wildcards: expand(
-            rules.simulate_batch.output.series, batch=PIPE.batch_ids(wildcards.study)
+            rules.simulate_batch.output.series,
+            data=wildcards.data,
+            batch=plan_of(wildcards).batch_ids(wildcards.study),
         ),
     output:
-        flows=f"{PATHS.data}/results/{{study}}/flows.parquet",
-        series=f"{PATHS.data}/results/{{study}}/series.parquet",
+        flows="{data}/results/{study}/flows.parquet",
+        series="{data}/results/{study}/series.parquet",
     log:
-        f"{PATHS.data}/logs/collect_results/{{study}}.log",
+        "{data}/logs/collect_results/{study}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/collect_results/{{study}}.tsv"
+        "{data}/benchmarks/collect_results/{study}.tsv"
+    localrule: True
     params:
         code=PIPE.code("run.gather"),
     shell:
         'echo "collecting the results of {wildcards.study}" >&2; '
-        "( replicate collect --output {output.flows} --keys engine,scenario,flow {input.flows}"
-        " && replicate collect --output {output.series} --keys engine,scenario,time_s,flow,link"
-        " {input.series} ) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+        "( replicate step collect --output {output.flows} --keys engine,scenario,flow"
+        " {input.flows}"
+        " && replicate step collect --output {output.series}"
+        " --keys engine,scenario,time_s,flow,link {input.series} ) > {log} 2>&1"
+        " || {{ cat {log} >&2; exit 1; }}"

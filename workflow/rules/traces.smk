@@ -5,10 +5,10 @@ rule compare_traces:
     input:
         studies=expand("configs/studies/{study}.yaml", study=PIPE.traced),
         published=expand(f"{PATHS.published}/{{study}}.csv", study=PIPE.traced),
-        design=expand(rules.design_study.output.design, study=PIPE.traced),
-        scenarios=expand(rules.design_study.output.scenarios, study=PIPE.traced),
-        flows=expand(rules.collect_results.output.flows, study=PIPE.traced),
-        series=expand(rules.collect_results.output.series, study=PIPE.traced),
+        design=expand(rules.design_study.output.design, **OWN, study=PIPE.traced),
+        scenarios=expand(rules.design_study.output.scenarios, **OWN, study=PIPE.traced),
+        flows=expand(rules.collect_results.output.flows, **OWN, study=PIPE.traced),
+        series=expand(rules.collect_results.output.series, **OWN, study=PIPE.traced),
     output:
         comparison=f"{PATHS.data}/trace_comparison.csv",
         nearness=f"{PATHS.data}/trace_nearness.csv",
@@ -17,6 +17,7 @@ rule compare_traces:
         f"{PATHS.data}/logs/compare_traces.log",
     benchmark:
         f"{PATHS.data}/benchmarks/compare_traces.tsv"
+    localrule: True
     params:
         code=PIPE.code("compare.trace_comparison"),
         # The raw traces are not part of the project and may be absent: their hash stands for them.
@@ -25,5 +26,5 @@ rule compare_traces:
         data=PATHS.data,
     shell:
         'echo "comparing the published traces" >&2; '
-        "replicate compare-traces {params.studies} --data {params.data} > {log} 2>&1"
+        "replicate step compare-traces {params.studies} --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"

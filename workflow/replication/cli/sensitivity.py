@@ -1,15 +1,24 @@
-"""The command line's sensitivity stages: `replicate sensitivity --help`."""
+"""The command line's sensitivity stages: `replicate step sensitivity --help`."""
 
 from __future__ import annotations
 
-import json
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from replication.cli.option import HERE, ImageId, Program, Root, RuntimeName
+from replication.cli.option import (
+    HERE,
+    MEMORY_LIMIT_BYTES,
+    TIME_LIMIT_S,
+    ImageId,
+    Launcher,
+    MemoryLimit,
+    Program,
+    Root,
+    StoreFolder,
+    TimeLimit,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -18,9 +27,6 @@ app = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Option(help="Folder of the study's sensitivity.")]
-StoreFolder = Annotated[Path, typer.Option(help="Folder of finished runs.")]
-MemoryLimit = Annotated[int, typer.Option(help="Memory that one run may take, in bytes.")]
-TimeLimit = Annotated[float, typer.Option(help="CPU time that one run may take, in seconds.")]
 
 
 @app.command()
@@ -32,7 +38,7 @@ def design(
 ) -> None:
     """Design one study's sensitivity: points, scenarios and batches.
 
-    Example: replicate sensitivity design saxena --folder /tmp/saxena --engine ns3
+    Example: replicate step sensitivity design saxena --folder /tmp/saxena --engine ns3
     """
     from replication.sensitivity.design import describe_design, write_sensitivity_design
 
@@ -71,37 +77,6 @@ def plan(
 
 
 @app.command()
-def simulate(
-    batch: Annotated[Path, typer.Option(help="Batch file of the design.")],
-    store: StoreFolder,
-    usage: Annotated[Path, typer.Option(help="JSON file to write.")],
-    goal: Annotated[Path, typer.Option(help="What the whole run has to do.")],
-    runtime: RuntimeName = "native",
-    program: Program = None,
-    image: ImageId = None,
-    root: Root = HERE,
-    memory_limit_bytes: MemoryLimit = 4 * 2**30,
-    time_limit_s: TimeLimit = 1800.0,
-) -> None:
-    """Run the scenarios of a batch that are not yet in the store."""
-    from replication.run.launcher import Launch
-    from replication.run.process import Limits
-    from replication.run.progress import Progress
-    from replication.run.simulate import open_job, read_batch, run_job
-    from replication.study.seal import write_sealed
-
-    engine, scenarios = read_batch(batch)
-    limits = Limits(memory_limit_bytes, time_limit_s)
-    job = open_job(root, Launch(runtime, engine, program, image), scenarios, store, limits)
-    progress = Progress.load(goal)
-    started = time.time()
-    finished = run_job(job, progress.tick if progress else lambda: None)
-    runs = [run.usage for run in finished.values()]
-    document = {"started": started, "finished": time.time(), "runs": runs}
-    write_sealed(usage, json.dumps(document) + "\n")
-
-
-@app.command()
 def judge(study: str, folder: Folder, store: StoreFolder, root: Root = HERE) -> None:
     """Judge claims and cells of one study at every design point."""
     from replication.run.store import Store
@@ -115,11 +90,11 @@ def search(
     study: str,
     folder: Folder,
     store: StoreFolder,
-    runtime: RuntimeName = "native",
+    runtime: Launcher = "native",
     program: Program = None,
     image: ImageId = None,
-    memory_limit_bytes: MemoryLimit = 4 * 2**30,
-    time_limit_s: TimeLimit = 1800.0,
+    memory_limit_bytes: MemoryLimit = MEMORY_LIMIT_BYTES,
+    time_limit_s: TimeLimit = TIME_LIMIT_S,
     root: Root = HERE,
 ) -> None:
     """Search settings that fit each table of one study; runs go to the store."""
@@ -155,7 +130,7 @@ def measure(
     from replication.sensitivity.analysis import measure as measure_study
 
     measure_study(root, study, folder, data)
-    register(root, data, load_study(root, study))
+    register(root, data, load_study(root, study), ".sensitivity")
 
 
 @app.command()

@@ -7,7 +7,7 @@ the others are compared with.
 
 from __future__ import annotations
 
-import json
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +15,11 @@ from typing import Any
 
 from replication.engines.catalogue import chosen_engine
 from replication.engines.ns3_version import NS3_VERSION, NS3_VERSIONS, missing_packages
-from replication.plan.pipeline import Paths, Pipeline, code_hash
+from replication.plan.code import code_hash
+from replication.plan.pipeline import Paths, Pipeline
+from replication.plan.stamp import changed, file_hash, parse_stamp, study_files, write_stamp
 from replication.run.progress import count, write_goal
 from replication.study.errors import InputError
-from replication.study.files import sha256_of
 from replication.study.seal import read_sealed, write_sealed
 from replication.study.table import (
     CELL_COLUMNS,
@@ -47,6 +48,7 @@ SAME, WITHIN, BEYOND, NO_INTERVAL, NOT_RUN, NO_VALUE = (
 )
 CHANGES = (SAME, WITHIN, BEYOND, NO_INTERVAL, NOT_RUN, NO_VALUE)
 REFERENCE = "reference"
+_PROGRAM = "program "
 KINDS = ("cell", "claim")
 
 
@@ -81,6 +83,11 @@ class Ladder:
         """Return where the design, results and evaluation of a version are."""
         return self.paths.ladder / version
 
+    @property
+    def folders(self) -> list[Path]:
+        """Return the data folder of each version."""
+        return [self.folder(version) for version in self.rungs]
+
     def goal(self) -> dict[Path, dict[str, float]]:
         """Return the expected CPU seconds of each scenario, by the store it goes to."""
         goal = {}
@@ -113,6 +120,24 @@ class Ladder:
         return lines
 
 
+@dataclass(frozen=True)
+class Plans:
+    """What the files of a data folder follow: this run's plan, or that of a rung of the ladder."""
+
+    root: Path
+    own: Pipeline
+
+    @functools.cached_property
+    def ladder(self) -> Ladder:
+        """Return the ladder, planned only if it is asked for."""
+        return Ladder.load(self.root)
+
+    def of(self, data: str) -> Pipeline:
+        """Return the plan of a data folder."""
+        folder = Path(data)
+        return self.own if folder == self.own.paths.data else self.ladder.rungs[folder.name]
+
+
 def write_ladder(root: Path, data: Path, versions: list[str]) -> list[Row]:
     """Compare the evaluations below ``data/ladder`` and write ladder.csv and ladder.json.
 
@@ -138,7 +163,7 @@ def write_ladder(root: Path, data: Path, versions: list[str]) -> list[Row]:
         for row in found[version]
     ]
     write_table(data / "ladder.csv", rows, LADDER_COLUMNS)
-    write_sealed(data / "ladder.json", json.dumps(stamp(root, versions), indent=2) + "\n")
+    write_sealed(data / "ladder.json", write_stamp(stamp(root, versions)))
     return rows
 
 
@@ -154,24 +179,20 @@ def read_ladder(root: Path, data: Path) -> tuple[list[Row], bool] | None:
     stamped = data / "ladder.json"
     if not stamped.is_file():
         return rows, False
-    text = read_sealed(stamped)
-    try:
-        made = json.loads(text)
-        current = made == stamp(root, list(made["programs"]))
-    except (ValueError, KeyError, TypeError):
-        current = False
-    return rows, current
+    made = parse_stamp(read_sealed(stamped))
+    versions = [name.removeprefix(_PROGRAM) for name in made if name.startswith(_PROGRAM)]
+    known = all(version in NS3_VERSIONS for version in versions)
+    return rows, known and not changed(made, stamp(root, versions))
 
 
-def stamp(root: Path, versions: list[str]) -> dict[str, Any]:
+def stamp(root: Path, versions: list[str]) -> dict[str, str]:
     """Return hashes of all that decides the rows of a ladder."""
     inputs = [root / "configs" / "tiers" / f"{TIER}.yaml"]
-    inputs += [root / "configs" / "studies" / f"{study}.yaml" for study in STUDIES]
-    inputs += [root / "data" / "published" / f"{study}.csv" for study in STUDIES]
+    inputs += [path for study in STUDIES for path in study_files(root, study).values()]
     return {
-        "programs": {v: chosen_engine("ns3", v).fingerprint(root) for v in versions},
-        "inputs": sha256_of(*inputs),
-        "code": {module: code_hash(module) for module in MODULES},
+        **{f"{_PROGRAM}{v}": chosen_engine("ns3", v).fingerprint(root) for v in versions},
+        **{path.relative_to(root).as_posix(): file_hash(path) for path in inputs},
+        **{f"code {module}": code_hash(module) for module in MODULES},
     }
 
 

@@ -1,24 +1,23 @@
 """Registration: what was set before a study was judged, and what was changed afterwards.
 
 The first evaluation of a study leaves the hashes of its published numbers, tolerances, margins,
-ranges and hypotheses beside the results. Whatever differs when it is judged again was changed after
-results existed, and so was a registration that is not what was written: the report says so until
-the results are deleted.
+ranges and hypotheses beside the results, and so does its first sensitivity analysis. Whatever
+differs when it is judged again was changed after results existed, and so was a registration that is
+not what was written: the report says so until the results are deleted.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from replication.judge.hypothesis import load_hypotheses
+from replication.plan.stamp import changed, listed, value_hash
 from replication.study.assumption import assumptions
 from replication.study.errors import InputError
 from replication.study.published import read_published
-from replication.study.scenario import canonical_json
 from replication.study.seal import read_sealed, write_sealed
 from replication.study.sensitivity_settings import load_sensitivity
 from replication.study.study import Study
@@ -38,10 +37,8 @@ PARTS = {
     "hypotheses": "hypotheses",
     "settings": "settings of the sensitivity analysis",
 }
-
-
-#: How many numbers are named.
-_NAMED = 5
+#: Who registers a study: its evaluation, and its sensitivity analysis. Each keeps its own file.
+REGISTRARS = ("", ".sensitivity")
 
 
 def registered(root: Path, study: Study) -> Registered:
@@ -62,40 +59,38 @@ def registered(root: Path, study: Study) -> Registered:
     }
     numbers = read_published(root / "data" / "published" / f"{study.id}.csv")
     published = {
-        f"{number.table}, {number.row}, {number.column}": digest(
+        f"{number.table}, {number.row}, {number.column}": value_hash(
             [number.unit, number.value, number.printed]
         )
         for number in numbers
     }
-    return {"published": published} | {name: digest(part) for name, part in parts.items()}
+    return {"published": published} | {name: value_hash(part) for name, part in parts.items()}
 
 
-def digest(part: Any) -> str:
-    """Return the hash of what JSON can hold."""
-    return hashlib.sha256(canonical_json(part).encode()).hexdigest()[:16]
+def record_path(data: Path, study: str, registrar: str = "") -> Path:
+    """Return the file that keeps a study's registrations by one of `REGISTRARS`."""
+    return data / "registered" / f"{study}{registrar}.json"
 
 
-def record_path(data: Path, study: str) -> Path:
-    """Return the file that keeps a study's registrations."""
-    return data / "registered" / f"{study}.json"
-
-
-def register(root: Path, data: Path, study: Study) -> None:
+def register(root: Path, data: Path, study: Study, registrar: str = "") -> None:
     """Keep the hashes with which the study is judged, if they differ from the last ones."""
-    history = read_history(data, study.id)
+    path = record_path(data, study.id, registrar)
+    history = _read(path)
     now = registered(root, study)
     if not history or history[-1] != now:
-        text = json.dumps([*history, now], indent=2, sort_keys=True)
-        write_sealed(record_path(data, study.id), text + "\n")
+        write_sealed(path, json.dumps([*history, now], indent=2, sort_keys=True) + "\n")
 
 
 def read_history(data: Path, study: str) -> list[Registered]:
-    """Return the study's registrations, the first one first; empty where it was never judged.
+    """Return a study's registrations, each registrar's first one first; none if never judged.
 
     A file that was edited or damaged cannot be made anew: what of it can be read is followed by an
     entry that says so, and stays when the study is judged again.
     """
-    path = record_path(data, study)
+    return [entry for name in REGISTRARS for entry in _read(record_path(data, study, name))]
+
+
+def _read(path: Path) -> list[Registered]:
     if not path.is_file():
         return []
     try:
@@ -127,8 +122,7 @@ def changed_after_the_fact(root: Path, data: Path, study: Study) -> list[str]:
         parts = [state[name] for state in states if name in state]
         numbers = _changed_numbers(parts) if name == "published" else []
         if numbers:
-            more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
-            found.append(f"{words} ({'; '.join(numbers[:_NAMED])}{more})")
+            found.append(f"{words} ({listed(numbers, '; ')})")
         elif parts and (name == ALTERED or any(part != parts[0] for part in parts)):
             found.append(words)
     return found
@@ -140,5 +134,4 @@ def _changed_numbers(parts: Sequence[Part]) -> list[str]:
     A registration of before there were any of numbers says nothing of them.
     """
     tables = [part for part in parts if isinstance(part, Mapping)]
-    names = dict.fromkeys(name for table in tables for name in table)
-    return [n for n in names if any(t.get(n) != tables[0].get(n) for t in tables)]
+    return list(dict.fromkeys(name for table in tables for name in changed(tables[0], table)))

@@ -57,7 +57,7 @@ class Batch:
     id: str
     study: str
     engine: str
-    scenarios: dict[str, Scenario]
+    scenarios: list[str]
     cost_s: float
 
 
@@ -128,17 +128,15 @@ def _replicates(
     levels: dict[str, str],
     filled: Filled,
 ) -> Iterator[Run]:
-    def scenario_of(replicate: int) -> Scenario:
-        seed = replicate_seed(study.id, experiment.id, replicate)
-        return place(filled, seed, limit_s)
+    def scenario_of(replicate: int, limit_s: float | None) -> Scenario:
+        return place(filled, replicate_seed(study.id, experiment.id, replicate), limit_s)
 
-    limit_s = None
-    limit_s = _duration_limit(scenario_of(0), tier)
-    first = scenario_of(0)
+    limit_s = _duration_limit(scenario_of(0, None), tier)
+    first = scenario_of(0, limit_s)
     for engine in engines:
         cost_s = engine.cost_s(first)
         for replicate in range(tier.replicates_for(cost_s)):
-            scenario = first if replicate == 0 else scenario_of(replicate)
+            scenario = first if replicate == 0 else scenario_of(replicate, limit_s)
             yield Run(
                 study=study.id,
                 experiment=experiment.id,
@@ -228,7 +226,7 @@ def _batch(
         id=f"{engine}-{weight}-{digest}",
         study=members[0].study,
         engine=engine,
-        scenarios={run.scenario_id: run.scenario for run in members},
+        scenarios=ids,
         cost_s=cost_s,
     )
 
@@ -239,6 +237,7 @@ class Plan:
 
     tier: Tier
     fingerprints: dict[str, str]
+    named: dict[str, str]
     batch_cost_s: float
     studies: dict[str, Study]
     runs: dict[str, list[Run]]
@@ -277,20 +276,16 @@ def make_plan(
         for name, study in studies.items()
     }
     target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
-    named = {name: digest + (places or {}).get(name, "") for name, digest in fingerprints.items()}
+    named = {name: fingerprints[name] + (places or {}).get(name, "") for name in engines}
     batches = {name: batch_runs(runs[name], named, target_s) for name in runs}
-    return Plan(tier, fingerprints, target_s, studies, runs, batches)
+    return Plan(tier, fingerprints, named, target_s, studies, runs, batches)
 
 
-def write_design(plan: Plan, study: str, folder: Path) -> None:
-    """Write <study>.csv, scenarios/<study>.json and batches/<id>.json below `folder`."""
+def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path) -> None:
+    """Write <study>.csv, the runs with their batches, and scenarios/<study>.json into `folder`."""
     import pandas as pd
 
-    batch_of = {
-        (batch.engine, scenario): batch.id
-        for batch in plan.batches[study]
-        for scenario in batch.scenarios
-    }
+    batch_of = {(batch.engine, name): batch.id for batch in batches for name in batch.scenarios}
     rows = [
         {
             "study": run.study,
@@ -305,17 +300,9 @@ def write_design(plan: Plan, study: str, folder: Path) -> None:
             "batch": batch_of.get((run.engine, run.scenario_id), ""),
             "cost_s": round(run.cost_s, 3),
         }
-        for run in plan.runs[study]
+        for run in runs
     ]
     table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS))
     write_sealed(folder / f"{study}.csv", table.to_csv(index=False))
-    scenarios = {run.scenario_id: run.scenario.model_dump(mode="json") for run in plan.runs[study]}
+    scenarios = {run.scenario_id: run.scenario.model_dump(mode="json") for run in runs}
     write_sealed(folder / "scenarios" / f"{study}.json", canonical_json(scenarios) + "\n")
-    for batch in plan.batches[study]:
-        document = {
-            "batch": batch.id,
-            "engine": batch.engine,
-            "cost_s": round(batch.cost_s, 3),
-            "scenarios": {k: s.model_dump(mode="json") for k, s in batch.scenarios.items()},
-        }
-        write_sealed(folder / "batches" / f"{batch.id}.json", canonical_json(document) + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import math
 import os
 import re
@@ -17,6 +18,7 @@ from replication.engines.catalogue import ENGINES
 from replication.engines.debian import FoundPackage, find_package
 from replication.engines.image import Image, find_image
 from replication.measure.trace_folder import find_folder, has_traces, traces_hash
+from replication.plan.code import PACKAGE, code_hash, page_hash
 from replication.plan.config import Config, chosen_engines, load_config
 from replication.plan.design import Batch, Plan, make_plan
 from replication.plan.home import require_home
@@ -30,10 +32,8 @@ from replication.study.files import sha256_of
 from replication.study.seal import NAME as SEAL
 from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 
-#: The folder that holds the package and the bench.
-SOURCES = Path(__file__).parents[2]
-PACKAGE = "replication"
-_IMPORT = re.compile(r"^\s*from ((?:replication|bench)[\w.]*) import (.+)$", re.MULTILINE)
+#: The parts of the report beside the studies, by their modules in `report.writers`.
+PAGES = ("index", "engines", "bench", "reliability")
 #: What gathering the tables of a batch may take beside a simulator, in units of 2^20 bytes.
 WORKER_MB = 1024
 
@@ -59,6 +59,11 @@ class Paths:
         return self.data / "ladder"
 
     @property
+    def pages(self) -> Path:
+        """Return the folder of the report's parts, a folder each, before they are put together."""
+        return self.data / "pages"
+
+    @property
     def goal(self) -> Path:
         """Return the file that tells the jobs of a run what there is to do."""
         return self.data / "goal.json"
@@ -76,6 +81,10 @@ class Paths:
     def engine(self, name: str, fingerprint: str) -> Path:
         """Return the folder of an engine's program."""
         return self.data / "engines" / f"{name}-{fingerprint}"
+
+    def program(self, name: str, fingerprint: str) -> Path:
+        """Return an engine's program."""
+        return self.engine(name, fingerprint) / f"replicate-{name}"
 
     def store(self, name: str, fingerprint: str) -> Path:
         """Return the folder of an engine's finished runs."""
@@ -116,7 +125,7 @@ class Pipeline:
         engines = chosen_engines(root, config, inside is not None)
         # What gathers a batch's tables is in its name: Snakemake looks at no rule's parameters
         # where it remakes an `ancient` input, the design.
-        gathered = f"+{code_hash('replication.run.gather', 'cli/run.py')}"
+        gathered = f"+{code_hash('replication.run.gather', 'engines/model.py')}"
         places = {engine: gathered + _place(root, config, inside, engine) for engine in engines}
         plan = make_plan(root, config, engines, places)
         for name, study in plan.studies.items():
@@ -151,9 +160,9 @@ class Pipeline:
         """Return every batch by its id."""
         return {b.id: b for batches in self.plan.batches.values() for b in batches}
 
-    def batch_ids(self, study: str, weight: str = "") -> list[str]:
+    def batch_ids(self, study: str) -> list[str]:
         """Return the ids of a study's batches."""
-        return [b.id for b in self.plan.batches[study] if weight in b.id]
+        return [batch.id for batch in self.plan.batches[study]]
 
     def fingerprint(self, engine: str) -> str:
         """Return the fingerprint of an engine's version and sources."""
@@ -163,7 +172,7 @@ class Pipeline:
         """Return the path of an engine's program."""
         if self.inside is not None:
             return self.inside.program(engine)
-        return self.paths.engine(engine, self.fingerprint(engine)) / f"replicate-{engine}"
+        return self.paths.program(engine, self.fingerprint(engine))
 
     @property
     def native_programs(self) -> list[Path]:
@@ -222,12 +231,31 @@ class Pipeline:
 
     @property
     def selection(self) -> str:
-        """Return the options by which a command plans what this run planned."""
+        """Return the options by which a study's design comes out as it is planned here."""
+        named = ",".join(f"{engine}={name}" for engine, name in self.plan.named.items())
         return (
-            f"--tier {self.config.tier} --engines {','.join(self.engines)}"
-            f" --ns3-version {self.config.ns3_version}"
-            f" --batch-cost-s {self.plan.batch_cost_s!r} --runtime {self.config.runtime}"
+            f"--tier {self.config.tier} --engines {named} --ns3-version {self.config.ns3_version}"
+            f" --batch-cost-s {self.plan.batch_cost_s!r}"
         )
+
+    @property
+    def settings(self) -> str:
+        """Return as JSON what a run's provenance tells of its configuration and engines."""
+        packages = {engine: self.package(engine) for engine in self.engines}
+        document = {
+            "config": self.config.model_dump(mode="json"),
+            "engines": {
+                engine: {
+                    "version": self.config.engine(engine).version,
+                    "fingerprint": self.fingerprint(engine),
+                }
+                | ({"package": found.as_dict()} if (found := packages[engine]) else {})
+                for engine in self.engines
+            },
+            "images": {engine: image.id for engine, image in self.images.items()},
+            "studies": self.studies,
+        }
+        return json.dumps(document, sort_keys=True)
 
     def runtime_min(self, batch: str) -> int:
         """Return the minutes of wall time that a scheduler should grant a batch.
@@ -247,6 +275,14 @@ class Pipeline:
             (name, notebook)
             for name, study in self.plan.studies.items()
             for notebook in notebook_names(study, self.engines)
+        ]
+
+    def executed(self, study: str | None = None) -> list[Path]:
+        """Return the executed notebooks of the report, or of one study."""
+        return [
+            self.paths.executed / f"{name}.{notebook}.ipynb"
+            for name, notebook in self.notebooks()
+            if study in (None, name)
         ]
 
     @functools.cached_property
@@ -278,6 +314,22 @@ class Pipeline:
         package that decide what the module does (`templates/**/*`).
         """
         return code_hash(f"{PACKAGE}.{module}", *patterns)
+
+    @property
+    def pages(self) -> list[str]:
+        """Return the parts of the report that are made by themselves: the studies and `PAGES`."""
+        return [*PAGES, *self.studies]
+
+    def page_code(self, page: str) -> str:
+        """Return a hash over what makes a part of the report: its modules and templates."""
+        return page_hash(f"{PACKAGE}.report.writers.{page if page in PAGES else 'study'}")
+
+    @property
+    def shown(self) -> str:
+        """Return a hash over what the report shows if it is there, and never waits for."""
+        names = ("ladder.csv", "ladder.json", "bench.json", "reliability.json")
+        further = [self.paths.data / name for name in names]
+        return self.content(*sorted(self.paths.sensitivity.glob("*/*.csv")), *further)
 
     def content(self, *paths: Path | str) -> str:
         """Return a hash over those of the files that exist.
@@ -338,41 +390,6 @@ class Pipeline:
         if others and self.config.engines == "available":
             line += f" ({' and '.join(others)} not there; `make engines` installs and builds them)"
         return line
-
-
-def code_hash(module: str, *patterns: str) -> str:
-    """Return a hash over a module, all it imports and the package's files that match."""
-    files = [p for pattern in patterns for p in (SOURCES / PACKAGE).glob(pattern) if p.is_file()]
-    return sha256_of(*closure(module), *files)[:16]
-
-
-def closure(module: str) -> list[Path]:
-    """Return the files of a module, by its dotted name, and of all of ours that it imports."""
-    found: dict[str, Path] = {}
-    waiting = [module]
-    while waiting:
-        name = waiting.pop()
-        if name in found:
-            continue
-        path = SOURCES / f"{name.replace('.', '/')}.py"
-        if path.is_file():
-            found[name] = path
-            waiting += _imports(path.read_text(encoding="utf-8"))
-    return [found[name] for name in sorted(found)]
-
-
-@functools.cache
-def _imports(source: str) -> list[str]:
-    """Return the modules of ours that a source text imports, and the names that may be modules.
-
-    By the form of the line, in texts that are handed to another Python too; parsing all modules
-    would take a fifth of a rerun with nothing to do.
-    """
-    names = []
-    for module, listed in _IMPORT.findall(source):
-        parts = [part.split(" as ")[0] for part in listed.split(", ")]
-        names += [module, *(f"{module}.{part}" for part in parts)]
-    return names
 
 
 def _place(root: Path, config: Config, inside: Inside | None, engine: str) -> str:

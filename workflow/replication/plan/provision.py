@@ -46,7 +46,7 @@ def state(root: Path) -> Iterator[str]:
             yield f"{name}: not there; lacks {', '.join(packages)}: run `make engines`"
             continue
         fingerprint = engine.fingerprint(root)
-        program = root / Paths().engine(name, fingerprint) / f"replicate-{name}"
+        program = root / Paths().program(name, fingerprint)
         if program.is_file():
             yield f"{name}: built, {engine.exact_version(written_version(program), fingerprint)}"
         elif engine.built(root):

@@ -8,17 +8,18 @@ import os
 import platform
 import subprocess
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from replication.judge.registration import read_history
-from replication.plan.design import Batch
-from replication.plan.origin import digests
-from replication.plan.pipeline import Pipeline
+from replication.plan.config import load_tier
+from replication.plan.stamp import digests, file_hash, study_files
 from replication.run.process import network_is_isolated
 from replication.study.files import sha256_of
 from replication.study.seal import read_sealed, write_sealed
+from replication.study.table import DESIGN_COLUMNS, Row, read_rows
 
 PACKAGES = (
     "snakemake",
@@ -32,39 +33,52 @@ PACKAGES = (
 )
 
 
-def write_provenance(pipeline: Pipeline, path: Path, tables: list[Path]) -> None:
-    """Gather and write provenance.json; `tables` are the results that it tells of."""
-    document = _document(pipeline) | {"tables": digests(pipeline.paths.data, tables)}
+def write_provenance(
+    root: Path, data: Path, settings: Mapping[str, Any], path: Path, tables: list[Path]
+) -> None:
+    """Gather and write provenance.json.
+
+    Parameters
+    ----------
+    root, data
+        The project's folder and that of its results.
+    settings
+        What ran, as `plan.pipeline.Pipeline.settings` has it.
+    path
+        The file to write.
+    tables
+        The results that it tells of.
+    """
+    document = _document(root, data, settings) | {"tables": digests(data, tables)}
     write_sealed(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
 
 
-def _document(pipeline: Pipeline) -> dict[str, Any]:
-    root = pipeline.root
-    config = pipeline.config
-    studies = {
-        name: {
-            "study_sha256": sha256_of(root / "configs" / "studies" / f"{name}.yaml"),
-            "published_sha256": sha256_of(root / "data" / "published" / f"{name}.csv"),
-            "points": len({(r.experiment, r.point) for r in pipeline.plan.runs[name]}),
-            "scenarios": len({r.scenario_id for r in pipeline.plan.runs[name]}),
-        }
-        for name in pipeline.studies
-    }
+def _document(root: Path, data: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    config = settings["config"]
+    tier = load_tier(root, config["tier"])
+    designs = _designs(data, settings["studies"])
+    versions = {used["engine"]: used["engine_version"] for used in _usage(data, designs)}
     return {
         "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "config": config.model_dump(mode="json"),
+        "config": config,
         "config_sha256": sha256_of(root / "configs" / "config.yaml"),
-        "tier": pipeline.plan.tier.model_dump(mode="json"),
-        "tier_sha256": sha256_of(root / "configs" / "tiers" / f"{config.tier}.yaml"),
-        "studies": studies,
-        # What was set before the results, and every change since; see `judge.registration`.
-        "registered": {n: read_history(pipeline.paths.data, n) for n in pipeline.studies},
-        "engines": {
-            name: {"version": version, "fingerprint": pipeline.fingerprint(name)}
-            | _package(pipeline, name)
-            for name, version in _versions(pipeline).items()
+        "tier": tier.model_dump(mode="json"),
+        "tier_sha256": sha256_of(root / "configs" / "tiers" / f"{tier.id}.yaml"),
+        "studies": {
+            name: {
+                **{key: file_hash(path) for key, path in study_files(root, name).items()},
+                "points": len({(row["experiment"], row["point"]) for row in rows}),
+                "scenarios": len({row["scenario"] for row in rows}),
+            }
+            for name, rows in designs.items()
         },
-        "images": {name: image.id for name, image in pipeline.images.items()},
+        # What was set before the results, and every change since; see `judge.registration`.
+        "registered": {name: read_history(data, name) for name in designs},
+        "engines": {
+            name: engine | {"version": versions.get(name, engine["version"])}
+            for name, engine in settings["engines"].items()
+        },
+        "images": settings["images"],
         "commit": _commit(root),
         "platform": {
             "system": platform.platform(),
@@ -74,24 +88,20 @@ def _document(pipeline: Pipeline) -> dict[str, Any]:
             "simulator_network_isolated": network_is_isolated(),
         },
         "packages": {name: metadata.version(name) for name in PACKAGES},
-        "stages": _stages(pipeline.paths.data / "benchmarks"),
-        "simulate": simulate_totals(pipeline),
+        "stages": stages_of(data / "benchmarks"),
+        "simulate": simulate_totals(data, settings["studies"]),
     }
 
 
-def _package(pipeline: Pipeline, engine: str) -> dict[str, Any]:
-    """Return Debian's package that decided the results of an engine, if one did."""
-    found = pipeline.package(engine)
-    return {"package": found.as_dict()} if found else {}
+def _designs(data: Path, studies: Iterable[str]) -> dict[str, list[Row]]:
+    return {name: read_rows(data / "design" / f"{name}.csv", DESIGN_COLUMNS) for name in studies}
 
 
-def _versions(pipeline: Pipeline) -> dict[str, str]:
-    """Return each engine's exact version, as its runs have it."""
-    versions = {name: pipeline.config.engine(name).version for name in pipeline.engines}
-    for batch in pipeline.batches.values():
-        document = json.loads(read_sealed(_usage_path(pipeline, batch)))
-        versions[batch.engine] = document["engine_version"]
-    return versions
+def _usage(data: Path, designs: Mapping[str, Iterable[Row]]) -> list[dict[str, Any]]:
+    """Return what each batch of the designs used."""
+    batches = dict.fromkeys(row["batch"] for rows in designs.values() for row in rows)
+    paths = [data / "batches" / f"{batch}.usage.json" for batch in batches if batch]
+    return [json.loads(read_sealed(path)) for path in paths]
 
 
 def _commit(root: Path) -> str | None:
@@ -108,7 +118,7 @@ def _commit(root: Path) -> str | None:
     return f"{head} with changes" if state else head
 
 
-def _stages(folder: Path) -> dict[str, dict[str, float]]:
+def stages_of(folder: Path) -> dict[str, dict[str, float]]:
     """Add up the benchmark files of each rule: jobs, wall and CPU seconds."""
     stages: dict[str, dict[str, float]] = {}
     for path in sorted(folder.rglob("*.tsv")):
@@ -126,45 +136,41 @@ def _stages(folder: Path) -> dict[str, dict[str, float]]:
     return stages
 
 
-def simulate_totals(pipeline: Pipeline) -> dict[str, Any]:
-    """Return the simulate stage's totals and its efficiency.
+def simulate_totals(data: Path, studies: Iterable[str]) -> dict[str, Any]:
+    """Return the totals of the simulate stage of the studies' designs, and its efficiency.
 
     Efficiency is simulator CPU time over (cores x wall time of the stage), the wall time being
     the union of the batches' own intervals, so that a resumed run counts only working time.
     """
-    intervals: list[tuple[float, float]] = []
-    runtimes: Counter[str] = Counter()
-    cpu_s = 0.0
-    predicted_s = 0.0
-    scenarios = 0
-    peak = 0
-    for batch in pipeline.batches.values():
-        document = json.loads(read_sealed(_usage_path(pipeline, batch)))
-        fresh = [run for run in document["runs"] if not run["reused"]]
-        if fresh:
-            intervals.append((document["started"], document["finished"]))
-        cpu_s += sum(run["cpu_s"] for run in fresh)
-        peak = max([peak, *(run["peak_memory_bytes"] for run in document["runs"])])
-        scenarios += len(document["runs"])
-        # Finished runs of before there were containers do not say.
-        runtimes.update(run.get("runtime", "native") for run in document["runs"])
-        predicted_s += batch.cost_s
+    designs = _designs(data, studies)
+    usage = _usage(data, designs)
+    runs = [run for document in usage for run in document["runs"]]
+    fresh = [run for run in runs if not run["reused"]]
+    intervals = [
+        (document["started"], document["finished"])
+        for document in usage
+        if not all(run["reused"] for run in document["runs"])
+    ]
+    costs = {
+        (study, row["batch"], row["scenario"]): float(row["cost_s"])
+        for study, rows in designs.items()
+        for row in rows
+        if row["batch"]
+    }
+    cpu_s = sum(run["cpu_s"] for run in fresh)
     wall_s = _union_s(intervals)
     cores = os.cpu_count() or 1
     return {
-        "scenarios": scenarios,
-        "runtimes": dict(runtimes),
-        "batches": len(pipeline.batches),
+        "scenarios": len(runs),
+        # Finished runs of before there were containers do not say.
+        "runtimes": dict(Counter(run.get("runtime", "native") for run in runs)),
+        "batches": len(usage),
         "simulator_cpu_s": round(cpu_s, 2),
-        "predicted_cpu_s": round(predicted_s, 2),
+        "predicted_cpu_s": round(sum(costs.values()), 2),
         "wall_s": round(wall_s, 2),
         "efficiency": round(cpu_s / (cores * wall_s), 3) if wall_s else None,
-        "peak_memory_bytes": peak,
+        "peak_memory_bytes": max((run["peak_memory_bytes"] for run in runs), default=0),
     }
-
-
-def _usage_path(pipeline: Pipeline, batch: Batch) -> Path:
-    return pipeline.paths.data / "batches" / f"{batch.id}.usage.json"
 
 
 def _union_s(intervals: list[tuple[float, float]]) -> float:

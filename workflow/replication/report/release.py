@@ -22,12 +22,23 @@ from replication.compare.agreement_table import write_agreement
 from replication.engines.catalogue import ENGINES
 from replication.judge.evaluate import evaluate_study, merge
 from replication.measure.results import Results
+from replication.plan.code import closure
 from replication.plan.config import load_study, study_ids
-from replication.plan.origin import RELEASED, listed, require_sources, require_tables
-from replication.plan.pipeline import closure
+from replication.plan.stamp import (
+    RELEASED,
+    changed,
+    file_hash,
+    listed,
+    require_same,
+    require_sources,
+    require_tables,
+    study_files,
+    value_hash,
+)
 from replication.report.archive import pack, unpack
+from replication.report.assemble import replacing
 from replication.report.parts.source import read_provenance
-from replication.report.render import render, replacing
+from replication.report.render import render
 from replication.study.errors import InputError, describe
 from replication.study.files import atomic, digest_of, sha256_of, write_text
 from replication.study.model import Document
@@ -87,15 +98,15 @@ class Stamp(Document):
     pages: dict[str, str]
     made_from: dict[str, str]
 
-    def parts(self) -> dict[str, object]:
+    def parts(self) -> dict[str, str]:
         """Return everything that altering the release alters, by the names of its files."""
         return {
             RESULTS.as_posix(): self.archive,
             **{f"{RESULTS.as_posix()}: {name}": digest for name, digest in self.tables.items()},
             **{(FOLDER / name).as_posix(): digest for name, digest in self.pages.items()},
-            (FOLDER / STAMP).as_posix(): [
-                *(self.commit, self.written, self.tier, self.engines, self.studies)
-            ],
+            (FOLDER / STAMP).as_posix(): value_hash(
+                [self.commit, self.written, self.tier, self.engines, self.studies]
+            ),
         }
 
 
@@ -103,9 +114,9 @@ def hashes(root: Path) -> dict[str, str]:
     """Return what decides results by name: each study, its published numbers, engines, code."""
     found = {}
     for study in study_ids(root):
-        found[f"study {study}"] = sha256_of(root / "configs" / "studies" / f"{study}.yaml")
-        published = root / "data" / "published" / f"{study}.csv"
-        found[f"published numbers of {study}"] = sha256_of(published)
+        files = study_files(root, study)
+        found[f"study {study}"] = file_hash(files["study_sha256"])
+        found[f"published numbers of {study}"] = file_hash(files["published_sha256"])
     for name, engine in ENGINES.items():
         found[f"engine {name}"] = sha256_of(*engine.sources(root))
     modules = {path for name in DECIDING for path in closure(name)}
@@ -218,8 +229,7 @@ def verify_release(root: Path) -> tuple[Stamp, dict[str, bytes]]:
         told = dict(json.loads(tables[PROVENANCE])["tables"])
     except (InputError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{root / RESULTS}: {error}; {_RESTORE}") from None
-    parts, found = stamp.parts(), now.parts()
-    altered = {name for name in {**parts, **found} if parts.get(name) != found.get(name)}
+    altered = set(changed(stamp.parts(), now.parts()))
     # The run's own record of its tables, which is one of them.
     altered |= {f"{RESULTS}: {name}" for name in told if now.tables.get(name) != told[name]}
     if altered:
@@ -244,13 +254,12 @@ def _read_stamp(path: Path) -> Stamp:
 
 def require_current(root: Path, stamp: Stamp) -> None:
     """Raise InputError if what decides results has changed since the release was made."""
-    then, now = stamp.made_from, hashes(root)
-    changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
-    if changed:
-        raise InputError(
-            f"release: tier {stamp.tier} of {stamp.written} was made from other versions of: "
-            f"{listed(changed)}; `make release` renews it, {FOLDER}/index.html is as it was"
-        )
+    require_same(
+        f"release: tier {stamp.tier} of {stamp.written}",
+        stamp.made_from,
+        hashes(root),
+        f"`make release` renews it, {FOLDER}/index.html is as it was",
+    )
 
 
 @contextlib.contextmanager

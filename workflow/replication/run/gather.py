@@ -1,6 +1,7 @@
 """Gather: the tables of many runs put together into one Parquet file.
 
-Plain Arrow, since every batch pays for what is imported here before its first simulation.
+Plain Arrow, since every batch pays for what is imported here before its first simulation. What
+this module imports decides the tables and so is in the names of batches: nothing else belongs here.
 """
 
 from __future__ import annotations
@@ -11,23 +12,26 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from replication.run.run_table import TEXT, read_run_table
-from replication.run.simulate import Finished, Job
+from replication.run.run_table import TEXT, RunTables, read_run_table
 from replication.run.store import Store
 from replication.study.errors import RunError
 from replication.study.parquet import read_parquet, write_parquet
+from replication.study.table import FLOW_NUMBERS, SERIES_NUMBERS
 
 
 def gather(
-    job: Job,
-    finished: Mapping[str, Finished],
+    store: Store,
+    finished: Mapping[str, RunTables],
+    engine: str,
     engine_version: str,
-    table: str,
-    columns: Sequence[str],
-) -> pa.Table:
-    """Put one table of every scenario of the job into a tidy one; see `read_runs`."""
-    found = {name: run.tables[table] for name, run in finished.items() if table in run.tables}
-    return read_runs(job.store, finished, job.engine, engine_version, table, columns, found)
+    paths: tuple[Path, Path],
+) -> None:
+    """Write the flows and the series of finished runs to `paths`; see `read_runs`."""
+    for path, table, columns in zip(
+        paths, ("flows.csv", "series.csv"), (FLOW_NUMBERS, SERIES_NUMBERS), strict=True
+    ):
+        found = read_runs(store, finished, engine, engine_version, table, columns, finished)
+        write_parquet(found, path)
 
 
 def read_runs(
@@ -37,7 +41,7 @@ def read_runs(
     engine_version: str,
     table: str,
     columns: Sequence[str],
-    known: Mapping[str, pa.Table] | None = None,
+    known: Mapping[str, RunTables] | None = None,
 ) -> pa.Table:
     """Read one table of finished runs into a tidy one, in the order of their ids.
 
@@ -52,7 +56,7 @@ def read_runs(
     columns
         The numbers that it must have.
     known
-        Tables that were read before, by scenario.
+        Tables that were read before, by scenario; not all have to be there.
 
     Raises
     ------
@@ -61,7 +65,7 @@ def read_runs(
     """
     tables, known = [], known or {}
     for scenario_id in sorted(scenario_ids):
-        found = known.get(scenario_id)
+        found = known.get(scenario_id, {}).get(table)
         if found is None:
             found = _read_finished(store, scenario_id, table, columns)
         for place, (name, value) in enumerate(

@@ -1,10 +1,10 @@
-"""Simulate: runs the scenarios of a batch, one process each, and gathers their tables."""
+"""Simulate: reads the scenarios of a batch and runs them into the store, one process each."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,12 @@ from replication.run.store import Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
 from replication.study.scenario import Scenario
 from replication.study.seal import read_sealed, remedy
+from replication.study.table import read_rows
 
 
 @dataclass(frozen=True)
 class Job:
-    """A batch read from its file, and what is needed to run it."""
+    """The scenarios of a batch, and what is needed to run them."""
 
     engine: str
     runtime: Runtime
@@ -47,30 +48,66 @@ def open_job(
     return Job(launch.engine, runtime, scenarios, Store(store.resolve()), limits)
 
 
+def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
+    """Return engine and scenarios of a batch of `design`, a study's table of runs.
+
+    Raises
+    ------
+    InputError
+        The design or its scenarios are missing or malformed, or the design has no such batch.
+    """
+    rows = [
+        row for row in read_rows(design, ("scenario", "engine", "batch")) if row["batch"] == batch
+    ]
+    if not rows:
+        raise InputError(f"{design}: has no batch {batch}; {remedy(design)}")
+    path = design.parent / "scenarios" / f"{design.stem}.json"
+    return rows[0]["engine"], _scenarios(path, {row["scenario"] for row in rows})
+
+
 def read_batch(path: Path) -> tuple[str, dict[str, Scenario]]:
-    """Return engine and scenarios of a batch file.
+    """Return engine and scenarios of a batch that has a file of its own.
 
     Raises
     ------
     InputError
         The file is missing or malformed, or a scenario's content does not match its id.
     """
+    document = _document(path)
     try:
-        text = read_sealed(path)
+        return str(document["engine"]), _validated(path, document["scenarios"])
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path}: is not a batch file ({error}); {remedy(path)}") from None
+
+
+def _scenarios(path: Path, wanted: Set[str]) -> dict[str, Scenario]:
+    found = _document(path)
+    lacking = sorted(wanted - set(found))
+    if lacking:
+        raise InputError(f"{path}: has no scenario {lacking[0]}; {remedy(path)}")
+    return _validated(path, {name: found[name] for name in found if name in wanted})
+
+
+def _document(path: Path) -> Any:
+    try:
+        return json.loads(read_sealed(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); {remedy(path)}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: is not JSON ({error}); {remedy(path)}") from None
+
+
+def _validated(path: Path, documents: Any) -> dict[str, Scenario]:
     try:
-        document = json.loads(text)
-        engine = str(document["engine"])
-        scenarios = {k: Scenario.model_validate(v) for k, v in document["scenarios"].items()}
+        scenarios = {k: Scenario.model_validate(v) for k, v in documents.items()}
     except ValidationError as error:
         raise InputError(f"{path}: {describe(error)}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: is not a batch file ({error}); {remedy(path)}") from None
+    except AttributeError as error:
+        raise InputError(f"{path}: holds no scenarios ({error}); {remedy(path)}") from None
     for name, scenario in scenarios.items():
         if scenario.id != name:
-            raise InputError(f"{path}: scenario {name} has content {scenario.id}; remove the file")
-    return engine, scenarios
+            raise InputError(f"{path}: scenario {name} has content {scenario.id}; {remedy(path)}")
+    return scenarios
 
 
 @dataclass(frozen=True)

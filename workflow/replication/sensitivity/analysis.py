@@ -20,6 +20,7 @@ from replication.engines.catalogue import ENGINES
 from replication.judge.claim import NOT_TESTABLE, REPRODUCED
 from replication.judge.hypothesis import HYPOTHESES, load_hypotheses
 from replication.plan.config import load_study
+from replication.plan.stamp import changed, file_hash, parse_stamp, study_files, write_stamp
 from replication.run.store import Store
 from replication.sensitivity.design import (
     SensitivityDesign,
@@ -68,7 +69,6 @@ from replication.sensitivity.verdict_point import (
 )
 from replication.study.assumption import Assumption
 from replication.study.errors import InputError
-from replication.study.files import sha256_of
 from replication.study.parquet import read_parquet, write_parquet
 from replication.study.seal import open_sealed, read_sealed, write_sealed
 from replication.study.sensitivity_settings import SETTINGS, Sensitivity, load_sensitivity
@@ -174,17 +174,17 @@ def measure(root: Path, name: str, folder: Path, data: Path) -> None:
     }
     for part, table in rows.items():
         write_table(folder / f"{part}.csv", table, TABLES[part])
-    text = json.dumps(made_from(root, name, design.engine), indent=2, sort_keys=True)
-    write_sealed(folder / MADE_FROM, text + "\n")
+    write_sealed(folder / MADE_FROM, write_stamp(made_from(root, name, design.engine)))
 
 
 def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
     """Return the hashes of all that a study's sensitivity hangs on, as the files are now."""
+    files = study_files(root, name)
     return {
-        "study": sha256_of(root / "configs" / "studies" / f"{name}.yaml"),
-        "published": sha256_of(_published(root, name)),
-        "settings": sha256_of(root / SETTINGS),
-        "hypotheses": sha256_of(root / HYPOTHESES),
+        "study": file_hash(files["study_sha256"]),
+        "published": file_hash(files["published_sha256"]),
+        "settings": file_hash(root / SETTINGS),
+        "hypotheses": file_hash(root / HYPOTHESES),
         "engine": engine,
         "engine_fingerprint": ENGINES[engine].fingerprint(root),
     }
@@ -193,18 +193,14 @@ def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
 def read_made_from(folder: Path) -> dict[str, str]:
     """Return what the tables in `folder` were made from; empty where that is not known."""
     path = folder / MADE_FROM
-    text = read_sealed(path) if path.is_file() else "{}"
-    try:
-        return {str(key): str(value) for key, value in json.loads(text).items()}
-    except (ValueError, AttributeError):
-        return {}
+    return parse_stamp(read_sealed(path)) if path.is_file() else {}
 
 
 def is_current(root: Path, folder: Path, name: str) -> bool:
     """Return whether the tables in `folder` were made from the files as they are now."""
     document = read_made_from(folder)
     engine = document.get("engine", "")
-    return engine in ENGINES and document == made_from(root, name, engine)
+    return engine in ENGINES and not changed(document, made_from(root, name, engine))
 
 
 def merge_sensitivity(folders: Sequence[Path], sensitivity: Path, forensics: Path) -> None:

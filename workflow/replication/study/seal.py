@@ -29,7 +29,7 @@ _LEFT_BEHIND = (".o", ".d")
 #: Places below the data folder, with what of the path tells a file from its namesakes.
 _PLACE = re.compile(
     r"(?:^|/)((?:ladder/[^/]+/)?(?:"
-    r"design/(?:(?:scenarios|batches)/)?[^/]+"
+    r"design/(?:scenarios/)?[^/]+"
     r"|(?:batches|conformance|forensics|registered)/[^/]+"
     r"|(?:results|evaluation)/[^/]+/[^/]+"
     r"|sensitivity/(?:[^/]+/(?:(?:batches|usage)/)?)?[^/]+"
@@ -122,10 +122,7 @@ def remedy(path: Path) -> str:
     known = place(path)
     for pattern, rule, command in _MAKERS:
         if re.fullmatch(pattern, known):
-            # The workflow knows a design's batches by their content alone, not as files to be made.
-            own = "design/batches/" not in known
-            gone = "it" if own else f"the folder {path.parents[1]}"
-            return f"remove {gone} and run `{command}`" + (f" (rule {rule})" if rule else "")
+            return f"remove it and run `{command}`" + (f" (rule {rule})" if rule else "")
     return "remove it and make it anew"
 
 
@@ -185,6 +182,19 @@ def check_seal(folder: Path) -> None:
             f"{folder / name}: is not what was built (damaged?): remove data/reproduced/engines "
             "and run again"
         )
+
+
+def require_whole(folder: Path, remedy: str) -> None:
+    """Require that a folder was sealed, and that its files are what they were then.
+
+    Raises
+    ------
+    InputError
+        It is not; the message ends with the remedy.
+    """
+    broken = _broken(folder) if (folder / NAME).is_file() else [NAME]
+    if broken:
+        raise InputError(f"{folder / broken[0]}: is gone, edited or damaged: {remedy}")
 
 
 def check_kernels(cache: Path) -> Iterator[str]:

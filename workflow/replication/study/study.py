@@ -273,6 +273,11 @@ class Study(Document):
     tables: list[Table] = []
     claims: list[Claim] = []
 
+    @property
+    def short_title(self) -> str:
+        """Return the authors that the id names, between underscores."""
+        return " & ".join(name.title() for name in self.id.split("_"))
+
     @field_validator("id")
     @classmethod
     def _not_reserved(cls, value: str) -> str:

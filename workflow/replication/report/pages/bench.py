@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replication.engines.ns3_version import NS3_VERSION
-from replication.plan.pipeline import code_hash
+from replication.plan.code import code_hash
 from replication.report.parts.bench_model import (
     MODULE,
     Bench,

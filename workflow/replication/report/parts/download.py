@@ -9,11 +9,36 @@ import csv
 import io
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 from replication.study.files import write_text
 
 #: What makes a spreadsheet read a field as a formula, or as the field after it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+class StudyDownload(NamedTuple):
+    """Results of one study that a reader can download: the file behind them, and what they are."""
+
+    path: Path
+    meaning: str
+
+
+def study_downloads(data: Path, study: str) -> dict[str, StudyDownload]:
+    """Return the downloads of a study whose files are in `data`, by the end of their names."""
+    every = {
+        "design.parquet": StudyDownload(
+            data / "design" / f"{study}.csv", "every point, replicate and scenario"
+        ),
+        "quantities.parquet": StudyDownload(
+            data / "evaluation" / study / "quantities.csv",
+            "mean and interval of the headline metrics at every point",
+        ),
+        "flows.parquet": StudyDownload(
+            data / "results" / study / "flows.parquet", "every flow of every run"
+        ),
+    }
+    return {end: found for end, found in every.items() if found.path.is_file()}
 
 
 def write_download(path: Path, text: str) -> None:

@@ -1,0 +1,93 @@
+"""The commands about what is to be run, and in which words: `replicate plan --help`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from replication.cli.option import HERE, Engines, Ns3, Root, Runtime, Studies, Tier, given
+
+BatchCost = Annotated[
+    float | None, typer.Option(help="CPU seconds of a job, instead of the tier's.")
+]
+
+
+def validate(root: Root = HERE) -> None:
+    """Check configuration, tiers, studies, published numbers and mappings; change nothing.
+
+    Example: replicate validate
+    """
+    from replication.compare.conformance_model import load_conformance
+    from replication.judge.hypothesis import load_hypotheses
+    from replication.plan.config import load_config, load_study, load_tier, study_ids
+    from replication.plan.design import design_study
+    from replication.plan.study_check import check_study
+    from replication.sensitivity.verdict_point import Judge
+    from replication.study.sensitivity_settings import load_sensitivity
+
+    load_config(root / "configs" / "config.yaml")
+    load_conformance(root)
+    hypotheses = load_hypotheses(root)
+    load_sensitivity(root)
+    for path in sorted((root / "configs" / "tiers").glob("*.yaml")):
+        load_tier(root, path.stem)
+    for name in study_ids(root):
+        study = load_study(root, name)
+        runs = design_study(study, load_tier(root, "paper"), ["ns3"])
+        published = root / "data" / "published" / f"{name}.csv"
+        cells = check_study(study, published)
+        Judge.of(study, published, hypotheses.of(name))
+        print(
+            f"{name}: {len(study.experiments)} experiments, {len(runs)} runs in tier paper, "
+            f"{len(cells)} cells of {len(study.tables)} tables, {len(study.claims)} claims: valid"
+        )
+
+
+def plan(
+    tier: Tier = None,
+    studies: Studies = None,
+    engines: Engines = None,
+    ns3: Ns3 = None,
+    batch_cost_s: BatchCost = None,
+    runtime: Runtime = None,
+    root: Root = HERE,
+) -> None:
+    """Say what would run, how many scenarios, and the expected cost; change nothing.
+
+    Example: replicate plan --tier quick --studies saxena,nishitha
+    """
+    from replication.plan.pipeline import Pipeline
+
+    settings = given(
+        tier=tier,
+        studies=studies,
+        engines=engines,
+        ns3_version=ns3,
+        batch_cost_s=batch_cost_s,
+        runtime=runtime,
+    )
+    for line in Pipeline.load(root, settings).summary():
+        print(line)
+
+
+def metrics() -> None:
+    """List the metrics that cells and claims can use, with units and definitions.
+
+    Example: replicate metrics
+    """
+    from replication.measure.metric_model import METRICS
+
+    for name, metric in METRICS.items():
+        print(f"{name} [{metric.unit}]: {metric.description}")
+
+
+def schemas(root: Root = HERE) -> None:
+    """Write the JSON schemas in configs/schemas from the typed models.
+
+    Example: replicate schemas
+    """
+    from replication.cli.schema import write_schemas
+
+    for path in write_schemas(root / "configs" / "schemas"):
+        print(path)

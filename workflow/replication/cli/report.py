@@ -1,0 +1,113 @@
+"""The commands about results that are there: render, release, and the tables beside the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from replication.cli.option import DATA, HERE, Data, Root
+from replication.study.errors import InputError
+
+COUNTS = DATA / "reliability.json"
+
+
+def render(
+    root: Root = HERE,
+    data: Data = DATA,
+    notebooks: Annotated[Path, typer.Option(help="Executed notebooks.")] = Path(
+        "reports/notebooks"
+    ),
+    output: Annotated[Path | None, typer.Option(help="Default: reports/html.")] = None,
+) -> None:
+    """Render the HTML report from existing results; nothing is simulated.
+
+    Where there are none, the released ones are rendered, into reports/html-release.
+
+    Example: replicate render
+    """
+    from replication.plan.stamp import require_sources, require_tables
+    from replication.report.assemble import DOWNLOADS
+    from replication.report.parts.source import read_provenance
+    from replication.report.release import RENDERED_TO, released_results
+    from replication.report.render import render as render_report
+
+    if data == DATA and not output and not any((data / name).is_file() for name in DOWNLOADS):
+        with released_results(root) as released:
+            render_report(root, released, released / "no notebooks", RENDERED_TO)
+        print(f"{RENDERED_TO}/index.html: the released results; `make report` makes your own")
+        return
+    if data != DATA and not output:
+        raise InputError(f"--output: is needed, as reports/html is not for the pages of {data}")
+    provenance = read_provenance(data / "provenance.json")
+    require_tables(data, provenance)
+    require_sources(root, data, provenance)
+    render_report(root, data, notebooks, output or Path("reports/html"))
+
+
+def release(
+    root: Root = HERE,
+    data: Data = DATA,
+    check: Annotated[bool, typer.Option("--check", help="Only say whether it is current.")] = False,
+) -> None:
+    """Render finished results into reports/release, to be committed.
+
+    With --check: verify the one that is there, judge its results again, and end with code 2 if
+    anything is not what was made, or was made from other versions than those that are here.
+
+    Example: replicate release --check
+    """
+    from replication.report.release import check_release, make_release
+
+    print(check_release(root) if check else make_release(root, data))
+
+
+def fixture(
+    root: Root = HERE,
+    data: Annotated[Path, typer.Option(help="Results of a quick run of every study.")] = DATA,
+) -> None:
+    """Cut the notebooks' small data set from a quick run, and refresh their outputs.
+
+    Example: make report TIER=quick && replicate fixture
+    """
+    from replication.plan.config import study_ids
+    from replication.report.notebooks.fixture import make_fixture, refresh_notebooks
+
+    size = make_fixture(root, data, root / "notebooks" / "fixture", study_ids(root))
+    print(f"notebooks/fixture: {size / 1e6:.1f} MB")
+    for path in refresh_notebooks(root / "notebooks"):
+        print(path)
+
+
+def reliability(
+    counts: Annotated[Path, typer.Option(help="JSON file of what was counted.")] = COUNTS,
+    output: Annotated[Path | None, typer.Option(help="Markdown file to write.")] = None,
+) -> None:
+    """Print what was tried and how it ended as a table, or write it as Markdown.
+
+    Example: replicate reliability --output tests/faults/results.md
+    """
+    from replication.report.parts.reliability import markdown, read_reliability
+    from replication.study.files import write_text
+
+    found = read_reliability(counts)
+    if found is None:
+        raise InputError(f"{counts}: is not there; run `make test-faults`")
+    if output is None:
+        print(markdown(found))
+    else:
+        write_text(output, markdown(found))
+
+
+def licences(
+    output: Annotated[Path, typer.Option(help="CSV file to write.")] = DATA / "licences.csv",
+    root: Root = HERE,
+) -> None:
+    """List the licences of the locked packages and the engines.
+
+    Example: replicate licences --output /tmp/licences.csv
+    """
+    from replication.report.licences import write_licences
+
+    print(f"{output}: {write_licences(root, output)} licences")

@@ -1,0 +1,310 @@
+"""The steps of the workflow, which its rules call: `replicate step --help`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from replication.cli.option import (
+    DATA,
+    HERE,
+    MEMORY_LIMIT_BYTES,
+    TIME_LIMIT_S,
+    Data,
+    Fingerprint,
+    ImageId,
+    Launcher,
+    MemoryLimit,
+    Program,
+    Root,
+    StoreFolder,
+    TimeLimit,
+)
+from replication.cli.sensitivity import app as sensitivity_app
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="The steps of the workflow, one for each rule; `make report` runs them in their order.",
+)
+app.add_typer(sensitivity_app, name="sensitivity")
+
+Notebooks = Annotated[Path, typer.Option(help="Folder of executed notebooks.")]
+
+
+@app.command()
+def design(
+    study: str,
+    tier: Annotated[str, typer.Option(help="quick, paper or deep.")],
+    engines: Annotated[str, typer.Option(help="Engines, each with what its batches are named by.")],
+    ns3: Annotated[str, typer.Option("--ns3-version", help="Version of engine ns3.")],
+    batch_cost_s: Annotated[float, typer.Option(help="CPU seconds of a job.")],
+    root: Root = HERE,
+    data: Data = DATA,
+) -> None:
+    """Write the design and the scenarios of one study.
+
+    Example: replicate step design saxena --tier quick --engines ns3=any --ns3-version 3.44.post0
+    --batch-cost-s 20
+    """
+    from replication.plan.config import load_study, load_tier
+    from replication.plan.design import batch_runs, design_study, write_design
+
+    named = dict(word.split("=", 1) for word in engines.split(","))
+    runs = design_study(load_study(root, study), load_tier(root, tier), list(named), ns3)
+    write_design(runs, batch_runs(runs, named, batch_cost_s), study, data / "design")
+
+
+@app.command()
+def simulate(
+    store: StoreFolder,
+    usage: Annotated[Path, typer.Option(help="JSON file to write.")],
+    batch: Annotated[str, typer.Option(help="Batch of the design, or a file that holds one.")],
+    design: Annotated[Path | None, typer.Option(help="Design of the study.")] = None,
+    flows: Annotated[Path | None, typer.Option(help="Parquet file to write.")] = None,
+    series: Annotated[Path | None, typer.Option(help="Parquet file to write.")] = None,
+    runtime: Launcher = "native",
+    program: Program = None,
+    image: ImageId = None,
+    fingerprint: Fingerprint = "unknown",
+    root: Root = HERE,
+    memory_limit_bytes: MemoryLimit = MEMORY_LIMIT_BYTES,
+    time_limit_s: TimeLimit = TIME_LIMIT_S,
+    goal: Annotated[Path | None, typer.Option(help="What the whole run has to do.")] = None,
+) -> None:
+    """Run the scenarios of a batch that are not yet in the store, and gather their tables."""
+    from replication.run.batch import run_batch
+    from replication.run.launcher import Launch
+    from replication.run.process import Limits
+    from replication.run.progress import Progress
+    from replication.run.simulate import designed_batch, open_job, read_batch
+
+    engine, scenarios = designed_batch(design, batch) if design else read_batch(Path(batch))
+    limits = Limits(memory_limit_bytes, time_limit_s)
+    job = open_job(root, Launch(runtime, engine, program, image), scenarios, store, limits)
+    tables = (flows, series) if flows and series else None
+    run_batch(job, fingerprint, usage, tables, Progress.load(goal) if goal else None)
+
+
+@app.command()
+def seal(
+    folder: Annotated[Path, typer.Argument(help="Folder of a program that was just built.")],
+) -> None:
+    """Write the hashes of all files of a folder into it: a damaged one is not run, nor read.
+
+    Example: replicate step seal data/reproduced/engines/ns2-f294f60d-2.35
+    """
+    from replication.study.seal import seal as write_seal
+
+    write_seal(folder)
+
+
+@app.command("check-kernels")
+def check_kernels(
+    cache: Annotated[Path, typer.Argument(help="Folder of built kernels.")],
+) -> None:
+    """Remove damaged kernels from their cache, to be built anew, and seal new ones.
+
+    Example: replicate step check-kernels .cache/linux
+    """
+    from replication.study.seal import check_kernels as check
+
+    for line in check(cache):
+        print(line, file=sys.stderr)
+
+
+@app.command("fetch-wheel")
+def fetch_wheel(
+    lock: Annotated[Path, typer.Option(help="File that pins the wheel by hash.")],
+    output: Annotated[Path, typer.Option(help="Folder to unpack to.")],
+) -> None:
+    """Fetch the pinned ns-3 wheel and unpack its headers and libraries."""
+    from replication.engines.wheel import fetch_wheel as fetch
+
+    fetch(lock, output)
+
+
+@app.command()
+def collect(
+    output: Annotated[Path, typer.Option(help="Parquet file to write.")],
+    keys: Annotated[str, typer.Option(help="Comma-separated columns to sort by.")],
+    parts: Annotated[list[Path], typer.Argument(help="Parquet files of batches.")],
+) -> None:
+    """Put the tables of batches together."""
+    from replication.run.gather import collect as collect_parts
+
+    collect_parts(parts, output, keys.split(","))
+
+
+@app.command()
+def conformance(
+    engine: Annotated[str, typer.Option(help="The engine's name.")],
+    output: Annotated[Path, typer.Option(help="CSV file to write; two others go beside it.")],
+    runtime: Launcher = "native",
+    program: Program = None,
+    image: ImageId = None,
+    fingerprint: Fingerprint = "unknown",
+    root: Root = HERE,
+) -> None:
+    """Run the canonical scenarios of configs/conformance.yaml on an engine and judge them.
+
+    Example: replicate step conformance --engine ns3 --program "$(replicate program ns3)"
+    --output /tmp/ns3.csv
+    """
+    from replication.compare.conformance import run_conformance
+    from replication.compare.conformance_model import load_conformance
+    from replication.run.launcher import Launch
+
+    launch = Launch(runtime, engine, program, image)
+    run_conformance(load_conformance(root), root, launch, fingerprint, output)
+
+
+@app.command("merge-conformance")
+def merge_conformance(engines: list[str], root: Root = HERE, data: Data = DATA) -> None:
+    """Put the engines' conformance together and hold their loss recoveries side by side."""
+    from replication.compare.conformance import merge_conformance as merge_engines
+    from replication.compare.conformance_model import load_conformance
+
+    merge_engines(load_conformance(root), engines, data)
+
+
+@app.command()
+def evaluate(study: str, root: Root = HERE, data: Data = DATA) -> None:
+    """Judge one study's results: cells, claims, audit.
+
+    Example: replicate step evaluate nishitha
+    """
+    from replication.judge.evaluate import evaluate_study
+    from replication.judge.registration import register
+    from replication.measure.results import Results
+    from replication.plan.config import load_study
+
+    published = root / "data" / "published" / f"{study}.csv"
+    results = Results.load(data, study)
+    document = load_study(root, study)
+    evaluate_study(document, published, results, data / "evaluation" / study)
+    register(root, data, document)
+
+
+@app.command()
+def merge(studies: list[str], data: Data = DATA) -> None:
+    """Put the studies' cells, claims and audits together."""
+    from replication.judge.evaluate import merge as merge_evaluations
+
+    merge_evaluations([data / "evaluation" / study for study in studies], data)
+
+
+@app.command("compare-traces")
+def compare_traces(
+    studies: Annotated[list[str], typer.Argument(help="Ids of studies with published traces.")],
+    root: Root = HERE,
+    data: Data = DATA,
+    traces: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of <study>/*.sender-ss.csv; default REPLICATION_TRACES, else "
+            "../shared/traces. Without it the committed summary figures are compared alone."
+        ),
+    ] = None,
+) -> None:
+    """Compare published congestion-window traces with the reproduced windows, as numbers.
+
+    Example: replicate step compare-traces kapadia
+    """
+    from replication.compare.trace_comparison import compare_traces as compare
+
+    print(compare(root, data, studies, traces))
+
+
+@app.command()
+def agreement(studies: list[str], root: Root = HERE, data: Data = DATA) -> None:
+    """Compare the engines' verdicts and, where they differ, what they measured.
+
+    Example: replicate step agreement nishitha kapadia
+    """
+    from replication.compare.agreement_table import write_agreement
+
+    write_agreement(root, data, studies)
+
+
+@app.command()
+def ladder(
+    versions: Annotated[list[str], typer.Argument(help="The versions of ns-3 that were run.")],
+    root: Root = HERE,
+    data: Data = DATA,
+) -> None:
+    """Compare the versions of ns-3 that `make ladder` ran, and say what changed.
+
+    Example: replicate step ladder 3.39.post2 3.44.post0
+    """
+    from replication.compare.ladder import summarise, write_ladder
+
+    for found in summarise(write_ladder(root, data, versions)):
+        print(found.sentence())
+
+
+@app.command()
+def provenance(
+    tables: Annotated[list[Path], typer.Argument(help="The results that it tells of.")],
+    output: Annotated[Path, typer.Option()],
+    settings: Annotated[str, typer.Option(help="Configuration and engines of the run, as JSON.")],
+    root: Root = HERE,
+    data: Data = DATA,
+) -> None:
+    """Write what ran: hashes, versions, platform, wall and CPU time of each stage."""
+    import json
+
+    from replication.report.provenance import write_provenance
+
+    write_provenance(root, data, json.loads(settings), output, tables)
+
+
+@app.command()
+def notebook(
+    name: Annotated[Path, typer.Argument(help="The notebook.")],
+    output: Annotated[Path, typer.Option()],
+    study: Annotated[str, typer.Option()],
+    root: Root = HERE,
+    data: Data = DATA,
+) -> None:
+    """Execute a notebook on the results of a study."""
+    from replication.plan.notebook_kind import made_from
+    from replication.report.notebooks.notebook import execute
+
+    parameters = {"study": study, "data": str(data.resolve()), "root": str(root.resolve())}
+    execute(name, output, parameters, made_from(root, data, study, name.stem))
+
+
+@app.command()
+def page(
+    folder: Annotated[Path, typer.Argument(help="Folder to write, named after the part.")],
+    notebooks: Notebooks,
+    root: Root = HERE,
+    data: Data = DATA,
+) -> None:
+    """Render one part of the report: a study, or one of the pages beside the studies."""
+    from replication.report.parts.source import Source
+    from replication.report.render import write_part
+
+    write_part(Source.load(root, data), notebooks, folder)
+
+
+@app.command()
+def assemble(
+    parts: Annotated[list[Path], typer.Argument(help="Folders of the report's parts.")],
+    output: Annotated[Path, typer.Option(help="The report's folder.")],
+    root: Root = HERE,
+    data: Data = DATA,
+) -> None:
+    """Put the report together from its parts and the data to download."""
+    from replication.plan.stamp import require_sources, require_tables
+    from replication.report.assemble import assemble as put_together
+    from replication.report.parts.source import Source
+
+    source = Source.load(root, data)
+    require_tables(data, source.provenance)
+    require_sources(root, data, source.provenance)
+    put_together(source, parts, output)

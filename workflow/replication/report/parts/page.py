@@ -1,0 +1,57 @@
+"""A page: the templates' environment, with what every page shows, and the file of its HTML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jinja2
+import jinja2.ext
+
+from replication.report.parts.bench_model import NAME as BENCH
+from replication.report.parts.figure import script_json
+from replication.report.parts.number import count
+from replication.report.parts.ran import ran
+from replication.report.parts.reliability import NAME as RELIABILITY
+from replication.report.parts.source import Source
+from replication.report.parts.verdict import VERDICTS
+from replication.study.files import write_text
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+
+
+class _Dense(jinja2.ext.Extension):
+    """Takes the indentation out of templates: a thirtieth of a page's size."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        return "\n".join(line.lstrip() for line in source.splitlines() if line.strip())
+
+
+def environment(source: Source) -> jinja2.Environment:
+    """Return the templates' environment for the pages of `source`."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        extensions=[_Dense],
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["count"] = count
+    made.filters["script_json"] = script_json
+    made.globals.update(
+        verdicts=VERDICTS,
+        studies=list(source.studies.values()),
+        ran=ran(source.provenance),
+        several_engines=len(source.engines) > 1,
+        engines_page=bool(source.engines),
+        bench_page=(source.data / BENCH).is_file(),
+        reliability_page=(source.data / RELIABILITY).is_file(),
+        up="",
+    )
+    return made
+
+
+def write_page(source: Source, folder: Path, name: str, **shown: object) -> None:
+    """Fill the template `name`.html with `shown` and write the page of that name."""
+    text = environment(source).get_template(f"{name}.html").render(page=name, **shown)
+    write_text(folder / f"{name}.html", text)

@@ -1,0 +1,135 @@
+"""What ran, as the provenance tells it: at the foot of every page, and in full on the first."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+from replication.engines.debian import package_warning
+from replication.plan.stamp import RELEASED
+from replication.report.parts import number as numbers
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of the workflow and what it took."""
+
+    name: str
+    jobs: str
+    wall: str
+    cpu: str
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What was run, from provenance.json."""
+
+    tier: str
+    tier_title: str
+    quick: bool
+    #: Whether the results are the released ones, and not those of a run of one's own.
+    released: bool
+    written: str
+    studies: list[str]
+    engines: list[tuple[str, str]]
+    runtime: str
+    facts: list[tuple[str, str]]
+    stages: list[Stage]
+
+    @property
+    def whose(self) -> str:
+        """Return whose results these are, of when, and of what: for the foot of every page."""
+        engines = [f"{name} {version.partition('+')[0]}" for name, version in self.engines]
+        parts = [
+            "Released results" if self.released else "Results of an own run",
+            f" of {self.written}" if self.written else "",
+            f": tier {self.tier}",
+            f"; studies {', '.join(self.studies)}" if self.studies else "",
+            f"; engines {', '.join(engines)}" if engines else "",
+        ]
+        return f"{''.join(parts)}."
+
+
+def ran(provenance: dict[str, Any]) -> Ran:
+    """Return what provenance.json says was run; what it does not say is left out."""
+    tier = _mapping(provenance, "tier")
+    config = _mapping(provenance, "config")
+    engines = {k: v for k, v in _mapping(provenance, "engines").items() if isinstance(v, dict)}
+    name = str(tier.get("id") or config.get("tier") or "unknown")
+    return Ran(
+        tier=name,
+        tier_title=str(tier.get("title", "")),
+        quick=name == "quick" or tier.get("levels") == "quick",
+        released=provenance.get(RELEASED) is True,
+        written=_when(str(provenance.get("written", ""))),
+        studies=sorted(_mapping(provenance, "studies")),
+        engines=[(k, str(v.get("version", "unknown version"))) for k, v in engines.items()],
+        runtime=str(config.get("runtime", "")),
+        facts=_facts(provenance),
+        stages=_stages(_mapping(provenance, "stages")),
+    )
+
+
+def _mapping(document: dict[str, Any], key: str) -> dict[str, Any]:
+    value = document.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _when(text: str) -> str:
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
+
+
+def _facts(provenance: dict[str, Any]) -> list[tuple[str, str]]:
+    simulate, platform = _mapping(provenance, "simulate"), _mapping(provenance, "platform")
+    facts: list[tuple[str, str]] = []
+    for label, document, key, show in (
+        ("Scenarios", simulate, "scenarios", numbers.count),
+        ("Simulator CPU time", simulate, "simulator_cpu_s", numbers.duration),
+        ("Wall time of the simulations", simulate, "wall_s", numbers.duration),
+        ("Efficiency", simulate, "efficiency", _share),
+        ("Peak memory of a run", simulate, "peak_memory_bytes", _memory),
+        ("Cores", platform, "cores", numbers.count),
+    ):
+        value = document.get(key)
+        if isinstance(value, int | float):
+            facts.append((label, show(value)))
+    for engine in _mapping(provenance, "engines").values():
+        if isinstance(engine, dict) and (warning := package_warning(engine.get("package") or {})):
+            facts.append(("Not as locked", warning))
+    for label, document, key in (
+        ("Commit", provenance, "commit"),
+        ("System", platform, "system"),
+        ("Python", platform, "python"),
+    ):
+        if document.get(key):
+            facts.append((label, str(document[key])))
+    return facts
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _memory(value: float) -> str:
+    return f"{value / 2**20:,.0f} MiB"
+
+
+def _stages(stages: dict[str, Any]) -> list[Stage]:
+    rows = []
+    for name, stage in stages.items():
+        if not isinstance(stage, dict):
+            continue
+        rows.append(
+            Stage(
+                name.replace("_", " "),
+                numbers.count(float(stage.get("jobs", 0))),
+                numbers.duration(float(stage.get("wall_s", 0))),
+                numbers.duration(float(stage.get("cpu_s", 0))),
+            )
+        )
+    return rows

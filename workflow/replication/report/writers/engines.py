@@ -1,0 +1,33 @@
+"""The engines' page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replication.compare.agreement_table import TABLES
+from replication.report.charts.engine import engine_figures
+from replication.report.pages.agreement import MEANINGS
+from replication.report.pages.engines import engines_page
+from replication.report.parts.figure import write_figures
+from replication.report.parts.page import write_page
+from replication.report.parts.source import Source
+
+
+def write(source: Source, notebooks: Path, folder: Path) -> None:
+    """Write engines.html into `folder`, if an engine ran; see `report.render.write_part`."""
+    if not source.engines:
+        return
+    view = engines_page(source)
+    figures = engine_figures(source.data, source.engines) if view.agreement else []
+    write_page(
+        source,
+        folder,
+        "engines",
+        view=view,
+        figures=write_figures(figures, folder),
+        section_figures={
+            section.id: write_figures(section.figures, folder) for section in view.sections
+        },
+        downloads=[name for name in TABLES if (source.data / name).is_file()],
+        meanings=MEANINGS,
+    )

@@ -1,0 +1,29 @@
+"""The first page and the summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from replication.report.charts.experiment import scatter_figure
+from replication.report.pages.overview import overview
+from replication.report.pages.surprise import surprises
+from replication.report.parts.figure import write_figures
+from replication.report.parts.page import write_page
+from replication.report.parts.source import Source
+from replication.study.seal import open_sealed
+
+
+def write(source: Source, notebooks: Path, folder: Path) -> None:
+    """Write index.html and summary.html into `folder`; see `report.render.write_part`."""
+    types = {"table": str, "row": str, "column": str}
+    cells = pd.read_csv(open_sealed(source.data / "cells.csv"), dtype=types)
+    # A cell stands once: on the engine whose verdicts are its study's.
+    chosen = {name: found.engine for name, found in source.headlines.items()}
+    cells = cells[cells["engine"] == cells["study"].map(chosen)]
+    figures = write_figures([scatter_figure(cells)] if source.cells else [], folder)
+    view = overview(source)
+    write_page(source, folder, "index", overview=view, surprises=surprises(source), figures=figures)
+    sheets = [row for row in view.rows if row.stands]
+    write_page(source, folder, "summary", overview=view, sheets=sheets)

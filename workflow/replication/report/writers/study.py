@@ -1,0 +1,91 @@
+"""A study's page, the pages of its points, and its notebooks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from replication.measure.results import Results
+from replication.plan.notebook_kind import SENSITIVITY, made_from, notebook_names
+from replication.report.charts.data import read_cells
+from replication.report.charts.experiment import Figure, figures_of
+from replication.report.notebooks.notebook import recorded_origin, to_html
+from replication.report.pages.point import FLOW_COLUMNS, point_pages
+from replication.report.pages.robust import robust_view
+from replication.report.pages.study import study_page, topologies
+from replication.report.pages.traces import trace_figures, trace_section
+from replication.report.parts.download import study_downloads
+from replication.report.parts.environment import environment_rows
+from replication.report.parts.figure import write_figures
+from replication.report.parts.ledger import ledger
+from replication.report.parts.page import environment
+from replication.report.parts.ran import ran
+from replication.report.parts.source import Source
+from replication.study.files import write_text
+from replication.study.study import Study
+
+
+def write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
+    """Write all of study `name` into `folder`; see `report.render.write_part`."""
+    study = source.studies[name]
+    results = Results.load(source.data, name)
+    figures = {
+        experiment: write_figures(found, folder)
+        for experiment, found in _figures(source, study, results).items()
+    }
+    view = study_page(source, study, figures, topologies(study, results))
+    parameters = ledger(study)
+    templates = environment(source)
+    text = templates.get_template("study.html").render(
+        page=name,
+        view=view,
+        traces=trace_section(source, study, write_figures(trace_figures(source, study), folder)),
+        ledger=parameters,
+        environment=environment_rows(source, study, parameters),
+        robust=robust_view(source.root, source.data, study, folder),
+        notebooks=_write_notebooks(source, study, notebooks, folder),
+        downloads=[
+            (f"{name}.{end}", download.meaning)
+            for end, download in study_downloads(source.data, name).items()
+        ],
+    )
+    write_text(folder / f"{name}.html", text)
+    template, numbers = templates.get_template("point.html"), view.numbers()
+    for page in point_pages(source, study, results):
+        text = template.render(
+            page=name,
+            view=page,
+            cells=numbers.get(page.file, []),
+            up="../",
+            flow_columns=FLOW_COLUMNS,
+        )
+        write_text(folder / page.file, text)
+
+
+def _figures(source: Source, study: Study, results: Results) -> dict[str, list[Figure]]:
+    """Return the figures of each experiment."""
+    cells = read_cells(source.data, study.id)
+    return {
+        experiment.id: figures_of(results, cells, study, experiment.id)
+        for experiment in study.experiments
+    }
+
+
+def _write_notebooks(
+    source: Source, study: Study, notebooks: Path, folder: Path
+) -> list[tuple[str, str]]:
+    """Convert a study's notebooks that were executed on these results; return names and pages."""
+    shown = []
+    for name in (*notebook_names(study, list(source.parts[study.id])), SENSITIVITY):
+        path, page = notebooks / f"{study.id}.{name}.ipynb", f"notebooks/{study.id}.{name}.html"
+        if not path.is_file():
+            continue
+        if recorded_origin(path) == made_from(source.root, source.data, study.id, name):
+            to_html(path, folder / page, ran(source.provenance).whose)
+            shown.append((name.replace("_", " "), page))
+        else:
+            print(
+                f"{path}: left out: it was executed on other results; run `make report`",
+                file=sys.stderr,
+            )
+    return shown
