@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from replication.study.table import read_rows
 
 from tests.cluster.slurm import missing, running
 from tests.workflow.project import ROOT, copy_project
@@ -26,7 +27,7 @@ SEVERAL = 6
 #: Stands in for `replicate`: the first to start a simulation has its job killed under it.
 ASSASSIN = """\
 #!/bin/sh
-if [ "$1" = simulate ] && mkdir {marker} 2>/dev/null; then
+if [ "$2" = simulate ] && mkdir {marker} 2>/dev/null; then
   scancel --signal=KILL --full "$SLURM_JOB_ID"
   sleep 60
 fi
@@ -83,7 +84,8 @@ def assert_same(project, local):
 
 
 def batches(project):
-    return list((project.root / "data/reproduced/design/batches").glob("*.json"))
+    rows = read_rows(project.root / "data/reproduced/design/saxena.csv", ["batch"])
+    return {row["batch"] for row in rows} - {""}
 
 
 def finished(project):

@@ -125,8 +125,10 @@ def test_no_published_numbers_break_their_check(tally, tmp_path):
 
 
 #: Commands whose work is small where there is no project; all others are behind the same options.
-COMMANDS = ("plan", "run", "design", "simulate", "collect", "evaluate", "merge", "fetch-wheel")
-COMMANDS += ("render", "program", "provenance", "agreement", "ladder", "notebook", "release")
+COMMANDS = [(name,) for name in ("plan", "run", "render", "program", "release")]
+COMMANDS += [("step", name) for name in ("design", "simulate", "collect", "evaluate", "merge")]
+COMMANDS += [("step", name) for name in ("fetch-wheel", "provenance", "agreement", "ladder")]
+COMMANDS += [("step", name) for name in ("notebook", "page", "assemble")]
 OPTIONS = ("--tier", "--studies", "--engines", "--ns3-version", "--runtime", "--data", "--output")
 OPTIONS += ("--root", "--batch", "--store", "--flows", "--keys", "--lock", "--engine", "--help")
 
@@ -142,7 +144,7 @@ def test_no_command_line_gives_a_traceback(tally, tmp_path, monkeypatch, capsys)
     @many(0.03)
     @given(command=st.sampled_from(COMMANDS), more=st.lists(words, max_size=6))
     def run(command, more):
-        monkeypatch.setattr(sys, "argv", ["replicate", command, *more])
+        monkeypatch.setattr(sys, "argv", ["replicate", *command, *more])
         with tally.trial("inputs", "command-line", "bad options on the command line") as ended:
             with pytest.raises(SystemExit) as left:
                 cli.main()

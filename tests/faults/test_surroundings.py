@@ -119,7 +119,7 @@ def test_a_byte_changed_in_a_built_engine_stops_a_batch(name, tmp_path, tally):
     words += [f"--{out}={tmp_path / out}" for out in ("flows", "series", "usage")]
     with tally.trial("faults", "damaged-cache", "a damaged program, library or result") as ended:
         done = subprocess.run(
-            [sys.executable, "-m", "replication.cli", "simulate", *words],
+            [sys.executable, "-m", "replication.cli", "step", "simulate", *words],
             cwd=ROOT,
             capture_output=True,
             text=True,

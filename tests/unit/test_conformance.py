@@ -21,9 +21,9 @@ from replication.compare.conformance_model import Conformance, load_conformance,
 from replication.compare.conformance_quantity import QUANTITIES, Observed
 from replication.compare.conformance_recovery import UNITS, compare, recovery_numbers, windows
 from replication.engines.catalogue import ENGINES
+from replication.report.assemble import PACKAGE
 from replication.report.pages.conformance import conformance_view
 from replication.report.parts.source import Source
-from replication.report.render import PACKAGE
 from replication.run.native import Native
 from replication.study.errors import InputError
 from replication.study.table import CONFORMANCE_COLUMNS, RECOVERY_COLUMNS

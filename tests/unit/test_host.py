@@ -117,6 +117,7 @@ def plan_of(runs):
     return Plan(
         tier=QUICK,
         fingerprints={},
+        named={},
         batch_cost_s=1.0,
         studies={},
         runs={"kapadia": runs},
@@ -132,8 +133,7 @@ def test_a_study_sets_the_host_by_its_ledger(tmp_path):
     assert {run.refusal for run in runs} == {"ns3 has no host setting 'segmentation_offload'"}
     assert not PINNED["kapadia"] & {run.scenario_id for run in runs}
     # What is written for the simulators is what the id stands for.
-    plan = plan_of(runs)
-    write_design(plan, "kapadia", tmp_path)
+    write_design(runs, [], "kapadia", tmp_path)
     written = json.loads((tmp_path / "scenarios" / "kapadia.json").read_text())
     assert {Scenario.model_validate(s).id for s in written.values()} == set(written)
     work = Store(tmp_path / "store").begin(runs[0].scenario_id, runs[0].scenario)

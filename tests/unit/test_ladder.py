@@ -111,12 +111,11 @@ def test_a_ladder_of_other_code_is_not_current(data):
     ladder.write_ladder(ROOT, data, [OLD, NS3_VERSION])
     assert ladder.read_ladder(ROOT, data)[1]
     stamp = json.loads((data / "ladder.json").read_text())
-    for part in ("programs", "code"):
-        changed = {**stamp, part: {**stamp[part], next(iter(stamp[part])): "0"}}
-        write_sealed(data / "ladder.json", json.dumps(changed))
-        assert not ladder.read_ladder(ROOT, data)[1]
-    write_sealed(data / "ladder.json", json.dumps({**stamp, "inputs": "0"}))
-    assert not ladder.read_ladder(ROOT, data)[1]
+    for name in stamp:
+        write_sealed(data / "ladder.json", json.dumps({**stamp, name: "0"}))
+        assert not ladder.read_ladder(ROOT, data)[1], name
+    kinds = {name.split()[0].split("/")[0] for name in stamp}
+    assert kinds == {"program", "configs", "data", "code"}
     (data / "ladder.json").unlink()
     assert not ladder.read_ladder(ROOT, data)[1]
 

@@ -1,11 +1,14 @@
 """The pipeline: what makes a rule run again, and what a user is told beforehand."""
 
 import ast
+import shutil
 from pathlib import Path
 
 import pytest
+from replication.plan import code
+from replication.plan.code import closure, page_hash
 from replication.plan.notebook_kind import FurtherNotebook
-from replication.plan.pipeline import PACKAGE, Pipeline, closure
+from replication.plan.pipeline import PAGES, Pipeline
 from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -24,16 +27,17 @@ def test_a_modules_closure_holds_what_it_imports_at_any_depth():
 
 
 def test_closures_follow_every_import_that_the_parser_sees():
-    for path in PACKAGE.glob("*.py"):
+    package = code.SOURCES / code.PACKAGE
+    for path in package.rglob("*.py"):
         wanted = set()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 assert all(not a.name.startswith("replication") for a in node.names), path.name
-            elif isinstance(node, ast.ImportFrom) and node.module == "replication":
-                wanted |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("replication."):
-                wanted.add(str(node.module).removeprefix("replication."))
-        assert wanted <= {found.stem for found in closure(path.stem)}, path.name
+            elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("replication"):
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+                wanted |= {code.SOURCES / f"{name.replace('.', '/')}.py" for name in names}
+        module = ".".join(path.relative_to(code.SOURCES).with_suffix("").parts)
+        assert {found for found in wanted if found.is_file()} <= set(closure(module)), path.name
 
 
 def test_what_a_batch_starts_is_behind_it_too():
@@ -42,26 +46,64 @@ def test_what_a_batch_starts_is_behind_it_too():
     }
 
 
-def test_code_changes_with_any_file_behind_it(quick, tmp_path, monkeypatch):
-    before = quick.code("simulate")
-    for path in PACKAGE.glob("*.py"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr("replication.plan.pipeline.PACKAGE", tmp_path)
-    assert quick.code("simulate") == before
-    (tmp_path / "scenario.py").write_text("# changed\n", encoding="utf-8")
-    assert quick.code("simulate") != before
+@pytest.fixture
+def copied(tmp_path, monkeypatch):
+    """Return a copy of the package, whose code is what is hashed."""
+    package = shutil.copytree(code.SOURCES / code.PACKAGE, tmp_path / code.PACKAGE)
+    monkeypatch.setattr("replication.plan.code.SOURCES", tmp_path)
+    return package
 
 
-@pytest.mark.parametrize("module", ["gather", "cli_run"])
-def test_code_that_gathers_a_batch_is_in_its_name(quick, tmp_path, monkeypatch, module):
-    for path in PACKAGE.glob("*.py"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr("replication.plan.pipeline.PACKAGE", tmp_path)
+def edit(path):
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n# changed\n", encoding="utf-8")
+
+
+def test_code_changes_with_any_file_behind_it(quick, copied):
+    before = quick.code("run.simulate")
+    edit(copied / "report" / "render.py")
+    assert quick.code("run.simulate") == before
+    edit(copied / "study" / "scenario.py")
+    assert quick.code("run.simulate") != before
+
+
+@pytest.mark.parametrize(
+    ("module", "decides"),
+    [
+        *[("run/gather", True), ("run/run_table", True), ("study/parquet", True)],
+        *[("engines/model", True), ("engines/image", False), ("run/container", False)],
+        *[("run/simulate", False), ("cli/step", False), ("plan/pipeline", False)],
+    ],
+)
+def test_batches_are_named_by_the_code_that_decides_their_tables(quick, copied, module, decides):
     settings = {"tier": "quick", "studies": "nishitha", "engines": "ns3"}
     before = set(Pipeline.load(ROOT, settings).batches)
     assert before <= set(quick.batches)
-    (tmp_path / f"{module}.py").write_text("# changed\n", encoding="utf-8")
-    assert before.isdisjoint(Pipeline.load(ROOT, settings).batches)
+    edit(copied / f"{module}.py")
+    after = set(Pipeline.load(ROOT, settings).batches)
+    assert before.isdisjoint(after) if decides else before == after
+
+
+@pytest.mark.parametrize(
+    ("path", "pages"),
+    [
+        ("report/pages/surprise.py", {"index"}),
+        ("report/templates/ladder.html", {"engines"}),
+        ("report/pages/reliability.py", {"reliability"}),
+        ("report/templates/point.html", {"study"}),
+        ("report/pages/point.py", {"study"}),
+        ("report/templates/base.html", {*PAGES, "study"}),
+        ("report/writers/bench.py", {"bench"}),
+    ],
+)
+def test_a_change_of_a_page_is_a_change_of_that_page_alone(copied, path, pages):
+    def hashes():
+        names = (*PAGES, "study")
+        return {name: page_hash(f"replication.report.writers.{name}") for name in names}
+
+    before = hashes()
+    edit(copied / path)
+    after = hashes()
+    assert {name for name in before if before[name] != after[name]} == pages
 
 
 def test_every_study_has_its_notebooks_once(quick):
@@ -73,7 +115,7 @@ def test_every_study_has_its_notebooks_once(quick):
 def test_a_further_notebook_belongs_to_the_studies_that_want_it(quick, monkeypatch):
     entry = FurtherNotebook(
         name="extra",
-        module="rerun",
+        module="run.gather",
         wanted=lambda study, engines: study.id == "saxena" and "ns3" in engines,
         inputs=("extra.csv", "evaluation/{study}/extra.csv"),
     )
@@ -83,8 +125,8 @@ def test_a_further_notebook_belongs_to_the_studies_that_want_it(quick, monkeypat
     assert set(quick.notebooks()) - set(before) == {("saxena", "extra")}
     inputs = [path.as_posix() for path in quick.notebook_inputs("saxena", "extra")]
     assert inputs == ["data/reproduced/extra.csv", "data/reproduced/evaluation/saxena/extra.csv"]
-    assert quick.notebook_code("extra").endswith(quick.code("rerun"))
-    assert quick.notebook_code("queuing").endswith(quick.code("chapter"))
+    assert quick.notebook_code("extra").endswith(quick.code("run.gather"))
+    assert quick.notebook_code("queuing").endswith(quick.code("report.notebooks.chapter"))
 
 
 def test_the_summary_counts_scenarios_and_cost(quick):

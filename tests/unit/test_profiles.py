@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from replication.cli.main import app
 from replication.plan.config import load_config, load_tier
 from replication.plan.pipeline import WORKER_MB, Pipeline
 from replication.study.errors import InputError
+from replication.study.table import DESIGN_COLUMNS, read_rows
+from typer.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 PROFILES = ROOT / "workflow" / "profiles"
@@ -42,19 +45,12 @@ def test_a_batch_cost_that_is_none_is_refused(cost):
         load_config(ROOT / "configs" / "config.yaml", {"batch_cost_s": cost})
 
 
-def test_a_command_given_the_selection_plans_the_same_batches(quick):
-    words = quick.selection.split()
-    options = dict(zip(words[::2], words[1::2], strict=True))
-    again = Pipeline.load(
-        ROOT,
-        {
-            "tier": options["--tier"],
-            "engines": options["--engines"],
-            "batch_cost_s": float(options["--batch-cost-s"]),
-            "studies": "saxena",
-        },
-    )
-    assert again.batches.keys() == quick.batches.keys()
+def test_a_command_given_the_selection_designs_the_same_batches(quick, tmp_path):
+    words = ["step", "design", "saxena", *quick.selection.split(), "--data", str(tmp_path)]
+    done = CliRunner().invoke(app, [*words, "--root", str(ROOT)])
+    assert done.exit_code == 0, done.output
+    rows = read_rows(tmp_path / "design" / "saxena.csv", DESIGN_COLUMNS)
+    assert {row["batch"] for row in rows} - {""} == quick.batches.keys()
 
 
 def test_a_job_may_take_twice_its_cost_and_one_run_its_limit(quick):

@@ -10,11 +10,12 @@ import nbformat
 import pytest
 from pydantic import ValidationError
 from replication.plan.notebook_kind import made_from
+from replication.report.assemble import PACKAGE
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.parts import number as numbers
 from replication.report.parts.figure import script_json
 from replication.report.parts.verdict import VERDICTS, Tally
-from replication.report.render import PACKAGE, render
+from replication.report.render import render
 from replication.study.errors import InputError
 from replication.study.seal import whole_or_unsealed, write_sealed
 from replication.study.study import RESERVED, Study

@@ -6,8 +6,8 @@ import json
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from replication.report.assemble import DICTIONARY
 from replication.report.crate import FILE
-from replication.report.render import DICTIONARY
 
 from tests.unit.report_project import example
 

@@ -15,8 +15,8 @@ from replication.report.charts.figure import INK, MAXIMUM_POINTS
 from replication.report.charts.overlay import overlay_figures
 from replication.report.pages.traces import trace_figures, trace_section
 from replication.report.parts.figure import write_figures
+from replication.report.parts.page import environment
 from replication.report.parts.source import Source
-from replication.report.render import _environment
 from replication.study.seal import write_sealed
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def section(source, tmp_path):
     study = load_study(ROOT, "kapadia")
     figures = write_figures(trace_figures(source, study), tmp_path / "out")
     view = trace_section(source, study, figures)
-    template = _environment(source).get_template("traces.html")
+    template = environment(source).get_template("traces.html")
     return view, BeautifulSoup(template.module.trace_section(view), "html.parser")
 
 

@@ -13,10 +13,10 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("scenarios", [10, 250, 1000])
 def test_the_sweep_has_as_many_different_short_runs_as_asked_for(tmp_path, scenarios):
     make_project(ROOT, tmp_path, scenarios, engines=False)
-    (batches,) = Pipeline.load(tmp_path, SETTINGS).plan.batches.values()
-    runs = {name: s for batch in batches for name, s in batch.scenarios.items()}
-    assert len(runs) == scenarios
-    assert max(s.duration_s for s in runs.values()) == 2.0
+    plan = Pipeline.load(tmp_path, SETTINGS).plan
+    (batches,), (runs,) = plan.batches.values(), plan.runs.values()
+    assert len({name for batch in batches for name in batch.scenarios}) == scenarios
+    assert max(run.scenario.duration_s for run in runs) == 2.0
     assert max(batch.cost_s / len(batch.scenarios) for batch in batches) < 0.1
 
 

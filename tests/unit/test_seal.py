@@ -176,10 +176,7 @@ def test_a_place_tells_namesakes_apart_and_not_where_the_folder_is(path, known):
         ("ladder.csv", "remove it and run `make ladder` (rule compare_versions)"),
         ("reliability.json", "remove it and run `make test-faults`"),
         ("x.sensitivity.ipynb", "remove it and run `make sensitivity`"),
-        (
-            "d/design/batches/b.json",
-            "remove the folder d/design and run `make report` (rule design",
-        ),
+        ("d/design/x.csv", "remove it and run `make report` (rule design_study)"),
     ],
 )
 def test_every_file_has_its_maker(path, said):

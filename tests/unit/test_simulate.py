@@ -5,13 +5,13 @@ from functools import partial
 
 import pyarrow as pa
 import pytest
-from replication.run.gather import collect, gather
-from replication.run.simulate import read_batch, run_job
+from replication.run.gather import collect, gather, read_runs
+from replication.run.simulate import designed_batch, read_batch, run_job
 from replication.study.errors import InputError, RunError
-from replication.study.parquet import write_parquet
+from replication.study.parquet import read_parquet, write_parquet
 from replication.study.scenario import Scenario
 from replication.study.seal import write_sealed
-from replication.study.table import FLOW_NUMBERS, SERIES_NUMBERS
+from replication.study.table import FLOW_NUMBERS, write_table
 
 from tests.unit import stand_in
 from tests.unit.test_models import minimal_scenario
@@ -39,11 +39,16 @@ def test_each_scenario_runs_once_and_never_again(make_job, tmp_path):
     assert {(usage["runtime"], usage["image"]) for usage in both} == {("native", None)}
 
 
-def test_runs_of_now_and_of_before_are_gathered_to_the_same_tables(make_job):
+def test_runs_of_now_and_of_before_are_gathered_to_the_same_tables(make_job, tmp_path):
     job = make_job()
     first, second = run_job(job, lambda: None), run_job(job, lambda: None)
-    for table, columns in (("flows.csv", FLOW_NUMBERS), ("series.csv", SERIES_NUMBERS)):
-        now, before = (gather(job, runs, "3.44", table, columns) for runs in (first, second))
+    written = []
+    for number, runs in enumerate((first, second)):
+        paths = (tmp_path / f"{number}.flows.parquet", tmp_path / f"{number}.series.parquet")
+        tables = {name: run.tables for name, run in runs.items()}
+        gather(job.store, tables, job.engine, "3.44", paths)
+        written.append([read_parquet(path) for path in paths])
+    for now, before in zip(*written, strict=True):
         assert len(now) > 0 and now.equals(before)
 
 
@@ -54,7 +59,7 @@ def test_a_damaged_run_is_made_again(make_job, tmp_path):
     (job.store.entry(victim) / "flows.csv").write_text("garbage")
     mended = run_job(job, lambda: None)
     assert runs(tmp_path) == 4
-    assert len(gather(job, mended, "3.44", "flows.csv", FLOW_NUMBERS)) == 3
+    assert len(read_runs(job.store, mended, "ns3", "3.44", "flows.csv", FLOW_NUMBERS)) == 3
 
 
 def test_a_failing_simulator_is_named_with_its_scenario_and_leaves_no_litter(make_job):
@@ -82,7 +87,7 @@ def test_an_older_table_without_a_column_is_refused_when_gathered(make_job):
     run_job(job, lambda: None)
     stored = run_job(job, lambda: None)
     with pytest.raises(RunError, match="lacks jitter_s; remove the folder"):
-        gather(job, stored, "3.44", "flows.csv", [*FLOW_NUMBERS, "jitter_s"])
+        read_runs(job.store, stored, "ns3", "3.44", "flows.csv", [*FLOW_NUMBERS, "jitter_s"])
 
 
 def batch_file(tmp_path, **changes):
@@ -97,6 +102,31 @@ def test_a_batch_is_read_back(tmp_path):
     engine, scenarios = read_batch(batch_file(tmp_path))
     assert engine == "ns3"
     assert [s.id for s in scenarios.values()] == list(scenarios)
+
+
+def design(tmp_path, **documents):
+    scenario = Scenario.model_validate(minimal_scenario())
+    scenarios = {scenario.id: minimal_scenario()} | documents
+    write_sealed(tmp_path / "scenarios" / "x.json", json.dumps(scenarios))
+    rows = [{"scenario": scenario.id, "engine": "ns2", "batch": "one"}]
+    rows.append({"scenario": "0" * 16, "engine": "ns3", "batch": "two"})
+    write_table(tmp_path / "x.csv", rows, ("scenario", "engine", "batch"))
+    return tmp_path / "x.csv", scenario
+
+
+def test_a_batch_of_a_design_is_its_own_scenarios(tmp_path):
+    path, scenario = design(tmp_path)
+    assert designed_batch(path, "one") == ("ns2", {scenario.id: scenario})
+    with pytest.raises(InputError, match=r"x\.json: has no scenario 0000.*run `make report`"):
+        designed_batch(path, "two")
+    with pytest.raises(InputError, match=r"x\.csv: has no batch three"):
+        designed_batch(path, "three")
+
+
+def test_a_designed_scenario_under_anothers_id_is_refused(tmp_path):
+    path, _ = design(tmp_path, **{"0" * 16: minimal_scenario()})
+    with pytest.raises(InputError, match="has content"):
+        designed_batch(path, "two")
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_results_that_are_gone_are_made_again_under_a_finished_report(quick, tmp
     finally:
         for path in gone:
             (tmp_path / path.name).rename(path)
-    wanted = {"collect_results", "evaluate_study", "merge_evaluations", "render_report"}
+    wanted = {"collect_results", "evaluate_study", "merge_evaluations", "assemble_report"}
     assert wanted | {"simulate_batch"} <= jobs.keys()
     assert jobs["collect_results"] == jobs["evaluate_study"] == len(STUDIES)
 
@@ -107,7 +107,7 @@ def test_what_was_deleted_or_altered_in_the_report_is_restored(quick):
     before = page.read_bytes(), chart.read_bytes()
     page.write_bytes(before[0].replace(b"reproduced", b"not so", 1))
     shutil.rmtree(html / "charts")
-    assert quick.jobs("all", tier="quick").keys() == {"all", "render_report"}
+    assert quick.jobs("all", tier="quick").keys() == {"all", "assemble_report"}
     quick.snakemake("all", tier="quick")
     assert (page.read_bytes(), chart.read_bytes()) == before
     assert quick.jobs("all", tier="quick") == {}
@@ -137,7 +137,7 @@ def test_a_claims_wording_reruns_no_simulation(quick, changed):
     jobs = quick.jobs("all", tier="quick")
     assert not SIMULATE & jobs.keys()
     assert jobs["evaluate_study"] == 1
-    assert jobs["render_report"] == 1
+    assert jobs["assemble_report"] == 1
 
 
 def test_a_parameter_reruns_only_its_study(quick, changed):

@@ -11,6 +11,12 @@ rule simulate_batch:
                 study=plan_of(wildcards).batches[wildcards.batch].study,
             )
         ),
+        scenarios=lambda wildcards: ancient(
+            rules.design_study.output.scenarios.format(
+                data=wildcards.data,
+                study=plan_of(wildcards).batches[wildcards.batch].study,
+            )
+        ),
         program=lambda wildcards: plan_of(wildcards).program_of(
             plan_of(wildcards).batches[wildcards.batch].engine
         ),

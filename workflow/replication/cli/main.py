@@ -16,7 +16,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Rebuild the experiments of published TCP studies and compare the numbers.",
+    help="""Rebuild the experiments of published TCP studies and compare the numbers.
+
+\b
+Examples:
+  replicate plan --tier quick --studies saxena
+  replicate run 0123456789abcdef --engine ns3 --output /tmp/look
+  replicate release --check""",
 )
 
 for command in (
