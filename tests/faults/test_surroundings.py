@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from replication.plan.pipeline import require_plain_name
+from replication.run.folder import require_plain_name
 from replication.run.gather import collect
 from replication.run.native import Native
 from replication.run.process import Limits

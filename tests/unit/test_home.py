@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from replication.plan.home import require_home
+from replication.run.folder import require_home
 from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]

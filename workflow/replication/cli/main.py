@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from replication.cli import engine, image, plan, report, run, step
-from replication.plan.home import require_home
+from replication.run.folder import require_home
 from replication.study.errors import InputError, RunError, describe_refusal
 
 app = typer.Typer(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from replication.plan.home import require_home
+from replication.run.folder import require_home
 
 
 def _own(root: Path) -> Path:

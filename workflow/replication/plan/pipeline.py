@@ -6,7 +6,6 @@ import functools
 import json
 import math
 import os
-import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,12 +20,11 @@ from replication.measure.trace_folder import find_folder, has_traces, traces_has
 from replication.plan.code import PACKAGE, code_hash, page_hash
 from replication.plan.config import Config, chosen_engines, load_config
 from replication.plan.design import Batch, Plan, make_plan
-from replication.plan.home import require_home
 from replication.plan.notebook_kind import CHAPTER, further, notebook_names
 from replication.plan.study_check import check_study
+from replication.run.folder import require_home, require_plain_name, require_writable
 from replication.run.inside import Inside, find_inside
 from replication.run.progress import count, write_goal
-from replication.run.writable import require_writable
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
 from replication.study.seal import NAME as SEAL
@@ -410,16 +408,6 @@ def load_or_exit(root: Path, overrides: dict[str, Any], deployment: Iterable[Enu
         return Pipeline.load(root, overrides, deployment)
     except InputError as error:
         _leave(f"error: {error}")
-
-
-def require_plain_name(root: Path) -> None:
-    """Raise InputError unless shells and make read the project's folder as one plain name."""
-    found = re.search(r"[^\w/.,+@=%~-]", str(root))
-    if found:
-        raise InputError(
-            f"folder {str(root)!r}: {found[0]!r} in its name is more than a name to make and the "
-            "shell; move the project to a folder of letters, digits and . _ -"
-        )
 
 
 def _leave(message: str) -> NoReturn:

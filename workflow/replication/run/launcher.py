@@ -8,9 +8,9 @@ from pathlib import Path
 from replication.engines.catalogue import ENGINES
 from replication.engines.image import COMMANDS, find_image
 from replication.run.container import Container
+from replication.run.folder import require_readable_without_privileges
 from replication.run.native import Native
 from replication.run.runtime import Runtime
-from replication.run.writable import require_readable_without_privileges
 from replication.study.errors import InputError
 from replication.study.seal import check_seal
 

@@ -1,19 +1,63 @@
-"""Whether a run can write, and its simulators read, what is in the project's folder."""
+"""The project's folder: whose code runs in it, and whether a run can write and read there.
+
+An environment belongs to the folder that it was made in: in another, be it a copy, its commands
+are still those of the first.
+"""
 
 from __future__ import annotations
 
 import os
 import pwd
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from replication.run.process import isolate
 from replication.study.errors import InputError
 
+PACKAGE = Path(__file__).resolve().parents[1]
 #: What runs write to.
 _MADE = (".snakemake", ".cache", "data/reproduced", "reports")
 #: How far below these we look: engines, logs and batches, but not into ten thousand finished runs.
 _DEPTH = 2
+
+
+def require_home(root: Path) -> None:
+    """Require that nothing runs in a project but its own code and the locked packages.
+
+    Parameters
+    ----------
+    root
+        The project's folder; one without code, as results alone have, takes any.
+
+    Raises
+    ------
+    InputError
+        It has code of its own, which this is not, or PYTHONPATH adds other modules.
+    """
+    own = root / "workflow" / PACKAGE.name
+    if (own / "__init__.py").is_file() and not own.samefile(PACKAGE):
+        raise InputError(
+            f"folder {root.resolve()}: has code of its own, but this command is that of "
+            f"{PACKAGE.parents[1]}: run it by make, or in its own environment (make setup)"
+        )
+    paths = os.environ.get("PYTHONPATH")
+    for path in paths.split(os.pathsep) if paths else ():
+        if Path(path).resolve() != PACKAGE.parent:
+            raise InputError(
+                f"PYTHONPATH: {path!r} would be imported from beside the locked packages: unset "
+                "it, or run by make"
+            )
+
+
+def require_plain_name(root: Path) -> None:
+    """Raise InputError unless shells and make read the project's folder as one plain name."""
+    found = re.search(r"[^\w/.,+@=%~-]", str(root))
+    if found:
+        raise InputError(
+            f"folder {str(root)!r}: {found[0]!r} in its name is more than a name to make and the "
+            "shell; move the project to a folder of letters, digits and . _ -"
+        )
 
 
 def require_writable(root: Path) -> None:

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from replication.run import writable
+from replication.run import folder
 from replication.run.process import network_is_isolated
 from replication.study.errors import InputError
 
@@ -22,18 +22,18 @@ def test_what_another_user_left_is_named_with_what_helps(name, tmp_path, refused
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
-    writable.require_writable(tmp_path)
+    folder.require_writable(tmp_path)
     refused.add(path)
     monkeypatch.setattr("os.geteuid", lambda: 12345)
     with pytest.raises(InputError, match=rf"{name}: belongs to .*: run `sudo chown -R 12345 "):
-        writable.require_writable(tmp_path)
+        folder.require_writable(tmp_path)
 
 
 def test_a_folder_of_ours_that_cannot_be_written_is_named(tmp_path, refused):
     (tmp_path / "reports").mkdir()
     refused.add(tmp_path / "reports")
     with pytest.raises(InputError, match=r"reports: cannot be written; make it writable"):
-        writable.require_writable(tmp_path)
+        folder.require_writable(tmp_path)
 
 
 @pytest.mark.skipif(
@@ -45,6 +45,6 @@ def test_root_in_a_closed_folder_of_another_is_told_the_cause(tmp_path):
     os.chown(project.parent, 12345, 12345)
     project.parent.chmod(0o700)
     with pytest.raises(InputError, match=r"home: is open to 12345 alone.*: run as 12345, `chmod"):
-        writable.require_readable_without_privileges(project)
+        folder.require_readable_without_privileges(project)
     project.parent.chmod(0o711)
-    writable.require_readable_without_privileges(project)
+    folder.require_readable_without_privileges(project)
