@@ -11,9 +11,9 @@ from replication.judge.registration import (
     PARTS,
     Registered,
     changed_after_the_fact,
-    digest,
     read_history,
 )
+from replication.plan.stamp import value_hash
 from replication.report.charts.spread import spread_figures
 from replication.report.parts.figure import FigureView, write_figures
 from replication.report.parts.ledger import plain
@@ -114,7 +114,7 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> RobustView |
     return RobustView(
         changed,
         registered=tuple(
-            (PARTS[name], part if isinstance(part, str) else digest(dict(part)))
+            (PARTS[name], part if isinstance(part, str) else value_hash(dict(part)))
             for name, part in _first(data, study).items()
             if name in PARTS
         ),
