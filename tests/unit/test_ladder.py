@@ -9,13 +9,13 @@ import pytest
 from replication.compare import ladder
 from replication.engines.ns3_version import NS3_VERSION
 from replication.report.pages import ladder as report_ladder
+from replication.report.parts.page import TEMPLATES
 from replication.report.parts.source import Source
 from replication.study.errors import InputError
 from replication.study.seal import sealed, write_sealed
 from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "workflow" / "replication"
 OLD = "3.39.post2"
 
 
@@ -126,7 +126,7 @@ def test_there_is_no_section_without_a_ladder(tmp_path):
 
 def rendered(view):
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(PACKAGE / "templates"),
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )

@@ -107,11 +107,12 @@ def test_a_batch_is_read_back(tmp_path):
 def design(tmp_path, **documents):
     scenario = Scenario.model_validate(minimal_scenario())
     scenarios = {scenario.id: minimal_scenario()} | documents
-    write_sealed(tmp_path / "scenarios" / "x.json", json.dumps(scenarios))
+    folder = tmp_path / "design"
+    write_sealed(folder / "scenarios" / "x.json", json.dumps(scenarios))
     rows = [{"scenario": scenario.id, "engine": "ns2", "batch": "one"}]
     rows.append({"scenario": "0" * 16, "engine": "ns3", "batch": "two"})
-    write_table(tmp_path / "x.csv", rows, ("scenario", "engine", "batch"))
-    return tmp_path / "x.csv", scenario
+    write_table(folder / "x.csv", rows, ("scenario", "engine", "batch"))
+    return folder / "x.csv", scenario
 
 
 def test_a_batch_of_a_design_is_its_own_scenarios(tmp_path):

@@ -20,13 +20,13 @@ from replication.report.pages.ladder import ladder_view
 from replication.report.parts.source import Source
 from replication.study.study import Study
 
-#: Sections of other modules, in the order of the page: (id, title, view function). The function
-#: takes the `Source` and returns what its template needs, or None for no section. The template is
-#: ``templates/<id>.html`` with a macro ``section(view)``; ids of its elements begin with the id.
+#: Sections of other modules, in the order of the page: (template, title, view function). The
+#: function takes the `Source` and returns what the template needs, or None for no section. The
+#: template has a macro ``section(view)``; ids of its elements begin with the template's name.
 #: Where the view has `figures`, they follow what the template shows.
 SECTIONS: tuple[tuple[str, str, Callable[[Source], Any]], ...] = (
-    ("conformance", "What each engine must show first", conformance_view),
-    ("ladder", "Versions of ns-3", ladder_view),
+    ("conformance.html", "What each engine must show first", conformance_view),
+    ("ladder.html", "Versions of ns-3", ladder_view),
 )
 
 
@@ -86,10 +86,10 @@ def engines_page(source: Source) -> EnginesPage:
 
 def sections(source: Source) -> list[Section]:
     """Return the sections of other modules that have something to show."""
-    found = [(name, title, view(source)) for name, title, view in SECTIONS]
+    found = [(template, title, view(source)) for template, title, view in SECTIONS]
     return [
-        Section(name, title, f"{name}.html", view)
-        for name, title, view in found
+        Section(template.removesuffix(".html"), title, template, view)
+        for template, title, view in found
         if view is not None
     ]
 

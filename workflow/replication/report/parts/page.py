@@ -52,6 +52,7 @@ def environment(source: Source) -> jinja2.Environment:
 
 
 def write_page(source: Source, folder: Path, name: str, **shown: object) -> None:
-    """Fill the template `name`.html with `shown` and write the page of that name."""
-    text = environment(source).get_template(f"{name}.html").render(page=name, **shown)
-    write_text(folder / f"{name}.html", text)
+    """Fill the template `name` with `shown` and write the page of that name."""
+    page = name.removesuffix(".html")
+    text = environment(source).get_template(name).render(page=page, **shown)
+    write_text(folder / name, text)

@@ -13,4 +13,4 @@ def write(source: Source, notebooks: Path, folder: Path) -> None:
     """Write bench.html into `folder`, if it was measured; see `report.render.write_part`."""
     view = bench_view(source)
     if view is not None:
-        write_page(source, folder, "bench", view=view)
+        write_page(source, folder, "bench.html", view=view)

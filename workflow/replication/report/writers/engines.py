@@ -22,7 +22,7 @@ def write(source: Source, notebooks: Path, folder: Path) -> None:
     write_page(
         source,
         folder,
-        "engines",
+        "engines.html",
         view=view,
         figures=write_figures(figures, folder),
         section_figures={

@@ -24,6 +24,8 @@ def write(source: Source, notebooks: Path, folder: Path) -> None:
     cells = cells[cells["engine"] == cells["study"].map(chosen)]
     figures = write_figures([scatter_figure(cells)] if source.cells else [], folder)
     view = overview(source)
-    write_page(source, folder, "index", overview=view, surprises=surprises(source), figures=figures)
+    write_page(
+        source, folder, "index.html", overview=view, surprises=surprises(source), figures=figures
+    )
     sheets = [row for row in view.rows if row.stands]
-    write_page(source, folder, "summary", overview=view, sheets=sheets)
+    write_page(source, folder, "summary.html", overview=view, sheets=sheets)

@@ -13,4 +13,4 @@ def write(source: Source, notebooks: Path, folder: Path) -> None:
     """Write reliability.html into `folder`, if it was counted; see `report.render.write_part`."""
     view = reliability_view(source.data)
     if view is not None:
-        write_page(source, folder, "reliability", view=view)
+        write_page(source, folder, "reliability.html", view=view)
