@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from replication.study.seal import remedy
 
-from tests.workflow.project import copy_project
+from tests.workflow.project import Project, copy_project
 
 STUDIES = ("dzivhani", "kapadia", "liang_shen", "nishitha", "saxena")
 SIMULATE = {"simulate_batch", "simulate_heavy_batch"}
@@ -111,6 +111,48 @@ def test_what_was_deleted_or_altered_in_the_report_is_restored(quick):
     quick.snakemake("all", tier="quick")
     assert (page.read_bytes(), chart.read_bytes()) == before
     assert quick.jobs("all", tier="quick") == {}
+
+
+def test_a_part_of_the_report_that_was_altered_is_refused_and_made_anew(quick):
+    part = quick.root / "data/reproduced/pages/index"
+    page = part / "index.html"
+    before = page.read_bytes()
+    page.write_bytes(before.replace(b"reproduced", b"not so", 1))
+    (quick.root / "reports/html/index.html").unlink()
+    done = quick.snakemake("all", check=False, tier="quick")
+    assert done.returncode != 0 and "remove data/reproduced/pages/index and run" in done.stdout
+    shutil.rmtree(part)
+    assert quick.jobs("all", tier="quick").keys() == {"all", "render_page", "assemble_report"}
+    quick.snakemake("all", tier="quick")
+    assert page.read_bytes() == before
+    assert quick.jobs("all", tier="quick") == {}
+
+
+def test_a_tolerance_changed_after_results_stays_on_record_through_a_failed_run(quick, tmp_path):
+    """Snakemake deletes outputs before a job, and those of a failed one: not this."""
+    shutil.copytree(quick.root, tmp_path / "project", symlinks=True)
+    project = Project(tmp_path / "project")
+    record = project.root / "data/reproduced/registered/nishitha.json"
+    results = project.root / "data/reproduced/results/nishitha/flows.parquet"
+    study = project.root / "configs/studies/nishitha.yaml"
+    before, held, text = record.read_bytes(), results.read_bytes(), study.read_text()
+    study.write_text(text.replace("relative: 0.02", "relative: 0.03", 1))
+    target, stat = "data/reproduced/cells.csv", results.stat()
+    results.write_bytes(held[:-9])
+    os.utime(results, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert project.snakemake(target, check=False, tier="quick").returncode != 0
+    assert record.read_bytes() == before
+    results.write_bytes(held)
+    os.utime(results, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    project.snakemake(target, tier="quick")
+    assert len(json.loads(record.read_text())) == len(json.loads(before)) + 1
+    # Taken back, it stays on record.
+    study.write_text(text)
+    project.snakemake("data/reproduced/provenance.json", tier="quick")
+    changed = json.loads((project.root / "data/reproduced/provenance.json").read_text())
+    history = changed["registered"]["nishitha"]
+    assert [entry["tolerances"] for entry in history].count(history[0]["tolerances"]) == 2
+    assert len(history) == 3
 
 
 def test_snakemakes_own_report_holds_the_verdicts_with_captions(quick, tmp_path):

@@ -13,7 +13,8 @@ SOURCES = Path(__file__).parents[2]
 PACKAGE = "replication"
 TEMPLATES = "report/templates"
 _IMPORT = re.compile(r"^\s*from ((?:replication|bench)[\w.]*) import (.+)$", re.MULTILINE)
-_TEMPLATE = re.compile(r'"(\w+\.html)"')
+#: A template's name in quotation marks; behind an equals sign it is a link to the page.
+_TEMPLATE = re.compile(r'(?<!=)"(\w+\.html)"')
 
 
 def code_hash(module: str, *patterns: str) -> str:
