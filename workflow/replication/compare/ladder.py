@@ -90,11 +90,7 @@ class Ladder:
 
     def goal(self) -> dict[Path, dict[str, float]]:
         """Return the expected CPU seconds of each scenario, by the store it goes to."""
-        goal = {}
-        for rung in self.rungs.values():
-            store = self.paths.store("ns3", rung.fingerprint("ns3"))
-            goal[store] = rung.plan.scenario_costs().get("ns3", {})
-        return goal
+        return {store: costs for rung in self.rungs.values() for store, costs in rung.goal.items()}
 
     def write_goal(self) -> None:
         """Tell the jobs what there is to do, for their progress lines."""
@@ -104,8 +100,8 @@ class Ladder:
         """Return what would run, a line a version, and the expected cost."""
         goal = self.goal()
         lines = [f"ladder: tier {TIER} of {', '.join(STUDIES)} on each version of ns-3"]
-        for (version, rung), (store, costs) in zip(self.rungs.items(), goal.items(), strict=True):
-            done, total, cost_done, cost_total = count({store: costs})
+        for version, rung in self.rungs.items():
+            done, total, cost_done, cost_total = count(rung.goal)
             refused = sum(bool(run.refusal) for runs in rung.plan.runs.values() for run in runs)
             lines.append(
                 f"  ns-3 {version}: {total} scenarios, {done} of them done"

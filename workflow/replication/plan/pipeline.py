@@ -47,11 +47,6 @@ class Paths:
     html: Path = Path("reports/html")
 
     @property
-    def design(self) -> Path:
-        """Return the folder of designs, scenarios and batches."""
-        return self.data / "design"
-
-    @property
     def ladder(self) -> Path:
         """Return the folder of what the versions of ns-3 gave, a folder each."""
         return self.data / "ladder"
@@ -345,12 +340,15 @@ class Pipeline:
         """
         return self.content(f"configs/studies/{study}.yaml", *more)
 
+    @functools.cached_property
+    def goal(self) -> dict[Path, dict[str, float]]:
+        """Return the expected CPU seconds of each scenario, by the store it goes to."""
+        costs = self.plan.scenario_costs()
+        return {self.store_of(engine): own for engine, own in costs.items()}
+
     def write_goal(self) -> None:
         """Tell the jobs what there is to do, for their progress lines."""
-        goal = {
-            self.store_of(engine): costs for engine, costs in self.plan.scenario_costs().items()
-        }
-        write_goal(self.paths.goal, goal)
+        write_goal(self.paths.goal, self.goal)
 
     def summary(self) -> list[str]:
         """Return what would run, a line a study, and the expected cost."""
@@ -373,8 +371,7 @@ class Pipeline:
                 f"about {cost_total - cost_done:.0f} s of CPU to go"
                 + (f"; {refused} point-engine pairs refused" if refused else "")
             )
-        goal = {stores[e]: c for e, c in self.plan.scenario_costs().items()}
-        done, total, cost_done, cost_total = count(goal)
+        done, total, cost_done, cost_total = count(self.goal)
         lines.append(
             f"in all {total} scenarios, {done} done; "
             f"about {(cost_total - cost_done) / 60:.1f} CPU minutes to go"
