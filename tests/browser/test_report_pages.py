@@ -8,9 +8,11 @@ import pytest
 from tests.browser.conftest import a_page_with, pages, some_runs
 
 
-def test_no_error_no_request_and_every_chart_is_drawn(tab, report):
+@pytest.mark.parametrize("which", ["report", "example"])
+def test_no_error_no_request_and_every_chart_is_drawn(tab, which, request):
+    report = request.getfixturevalue(which)
     for name in [*pages(report), *some_runs(report)]:
-        one = tab()
+        one = tab(report)
         one.open(name)
         drawn = one.wait_for_charts()
         assert drawn == (report / name).read_text().count('<figure class="chart"')

@@ -16,12 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from replication.plan.pipeline import Pipeline
 from replication.report.parts.reliability import Trials, add_entries
 
-from tests.workflow.project import copy_project
+from tests.workflow.project import ROOT, copy_project
 
-ROOT = Path(__file__).parents[2]
 #: What a trial of a whole run makes: one study in runs of a tier that takes seconds.
 STUDY = {"tier": "brief", "studies": "nishitha"}
 TIER = """\
@@ -49,17 +47,9 @@ CORES = number("CORES", 2)
 
 def brief_project(folder, engines_from=ROOT):
     """Return a copy of the project that has the tier of these tests, and engines if built."""
-    built = (engines_from / "data/reproduced/engines").is_dir()
-    project = copy_project(folder, engines_from if built else None)
+    project = copy_project(folder, engines_from)
     (folder / "configs/tiers/brief.yaml").write_text(TIER)
     return project
-
-
-def program(engine):
-    """Return the program of an engine that `make engines` has built in the checkout."""
-    path = ROOT / Pipeline.load(ROOT, {"engines": engine}).program(engine)
-    assert path.is_file(), f"{path} is not built: run `make engines`"
-    return path
 
 
 def set_clock_back(project):

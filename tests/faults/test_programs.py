@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import Scenario
 
-from tests.faults.conftest import ROOT, number, program
+from tests.faults.conftest import ROOT, number
 from tests.faults.hostile import MARK, STRINGS, mutate
 from tests.faults.sanitized import ENVIRONMENT, build_sanitized
+from tests.workflow.project import program
 
 sys.path.insert(0, str(ROOT / "tests" / "engines"))  # its modules are imported by file there
 from engine_scenarios import cbr, codel, droptail, dumbbell, pfifo, pie, red, tcp

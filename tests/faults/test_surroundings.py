@@ -25,11 +25,11 @@ from tests.faults.conftest import (
     STUDY,
     TARGET,
     brief_project,
-    program,
     set_clock_back,
 )
 from tests.faults.hostile import MARK
 from tests.unit.test_models import minimal_scenario
+from tests.workflow.project import program
 
 PLAIN = ("dir", "a_b", "v1.2", "x@y", "tmp~1", "ü")
 ODD = (
