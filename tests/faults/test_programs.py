@@ -126,7 +126,7 @@ def test_no_scenario_breaks_a_program(engine, programs, tally, tmp_path_factory)
         (folder / "work").mkdir()
         (folder / "scenario.json").write_text(json.dumps(document))
         before = {str(p.relative_to(folder)) for p in folder.rglob("*")}
-        with tally.trial("inputs", f"program-{engine}", title) as ended:
+        with tally.trial("inputs", f"program-{engine}", title) as trial:
             done = subprocess.run(
                 [
                     *(programs[engine], "--scenario", folder / "scenario.json"),
@@ -139,7 +139,8 @@ def test_no_scenario_breaks_a_program(engine, programs, tally, tmp_path_factory)
                 timeout=HANG_S,
                 check=False,
             )
-            ended.append(check(done, document, folder, before))
+            check(done, document, folder, before)
+            trial.exited(done.returncode)
 
     run()
     tally.notes[f"program-{engine}"] = f"{skipped} cases too large to run were left out"
