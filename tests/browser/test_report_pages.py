@@ -48,8 +48,7 @@ def greys(context, png):
         page.close()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_pages_fit_every_width_and_scheme(tab, report, width, scheme):
     for name in [*pages(report), *some_runs(report)[:1]]:
         one = tab(width=width, scheme=scheme)

@@ -1,7 +1,7 @@
 """Counts what the tests of faults and bad input did; see `report.parts.reliability`.
 
-REPLICATION_MOMENTS   moments at which processes are killed (3)
-REPLICATION_CASES     bad inputs over the models (5000)
+REPLICATION_MOMENTS   moments at which processes are killed (4)
+REPLICATION_CASES     bad inputs over the models (1500)
 REPLICATION_RUNS      bad inputs through each simulator's program (60)
 REPLICATION_ALTERATIONS  files altered after results (60)
 REPLICATION_CORES     cores of a run under test (2)

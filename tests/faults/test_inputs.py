@@ -35,7 +35,7 @@ from tests.faults.hostile import (
 from tests.unit.conftest import CLAIM, study_document
 from tests.unit.test_models import minimal_scenario
 
-CASES = number("CASES", 4000)
+CASES = number("CASES", 1500)
 
 
 def many(share):

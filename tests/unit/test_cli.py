@@ -5,25 +5,37 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from replication.cli.main import app
+from replication.cli.main import app, main
 from typer.main import get_command
 
 ROOT = Path(__file__).parents[2]
 
 
-def replicate(*words, cwd=ROOT):
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow"), "TERM": "dumb"}
-    return subprocess.run(
-        [sys.executable, "-m", "replication.cli", *words],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it said."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def replicate(monkeypatch, capsys):
+    """Return a function that runs a command in the checkout, as its process does."""
+
+    def run(*words):
+        monkeypatch.chdir(ROOT)
+        monkeypatch.setattr(sys, "argv", ["replicate", *words])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return Done(left.value.code, *capsys.readouterr())
+
+    return run
 
 
 def commands(group, *words):
@@ -58,11 +70,13 @@ def test_what_make_and_the_rules_call_are_commands():
 
 
 def test_help_is_printed_where_it_is_asked_for():
-    text = replicate("--help").stdout
+    command = [sys.executable, "-m", "replication.cli", "--help"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow"), "TERM": "dumb"}
+    text = subprocess.check_output(command, cwd=ROOT, env=environment, text=True)
     assert all(words[0] in text for words in COMMANDS)
 
 
-def test_every_study_in_the_repository_is_valid():
+def test_every_study_in_the_repository_is_valid(replicate):
     done = replicate("validate")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(": valid") >= 5
@@ -82,14 +96,14 @@ def test_every_study_in_the_repository_is_valid():
         (("simulate",), "Missing option"),
     ],
 )
-def test_bad_input_is_exit_code_two_without_a_traceback(words, mention):
+def test_bad_input_is_exit_code_two_without_a_traceback(replicate, words, mention):
     done = replicate(*words)
     assert done.returncode == 2
     assert mention in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_metrics_come_with_units():
+def test_metrics_come_with_units(replicate):
     lines = replicate("metrics").stdout.splitlines()
     assert len(lines) > 20
     assert all("[" in line and "]: " in line for line in lines)
