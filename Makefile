@@ -51,8 +51,8 @@ SNAKEMAKE := $(SUPERVISED) python -m replication.plan.workflow_run $(call given,
 BENCH := python -m bench
 
 .PHONY: help report unlock plan sensitivity engines ladder base-image images render summary release bench bench-report
-.PHONY: test-faults load audit test test-report test-ladder test-slurm test-containers scale lint format schemas
-.PHONY: lock clean distclean packages setup setup-dev setup-slurm setup-bench setup-profile
+.PHONY: test-faults load audit test test-report test-ladder test-kernels test-slurm test-containers scale lint
+.PHONY: format schemas lock clean distclean packages setup setup-dev setup-slurm setup-bench setup-profile
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
@@ -117,11 +117,14 @@ test-report: setup-dev ## Test reports/html in a browser: what `make report` mad
 bench-report: setup-dev ## Measure the report: size of its pages, time to the first chart
 	@$(RUN) python tests/browser/measure.py reports/html
 
-test: setup-dev setup-slurm engines lint ## Run every test and check
+test: setup-dev setup-slurm engines ## Run every test and check
 	@$(RUN) tests/run
 
 test-ladder: setup-dev ## Test our program against every version of ns-3
 	@$(RUN) env REPLICATION_NS3_VERSIONS=all pytest tests/engines/test_ns3_versions.py
+
+test-kernels: setup-dev engines ## Test hosts with a timer of 1000 Hz, a kernel that takes minutes to build
+	@$(RUN) pytest -m kernels tests/engines
 
 test-slurm: setup-dev setup-slurm compiler ## Run quick saxena through a Slurm of one node, started for it
 	@$(RUN) pytest tests/cluster
@@ -139,8 +142,9 @@ setup-bench: setup compiler ## Install ns-3's Python bindings for `make bench` (
 scale: setup compiler ## Measure sweeps of SCENARIOS=100,1000,10000 short runs
 	@$(SUPERVISED) $(BENCH) scale $(call given,SCENARIOS,--scenarios ) $(call given,CORES,--cores )
 
-test-containers: setup-dev engines ## Build the images, and compare containers with native runs
-	@$(RUN) pytest tests/containers
+test-containers: setup-dev engines ## Build the images (FRESH=ns3: twice) and compare containers with native runs (of STUDIES=)
+	@$(RUN) env $(if $(FRESH),REPLICATION_FRESH=$(call quoted,FRESH)) \
+	  $(if $(STUDIES),REPLICATION_PARITY=$(call quoted,STUDIES)) pytest tests/containers
 
 # The harness's full numbers; `make test` runs a few of each. Settings: MOMENTS, CASES, RUNS, ALTERATIONS,
 # FAULTS.

@@ -1,4 +1,4 @@
-"""A rendered report and a browser to open it in, offline, from the file system."""
+"""Rendered reports and a browser to open them in, offline, from the file system."""
 
 import json
 import os
@@ -8,6 +8,12 @@ from pathlib import Path
 import nbformat
 import pytest
 from playwright.sync_api import sync_playwright
+from replication.plan.notebook_kind import made_from
+from replication.report.notebooks.notebook import write_notebook
+from replication.report.render import render
+from replication.study.seal import write_sealed
+
+from tests.workflow.project import Project
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = Path("/usr/bin/chromium")
@@ -35,25 +41,31 @@ def a_page_with(report, text):
 
 
 @pytest.fixture(scope="session")
-def report(tmp_path_factory) -> Path:
-    """The folder of REPLICATION_REPORT_HTML, or a report of the notebooks' example data."""
-    given = os.environ.get("REPLICATION_REPORT_HTML")
-    if given:
-        return Path(given).resolve()
-    from replication.plan.notebook_kind import made_from
-    from replication.report.notebooks.notebook import write_notebook
-    from replication.report.render import render
-    from replication.study.seal import write_sealed
+def project(request) -> Project:
+    """Return the project of the report: the checkout, with REPLICATION_REPORT_HTML, or a copy."""
+    if "REPLICATION_REPORT_HTML" in os.environ:
+        return Project(ROOT)
+    return request.getfixturevalue("whole")
 
+
+@pytest.fixture(scope="session")
+def report(project) -> Path:
+    """Return the folder of REPLICATION_REPORT_HTML, or a report of tier quick on every engine."""
+    return project.root / os.environ.get("REPLICATION_REPORT_HTML", "reports/html")
+
+
+@pytest.fixture(scope="session")
+def example(tmp_path_factory) -> Path:
+    """Return a report of the notebooks' example data, which has a sensitivity too."""
     work = tmp_path_factory.mktemp("report")
     data = shutil.copytree(ROOT / "notebooks" / "fixture", work / "data")
     write_sealed(data / "provenance.json", json.dumps(PROVENANCE))
     executed = work / "notebooks"
     cells = [nbformat.v4.new_markdown_cell("# Example"), nbformat.v4.new_code_cell("1 + 1")]
-    example = nbformat.v4.new_notebook(cells=cells)
+    notebook = nbformat.v4.new_notebook(cells=cells)
     name = "throughput_tables"
     write_notebook(
-        executed / f"saxena.{name}.ipynb", example, made_from(ROOT, data, "saxena", name)
+        executed / f"saxena.{name}.ipynb", notebook, made_from(ROOT, data, "saxena", name)
     )
     render(ROOT, data, executed, work / "html")
     return work / "html"
@@ -112,8 +124,8 @@ class Tab:
 def tab(chromium, report):
     tabs = []
 
-    def make(**settings) -> Tab:
-        tabs.append(Tab(chromium, report, **settings))
+    def make(folder=report, **settings) -> Tab:
+        tabs.append(Tab(chromium, folder, **settings))
         return tabs[-1]
 
     yield make

@@ -8,9 +8,11 @@ import pytest
 from tests.browser.conftest import a_page_with, pages, some_runs
 
 
-def test_no_error_no_request_and_every_chart_is_drawn(tab, report):
+@pytest.mark.parametrize("which", ["report", "example"])
+def test_no_error_no_request_and_every_chart_is_drawn(tab, which, request):
+    report = request.getfixturevalue(which)
     for name in [*pages(report), *some_runs(report)]:
-        one = tab()
+        one = tab(report)
         one.open(name)
         drawn = one.wait_for_charts()
         assert drawn == (report / name).read_text().count('<figure class="chart"')
@@ -46,8 +48,7 @@ def greys(context, png):
         page.close()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_pages_fit_every_width_and_scheme(tab, report, width, scheme):
     for name in [*pages(report), *some_runs(report)[:1]]:
         one = tab(width=width, scheme=scheme)

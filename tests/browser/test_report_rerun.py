@@ -1,26 +1,20 @@
-"""The command on a page of runs gives the numbers on it. Needs a report of a real run."""
+"""The command on a page of runs gives the numbers on it."""
 
-import os
 import shlex
 import subprocess
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests.browser.conftest import some_runs
 
-ROOT = Path(__file__).parents[2]
 
-
-@pytest.mark.skipif(
-    "REPLICATION_REPORT_HTML" not in os.environ, reason="the example data have no engines beside"
-)
-def test_the_command_on_the_page_gives_the_numbers_on_the_page(tab, report, tmp_path):
+def test_the_command_on_the_page_gives_the_numbers_on_the_page(tab, project, report, tmp_path):
     page = tab().open(some_runs(report)[0])
     section = page.locator("section:has(code.command)").first
     command = section.locator("code.command").first.inner_text()
-    subprocess.run([*shlex.split(command), "--output", str(tmp_path)], check=True, cwd=ROOT)
+    words = [*shlex.split(command), "--output", str(tmp_path)]
+    subprocess.run(words, check=True, cwd=project.root, env=project.environment())
     flows = pd.read_csv(tmp_path / "flows.csv")
     lines = section.locator("table[data-sortable] tbody tr").all()
     shown = {

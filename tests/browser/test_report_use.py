@@ -72,11 +72,13 @@ def test_the_data_of_a_chart_can_be_saved(tab, report, tmp_path):
     assert len((tmp_path / "data.csv").read_text().splitlines()) > 1
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(tab, report, scheme):
-    axe = Axe()
+@pytest.mark.parametrize(
+    ("which", "scheme"), [("report", "light"), ("report", "dark"), ("example", "light")]
+)
+def test_axe_finds_nothing_serious(tab, which, scheme, request):
+    axe, report = Axe(), request.getfixturevalue(which)
     for name in [*pages(report), *some_runs(report)[:2]]:
-        one = tab(scheme=scheme)
+        one = tab(report, scheme=scheme)
         page = one.open(name)
         one.wait_for_charts()
         found = [

@@ -46,8 +46,7 @@ def cluster():
 @pytest.fixture(scope="module")
 def local(tmp_path_factory):
     """Return a project in which quick saxena has run without a cluster."""
-    built = ROOT if (ROOT / "data/reproduced/engines").is_dir() else None
-    project = copy_project(tmp_path_factory.mktemp("local") / "project", engines_from=built)
+    project = copy_project(tmp_path_factory.mktemp("local") / "project", engines_from=ROOT)
     project.snakemake(*VERDICTS, **SETTINGS)
     return project
 

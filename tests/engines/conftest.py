@@ -1,10 +1,8 @@
-"""Build the engines once and run scenarios on them."""
+"""Run scenarios on the engines that `make engines` has built."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,10 +17,7 @@ from engine_recovery import RTT_S, SEGMENT, VARIANTS
 from engine_results import Result, read_result
 from engine_scenarios import listed, single_link
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ROOT / "workflow" / "engines" / "ns3"
-DEFAULT_BUILD = ROOT / "data" / "reproduced" / "engines" / "ns3"
-DEFAULT_PREFIX = ROOT / "data" / "reproduced" / "engines" / "ns3-wheel" / "ns3"
+from tests.workflow.project import program
 
 
 def invoker(program: Path) -> Invoke:
@@ -53,28 +48,8 @@ def runner(invoke: Invoke, folders: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="session")
 def ns3_program() -> Path:
-    """Return the engine's program: as the environment says, else built here."""
-    given = os.environ.get("REPLICATION_NS3_PROGRAM")
-    if given:
-        program = Path(given)
-        if not program.is_file():
-            pytest.fail(f"REPLICATION_NS3_PROGRAM={given}: no such file")
-        return program.resolve()
-    prefix = Path(os.environ.get("REPLICATION_NS3_PREFIX", DEFAULT_PREFIX))
-    if not (prefix / "include" / "ns3").is_dir():
-        pytest.fail(
-            f"no ns-3 headers in {prefix}/include: run `make` to unpack the ns3 wheel, or set "
-            "REPLICATION_NS3_PREFIX to the directory that holds METADATA, include/ and lib64/"
-        )
-    made = subprocess.run(
-        ["make", "-j2", "-C", SOURCES, f"NS3_PREFIX={prefix.resolve()}", f"BUILD={DEFAULT_BUILD}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode != 0:
-        pytest.fail(f"the ns-3 engine does not build:\n{made.stderr[-4000:]}")
-    return DEFAULT_BUILD / "replicate-ns3"
+    """Return the ns3 engine's program."""
+    return program("ns3")
 
 
 @pytest.fixture(scope="session")
@@ -91,19 +66,8 @@ def run_ns3(invoke_ns3: Invoke, tmp_path_factory: pytest.TempPathFactory) -> Run
 
 @pytest.fixture(scope="session")
 def ns2_program() -> Path:
-    """Return the ns-2 engine's program: as the environment says, else laid out here."""
-    given = os.environ.get("REPLICATION_NS2_PROGRAM")
-    if given:
-        return Path(given).resolve(strict=True)
-    if shutil.which("ns") is None:
-        pytest.fail("there is no ns-2: install Debian's package ns2")
-    build = ROOT / "data" / "reproduced" / "engines" / "ns2"
-    folder = ROOT / "workflow" / "engines" / "ns2"
-    command = ["make", "-C", folder, f"BUILD={build}", f"PYTHON={sys.executable}"]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        pytest.fail(f"the ns-2 engine cannot be laid out:\n{made.stderr[-4000:]}")
-    return build / "replicate-ns2"
+    """Return the ns2 engine's program."""
+    return program("ns2")
 
 
 @pytest.fixture(scope="session")
@@ -120,18 +84,8 @@ def run_ns2(invoke_ns2: Invoke, tmp_path_factory: pytest.TempPathFactory) -> Run
 
 @pytest.fixture(scope="session")
 def linux_program() -> Path:
-    """Return the linux engine's program: as the environment says, else built here."""
-    given = os.environ.get("REPLICATION_LINUX_PROGRAM")
-    if given:
-        return Path(given).resolve(strict=True)
-    build = ROOT / "data" / "reproduced" / "engines" / "linux"
-    # A kernel of another timer frequency too, for the tests of hosts.
-    program = ROOT / "workflow" / "engines" / "linux" / "build"
-    command = [str(program), "--hz", "250,1000", "--output", str(build)]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        pytest.fail(f"the linux engine cannot be built:\n{made.stderr[-4000:]}")
-    return build / "replicate-linux"
+    """Return the linux engine's program."""
+    return program("linux")
 
 
 @pytest.fixture(scope="session")

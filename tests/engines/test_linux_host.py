@@ -8,6 +8,7 @@ default, GRO is not), and timers expire at ticks (Documentation/timers).
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from conftest import invoker, runner
 from engine_refusals import refused
 from engine_results import Result
 from engine_scenarios import Json, cbr, codel, droptail, dumbbell, pfifo, pie, single_link
@@ -23,6 +25,7 @@ from linux_scenarios import HEADER_BYTES, SEGMENT, linux_red, linux_tcp
 
 Run = Callable[..., Result]
 Invoke = Callable[..., CompletedProcess[str]]
+BUILD = Path(__file__).resolve().parents[2] / "workflow" / "engines" / "linux" / "build"
 PACKET_BITS = 8 * (SEGMENT + HEADER_BYTES)
 OFFLOAD = {"segmentation_offload": True}
 
@@ -35,6 +38,14 @@ def both(run: Run, scenario: Json) -> tuple[Result, Result]:
 def contents(result: Result) -> dict[str, bytes]:
     """Return the bytes of all files of a run."""
     return {path.name: path.read_bytes() for path in sorted(result.directory.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def run_fast(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a function that runs a scenario on linux, with kernels of 250 and of 1000 Hz."""
+    folder = tmp_path_factory.mktemp("fast")
+    subprocess.run([BUILD, "--hz", "250,1000", "--output", folder], check=True)
+    return runner(invoker(folder / "replicate-linux"), tmp_path_factory)
 
 
 def test_a_default_host_in_words_is_the_default(run_linux: Run) -> None:
@@ -162,12 +173,22 @@ def test_the_monitored_rate_never_exceeds_the_link(run_linux: Run) -> None:
     assert max(result.samples("throughput_bps", link="bottleneck:ab")) <= 2e6 * (1 + 1 / 24)
 
 
-@pytest.mark.parametrize("host", [OFFLOAD, {"timer_hz": 1000}, OFFLOAD | {"timer_hz": 1000}])
-def test_same_scenario_same_bytes(run_linux: Run, host: Json) -> None:
+def same_bytes(run: Run, host: Json) -> None:
+    """Require that a scenario with chance gives the same bytes twice."""
     flow = linux_tcp("t", "bbr", sack=True, clock_granularity_s=1 / host.get("timer_hz", 250))
     loss = {"kind": "random", "probability": 0.01}
     scenario = dumbbell([flow], loss=loss, duration_s=5) | {"host": host}
-    assert contents(run_linux(scenario)) == contents(run_linux(scenario))
+    assert contents(run(scenario)) == contents(run(scenario))
+
+
+def test_same_scenario_same_bytes_with_offload(run_linux: Run) -> None:
+    same_bytes(run_linux, OFFLOAD)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("host", [{"timer_hz": 1000}, OFFLOAD | {"timer_hz": 1000}])
+def test_same_scenario_same_bytes_with_a_faster_timer(run_fast: Run, host: Json) -> None:
+    same_bytes(run_fast, host)
 
 
 def repairs(run: Run, timer_hz: int) -> tuple[float, float]:
@@ -201,8 +222,9 @@ def test_timeouts_come_at_ticks(run_linux: Run) -> None:
     assert in_phase >= timeouts
 
 
-def test_a_faster_timer_has_finer_ticks(run_linux: Run) -> None:
-    timeouts, in_phase = repairs(run_linux, 1000)
+@pytest.mark.kernels
+def test_a_faster_timer_has_finer_ticks(run_fast: Run) -> None:
+    timeouts, in_phase = repairs(run_fast, 1000)
     assert timeouts > 20
     # Of ticks of 1 ms one in four falls into a quarter of 4 ms, and what backs off beyond 63 ticks.
     assert in_phase < 0.7 * timeouts

@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 import pytest
 from engine_bench import TRAITS, Bench
+from engine_results import Result
 from engine_scenarios import Json, cbr, droptail, dumbbell, pie, single_link
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import CONGESTION_CONTROLS, Queue, Scenario
@@ -35,6 +36,12 @@ def busy(bench: Bench, seed: int = 1) -> Json:
     return dumbbell(flows, queue=bench.traits.red, loss=loss, duration_s=5, seed=seed)
 
 
+@pytest.fixture(scope="session")
+def busy_run(bench: Bench) -> Result:
+    """Return the run of that scenario."""
+    return bench.run(busy(bench))
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """Return the bytes of all files of a run."""
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
@@ -44,22 +51,24 @@ def test_the_benches_are_all_engines() -> None:
     assert set(TRAITS) == set(ENGINES)
 
 
-def test_same_scenario_same_bytes_in_another_folder(bench: Bench, tmp_path: Path) -> None:
-    first = contents(bench.run(busy(bench)).directory)
+def test_same_scenario_same_bytes_in_another_folder(
+    bench: Bench, busy_run: Result, tmp_path: Path
+) -> None:
+    first = contents(busy_run.directory)
     elsewhere = os.environ | {"LC_ALL": "de_DE.UTF-8", "TZ": "Asia/Tokyo", "HOME": str(tmp_path)}
     second = contents(bench.run(busy(bench), cwd=tmp_path, env=elsewhere).directory)
     assert sorted(first) == ["flows.csv", "run.json", "series.csv"]
     assert first == second
 
 
-def test_same_bytes_in_parallel(bench: Bench) -> None:
+def test_same_bytes_in_parallel(bench: Bench, busy_run: Result) -> None:
     scenario = busy(bench)
     with ThreadPoolExecutor(3) as pool:
         runs = list(pool.map(lambda _: contents(bench.run(scenario).directory), range(3)))
-    assert runs[0] == runs[1] == runs[2]
+    assert runs == [contents(busy_run.directory)] * 3
 
 
-def test_same_bytes_as_another_user(bench: Bench) -> None:
+def test_same_bytes_as_another_user(bench: Bench, busy_run: Result) -> None:
     # From a copy of the engine that anybody may read, in a folder with spaces in its name. (Only
     # root can become someone else; for anyone else this is but another folder.)
     home = Path(tempfile.mkdtemp(prefix="home of nobody ", dir="/tmp"))
@@ -75,7 +84,7 @@ def test_same_bytes_as_another_user(bench: Bench) -> None:
             check=True,
             **(NOBODY if os.geteuid() == 0 else {}),
         )
-        assert contents(home / "out") == contents(bench.run(busy(bench)).directory)
+        assert contents(home / "out") == contents(busy_run.directory)
     finally:
         shutil.rmtree(home)
 
@@ -104,27 +113,25 @@ def test_the_seed_does_not_matter_where_there_is_no_chance(bench: Bench) -> None
     assert texts[0] == texts[1]
 
 
-def test_flows_columns_and_order(bench: Bench) -> None:
-    result = bench.run(busy(bench))
-    head = (result.directory / "flows.csv").read_text().splitlines()[0]
+def test_flows_columns_and_order(busy_run: Result) -> None:
+    head = (busy_run.directory / "flows.csv").read_text().splitlines()[0]
     assert head == (
         "flow,kind,throughput_bps,goodput_bps,delay_mean_s,delay_p95_s,rtt_mean_s,packets_sent,"
         "packets_received,packets_dropped,packets_in_flight,retransmissions,timeouts,loss_rate,"
         "delivery_ratio"
     )
-    assert list(result.flows) == ["t", "r", "v", "c"]
-    assert [row["kind"] for row in result.flows.values()] == ["tcp", "tcp", "tcp", "cbr"]
-    assert result.flows["c"]["rtt_mean_s"] == ""
+    assert list(busy_run.flows) == ["t", "r", "v", "c"]
+    assert [row["kind"] for row in busy_run.flows.values()] == ["tcp", "tcp", "tcp", "cbr"]
+    assert busy_run.flows["c"]["rtt_mean_s"] == ""
 
 
-def test_series_rows_and_times(bench: Bench) -> None:
-    result = bench.run(busy(bench))
-    head = (result.directory / "series.csv").read_text().splitlines()[0]
+def test_series_rows_and_times(busy_run: Result) -> None:
+    head = (busy_run.directory / "series.csv").read_text().splitlines()[0]
     assert head == (
         "time_s,flow,link,throughput_bps,cwnd_bytes,ssthresh_bytes,rtt_s,delay_s,queue_packets,"
         "drops,retransmissions"
     )
-    rows = [(row["time_s"], row["flow"], row["link"]) for row in result.series]
+    rows = [(row["time_s"], row["flow"], row["link"]) for row in busy_run.series]
     times = [str(k / 10).removesuffix(".0") for k in range(1, 51)]
     who = [("t", ""), ("r", ""), ("v", ""), ("c", ""), ("", "bottleneck:ab")]
     assert rows == [(time, *one) for time in times for one in who]
@@ -135,12 +142,11 @@ def test_an_interval_that_does_not_divide_the_duration(bench: Bench) -> None:
     assert {row["time_s"] for row in bench.run(scenario).series} == {"0.3", "0.6", "0.9"}
 
 
-def test_throughput_of_series_adds_up_to_flows(bench: Bench) -> None:
-    result = bench.run(busy(bench))
+def test_throughput_of_series_adds_up_to_flows(busy_run: Result) -> None:
     for flow in ("t", "r", "v"):
-        total = sum(result.samples("throughput_bps", flow=flow)) * 0.1
-        assert total == pytest.approx(result.number(flow, "throughput_bps") * 5, rel=1e-9)
-        assert result.number(flow, "goodput_bps") < result.number(flow, "throughput_bps")
+        total = sum(busy_run.samples("throughput_bps", flow=flow)) * 0.1
+        assert total == pytest.approx(busy_run.number(flow, "throughput_bps") * 5, rel=1e-9)
+        assert busy_run.number(flow, "goodput_bps") < busy_run.number(flow, "throughput_bps")
 
 
 def test_ssthresh_is_empty_while_infinite(bench: Bench) -> None:

@@ -1,7 +1,7 @@
 """Counts what the tests of faults and bad input did; see `report.parts.reliability`.
 
-REPLICATION_MOMENTS   moments at which processes are killed (3)
-REPLICATION_CASES     bad inputs over the models (5000)
+REPLICATION_MOMENTS   moments at which processes are killed (4)
+REPLICATION_CASES     bad inputs over the models (1500)
 REPLICATION_RUNS      bad inputs through each simulator's program (60)
 REPLICATION_ALTERATIONS  files altered after results (60)
 REPLICATION_CORES     cores of a run under test (2)
@@ -16,12 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from replication.plan.pipeline import Pipeline
 from replication.report.parts.reliability import Trials, add_entries
 
-from tests.workflow.project import copy_project
+from tests.workflow.project import ROOT, copy_project
 
-ROOT = Path(__file__).parents[2]
 #: What a trial of a whole run makes: one study in runs of a tier that takes seconds.
 STUDY = {"tier": "brief", "studies": "nishitha"}
 TIER = """\
@@ -39,6 +37,11 @@ RESULTS = (
 )
 
 
+def results_of(project):
+    """Return the bytes of what a trial's run makes."""
+    return {path: (project.root / path).read_bytes() for path in RESULTS}
+
+
 def number(name, default):
     """Return a setting of this harness."""
     return int(os.environ.get(f"REPLICATION_{name}", default))
@@ -49,17 +52,9 @@ CORES = number("CORES", 2)
 
 def brief_project(folder, engines_from=ROOT):
     """Return a copy of the project that has the tier of these tests, and engines if built."""
-    built = (engines_from / "data/reproduced/engines").is_dir()
-    project = copy_project(folder, engines_from if built else None)
+    project = copy_project(folder, engines_from)
     (folder / "configs/tiers/brief.yaml").write_text(TIER)
     return project
-
-
-def program(engine):
-    """Return the program of an engine that `make engines` has built in the checkout."""
-    path = ROOT / Pipeline.load(ROOT, {"engines": engine}).program(engine)
-    assert path.is_file(), f"{path} is not built: run `make engines`"
-    return path
 
 
 def set_clock_back(project):
@@ -67,6 +62,52 @@ def set_clock_back(project):
     later = time.time() + 86400
     for path in (project.root / "data/reproduced").rglob("*"):
         os.utime(path, (later, later), follow_symlinks=False)
+
+
+class Trial:
+    """One trial, and how it ended as its own methods saw it: what a test says does not count."""
+
+    def __init__(self):
+        self.ended = None
+
+    def right(self, holds, said=""):
+        """Require that what a trial gave is what an undisturbed one gives."""
+        assert holds, said
+        self.ended = "right"
+
+    @contextmanager
+    def refusal(self, errors, match):
+        """Require that the block ends in an error of ours whose message matches."""
+        with pytest.raises(errors, match=match):
+            yield
+        self.ended = "refused"
+
+    def refused(self, done, *words):
+        """Require that a process failed, and said one of the words and no traceback."""
+        said = (done.stdout or "") + (done.stderr or "")
+        assert done.returncode > 0, said[-3000:]
+        assert "Traceback" not in said and any(word in said for word in words), said[-3000:]
+        self.ended = "refused"
+
+    def said(self, found, words):
+        """Require that each of these lists of complaints has one with the words."""
+        assert all(any(words in one for one in complaints) for complaints in found), (words, found)
+        self.ended = "refused"
+
+    def exited(self, code):
+        """Require one of the exit codes that our programs have: 0, or one for a refusal."""
+        assert code in (0, 1, 2), code
+        self.ended = "refused" if code else "right"
+
+    def attempt(self, action, *errors):
+        """Return what an action gives, or the one of these errors that it ends in."""
+        try:
+            found = action()
+        except errors as error:
+            self.ended = "refused"
+            return error
+        self.ended = "right"
+        return found
 
 
 class Tally:
@@ -83,25 +124,25 @@ class Tally:
         return self.ends.setdefault(name, Counter())
 
     def add(self, part, name, title, **ends):
-        """Count trials that another program made."""
+        """Count trials that another program made and counted."""
         self.named(part, name, title).update(ends)
 
     @contextmanager
     def trial(self, part, name, title):
-        """Count one trial: `right` or `refused` as the block adds to what it is given, or wrong."""
+        """Count one trial: wrong if the block fails, or if nothing was seen of how it ended."""
         ends = self.named(part, name, title)
         ends["tried"] += 1
-        ended = []
+        trial = Trial()
         try:
-            yield ended
-            assert ended in (["right"], ["refused"]), f"{name} ended in {ended}"
+            yield trial
+            assert trial.ended, f"{name}: nobody looked at how it ended"
         except KeyboardInterrupt:  # whoever stops the harness is no fault
             ends["tried"] -= 1
             raise
         except BaseException:
             ends["wrong"] += 1
             raise
-        ends[ended[0]] += 1
+        ends[trial.ended] += 1
 
     def entries(self):
         """Return what is written."""

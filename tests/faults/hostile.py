@@ -1,5 +1,7 @@
 """Hostile input: values that break careless readers, and documents that hold them."""
 
+import struct
+
 from hypothesis import strategies as st
 
 #: What a string that reached a shell, Tcl or a path unquoted would make appear somewhere.
@@ -46,6 +48,8 @@ STRINGS = (
     "yes",
     "null",
 )
+#: What the reader under atheris leaves in a file: how many inputs it got, took and refused.
+COUNTS = struct.Struct("3Q")
 NUMBERS = (0, -1, 1, 2, 2**31, 2**53 + 1, 2**64, -(2**63), 10**400, 0.5, 1e-320, 1e308, -0.0)
 NOT_FINITE = (float("nan"), float("inf"), float("-inf"))
 

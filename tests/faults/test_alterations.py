@@ -6,6 +6,7 @@ line that names what was altered; anything else is wrong. Nothing is simulated.
 """
 
 import csv
+import functools
 import io
 import shutil
 import threading
@@ -91,18 +92,15 @@ def original(finished, path):
     return known[path]
 
 
-def outcome(finished, path, *altered):
-    """Return how the reading of `path` ends after `altered` were; a refusal names one of them."""
-    expected = finished[2][path]
-    try:
-        known = read(finished[0], path)
-    except (InputError, RunError) as error:
-        line = str(error)
+def look(trial, finished, path, *altered):
+    """See how the reading of `path` ends after `altered` were; a refusal names one of them."""
+    found = trial.attempt(lambda: read(finished[0], path), InputError, RunError)
+    if isinstance(found, Exception):
+        line = str(found)
         assert any(one.name in line for one in altered), f"{line}: names none of {altered}"
         assert "\n" not in line and ("remove" in line or "run" in line), line
-        return "refused"
-    assert known == expected, f"other numbers, without a word, from {path}"
-    return "right"
+    else:
+        trial.right(found == finished[2][path], f"other numbers, without a word, from {path}")
 
 
 @pytest.mark.parametrize("kind", ["altered-bit", "altered-value", "altered-length"])
@@ -112,7 +110,7 @@ def test_altered_content_is_refused_or_means_the_same(kind, finished, tally):
         random = Random(f"{kind} {trial}")
         path = chosen(finished[1], random)
         original(finished, path)
-        with tally.trial("alterations", kind, TITLES[kind]) as ended, restored(path):
+        with tally.trial("alterations", kind, TITLES[kind]) as trial, restored(path):
             content = path.read_bytes()
             if kind == "altered-bit":
                 path.write_bytes(flip(random, content))
@@ -120,7 +118,7 @@ def test_altered_content_is_refused_or_means_the_same(kind, finished, tally):
                 path.write_bytes(cut(random, content))
             else:
                 path.write_bytes(edit(random, path, content))
-            ended.append(outcome(finished, path, path))
+            look(trial, finished, path, path)
 
 
 def test_a_file_in_anothers_place_is_refused_or_means_the_same(finished, tally):
@@ -130,14 +128,14 @@ def test_a_file_in_anothers_place_is_refused_or_means_the_same(finished, tally):
         source, target = random.sample(random.choice(several), 2)
         original(finished, target)
         with (
-            tally.trial("alterations", "altered-place", TITLES["altered-place"]) as ended,
+            tally.trial("alterations", "altered-place", TITLES["altered-place"]) as trial,
             restored(source, target),
         ):
             move = random.choice([shutil.copyfile, shutil.move])
             move(source, target)
             if random.random() < 0.7:
                 move(record_of(source), record_of(target))
-            ended.append(outcome(finished, target, source, target))
+            look(trial, finished, target, source, target)
 
 
 @pytest.mark.parametrize("stage", ["results", "evaluation", "sensitivity", "batches"])
@@ -162,12 +160,12 @@ def test_a_study_over_another_is_refused(stage, finished, tally):
         path = random.choice([table for table in tables if table.suffix != RECORD])
         original(finished, path)
         with (
-            tally.trial("alterations", "altered-place", TITLES["altered-place"]) as ended,
+            tally.trial("alterations", "altered-place", TITLES["altered-place"]) as trial,
             restored(*(target for _, target in pairs)),
         ):
             for source, target in pairs:
                 shutil.copyfile(source, target)
-            ended.append(outcome(finished, path, *(target for _, target in pairs)))
+            look(trial, finished, path, *(target for _, target in pairs))
 
 
 def test_a_damaged_record_is_refused_or_means_the_same(finished, tally):
@@ -176,7 +174,7 @@ def test_a_damaged_record_is_refused_or_means_the_same(finished, tally):
         path, other = chosen(finished[1], random), chosen(finished[1], random)
         original(finished, path)
         with (
-            tally.trial("alterations", "altered-record", TITLES["altered-record"]) as ended,
+            tally.trial("alterations", "altered-record", TITLES["altered-record"]) as trial,
             restored(path),
         ):
             record = record_of(path)
@@ -187,7 +185,7 @@ def test_a_damaged_record_is_refused_or_means_the_same(finished, tally):
                 record.unlink()
             else:
                 record.write_bytes(ways[way])
-            ended.append(outcome(finished, path, path))
+            look(trial, finished, path, path)
 
 
 def test_of_two_writers_one_is_read_or_none(tmp_path, tally):
@@ -199,17 +197,16 @@ def test_of_two_writers_one_is_read_or_none(tmp_path, tally):
             threading.Thread(target=write_sealed, args=(path, text), daemon=True)
             for text in texts * 2
         ]
-        with tally.trial("alterations", "altered-together", TITLES["altered-together"]) as ended:
+        with tally.trial("alterations", "altered-together", TITLES["altered-together"]) as trial:
             for writer in writers:
                 writer.start()
             for writer in writers:
                 writer.join()
-            try:
-                assert open_sealed(path).getvalue().decode() in texts
-                ended.append("right")
-            except InputError as error:
-                assert "flows.csv: is not what was written" in str(error)
-                ended.append("refused")
+            found = trial.attempt(functools.partial(open_sealed, path), InputError)
+            if isinstance(found, InputError):
+                assert "flows.csv: is not what was written" in str(found)
+            else:
+                trial.right(found.getvalue().decode() in texts)
 
 
 def test_an_altered_run_or_program_is_not_used(tmp_path, tally):
@@ -234,15 +231,14 @@ def test_an_altered_run_or_program_is_not_used(tmp_path, tally):
             else random.choice([p for p in built.rglob("*") if p.is_file() and p.suffix != RECORD])
         )
         content = path.read_bytes()
-        with tally.trial("alterations", "altered-run", TITLES["altered-run"]) as ended:
+        with tally.trial("alterations", "altered-run", TITLES["altered-run"]) as trial:
             path.write_bytes(random.choice([flip, cut])(random, content))
             if is_run:
-                with pytest.raises(RunError, match=f"{name}: is not a complete and intact run"):
+                with trial.refusal(RunError, f"{name}: is not a complete and intact run"):
                     read_runs(job.store, [name], "ns3", "", "flows.csv", FLOW_NUMBERS)
             else:
-                with pytest.raises(InputError, match="is not what was built"):
+                with trial.refusal(InputError, "is not what was built"):
                     check_seal(built)
-            ended.append("refused")
         path.write_bytes(content)
 
 
@@ -269,7 +265,7 @@ def test_what_was_set_before_the_results_is_not_changed_unseen(finished, tally):
     for trial in share(0.03):
         random = Random(f"source {trial}")
         with (
-            tally.trial("alterations", "altered-source", TITLES["altered-source"]) as ended,
+            tally.trial("alterations", "altered-source", TITLES["altered-source"]) as trial,
             restored(record),
         ):
             before = published.read_text(encoding="utf-8")
@@ -281,14 +277,13 @@ def test_what_was_set_before_the_results_is_not_changed_unseen(finished, tally):
                 record.write_bytes(random.choice([flip, cut])(random, record.read_bytes()))
                 said = "its file was edited or damaged"
             # When it is judged again, the change is kept in sight, and stays so.
+            seen = []
             for _ in range(2):
-                found = changed_after_the_fact(root, data, study)
-                assert any(said in words for words in found), (said, found)
+                seen.append(changed_after_the_fact(root, data, study))
                 register(root, data, study)
             published.write_text(before, encoding="utf-8")
-            found = changed_after_the_fact(root, data, study)
-            assert any(said in words for words in found), (said, found)
-            ended.append("refused")
+            seen.append(changed_after_the_fact(root, data, study))
+            trial.said(seen, said)
 
 
 def test_every_way_to_alter_alters(finished):

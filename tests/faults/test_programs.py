@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import Scenario
 
-from tests.faults.conftest import ROOT, number, program
+from tests.faults.conftest import ROOT, number
 from tests.faults.hostile import MARK, STRINGS, mutate
 from tests.faults.sanitized import ENVIRONMENT, build_sanitized
+from tests.workflow.project import program
 
 sys.path.insert(0, str(ROOT / "tests" / "engines"))  # its modules are imported by file there
 from engine_scenarios import cbr, codel, droptail, dumbbell, pfifo, pie, red, tcp
@@ -125,7 +126,7 @@ def test_no_scenario_breaks_a_program(engine, programs, tally, tmp_path_factory)
         (folder / "work").mkdir()
         (folder / "scenario.json").write_text(json.dumps(document))
         before = {str(p.relative_to(folder)) for p in folder.rglob("*")}
-        with tally.trial("inputs", f"program-{engine}", title) as ended:
+        with tally.trial("inputs", f"program-{engine}", title) as trial:
             done = subprocess.run(
                 [
                     *(programs[engine], "--scenario", folder / "scenario.json"),
@@ -138,7 +139,8 @@ def test_no_scenario_breaks_a_program(engine, programs, tally, tmp_path_factory)
                 timeout=HANG_S,
                 check=False,
             )
-            ended.append(check(done, document, folder, before))
+            check(done, document, folder, before)
+            trial.exited(done.returncode)
 
     run()
     tally.notes[f"program-{engine}"] = f"{skipped} cases too large to run were left out"

@@ -42,13 +42,12 @@ FAULTS = {
 def test_a_bad_simulator_is_an_error_and_leaves_no_result(fault, tmp_path, tally):
     script, when, word = FAULTS[fault]
     title = "a simulator that crashes, hangs, or writes something else than its results"
-    with tally.trial("faults", "simulator", title) as ended:
+    with tally.trial("faults", "simulator", title) as trial:
         bad = make_job(tmp_path, **{when: script}, limits=BRIEF)
-        with pytest.raises(RunError, match=f"scenario {min(bad.scenarios)} on ns3: .*{word}"):
+        with trial.refusal(RunError, f"scenario {min(bad.scenarios)} on ns3: .*{word}"):
             run_job(bad, lambda: None)
         assert list(bad.store.folder.iterdir()) == []
         # Mended, the same store gives every result.
         good = make_job(tmp_path)
         runs = run_job(good, lambda: None).values()
         assert [run.usage["reused"] for run in runs] == [False] * 3
-        ended.append("refused")

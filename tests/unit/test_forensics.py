@@ -39,15 +39,18 @@ from tests.unit.sensitivity_data import ROOT, SETTINGS, cells_frame, hypothesis,
 KEYS = [("1", "a", "x"), ("1", "b", "x")]
 
 
-def test_the_halves_are_disjoint_stable_and_about_as_large():
+@pytest.mark.parametrize(
+    ("study", "halves"), [("saxena", "ffffffjfjjjjffff"), ("nishitha", "ffjjfffjffffffff")]
+)
+def test_a_cell_stays_in_its_half_from_version_to_version(study, halves):
+    """Fitted or judged; whoever could move a cell could choose what a fit is judged on."""
+    found = [in_fitted_half(study, "II", str(row), "newreno") for row in range(16)]
+    assert "".join("f" if fitted else "j" for fitted in found) == halves
+
+
+def test_the_halves_are_about_as_large():
     keys = [("II", str(row), column) for row in range(100) for column in "xyz"]
-    first = [in_fitted_half("saxena", *key) for key in keys]
-    assert first == [in_fitted_half("saxena", *key) for key in keys]
-    assert 120 <= sum(first) <= 180
-    assert in_fitted_half("saxena", "II", "100", "newreno") == in_fitted_half(
-        "saxena", "II", "100", "newreno"
-    )
-    assert first != [in_fitted_half("nishitha", *key) for key in keys]
+    assert 120 <= sum(in_fitted_half("saxena", *key) for key in keys) <= 180
 
 
 def halves(count=20):

@@ -125,7 +125,7 @@ def test_what_ends_make_ends_all_that_it_started(number, to_all, folder):
                 process.kill()
 
 
-@pytest.mark.parametrize("cores", ["0", "-1", "x"])
+@pytest.mark.parametrize("cores", ["0", "x"])
 def test_a_wrong_number_of_cores_is_said_at_once(cores, folder):
     said, code = ended(folder, "report", f"CORES={cores}", snakefile=SAY)
     assert code == 2

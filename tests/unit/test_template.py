@@ -1,13 +1,14 @@
 """Templates: references, products, repeats, jitter."""
 
-import contextlib
-
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from replication.study.scenario import Scenario
 from replication.study.study import Experiment
 from replication.study.template import TemplateError, expand, instantiate, replicate_seed, resolve
+
+from tests.faults.hostile import mutate
 
 
 def experiment(**changes):
@@ -132,40 +133,20 @@ def test_replicates_have_their_own_seeds():
     assert all(1 <= seed < 2**31 for seed in seeds)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
-    ),
-    max_leaves=8,
-)
-
-
-@given(
-    flows=st.lists(
-        st.dictionaries(
-            st.sampled_from(
-                [
-                    "id",
-                    "kind",
-                    "repeat",
-                    "source",
-                    "start_s",
-                    "stop_s",
-                    "start_jitter_s",
-                    "rate_bps",
-                ]
-            ),
-            JSON,
-        ),
-        min_size=1,
-        max_size=3,
-    )
-)
-def test_no_flow_template_gives_anything_but_a_template_error(flows):
+@settings(deadline=None, max_examples=100)
+@given(data=st.data())
+def test_a_damaged_flow_template_is_refused_by_name_or_means_what_it_says(data):
+    flows = experiment().model_dump(mode="json", exclude_none=True)["flows"]
+    mutate(data.draw, flows)
     try:
         template = experiment(flows=flows)
-    except ValidationError:
+    except ValidationError as error:
+        assert {part["loc"][0] for part in error.errors()} == {"flows"}
         return
-    with contextlib.suppress(TemplateError):
-        instantiate(template, PARAMETERS, seed=1)
+    try:
+        scenario = instantiate(template, PARAMETERS, seed=1)
+    except TemplateError as error:
+        assert str(error).startswith("experiment e: ")
+    else:
+        assert len(scenario.flows) == len(expand(flows, PARAMETERS))
+        assert Scenario.model_validate_json(scenario.canonical_json()) == scenario

@@ -1,5 +1,6 @@
 """A copy of the project in a temporary folder, and Snakemake run inside it."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -7,12 +8,20 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from replication.measure.trace_folder import ENVIRONMENT as TRACES
+from replication.measure.trace_folder import find_folder
+from replication.plan.pipeline import Pipeline
+
 ROOT = Path(__file__).parents[2]
 COPIED = (
     *("Snakefile", "workflow", "configs", "notebooks", "data/published", "data/README.md"),
     # What images are called depends on these.
     *("containers", "LICENSE", "requirements.lock"),
 )
+BUILT = "data/reproduced/engines"
+BUILDERS = ("fetch_ns3_wheel", "build_ns3_program", "build_ns2_program", "build_linux_program")
+#: What `make report ENGINES=ns3,ns2,linux TIER=quick` runs.
+QUICK = {"tier": "quick", "engines": "ns3,ns2,linux"}
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,8 @@ class Project:
         return os.environ | {
             "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(self.root / "workflow"),
+            # Those that the checkout finds beside itself.
+            TRACES: str(find_folder(ROOT) or ""),
         }
 
     def command(self, *targets, cores=2, dry=False, options=(), **config):
@@ -74,13 +85,37 @@ class Project:
         file.write_text(text.replace(old, new), encoding="utf-8")
 
     def adopt_engines(self, root):
-        """Copy the engines that another copy, or the checkout itself, has compiled."""
-        engines = "data/reproduced/engines"
-        shutil.copytree(root / engines, self.root / engines, symlinks=True)
+        """Copy what another copy, or the checkout itself, has compiled."""
+        for source in (root / BUILT).glob("*"):
+            target = self.root / BUILT / source.name
+            if not source.name.startswith("ns3-wheel"):
+                shutil.copytree(source, target)
+                continue
+            # Thousands of headers, and large libraries, that are only read.
+            (target / "ns3").mkdir(parents=True)
+            for path in (source / "ns3").iterdir():
+                copy = target / "ns3" / path.name
+                if path.is_dir():
+                    copy.symlink_to(path.resolve())
+                else:
+                    shutil.copy2(path, copy)
+
+    def adopt_results(self, root):
+        """Copy what a finished run has left beside its engines."""
+        for name in ("data/reproduced", "reports/notebooks", "reports/html"):
+            ignored = shutil.ignore_patterns(Path(BUILT).name) if name in BUILT else None
+            shutil.copytree(root / name, self.root / name, ignore=ignored, dirs_exist_ok=True)
+        records = root / ".snakemake/metadata"
+        for path in filter(Path.is_file, records.rglob("*")):
+            # How an engine was built names the folder that it was built in.
+            if json.loads(path.read_bytes())["rule"] not in BUILDERS:
+                target = self.root / path.relative_to(root)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, target)
 
 
 def copy_project(target, engines_from=None):
-    """Copy the sources, and with `engines_from` that copy's compiled engines."""
+    """Copy the sources, and with `engines_from` the engines that are compiled there, if any."""
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
@@ -95,3 +130,23 @@ def copy_project(target, engines_from=None):
     if engines_from is not None:
         project.adopt_engines(engines_from)
     return project
+
+
+def finished_project(target):
+    """Return a copy of the project in which all of `QUICK` has run.
+
+    REPLICATION_FINISHED names a project where it has, to be copied; else it is run here.
+    """
+    project = copy_project(target, engines_from=ROOT)
+    if finished := os.environ.get("REPLICATION_FINISHED"):
+        project.adopt_results(Path(finished).resolve())
+    else:
+        project.snakemake("all", **QUICK)
+    return project
+
+
+def program(engine):
+    """Return the program of an engine that `make engines` has built in the checkout."""
+    path = ROOT / Pipeline.load(ROOT, {"engines": engine}).program(engine)
+    assert path.is_file(), f"{path} is not built: run `make engines`"
+    return path

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from bench.bench import measure
 from bench.engine import QUICK, programs
+from bench.way import OURS
 from replication.report.parts.bench_model import read_bench, write_bench
 
 ROOT = Path(__file__).parents[2]
@@ -27,10 +28,24 @@ def test_every_engine_that_is_built_is_measured(bench):
     assert len(bench.memory) == lengths * len(built)
 
 
-def test_every_figure_is_a_number_above_zero(bench):
-    figures = {figure.id: figure for figure in bench.figures}
-    assert {"efficiency", "no-op", "beyond", "beyond-loop", "instrumentation"} <= figures.keys()
-    assert all(f.value > 0 for f in bench.figures if not f.id.startswith("memory-flows"))
+def test_simulators_use_no_more_than_their_core(bench):
+    (efficiency,) = (figure.value for figure in bench.figures if figure.id == "efficiency")
+    assert 0.01 < efficiency <= 1
+
+
+def test_ratios_are_those_of_the_rows_beside_them(bench):
+    figures = {figure.id: figure.value for figure in bench.figures}
+    ours = next(way for way in bench.ways if way.name == OURS)
+    for number, way in enumerate(bench.ways):
+        if way is not ours and not way.reason:
+            ratio = (ours.cpu_s / ours.packets) / (way.cpu_s / way.packets)
+            assert figures.pop(f"way-{number}") == pytest.approx(ratio, abs=1e-4)
+    assert not [name for name in figures if name.startswith("way-")]
+    for engine in programs(ROOT):
+        rows = [r for r in bench.memory if (r.engine, r.varied) == (engine, "duration_s")]
+        first, *_, last = sorted(rows, key=lambda row: row.value)
+        ratio = last.peak_memory_bytes / first.peak_memory_bytes
+        assert figures[f"memory-duration-{engine}"] == pytest.approx(ratio, abs=1e-4)
 
 
 def test_packets_that_arrived_fit_the_bottleneck(bench):

@@ -38,8 +38,7 @@ def explored(tmp_path_factory):
     """Return a project in which the small sensitivity of saxena has run."""
     folder = tmp_path_factory.mktemp("sensitivity") / "project"
     # Programs that are there are taken; the workflow builds what is not.
-    built = (ROOT / "data" / "reproduced" / "engines").is_dir()
-    project = small(copy_project(folder, engines_from=ROOT if built else None))
+    project = small(copy_project(folder, engines_from=ROOT))
     done = project.snakemake("sensitivity", studies="saxena")
     assert "design points" in done.stdout and "CPU minutes to simulate" in done.stdout
     return project
