@@ -13,7 +13,7 @@ from replication.plan.notebook_kind import made_from
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.parts import number as numbers
 from replication.report.parts.figure import script_json
-from replication.report.parts.verdict import VERDICTS, Tally
+from replication.report.parts.verdict import BADGES, Tally
 from replication.report.render import PACKAGE, render
 from replication.study.errors import InputError
 from replication.study.seal import whole_or_unsealed, write_sealed
@@ -482,7 +482,7 @@ def test_words_have_contrast(scheme):
     style = (PACKAGE / "assets" / "report.css").read_text()
     found = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", style)
     colours = {name: pair[scheme] for name, *pair in found}
-    words = ["ink", "muted", "link", *(f"v-{verdict.slug}" for verdict in VERDICTS)]
+    words = ["ink", "muted", "link", *(f"v-{verdict.slug}" for verdict in BADGES)]
     for name, ground in itertools.product(words, ("paper", "panel")):
         assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
     assert contrast(colours["ink"], colours["banner"]) >= 4.5

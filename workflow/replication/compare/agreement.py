@@ -14,19 +14,17 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from replication.judge.claim import DIRECTION_ONLY, NOT_REPRODUCED, REPRODUCED
 from replication.judge.participation import Participation, is_supported, participations
 from replication.measure.cell_map import MappedCell
 from replication.measure.statistic import Estimate, relative_difference, wilson_interval
-from replication.study.claim_model import Quantity
+from replication.study.claim_model import Quantity, covers
 from replication.study.study import Study
 from replication.study.table import Row
+from replication.study.verdict import DECIDED
 
-#: Verdicts that an engine's runs decide.
-DECIDED = (REPRODUCED, DIRECTION_ONLY, NOT_REPRODUCED)
 CLAIM, CELL = "claim", "cell"
 #: An experiment and a point of it.
 Point = tuple[str, str]
@@ -218,19 +216,14 @@ class _Points:
 
     def ran(self, engine: str, quantities: Iterable[Quantity]) -> set[Point]:
         """Return the points that `engine` ran of those that any of the quantities covers."""
-        wanted = list(quantities)
+        wanted, levels = list(quantities), self._levels
         return {
             point
             for point in self._ran.get(engine, ())
-            if any(q.experiment == point[0] and _covers(q, self._levels[point]) for q in wanted)
+            if any(
+                q.experiment == point[0] and covers(q.where, self._levels[point]) for q in wanted
+            )
         }
-
-
-def _covers(wanted: Quantity, levels: Mapping[str, str]) -> bool:
-    return all(
-        levels.get(factor) in ([keys] if isinstance(keys, str) else keys)
-        for factor, keys in wanted.where.items()
-    )
 
 
 def _estimate(row: Row) -> Estimate:

@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from replication.judge.bound import SetUp, set_ups
-from replication.judge.cell import IMPOSSIBLE
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric_model import COUNTS
 from replication.measure.statistic import simplest_fraction
 from replication.study.published import significant_digits
 from replication.study.scenario import Flow
 from replication.study.study import Study
+from replication.study.verdict import Verdict
 
 SUSPICIOUS = "suspicious"
 CONSISTENT = "consistent"
@@ -143,7 +143,7 @@ def _check_delay(one: _Audited) -> Iterator[Finding]:
         yield one.finding(
             "propagation",
             strict,
-            IMPOSSIBLE,
+            Verdict.IMPOSSIBLE,
             f"{1e3 * one.cell.value:.6g} ms is below the {what} propagation delay of the "
             f"published links, {1e3 * strict:.6g} ms.",
         )
@@ -202,7 +202,7 @@ def _capacity(
             f"{shown} is more than the published links can carry, {strict / 1e3:.6g} kbit/s: as "
             "rates of delivery these cannot be (a sender's count includes what is still buffered)."
         )
-        return make(check, strict, IMPOSSIBLE, reason)
+        return make(check, strict, Verdict.IMPOSSIBLE, reason)
     if low > full * (1 + _ROUNDING):
         reason = f"{shown} is more than {full / 1e3:.6g} kbit/s, a bound that rests on assumptions."
         return make(check, full, SUSPICIOUS, reason)
@@ -224,7 +224,7 @@ def _check_range(one: _Audited) -> Iterator[Finding]:
         reason = (
             f"{one.cell.value:.6g} lies outside {least:g} to {most:g}, the range of the metric."
         )
-        yield one.finding("range", bound, IMPOSSIBLE, reason)
+        yield one.finding("range", bound, Verdict.IMPOSSIBLE, reason)
     elif math.isfinite(most):
         reason = f"Inside {least:.4g} to {most:g}."
         yield one.finding("range", most, CONSISTENT, reason)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from replication.judge.claim import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from replication.judge.comparison import complete
 from replication.judge.coverage import Coverage
 from replication.measure.cell_map import MappedCell
@@ -21,8 +20,7 @@ from replication.measure.metric_model import COUNTS
 from replication.measure.results import Results
 from replication.measure.statistic import Estimate, estimate, relative_deviation
 from replication.study.study import Study, Tolerance
-
-IMPOSSIBLE = "impossible"
+from replication.study.verdict import Verdict
 
 
 def evaluate_cells(
@@ -97,11 +95,11 @@ def judge_cell(
     margin = half_width(cell.cell.tolerance, cell.value)
     low, high = cell.band
     inside = found.n > 0 and low - margin <= found.mean <= high + margin
-    verdict = REPRODUCED if inside else NOT_REPRODUCED
+    verdict = Verdict.REPRODUCED if inside else Verdict.NOT_REPRODUCED
     if not found.n or why_not:
-        verdict = NOT_TESTABLE
+        verdict = Verdict.NOT_TESTABLE
     if impossible:
-        verdict = IMPOSSIBLE
+        verdict = Verdict.IMPOSSIBLE
     return {
         "study": study,
         "table": cell.table,

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -28,7 +27,6 @@ from replication.judge.comparison import (
     Comparison,
     UntestableError,
     compare,
-    narrow,
 )
 from replication.judge.coverage import Coverage
 from replication.measure.metric import quantity
@@ -48,14 +46,11 @@ from replication.study.claim_model import (
     ShareTest,
     SimpleTest,
     TrendTest,
-    ValueTest,
+    Where,
+    sides,
 )
 from replication.study.study import Study
-
-REPRODUCED = "reproduced"
-DIRECTION_ONLY = "direction only"
-NOT_REPRODUCED = "not reproduced"
-NOT_TESTABLE = "not testable"
+from replication.study.verdict import Verdict
 
 EVIDENCE_COLUMNS = ("claim", "side", "engine", "replicate", "factors", "value")
 
@@ -176,11 +171,16 @@ def _judge_test(witness: _Witness, claim: Claim, engine: str) -> Judgement:
 def judge_parts(parts: list[Judgement]) -> Judgement:
     """Combine the judgements of the parts of a claim; the rule is in the module's docstring."""
     verdicts = [part.verdict for part in parts]
-    for verdict in (NOT_REPRODUCED, NOT_TESTABLE, DIRECTION_ONLY, REPRODUCED):
+    for verdict in (
+        Verdict.NOT_REPRODUCED,
+        Verdict.NOT_TESTABLE,
+        Verdict.DIRECTION_ONLY,
+        Verdict.REPRODUCED,
+    ):
         if verdict in verdicts:
             break
-    reproduced = verdicts.count(REPRODUCED)
-    testable = len(parts) - verdicts.count(NOT_TESTABLE)
+    reproduced = verdicts.count(Verdict.REPRODUCED)
+    testable = len(parts) - verdicts.count(Verdict.NOT_TESTABLE)
     details = " ".join(f"({n}) {part.reason}" for n, part in enumerate(parts, start=1))
     return Judgement(
         statistic="share of the parts that are reproduced",
@@ -205,7 +205,7 @@ def _judge(witness: _Witness, test: SimpleTest, engine: str, prefix: str) -> Jud
     except UntestableError as error:
         return _untestable(text, str(expect), f"Not testable on {engine}: {error}")
     judgement = judge_statistic(comparison, expect, direction, text)
-    notes = {witness.coverage.note(engine, wanted) for wanted in _sides(test)}
+    notes = {witness.coverage.note(engine, wanted) for wanted in sides(test)}
     notes |= {witness.left_out(engine, prefix)}
     return replace(judgement, reason=" ".join([judgement.reason, *sorted(notes - {""})]))
 
@@ -243,11 +243,15 @@ def _verdict(
     found: Estimate, undefined: int, expect: Condition, direction: Condition | None
 ) -> str:
     if found.n <= undefined:
-        return NOT_REPRODUCED
+        return Verdict.NOT_REPRODUCED
     ends = (found.low, found.high) if found.has_interval else ()
     if not undefined and all(expect.holds(value) for value in (found.mean, *ends)):
-        return REPRODUCED
-    return DIRECTION_ONLY if (direction or expect).holds(found.mean) else NOT_REPRODUCED
+        return Verdict.REPRODUCED
+    return (
+        Verdict.DIRECTION_ONLY
+        if (direction or expect).holds(found.mean)
+        else Verdict.NOT_REPRODUCED
+    )
 
 
 def _reason(
@@ -279,7 +283,7 @@ def _reason(
 
 def _untestable(statistic: str, margin: str, reason: str) -> Judgement:
     nan = math.nan
-    return Judgement(statistic, nan, nan, nan, margin, NOT_TESTABLE, reason)
+    return Judgement(statistic, nan, nan, nan, margin, Verdict.NOT_TESTABLE, reason)
 
 
 def conditions(test: SimpleTest) -> tuple[Condition, Condition | None]:
@@ -288,15 +292,6 @@ def conditions(test: SimpleTest) -> tuple[Condition, Condition | None]:
         return test.expect, test.direction
     wider = test.direction_margin
     return Condition(at_most=test.margin), None if wider is None else Condition(at_most=wider)
-
-
-def _sides(test: SimpleTest) -> Iterator[Quantity]:
-    if isinstance(test, OrderingTest):
-        yield from (narrow(test.of, item) for item in test.order)
-    elif isinstance(test, TrendTest | ValueTest):
-        yield test.of
-    else:
-        yield from (test.left, test.right)
 
 
 def describe(test: SimpleTest) -> str:
@@ -322,7 +317,13 @@ def describe(test: SimpleTest) -> str:
 
 
 def name(wanted: Quantity) -> str:
-    """Return a quantity in words: metric, flows, levels, window."""
+    """Return a quantity in words: its metric, and what tells it from others of that metric."""
+    what = qualifier(wanted)
+    return f"{wanted.metric} [{what}]" if what else wanted.metric
+
+
+def qualifier(wanted: Quantity) -> str:
+    """Return the flows, levels and window of a quantity in words."""
     flows = wanted.flows if isinstance(wanted.flows, str) else ", ".join(wanted.flows)
     parts = [f"{wanted.aggregate} over {flows}"]
     source = METRICS[wanted.metric].source
@@ -334,12 +335,8 @@ def name(wanted: Quantity) -> str:
         parts.append(_levels(wanted.where))
     if wanted.window_s is not None:
         parts.append(f"{wanted.window_s[0]:g} to {wanted.window_s[1]:g} s")
-    return f"{wanted.metric} [{'; '.join(parts)}]" if parts else wanted.metric
+    return "; ".join(parts)
 
 
-def _levels(where: dict[str, str | list[str]]) -> str:
-    pairs = []
-    for factor, levels in where.items():
-        keys = levels if isinstance(levels, str) else "|".join(levels)
-        pairs.append(f"{factor}={keys}")
-    return " ".join(pairs)
+def _levels(where: Where) -> str:
+    return " ".join(f"{factor}={'|'.join(keys)}" for factor, keys in where.items())

@@ -78,8 +78,7 @@ class Coverage:
     def _points(self, wanted: Quantity) -> int:
         needed = 1
         for factor in self.study.experiment(wanted.experiment).factors:
-            levels = wanted.where.get(factor.id, [level.key for level in factor.levels])
-            needed *= 1 if isinstance(levels, str) else len(set(levels))
+            needed *= len(set(wanted.where.get(factor.id, [level.key for level in factor.levels])))
         return needed
 
     def _has_result(self, runs: pd.DataFrame) -> pd.Series[bool]:

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from replication.judge.audit import audit_study
-from replication.judge.cell import IMPOSSIBLE, evaluate_cells
+from replication.judge.cell import evaluate_cells
 from replication.judge.claim import EVIDENCE_COLUMNS, evaluate_claim
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
@@ -25,6 +25,7 @@ from replication.study.parquet import write_parquet
 from replication.study.seal import read_sealed, write_sealed
 from replication.study.study import Study
 from replication.study.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS, write_table
+from replication.study.verdict import Verdict
 
 #: What quantities.csv gives for each flow.
 HEADLINE_METRICS = (
@@ -75,7 +76,7 @@ def evaluate_study(study: Study, published: Path, results: Results, out_dir: Pat
     broken = {
         (finding.table, finding.row, finding.column): finding.reason
         for finding in audit
-        if finding.finding == IMPOSSIBLE
+        if finding.finding == Verdict.IMPOSSIBLE
     }
     claims: list[Mapping[str, object]] = []
     evidence: list[pd.DataFrame] = []

@@ -209,7 +209,7 @@ class _Rows:
                 levels = self._levels(experiment, factor)
                 if key not in levels:
                     raise self._unknown(number, what, levels)
-                where[factor] = key
+                where[factor] = [key]
         return experiment, where
 
     def _levels(self, experiment: str, factor: str | None) -> list[str]:

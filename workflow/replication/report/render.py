@@ -49,7 +49,7 @@ from replication.report.parts.ledger import ledger
 from replication.report.parts.number import count
 from replication.report.parts.reliability import NAME as RELIABILITY
 from replication.report.parts.source import Source
-from replication.report.parts.verdict import VERDICTS
+from replication.report.parts.verdict import BADGES
 from replication.study.files import write_text
 from replication.study.seal import check, open_sealed, seal
 from replication.study.study import Study
@@ -134,7 +134,7 @@ def _environment(source: Source) -> jinja2.Environment:
     environment.filters["count"] = count
     environment.filters["script_json"] = script_json
     environment.globals.update(
-        verdicts=VERDICTS,
+        verdicts=BADGES,
         studies=list(source.studies.values()),
         ran=ran(source.provenance),
         several_engines=len(source.engines) > 1,

@@ -17,7 +17,6 @@ import pandas as pd
 import pyarrow as pa
 
 from replication.engines.catalogue import ENGINES
-from replication.judge.claim import NOT_TESTABLE, REPRODUCED
 from replication.judge.hypothesis import HYPOTHESES, load_hypotheses
 from replication.plan.config import load_study
 from replication.run.store import Store
@@ -73,6 +72,7 @@ from replication.study.parquet import read_parquet, write_parquet
 from replication.study.seal import open_sealed, read_sealed, write_sealed
 from replication.study.sensitivity_settings import SETTINGS, Sensitivity, load_sensitivity
 from replication.study.table import write_table
+from replication.study.verdict import Verdict
 
 EFFECT_COLUMNS = (
     "study",
@@ -249,8 +249,10 @@ def _importances(
     found = {}
     for claim in dict.fromkeys(verdicts.claims["claim"]):
         words = verdicts.claim(claim, SPACE_FILLING)
-        testable = {p: word for p, word in words.items() if word != NOT_TESTABLE}
-        outcome = [float(testable[p] == REPRODUCED) if p in testable else math.nan for p in points]
+        testable = {p: word for p, word in words.items() if word != Verdict.NOT_TESTABLE}
+        outcome = [
+            float(testable[p] == Verdict.REPRODUCED) if p in testable else math.nan for p in points
+        ]
         values = importances(
             matrix,
             np.array(outcome, dtype=float),

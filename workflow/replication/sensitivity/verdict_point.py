@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from replication.judge.audit import audit_study
-from replication.judge.cell import IMPOSSIBLE, judge_cell
+from replication.judge.cell import judge_cell
 from replication.judge.claim import evaluate_claim
 from replication.judge.coverage import Coverage
 from replication.judge.evaluate import headline_quantities
@@ -32,6 +32,7 @@ from replication.sensitivity.design import PointRecord
 from replication.study.published import read_published
 from replication.study.study import Study
 from replication.study.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
+from replication.study.verdict import Verdict
 
 CLAIM_COLUMNS = ("point", "claim", "engine", "observed", "verdict")
 CELL_COLUMNS = (
@@ -143,7 +144,7 @@ class Judge:
         broken = {
             (finding.table, finding.row, finding.column): finding.reason
             for finding in audit_study(study, cells)
-            if finding.finding == IMPOSSIBLE
+            if finding.finding == Verdict.IMPOSSIBLE
         }
         return cls(study, cells, broken, [h for h in hypotheses if h.reading is not None])
 

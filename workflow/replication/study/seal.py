@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from replication.study.errors import InputError
-from replication.study.files import atomic, write_text
+from replication.study.files import atomic, digest_of, write_text
 
 NAME = "seal.sha256"
 #: What the record of a file adds to its name.
@@ -84,7 +84,7 @@ def write_sealed(path: Path, text: str) -> None:
 def open_sealed(path: Path) -> io.BytesIO:
     """Return the content of a file, checked as by `check`."""
     content = path.read_bytes()
-    _require(path, hashlib.sha256(content).hexdigest())
+    _require(path, digest_of(content))
     return io.BytesIO(content)
 
 

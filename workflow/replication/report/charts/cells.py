@@ -13,7 +13,6 @@ from replication.report.charts.figure import (
     INK,
     PUBLISHED,
     PUBLISHED_MARK,
-    VERDICTS,
     Drawing,
     Figure,
     colours,
@@ -25,6 +24,7 @@ from replication.report.charts.figure import (
 from replication.report.charts.line import published_legend
 from replication.report.charts.verdict import empty_chart, verdict_colours, verdict_symbols
 from replication.study.study import Study, Table
+from replication.study.verdict import Verdict
 
 _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high"]
 _COLUMNS = ["study", "table", "row", "column", "row_label", "column_label", "engine"]
@@ -142,7 +142,7 @@ def scatter_figure(cells: pd.DataFrame) -> Figure:
     words = "Reproduced against published values; on the line the two are equal."
     for study, part in frame.groupby("study", sort=True):
         middle = float(part["relative_deviation"].abs().median())
-        inside = int((part["verdict"] == "reproduced").sum())
+        inside = int((part["verdict"] == Verdict.REPRODUCED).sum())
         words += (
             f" {study}: {len(part)} cells, {inside} within the tolerance, median deviation "
             f"{number(100 * middle)} %."
@@ -248,7 +248,7 @@ def _describe_cells(frame: pd.DataFrame, title: str) -> str:
     several = run["engine"].nunique() > 1
     for engine, part in run.groupby("engine", sort=True):
         counts = part["verdict"].value_counts()
-        found = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if v in counts)
+        found = ", ".join(f"{counts[v]} {v}" for v in Verdict if v in counts)
         words += f" {engine}: {found}." if several else f" {found}."
     known = run[run["relative_deviation"].notna()]
     if known.empty:

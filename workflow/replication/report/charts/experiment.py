@@ -13,13 +13,12 @@ from replication.report.charts.figure import Figure, with_prefix
 from replication.report.charts.points import factor_figures, pair_figures, published_figures
 from replication.report.charts.time import jain_figures, time_figures
 from replication.report.charts.trace import trace_figures
-from replication.report.charts.verdict import claims_figure, verdicts_figure
+from replication.report.charts.verdict import verdicts_figure
 from replication.study.study import Experiment, Study, Table
 
 __all__ = [
     "Figure",
     "cells_figure",
-    "claims_figure",
     "experiment_figures",
     "figures_of",
     "scatter_figure",

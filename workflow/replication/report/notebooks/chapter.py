@@ -16,13 +16,14 @@ import pandas as pd
 
 from replication.report.charts.experiment import figures_of, tables_of
 from replication.report.charts.data import display_unit, read_cells
-from replication.report.charts.figure import VERDICTS, Figure
+from replication.report.charts.figure import Figure
 from replication.plan.config import load_study
 from replication.study.errors import InputError
 from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table, text
 from replication.measure.results import Results
 from replication.study.seal import open_sealed
 from replication.study.study import Experiment, Parameter, Study, parameters_of
+from replication.study.verdict import Verdict
 
 _STUDIES = Path("configs") / "studies"
 
@@ -240,7 +241,7 @@ def _counts(what: str, table: pd.DataFrame) -> str:
     if table.empty:
         return ""
     counts = table["verdict"].value_counts()
-    each = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts]
+    each = [f"{counts[verdict]} {verdict}" for verdict in Verdict if verdict in counts]
     return f" Of {len(table)} {what}: {', '.join(each)}."
 
 

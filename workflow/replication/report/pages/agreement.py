@@ -12,7 +12,7 @@ from replication.measure.metric_model import METRICS
 from replication.report.parts import number as numbers
 from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study, read_rows
-from replication.report.parts.verdict import Verdict, verdict
+from replication.report.parts.verdict import Badge, badge
 from replication.study.study import Study
 
 #: Whether engines agree on an item: a word and what it means.
@@ -51,7 +51,7 @@ class Outcome:
     """An item on one engine; `value` is a claim's statistic or a cell's mean."""
 
     engine: str
-    verdict: Verdict
+    verdict: Badge
     value: Number
     interval: str
 
@@ -105,7 +105,7 @@ class Disagreement:
     label: str
     left: str
     right: str
-    items: list[tuple[str, Verdict, Verdict]]
+    items: list[tuple[str, Badge, Badge]]
     sides: list[tuple[str, list[ContrastView]]]
     #: Metrics that differ beyond the replicates, and whether there were replicates to tell.
     beyond: list[str]
@@ -232,8 +232,8 @@ class _Gathering:
             items=[
                 (
                     "" if claim else row["row"].replace("_", " "),
-                    verdict(row["left_verdict"]),
-                    verdict(row["right_verdict"]),
+                    badge(row["left_verdict"]),
+                    badge(row["right_verdict"]),
                 )
                 for row in rows
             ],
@@ -285,7 +285,7 @@ def _published(row: Row) -> Number | None:
 def _claim_outcome(row: Row) -> Outcome:
     return Outcome(
         row["engine"],
-        verdict(row["verdict"]),
+        badge(row["verdict"]),
         numbers.number(row["observed"]),
         numbers.interval(row["low"], row["high"]),
     )
@@ -294,7 +294,7 @@ def _claim_outcome(row: Row) -> Outcome:
 def _cell_outcome(row: Row) -> Outcome:
     return Outcome(
         row["engine"],
-        verdict(row["verdict"]),
+        badge(row["verdict"]),
         numbers.number(row["reproduced_mean"], row["unit"]),
         numbers.interval(row["reproduced_low"], row["reproduced_high"], row["unit"]),
     )

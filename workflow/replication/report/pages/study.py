@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from replication.judge.claim import NOT_TESTABLE, conditions, describe
+from replication.judge.claim import conditions, describe
 from replication.judge.headline import DEFAULT, Headline
 from replication.judge.participation import is_supported
 from replication.measure.metric_model import METRICS
@@ -20,10 +20,11 @@ from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.strip import Strip, claim_strip
 from replication.report.parts.topology import Topology, draw
-from replication.report.parts.verdict import VERDICTS, Tally, Verdict, verdict
-from replication.study.claim_model import AllTest, Claim, NotTestable, SimpleTest, ValueTest
+from replication.report.parts.verdict import BADGES, Badge, Tally, badge
+from replication.study.claim_model import Claim, ValueTest
 from replication.study.published import PublishedNumber
 from replication.study.study import Cell, Experiment, Study, Table
+from replication.study.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Beside:
     """What another engine says of an item that the study's own headline engine cannot test."""
 
     engine: str
-    verdict: Verdict
+    verdict: Badge
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class CellView:
     deviation: Number
     interval: str
     n: str
-    verdict: Verdict
+    verdict: Badge
     reason: str
     #: Another engine's verdict, where this one stands but cannot test the cell.
     beside: Beside | None
@@ -74,7 +75,7 @@ class TableView:
     engines: list[str]
     notes: list[str]
     #: How many cells each verdict has, over all engines: the choices of the filter.
-    choices: list[tuple[Verdict, int]]
+    choices: list[tuple[Badge, int]]
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class ClaimResult:
     interval: str
     margin: str
     unit: str
-    verdict: Verdict
+    verdict: Badge
     reason: str
 
 
@@ -274,9 +275,7 @@ def _tables(
                 tolerances=_tolerances(table),
                 engines=engines,
                 notes=notes,
-                choices=[
-                    (v, n) for v in VERDICTS if (n := sum(view.verdict == v for view in views))
-                ],
+                choices=[(v, n) for v in BADGES if (n := sum(view.verdict == v for view in views))],
             )
         )
     return tables
@@ -311,8 +310,8 @@ def _cell_beside(row: Row, rows: list[Row], engines: list[str]) -> Beside | None
 
 def _beside(rows: list[Row], headline: str) -> Beside | None:
     """Return the default engine's verdict if it has one and that of the headline has none."""
-    found = {row["engine"]: verdict(row["verdict"]) for row in rows}
-    undecided = verdict(NOT_TESTABLE)
+    found = {row["engine"]: badge(row["verdict"]) for row in rows}
+    undecided = badge(Verdict.NOT_TESTABLE)
     other = found.get(DEFAULT, undecided)
     if found.get(headline) != undecided or other == undecided:
         return None
@@ -344,7 +343,7 @@ def _cell(
         deviation=numbers.percent(row["relative_deviation"]),
         interval=numbers.interval(row["reproduced_low"], row["reproduced_high"], unit),
         n=row["n"] or numbers.MISSING,
-        verdict=verdict(row["verdict"]),
+        verdict=badge(row["verdict"]),
         reason=" ".join(part for part in _sentences(row["reason"]) if part not in notes),
         beside=beside,
         html_id=cell_id(*_key(row)),
@@ -419,18 +418,13 @@ def _result(row: Row, unit: str) -> ClaimResult:
         interval=numbers.interval(row["low"], row["high"]),
         margin=row["margin"],
         unit=unit,
-        verdict=verdict(row["verdict"]),
+        verdict=badge(row["verdict"]),
         reason=row["reason"],
     )
 
 
 def _tests(claim: Claim) -> Iterable[TestView]:
-    if isinstance(claim.test, NotTestable):
-        return
-    parts: list[SimpleTest] = (
-        list(claim.test.parts) if isinstance(claim.test, AllTest) else [claim.test]
-    )
-    for part in parts:
+    for part in claim.tests():
         expect, direction = conditions(part)
         yield TestView(describe(part), str(expect), str(direction) if direction else "")
 

@@ -12,7 +12,7 @@ from replication.report.charts.data import level_label
 from replication.report.charts.name import file_of, name_of
 from replication.report.parts.number import parse
 from replication.report.parts.source import Row
-from replication.study.claim_model import Claim, Quantity
+from replication.study.claim_model import Claim, Quantity, covers
 from replication.study.published import PublishedNumber
 from replication.study.study import Study
 
@@ -60,12 +60,10 @@ class PointLinks:
 
     def under(self, quantity: Quantity) -> list[PointLink]:
         """Return the points that a quantity is taken over."""
-        chosen = {k: [v] if isinstance(v, str) else v for k, v in quantity.where.items()}
         return [
             link
             for link in self.links
-            if link.experiment == quantity.experiment
-            and all(link.levels.get(factor) in keys for factor, keys in chosen.items())
+            if link.experiment == quantity.experiment and covers(quantity.where, link.levels)
         ]
 
     def under_claim(self, claim: Claim) -> list[PointLink]:

@@ -12,10 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from replication.judge.audit import CONSISTENT
 from replication.judge.headline import Headline, headline
 from replication.judge.participation import Participation, participations
 from replication.plan.config import load_study
-from replication.report.parts.verdict import verdict
+from replication.report.parts.verdict import badge
 from replication.study.errors import InputError
 from replication.study.published import PublishedNumber, read_published
 from replication.study.seal import read_sealed
@@ -28,9 +29,7 @@ from replication.study.table import (
 )
 from replication.study.table import Row as Row
 from replication.study.table import read_rows as read_rows
-
-#: What the audit calls a check that found nothing.
-CONSISTENT = "consistent"
+from replication.study.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Source:
         for name, rows in (("cells.csv", source.cells), ("claims.csv", source.claims)):
             for row in rows:
                 try:
-                    verdict(row["verdict"])
+                    badge(row["verdict"])
                 except InputError as error:
                     raise InputError(f"{data / name}: {error}") from None
         return source
@@ -132,7 +131,7 @@ class Source:
     def findings(self) -> list[Row]:
         """Return the audit without the checks that found nothing, impossible values first."""
         found = [row for row in self.audit if row["finding"] not in ("", CONSISTENT)]
-        return sorted(found, key=lambda row: row["finding"] != "impossible")
+        return sorted(found, key=lambda row: row["finding"] != Verdict.IMPOSSIBLE)
 
     def design(self, study: str) -> list[Row]:
         """Return the rows of a study's design; none where it was not kept."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replication.judge.claim import conditions
 from replication.report.charts import figure as chart_figure
-from replication.report.charts.verdict import expected
 from replication.report.parts.number import parse
 from replication.report.parts.source import Row
-from replication.report.parts.verdict import Verdict, verdict
-from replication.study.claim_model import Claim
+from replication.report.parts.verdict import Badge, badge
+from replication.study.claim_model import AllTest, Claim, EquivalenceTest, NotTestable, SimpleTest
 
 WIDTH, MARGIN, ROW, FOOT = 320.0, 14.0, 22.0, 20.0
 #: Share of the range of values that is left free beyond either end.
@@ -21,7 +21,7 @@ class StripRow:
     """One engine: its statistic and, with enough replicates, the ends of its interval (pixels)."""
 
     engine: str
-    verdict: Verdict
+    verdict: Badge
     y: float
     x: float
     low: float | None
@@ -61,9 +61,9 @@ def claim_strip(claim: Claim, results: list[Row]) -> Strip | None:
         The claim's rows of claims.csv, an engine each.
     """
     measured = [row for row in results if parse(row["observed"]) is not None]
-    if not measured or claim.test.kind == "not_testable":
+    if not measured or isinstance(claim.test, NotTestable):
         return None
-    asked = [None if end != end else end for end in expected(claim)]
+    asked = _asked(claim.test)
     scale = _Scale.over(
         [*(parse(row[name]) for row in measured for name in ("observed", "low", "high")), *asked]
     )
@@ -78,6 +78,14 @@ def claim_strip(claim: Claim, results: list[Row]) -> Strip | None:
         ticks=_ticks(asked, scale),
         words=_words(asked, measured),
     )
+
+
+def _asked(test: SimpleTest | AllTest) -> list[float | None]:
+    """Return the ends of the range that a test asks for, None where it is open."""
+    if isinstance(test, AllTest):
+        return [1.0, None]
+    expect, _ = conditions(test)
+    return [0.0 if isinstance(test, EquivalenceTest) else expect.at_least, expect.at_most]
 
 
 @dataclass(frozen=True)
@@ -102,7 +110,7 @@ def _row(row: Row, y: float, scale: _Scale) -> StripRow:
     has_interval = low is not None and high is not None
     return StripRow(
         engine=row["engine"],
-        verdict=verdict(row["verdict"]),
+        verdict=badge(row["verdict"]),
         y=y,
         x=scale.at(parse(row["observed"]) or 0.0),
         low=scale.at(low) if has_interval and low is not None else None,
