@@ -15,6 +15,8 @@ rule evaluate_study:
         audit=f"{PATHS.data}/evaluation/{{study}}/audit.csv",
         quantities=f"{PATHS.data}/evaluation/{{study}}/quantities.csv",
         evidence=f"{PATHS.data}/evaluation/{{study}}/evidence.parquet",
+        typed_cells=f"{PATHS.data}/evaluation/{{study}}/cells.parquet",
+        typed_claims=f"{PATHS.data}/evaluation/{{study}}/claims.parquet",
     log:
         f"{PATHS.data}/logs/evaluate_study/{{study}}.log",
     benchmark:
@@ -36,7 +38,13 @@ rule merge_evaluations:
         cells=expand(rules.evaluate_study.output.cells, study=PIPE.studies),
         claims=expand(rules.evaluate_study.output.claims, study=PIPE.studies),
         audit=expand(rules.evaluate_study.output.audit, study=PIPE.studies),
+        typed_cells=expand(rules.evaluate_study.output.typed_cells, study=PIPE.studies),
+        typed_claims=expand(
+            rules.evaluate_study.output.typed_claims, study=PIPE.studies
+        ),
     output:
+        typed_cells=f"{PATHS.data}/cells.parquet",
+        typed_claims=f"{PATHS.data}/claims.parquet",
         cells=report(
             f"{PATHS.data}/cells.csv",
             caption="../report/cells.rst",

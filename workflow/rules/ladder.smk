@@ -103,6 +103,8 @@ use rule evaluate_study as evaluate_rung with:
         audit=f"{RUNG}/evaluation/{{study}}/audit.csv",
         quantities=f"{RUNG}/evaluation/{{study}}/quantities.csv",
         evidence=f"{RUNG}/evaluation/{{study}}/evidence.parquet",
+        typed_cells=f"{RUNG}/evaluation/{{study}}/cells.parquet",
+        typed_claims=f"{RUNG}/evaluation/{{study}}/claims.parquet",
     log:
         f"{RUNG}/logs/evaluate_rung/{{study}}.log",
     benchmark:

@@ -10,8 +10,8 @@ rule execute_notebook:
         scenarios=rules.design_study.output.scenarios,
         flows=rules.collect_results.output.flows,
         series=rules.collect_results.output.series,
-        cells=rules.evaluate_study.output.cells,
-        claims=rules.evaluate_study.output.claims,
+        cells=rules.evaluate_study.output.typed_cells,
+        claims=rules.evaluate_study.output.typed_claims,
         quantities=rules.evaluate_study.output.quantities,
         further=lambda wildcards: PIPE.notebook_inputs(wildcards.study, wildcards.kind),
     output:

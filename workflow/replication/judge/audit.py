@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from replication.judge.bound import SetUp, set_ups
@@ -116,6 +116,15 @@ def audit_study(study: Study, cells: list[MappedCell]) -> list[Finding]:
     findings += _check_repetitions(audited)
     findings += _check_monotonic(study, audited)
     return findings
+
+
+def impossible_cells(findings: Iterable[Finding]) -> dict[tuple[str, str, str], str]:
+    """Return table, row and column of each value that cannot be, with the reason."""
+    return {
+        (one.table, one.row, one.column): one.reason
+        for one in findings
+        if one.finding == Verdict.IMPOSSIBLE
+    }
 
 
 def _place(cell: MappedCell) -> str:

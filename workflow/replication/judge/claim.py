@@ -29,6 +29,7 @@ from replication.judge.comparison import (
     compare,
 )
 from replication.judge.coverage import Coverage
+from replication.judge.verdict_table import Judged
 from replication.measure.metric import quantity
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
@@ -46,6 +47,7 @@ from replication.study.claim_model import (
     ShareTest,
     SimpleTest,
     TrendTest,
+    ValueTest,
     Where,
     sides,
 )
@@ -57,20 +59,29 @@ EVIDENCE_COLUMNS = ("claim", "side", "engine", "replicate", "factors", "value")
 
 @dataclass(frozen=True)
 class Judgement:
-    """One claim on one engine: the last columns of claims.csv."""
+    """One claim on one engine: the last columns of claims.csv, and the reason in its parts.
+
+    `finding` says what was found, without spread and expectation; `reasons` are sentences.
+    """
 
     statistic: str
     observed: float
     low: float
     high: float
     margin: str
-    verdict: str
-    reason: str
+    verdict: Verdict
+    finding: str
+    reasons: list[str]
+
+    @property
+    def reason(self) -> str:
+        """The reason as one text."""
+        return " ".join(self.reasons)
 
 
 def evaluate_claim(
     study: Study, claim: Claim, results: Results
-) -> tuple[list[dict[str, object]], pd.DataFrame]:
+) -> tuple[list[Judged], pd.DataFrame]:
     """Judge a claim on every engine of the design.
 
     Parameters
@@ -83,12 +94,12 @@ def evaluate_claim(
     Returns
     -------
     rows
-        One for each engine, with the columns of claims.csv.
+        One for each engine, as rows of the typed table.
     evidence
         The values the verdicts rest on: claim, side (left, right, of, order n, or part n and one
         of these), engine, replicate, factors (JSON) and value.
     """
-    rows: list[dict[str, object]] = []
+    rows: list[Judged] = []
     witness = _Witness(study, results)
     for engine in results.engines:
         judgement = _judge_test(witness, claim, engine)
@@ -100,6 +111,10 @@ def evaluate_claim(
                 "place": claim.place,
                 "engine": engine,
                 **judgement.__dict__,
+                "reason": judgement.reason,
+                "statistic_unit": _unit(claim),
+                "quantities": [wanted.model_dump_json() for wanted in claim.quantities()],
+                "points": witness.coverage.points(engine, claim.quantities()),
             }
         )
     return rows, witness.evidence(claim.id)
@@ -126,8 +141,11 @@ class _Witness:
         if defined.empty:
             window = wanted.window_s
             span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
-            note = self.coverage.note(engine, wanted)
-            raise UntestableError(f"no run gives {wanted.metric}{span}. {note}".strip())
+            raise UntestableError(
+                " ".join(
+                    [f"no run gives {wanted.metric}{span}.", *self.coverage.notes(engine, wanted)]
+                )
+            )
         return defined.drop(columns="engine")
 
     def left_out(self, engine: str, prefix: str) -> str:
@@ -181,7 +199,7 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
             break
     reproduced = verdicts.count(Verdict.REPRODUCED)
     testable = len(parts) - verdicts.count(Verdict.NOT_TESTABLE)
-    details = " ".join(f"({n}) {part.reason}" for n, part in enumerate(parts, start=1))
+    counted = f"{reproduced} of {len(parts)} parts reproduced."
     return Judgement(
         statistic="share of the parts that are reproduced",
         observed=reproduced / testable if testable else math.nan,
@@ -189,7 +207,8 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
         high=math.nan,
         margin=f"all {len(parts)} parts",
         verdict=verdict,
-        reason=f"{reproduced} of {len(parts)} parts reproduced. {details}",
+        finding=f"{counted} (1) {parts[0].finding}",
+        reasons=[counted, *(f"({n}) {part.reason}" for n, part in enumerate(parts, start=1))],
     )
 
 
@@ -205,9 +224,9 @@ def _judge(witness: _Witness, test: SimpleTest, engine: str, prefix: str) -> Jud
     except UntestableError as error:
         return _untestable(text, str(expect), f"Not testable on {engine}: {error}")
     judgement = judge_statistic(comparison, expect, direction, text)
-    notes = {witness.coverage.note(engine, wanted) for wanted in sides(test)}
+    notes = {" ".join(witness.coverage.notes(engine, wanted)) for wanted in sides(test)}
     notes |= {witness.left_out(engine, prefix)}
-    return replace(judgement, reason=" ".join([judgement.reason, *sorted(notes - {""})]))
+    return replace(judgement, reasons=[*judgement.reasons, *sorted(notes - {""})])
 
 
 def judge_statistic(
@@ -228,6 +247,9 @@ def judge_statistic(
     found = estimate(values, comparison.lowest, comparison.highest)
     undefined = len(values) - found.n
     verdict = _verdict(found, undefined, expect, direction)
+    finding = _finding(comparison, found, undefined, text)
+    spread = _spread(comparison, found, undefined, expect)
+    less = f", direction {direction}" if direction and found.n else ""
     return Judgement(
         statistic=text,
         observed=found.mean,
@@ -235,13 +257,14 @@ def judge_statistic(
         high=found.high,
         margin=str(expect),
         verdict=verdict,
-        reason=_reason(comparison, found, undefined, expect, direction, text),
+        finding=finding + (f"{spread}." if not found.has_interval else "."),
+        reasons=[f"{finding}{spread}; expected {expect}{less}."],
     )
 
 
 def _verdict(
     found: Estimate, undefined: int, expect: Condition, direction: Condition | None
-) -> str:
+) -> Verdict:
     if found.n <= undefined:
         return Verdict.NOT_REPRODUCED
     ends = (found.low, found.high) if found.has_interval else ()
@@ -254,36 +277,45 @@ def _verdict(
     )
 
 
-def _reason(
-    comparison: Comparison,
-    found: Estimate,
-    undefined: int,
-    expect: Condition,
-    direction: Condition | None,
-    text: str,
-) -> str:
-    total = found.n + undefined
-    replicates = f"{total} replicate{'s' if total > 1 else ''}"
+def _finding(comparison: Comparison, found: Estimate, undefined: int, text: str) -> str:
     points = f"{comparison.points} point{'s' if comparison.points != 1 else ''}"
     if not found.n:
-        return f"The {text} is undefined in {replicates} over {points}; expected {expect}."
-    spread = replicates
+        return f"The {text} is undefined in {_replicates(undefined)} over {points}"
+    return f"The {text} is {found.mean:.4g} over {points}"
+
+
+def _spread(comparison: Comparison, found: Estimate, undefined: int, expect: Condition) -> str:
+    if not found.n:
+        return ""
+    total = found.n + undefined
+    spread = _replicates(total)
     if found.has_interval:
         met = sum(expect.holds(value) for value in comparison.values.dropna())
-        spread = f"95 % interval {found.low:.4g} to {found.high:.4g}; {met} of {replicates} meet it"
+        spread = f"95 % interval {found.low:.4g} to {found.high:.4g}; {met} of {spread} meet it"
         if 0 < met < total:
             low, high = wilson_interval(met, total)
             spread += f", Wilson interval {100 * low:.0f} to {100 * high:.0f} %"
     gaps = f"; undefined in {undefined} of them" if undefined else ""
-    less = f", direction {direction}" if direction else ""
-    return (
-        f"The {text} is {found.mean:.4g} over {points} ({spread}{gaps}); expected {expect}{less}."
-    )
+    return f" ({spread}{gaps})"
+
+
+def _replicates(count: int) -> str:
+    return f"{count} replicate{'s' if count > 1 else ''}"
 
 
 def _untestable(statistic: str, margin: str, reason: str) -> Judgement:
     nan = math.nan
-    return Judgement(statistic, nan, nan, nan, margin, Verdict.NOT_TESTABLE, reason)
+    return Judgement(
+        statistic, nan, nan, nan, margin, Verdict.NOT_TESTABLE, f"{reason.rstrip('.')}.", [reason]
+    )
+
+
+def _unit(claim: Claim) -> str:
+    """Return the unit of a claim's statistic: most are ratios and have none."""
+    if not isinstance(claim.test, ValueTest) or claim.test.of.aggregate == "jain":
+        return ""
+    unit = METRICS[claim.test.of.metric].unit
+    return "" if unit == "1" else unit
 
 
 def conditions(test: SimpleTest) -> tuple[Condition, Condition | None]:

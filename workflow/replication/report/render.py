@@ -22,6 +22,7 @@ import pandas as pd
 from altair.utils.schemapi import debug_mode
 
 from replication.compare.agreement_table import TABLES
+from replication.judge.verdict_table import read_table
 from replication.measure.results import Results
 from replication.plan.notebook_kind import SENSITIVITY, made_from, notebook_names
 from replication.report.charts.data import read_cells
@@ -152,8 +153,7 @@ def _write_page(path: Path, text: str) -> None:
 
 
 def _write_index(source: Source, folder: Path) -> None:
-    types = {"table": str, "row": str, "column": str}
-    cells = pd.read_csv(open_sealed(source.data / "cells.csv"), dtype=types)
+    cells = read_table(source.data / "cells.parquet").to_pandas()
     # A cell stands once: on the engine whose verdicts are its study's.
     chosen = {name: found.engine for name, found in source.headlines.items()}
     cells = cells[cells["engine"] == cells["study"].map(chosen)]

@@ -66,12 +66,11 @@ from replication.sensitivity.verdict_point import (
     spread_rows,
 )
 from replication.study.assumption import Assumption
-from replication.study.errors import InputError
 from replication.study.files import sha256_of
 from replication.study.parquet import read_parquet, write_parquet
 from replication.study.seal import open_sealed, read_sealed, write_sealed
 from replication.study.sensitivity_settings import SETTINGS, Sensitivity, load_sensitivity
-from replication.study.table import write_table
+from replication.study.table import merge_tables, write_table
 from replication.study.verdict import Verdict
 
 EFFECT_COLUMNS = (
@@ -216,16 +215,9 @@ def merge_sensitivity(folders: Sequence[Path], sensitivity: Path, forensics: Pat
         A table is missing or of another version.
     """
     for part, columns in TABLES.items():
-        header = ",".join(columns) + "\n"
-        texts = [header]
-        for folder in folders:
-            path = folder / f"{part}.csv"
-            text = read_sealed(path) if path.is_file() else ""
-            if not text.startswith(header):
-                raise InputError(f"{path}: is missing or of another version; run it again")
-            texts.append(text.removeprefix(header))
         target = forensics if part in FORENSICS else sensitivity
-        write_sealed(target / f"{part}.csv", "".join(texts))
+        paths = [folder / f"{part}.csv" for folder in folders]
+        merge_tables(paths, target / f"{part}.csv", columns)
 
 
 def _published(root: Path, name: str) -> Path:

@@ -46,7 +46,7 @@ _MAKERS = (
     (r"batches/.*", "simulate_batch", "make report"),
     (r"results/.*", "collect_results", "make report"),
     (r"evaluation/.*", "evaluate_study", "make report"),
-    (r"(cells|claims|audit)\.csv", "merge_evaluations", "make report"),
+    (r"(cells|claims|audit)\.(csv|parquet)", "merge_evaluations", "make report"),
     (r"agreement.*", "compare_engines", "make report"),
     (r"trace_.*", "compare_traces", "make report"),
     (r"conformance/.*", "run_conformance", "make report"),

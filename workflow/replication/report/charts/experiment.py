@@ -57,7 +57,7 @@ def figures_of(
 ) -> list[Figure]:
     """Return the figures of one experiment from results and cells that are already loaded."""
     experiment = study.experiment(experiment_id)
-    published = published_values(study, experiment, cells)
+    published = published_values(experiment, cells)
     kind = experiment.type
     if kind == "cbr_sweep":
         figures = factor_figures(results, study, experiment, SWEEP_METRICS, published)
@@ -89,7 +89,7 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
         if rows:
             ours = ours if ours.empty else ours[ours["row"].isin(own)]
         if not ours.empty:
-            figures.append(cells_figure(ours, table, study))
+            figures.append(cells_figure(ours, table))
     return with_prefix(figures, experiment.id)
 
 

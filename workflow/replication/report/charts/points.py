@@ -41,7 +41,7 @@ def factor_figures(
         frame = estimates(results, experiment, metric)
         if frame.empty:
             continue
-        own = [v for v in published if (v.metric, v.flows, v.aggregate) == (metric, "tcp", "mean")]
+        own = [v for v in published if _kind(v) == (metric, "tcp", "mean")]
         marks = _published_frame(experiment, own)
         if marks.empty:
             marks = claimed_values(study, experiment, metric, frame)
@@ -82,12 +82,18 @@ def _factor_figure(
     return make_figure([experiment.id, metric], title, chart, words, frame)
 
 
+def _kind(value: PublishedValue) -> tuple[str, str, str]:
+    wanted = value.quantity
+    return wanted.metric, str(wanted.flows), wanted.aggregate
+
+
 def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
     """Return series, x, value, source; values that cover more than one point are left out."""
     axis = axis_factor(experiment)
     rows = []
     for value in published:
-        keys = {factor: keys[0] for factor, keys in value.levels.items() if len(keys) == 1}
+        where = value.quantity.where
+        keys = {factor: keys[0] for factor, keys in where.items() if len(keys) == 1}
         if axis is None or axis.id in keys:
             source = f"table {value.table}, row {value.row}, column {value.column}"
             rows.append({**keys, "value": value.value, "source": source})
@@ -110,10 +116,10 @@ def published_figures(
     axis = axis_factor(experiment)
     kinds: dict[tuple[str, str, str], list[PublishedValue]] = {}
     for value in published:
-        kinds.setdefault((value.metric, str(value.flows), value.aggregate), []).append(value)
+        kinds.setdefault(_kind(value), []).append(value)
     figures = []
     for (metric, _, how), own in kinds.items():
-        frame = estimates(results, experiment, metric, own[0].flows, how)
+        frame = estimates(results, experiment, metric, own[0].quantity.flows, how)
         marks = _published_frame(experiment, own)
         if not frame.empty and axis is not None and not marks.empty:
             figures.append(_published_figure(experiment, (metric, how), frame, marks))

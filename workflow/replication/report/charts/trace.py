@@ -32,6 +32,7 @@ from replication.report.charts.figure import (
     zoom_of,
 )
 from replication.report.charts.run_line import line_frame, lines_of, mark_frame, marks_of
+from replication.study.claim_model import covers
 from replication.study.study import Experiment
 
 #: Samples that each panel may keep, all flows together; under 2000 in all.
@@ -79,7 +80,7 @@ def _trace_figure(
     samples = series[(series["scenario"] == run.scenario) & (series["engine"] == run.engine)]
     long = line_frame(lines_of(samples, flows, LIMITS))
     order = [flow_label(flow) for flow in flows.values()]
-    own = [value for value in published if value.covers(run.levels)]
+    own = [value for value in published if covers(value.quantity.where, run.levels)]
     marks = mark_frame(marks_of(samples, flows))
     end_s = float(results.scenarios[run.scenario]["duration_s"])
     zoom = zoom_of(run.point, run.engine)
@@ -112,10 +113,11 @@ def _diamonds(published: Sequence[PublishedValue], panel: str, end_s: float) -> 
     rows = []
     words: dict[str, int] = {}
     for value in published:
-        where, word = _PLACES.get(value.metric, ("", ""))
+        where, word = _PLACES.get(value.quantity.metric, ("", ""))
         if where == panel:
             column = words.setdefault(word, len(words))
-            flow = "" if isinstance(value.flows, str) else ", ".join(value.flows)
+            flows = value.quantity.flows
+            flow = "" if isinstance(flows, str) else ", ".join(flows)
             source = f"table {value.table}, row {value.row}, column {value.column}"
             rows.append(((1.02 + 0.09 * column) * end_s, value.value, word, flow, source))
     frame = pd.DataFrame(rows, columns=["time_s", "value", "word", "flow", "source"])
@@ -237,7 +239,7 @@ def _describe(long: pd.DataFrame, marks: pd.DataFrame, published: Sequence[Publi
             f"{int(lost.get('retransmissions', 0))} retransmissions, "
             f"{int(lost.get('drops', 0))} drops."
         )
-    counts = [value for value in published if value.metric == "retransmissions"]
+    counts = [value for value in published if value.quantity.metric == "retransmissions"]
     for value in counts:
         words += f" Published ({value.table}, {value.row}): {number(value.value)} retransmissions."
     if published:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from replication.compare.agreement_table import TABLES
 from replication.compare.engine_difference import EngineDifference, load_differences
+from replication.judge.verdict_table import Judged
 from replication.measure.metric_model import METRICS
 from replication.report.parts import number as numbers
 from replication.report.parts.number import Number
@@ -186,11 +187,11 @@ class _Gathering:
     def _items(
         self,
         study: Study,
-        rows: Sequence[Row],
+        rows: Sequence[Judged],
         key: tuple[str, ...],
-        outcome: Callable[[Row], Outcome],
+        outcome: Callable[[Judged], Outcome],
     ) -> Iterable[Item]:
-        by_key: dict[tuple[str, ...], dict[str, Row]] = {}
+        by_key: dict[tuple[str, ...], dict[str, Judged]] = {}
         for row in rows:
             if row["engine"] in self.source.shown_engines(study.id):
                 by_key.setdefault(tuple(row[name] for name in key), {})[row["engine"]] = row
@@ -201,7 +202,7 @@ class _Gathering:
             first = next(iter(found.values()))
             yield Item(
                 study=study,
-                label=_label(first),
+                label=", ".join([names[0], *(name.replace("_", " ") for name in names[1:])]),
                 title=first.get("quote", ""),
                 unit=numbers.display_unit(first.get("unit", "1")),
                 published=_published(first),
@@ -270,19 +271,13 @@ def _rate(row: Row) -> RateView:
     )
 
 
-def _label(row: Row) -> str:
-    if "claim" in row:
-        return row["claim"]
-    return ", ".join((row["table"], row["row"].replace("_", " "), row["column"].replace("_", " ")))
-
-
-def _published(row: Row) -> Number | None:
+def _published(row: Judged) -> Number | None:
     if "published" not in row:
         return None
     return numbers.published(row["published"], row["published_half_ulp"], row["unit"])
 
 
-def _claim_outcome(row: Row) -> Outcome:
+def _claim_outcome(row: Judged) -> Outcome:
     return Outcome(
         row["engine"],
         badge(row["verdict"]),
@@ -291,7 +286,7 @@ def _claim_outcome(row: Row) -> Outcome:
     )
 
 
-def _cell_outcome(row: Row) -> Outcome:
+def _cell_outcome(row: Judged) -> Outcome:
     return Outcome(
         row["engine"],
         badge(row["verdict"]),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replication.engines.debian import package_warning
+from replication.judge.verdict_table import Judged
 from replication.plan.origin import RELEASED
 from replication.report.parts import number as numbers
 from replication.report.parts.number import Number
@@ -155,7 +156,7 @@ def _findings(source: Source) -> list[Finding]:
     ]
 
 
-def _deviations(source: Source, cells: list[Row]) -> list[Deviation]:
+def _deviations(source: Source, cells: list[Judged]) -> list[Deviation]:
     sized = [
         (value, row)
         for row in cells

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replication.judge.verdict_table import Judged
 from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.verdict import Badge, badge
 from replication.sensitivity.analysis import is_current
@@ -79,7 +80,7 @@ def surprises(source: Source) -> Surprises:
 
 
 def _divided(source: Source, study: Study) -> StudyDivided:
-    claims: dict[str, list[Row]] = {}
+    claims: dict[str, list[Judged]] = {}
     shown = source.shown_engines(study.id)
     for row in of_study(source.claims, study.id):
         if row["verdict"] in DECIDED and row["engine"] in shown:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replication.judge.claim import conditions
+from replication.judge.verdict_table import Judged
 from replication.report.charts import figure as chart_figure
 from replication.report.parts.number import parse
-from replication.report.parts.source import Row
 from replication.report.parts.verdict import Badge, badge
 from replication.study.claim_model import AllTest, Claim, EquivalenceTest, NotTestable, SimpleTest
 
@@ -50,7 +50,7 @@ class Strip:
     words: str
 
 
-def claim_strip(claim: Claim, results: list[Row]) -> Strip | None:
+def claim_strip(claim: Claim, results: list[Judged]) -> Strip | None:
     """Return the drawing of a claim; None where nothing was measured.
 
     Parameters
@@ -58,7 +58,7 @@ def claim_strip(claim: Claim, results: list[Row]) -> Strip | None:
     claim
         Gives the range.
     results
-        The claim's rows of claims.csv, an engine each.
+        The claim's rows, an engine each.
     """
     measured = [row for row in results if parse(row["observed"]) is not None]
     if not measured or isinstance(claim.test, NotTestable):
@@ -105,7 +105,7 @@ class _Scale:
         return round(MARGIN + share * (WIDTH - 2 * MARGIN), 1)
 
 
-def _row(row: Row, y: float, scale: _Scale) -> StripRow:
+def _row(row: Judged, y: float, scale: _Scale) -> StripRow:
     low, high = parse(row["low"]), parse(row["high"])
     has_interval = low is not None and high is not None
     return StripRow(
@@ -139,7 +139,7 @@ def number(value: float) -> str:
     return chart_figure.number(value).replace("-", "−")
 
 
-def _words(asked: list[float | None], rows: list[Row]) -> str:
+def _words(asked: list[float | None], rows: list[Judged]) -> str:
     low, high = asked
     parts = [f"at least {number(low)}" if low is not None else ""]
     parts.append(f"at most {number(high)}" if high is not None else "")
