@@ -429,7 +429,7 @@ def test_one_level_has_no_trend(world):
 
 
 def part(name):
-    return Judgement("s", 1.0, 1.0, 1.0, ">= 1", name, f"It is {name}.")
+    return Judgement("s", 1.0, 1.0, 1.0, ">= 1", name, f"It is {name}.", [f"It is {name}."])
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from replication.study.errors import InputError
 from replication.study.parquet import read_parquet, write_parquet
 from replication.study.seal import remedy
 from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS, DIGITS, write_table
+from replication.study.verdict import Verdict
 
 #: A row of a typed table: text, numbers, truth values and lists; None where there is no value.
 Judged = dict[str, Any]
@@ -71,7 +72,7 @@ def read_verdicts(path: Path) -> list[Judged]:
     Raises
     ------
     InputError
-        It is missing, or not what was written.
+        It is missing, not what was written, of another version, or has an unknown verdict.
     """
     rows: list[Judged] = read_table(path).to_pylist()
     return rows
@@ -86,6 +87,9 @@ def read_table(path: Path) -> pa.Table:
         raise InputError(f"{path}: cannot be read ({error}); {remedy(path)}") from None
     if table.schema != SCHEMAS[name]:
         raise InputError(f"{path}: made by another version; {remedy(path)}")
+    for word in table["verdict"].unique().to_pylist():
+        if word not in set(Verdict):
+            raise InputError(f"{path}: verdict {word!r} is unknown; {remedy(path)}")
     return table
 
 
