@@ -17,8 +17,7 @@ from bench.cost_model import predictions
 from replication.compare.agreement_table import TABLES as AGREEMENT
 from replication.compare.agreement_table import read_judged, write_agreement
 from replication.compare.conformance import merge_conformance
-from replication.compare.ladder import STUDIES as LADDER_STUDIES
-from replication.compare.ladder import read_ladder, write_ladder
+from replication.compare.ladder import load_settings, read_ladder, write_ladder
 from replication.engines.ns3_version import NS3_VERSION
 from replication.judge.evaluate import QUANTITY_COLUMNS, merge
 from replication.judge.registration import register
@@ -95,7 +94,7 @@ def make_finished(root):
     write_agreement(root, data, studies)
     written(data)
     for version in (OLD_NS3, NS3_VERSION):
-        for study in LADDER_STUDIES:
+        for study in load_settings(ROOT).studies:
             _make_rung(data, version, study)
     write_ladder(ROOT, data, [OLD_NS3, NS3_VERSION])
     _make_sensitivity(data)

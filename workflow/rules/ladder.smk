@@ -3,9 +3,10 @@
 
 import functools
 
-from replication.compare.ladder import STUDIES as LADDER_STUDIES, TIER as LADDER_TIER
+from replication.compare.ladder import load_settings
 
 # Planned only if it is asked for.
+RUNGS = load_settings(REPO)
 LADDER = functools.cache(lambda: Ladder.load(REPO))
 RUNG = f"{PATHS.ladder}/{{version}}"
 
@@ -13,7 +14,7 @@ RUNG = f"{PATHS.ladder}/{{version}}"
 use rule design_study as design_rung with:
     input:
         study="configs/studies/{study}.yaml",
-        tier=f"configs/tiers/{LADDER_TIER}.yaml",
+        tier=f"configs/tiers/{RUNGS.tier}.yaml",
     output:
         design=f"{RUNG}/design/{{study}}.csv",
         scenarios=f"{RUNG}/design/scenarios/{{study}}.json",
@@ -22,7 +23,7 @@ use rule design_study as design_rung with:
     benchmark:
         f"{RUNG}/benchmarks/design_rung/{{study}}.tsv"
     wildcard_constraints:
-        study="|".join(LADDER_STUDIES),
+        study="|".join(RUNGS.studies),
     params:
         code=PIPE.code("plan.design"),
         selection=lambda wildcards: LADDER().rungs[wildcards.version].selection,
@@ -86,7 +87,7 @@ use rule collect_results as collect_rung with:
     benchmark:
         f"{RUNG}/benchmarks/collect_rung/{{study}}.tsv"
     wildcard_constraints:
-        study="|".join(LADDER_STUDIES),
+        study="|".join(RUNGS.studies),
 
 
 use rule evaluate_study as evaluate_rung with:
@@ -110,7 +111,7 @@ use rule evaluate_study as evaluate_rung with:
     benchmark:
         f"{RUNG}/benchmarks/evaluate_rung/{{study}}.tsv"
     wildcard_constraints:
-        study="|".join(LADDER_STUDIES),
+        study="|".join(RUNGS.studies),
     params:
         code=PIPE.code("judge.evaluate"),
         data=lambda wildcards: RUNG.format(version=wildcards.version),
@@ -121,12 +122,12 @@ rule compare_versions:
         cells=lambda wildcards: expand(
             rules.evaluate_rung.output.cells,
             version=LADDER().rungs,
-            study=LADDER_STUDIES,
+            study=RUNGS.studies,
         ),
         claims=lambda wildcards: expand(
             rules.evaluate_rung.output.claims,
             version=LADDER().rungs,
-            study=LADDER_STUDIES,
+            study=RUNGS.studies,
         ),
     output:
         table=f"{PATHS.data}/ladder.csv",

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -207,9 +208,17 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
         high=math.nan,
         margin=f"all {len(parts)} parts",
         verdict=verdict,
-        finding=f"{counted} (1) {parts[0].finding}",
+        finding=" ".join([counted, *_told(parts)]),
         reasons=[counted, *(f"({n}) {part.reason}" for n, part in enumerate(parts, start=1))],
     )
+
+
+def _told(parts: list[Judgement]) -> Iterator[str]:
+    """Yield what was found of the parts up to the first that could be tested."""
+    for number, part in enumerate(parts, start=1):
+        yield f"({number}) {part.finding}"
+        if part.verdict != Verdict.NOT_TESTABLE:
+            return
 
 
 def _judge(witness: _Witness, test: SimpleTest, engine: str, prefix: str) -> Judgement:

@@ -31,7 +31,13 @@ from replication.report.charts.figure import (
     number,
     zoom_of,
 )
-from replication.report.charts.run_line import line_frame, lines_of, mark_frame, marks_of
+from replication.report.charts.run_line import (
+    line_frame,
+    lines_of,
+    loss_ticks,
+    mark_frame,
+    marks_of,
+)
 from replication.study.claim_model import covers
 from replication.study.study import Experiment
 
@@ -205,24 +211,9 @@ def _loss_panel(
     if len(marks) > MARKS:
         # The largest are kept: the counts say what the marks cannot.
         shown = marks.nlargest(MARKS, "count").sort_index()
-    return (
-        alt.Chart(shown)
-        .mark_tick(thickness=1.5, height=10)
-        .encode(
-            x=x,
-            y=alt.Y("event:N", title=None, sort=["retransmissions", "drops"]),
-            yOffset=alt.YOffset("flow:N", sort=order),
-            color=colours("flow", order, lines=True),
-            opacity=opacity,
-            tooltip=[
-                alt.Tooltip("flow:N", title="Flow"),
-                alt.Tooltip("event:N", title="Event"),
-                alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
-                alt.Tooltip("count:Q", title="Packets in the interval"),
-            ],
-        )
-        .properties(width=WIDTH + 60, height=26 * max(2, len(order)))
-    )
+    offset = alt.YOffset("flow:N", sort=order)
+    ticks = loss_ticks(alt.Chart(shown), x, offset, colours("flow", order, lines=True), opacity)
+    return ticks.properties(width=WIDTH + 60, height=26 * max(2, len(order)))
 
 
 def _describe(long: pd.DataFrame, marks: pd.DataFrame, published: Sequence[PublishedValue]) -> str:
