@@ -16,8 +16,8 @@ from replication.report.charts.figure import (
     colours,
     legend_filter,
     make_figure,
-    number,
     symbols,
+    three_digits,
 )
 from replication.report.charts.line import published_legend
 from replication.report.charts.verdict import empty_chart, verdict_colours, verdict_symbols
@@ -139,7 +139,7 @@ def scatter_figure(cells: pd.DataFrame) -> Figure:
         inside = int((part["verdict"] == Verdict.REPRODUCED).sum())
         words += (
             f" {study}: {len(part)} cells, {inside} within the tolerance, median deviation "
-            f"{number(100 * middle)} %."
+            f"{three_digits(100 * middle)} %."
         )
     chart = alt.concat(*panels, columns=2) if panels else empty_chart()
     return make_figure(["scatter"], "Published and reproduced values", chart, words, _tidy(frame))
@@ -219,5 +219,5 @@ def _describe_cells(frame: pd.DataFrame, title: str) -> str:
     worst = known.loc[[by_size.index[0]]].to_dict("records")[0]
     return words + (
         f" Largest deviation: {worst['row_label']}, {worst['column_label']} on "
-        f"{worst['engine']}, {number(100 * worst['relative_deviation'])} %."
+        f"{worst['engine']}, {three_digits(100 * worst['relative_deviation'])} %."
     )

@@ -159,7 +159,7 @@ def variable(*parts: object) -> str:
     return re.sub(r"[^a-z0-9]+", "_", " ".join(map(str, parts)).lower()).strip("_")
 
 
-def number(value: float) -> str:
+def three_digits(value: float) -> str:
     """Return `value` with three significant digits, for prose and alternative texts."""
     if math.isnan(value):
         return "unknown"

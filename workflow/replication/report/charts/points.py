@@ -23,7 +23,7 @@ from replication.report.charts.data import (
     scenario_flows,
     series_order,
 )
-from replication.report.charts.figure import Figure, make_figure, number
+from replication.report.charts.figure import Figure, make_figure, three_digits
 from replication.report.charts.line import Horizontal, Panel
 from replication.study.study import Experiment, Study
 
@@ -217,14 +217,14 @@ def describe_lines(
                 continue
             where, first, last = f"{name} on {engine}", line[0], line[-1]
             if len(line) == 1:
-                parts.append(f"{where}: {number(first['mean'])} {display.unit}.")
+                parts.append(f"{where}: {three_digits(first['mean'])} {display.unit}.")
             else:
                 parts.append(
-                    f"{where}: from {number(first['mean'])} at {_at(first['x'])} to "
-                    f"{number(last['mean'])} {display.unit} at {_at(last['x'])}."
+                    f"{where}: from {three_digits(first['mean'])} at {_at(first['x'])} to "
+                    f"{three_digits(last['mean'])} {display.unit} at {_at(last['x'])}."
                 )
     return " ".join(parts)
 
 
 def _at(x: object) -> str:
-    return number(x) if isinstance(x, float) else str(x)
+    return three_digits(x) if isinstance(x, float) else str(x)

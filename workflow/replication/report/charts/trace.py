@@ -28,7 +28,7 @@ from replication.report.charts.figure import (
     dashes,
     legend_filter,
     make_figure,
-    number,
+    three_digits,
     zoom_of,
 )
 from replication.report.charts.run_line import (
@@ -225,14 +225,16 @@ def _describe(long: pd.DataFrame, marks: pd.DataFrame, published: Sequence[Publi
     for flow, part in windows.groupby("flow", sort=False):
         lost = marks[marks["flow"] == flow].groupby("event")["count"].sum()
         words += (
-            f" {flow}: window from {number(float(part['value'].min()))} to "
-            f"{number(float(part['value'].max()))} segments, "
+            f" {flow}: window from {three_digits(float(part['value'].min()))} to "
+            f"{three_digits(float(part['value'].max()))} segments, "
             f"{int(lost.get('retransmissions', 0))} retransmissions, "
             f"{int(lost.get('drops', 0))} drops."
         )
     counts = [value for value in published if value.quantity.metric == "retransmissions"]
     for value in counts:
-        words += f" Published ({value.table}, {value.row}): {number(value.value)} retransmissions."
+        words += (
+            f" Published ({value.table}, {value.row}): {three_digits(value.value)} retransmissions."
+        )
     if published:
         words += " Published values are hollow diamonds at the right."
     return words

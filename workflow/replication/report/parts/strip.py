@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from replication.judge.claim import conditions
 from replication.judge.verdict_table import Judged
-from replication.report.charts import figure as chart_figure
+from replication.report.charts.figure import three_digits
 from replication.report.parts.number import parse
 from replication.report.parts.verdict import Badge, badge
 from replication.study.claim_model import AllTest, Claim, EquivalenceTest, NotTestable, SimpleTest
@@ -123,28 +123,27 @@ def _ticks(asked: list[float | None], scale: _Scale) -> list[Tick]:
     low, high = asked
     ticks = []
     if low is not None:
-        word = number(low) if high is not None else f"asked for: ≥ {number(low)}"
+        word = _shown(low) if high is not None else f"asked for: ≥ {_shown(low)}"
         at = scale.at(low)
         # A band at the far right has no room for words after its start.
         ticks.append(Tick(at, word, "end" if high is not None or at > WIDTH / 2 else "start"))
     if high is not None:
-        word = number(high) if low is not None else f"asked for: ≤ {number(high)}"
+        word = _shown(high) if low is not None else f"asked for: ≤ {_shown(high)}"
         at = scale.at(high)
         ticks.append(Tick(at, word, "start" if low is not None or at < WIDTH / 2 else "end"))
     return ticks
 
 
-def number(value: float) -> str:
-    """Return a number in few digits, with a true minus sign."""
-    return chart_figure.number(value).replace("-", "−")
+def _shown(value: float) -> str:
+    return three_digits(value).replace("-", "−")
 
 
 def _words(asked: list[float | None], rows: list[Judged]) -> str:
     low, high = asked
-    parts = [f"at least {number(low)}" if low is not None else ""]
-    parts.append(f"at most {number(high)}" if high is not None else "")
+    parts = [f"at least {_shown(low)}" if low is not None else ""]
+    parts.append(f"at most {_shown(high)}" if high is not None else "")
     found = [
-        f"{row['engine']} {number(parse(row['observed']) or 0.0)}, {row['verdict']}" for row in rows
+        f"{row['engine']} {_shown(parse(row['observed']) or 0.0)}, {row['verdict']}" for row in rows
     ]
     asked_for = " and ".join(part for part in parts if part) or "no bound"
     return f"Asked for: {asked_for}. Observed: {'; '.join(found)}."
