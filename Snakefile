@@ -17,7 +17,7 @@ include: "workflow/rules/home.smk"
 
 from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.run.inside import image_file
-from replication.compare.ladder import STUDIES as LADDER_STUDIES, Plans
+from replication.compare.ladder import Plans, load_settings
 from replication.engines.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX, SYSTEM_VERSION
 from replication.plan.pipeline import load_or_exit
 from replication.study.seal import NAME as SEAL
@@ -34,6 +34,7 @@ REPO = Path(workflow.basedir)
 PIPE = load_or_exit(REPO, config, workflow.deployment_settings.deployment_method)
 PATHS = PIPE.paths
 PLANS = Plans(REPO, PIPE)
+LADDER_STUDIES = load_settings(REPO).studies
 # The data folder of this run; the ladder's rungs have others, made by the same rules.
 OWN = {"data": PATHS.data}
 

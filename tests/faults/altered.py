@@ -17,11 +17,11 @@ from bench.cost_model import predictions
 from replication.compare.agreement_table import TABLES as AGREEMENT
 from replication.compare.agreement_table import read_judged, write_agreement
 from replication.compare.conformance import merge_conformance
-from replication.compare.ladder import STUDIES as LADDER_STUDIES
-from replication.compare.ladder import read_ladder, write_ladder
+from replication.compare.ladder import load_settings, read_ladder, write_ladder
 from replication.engines.ns3_version import NS3_VERSION
 from replication.judge.evaluate import QUANTITY_COLUMNS, merge
 from replication.judge.registration import register
+from replication.judge.verdict_table import read_verdicts
 from replication.measure.results import Results
 from replication.plan.config import load_study
 from replication.report.notebooks.notebook import to_html
@@ -44,7 +44,7 @@ from replication.sensitivity.robustness_rows import RobustnessRows
 from replication.sensitivity.search import read_search
 from replication.study.parquet import read_parquet, write_parquet
 from replication.study.seal import NAME, RECORD, sealed, write_sealed
-from replication.study.table import read_rows
+from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS, read_rows
 
 from tests.unit.test_bench import bench
 from tests.unit.test_conformance import DOCUMENT, written
@@ -94,7 +94,7 @@ def make_finished(root):
     write_agreement(root, data, studies)
     written(data)
     for version in (OLD_NS3, NS3_VERSION):
-        for study in LADDER_STUDIES:
+        for study in load_settings(ROOT).studies:
             _make_rung(data, version, study)
     write_ladder(ROOT, data, [OLD_NS3, NS3_VERSION])
     _make_sensitivity(data)
@@ -170,13 +170,13 @@ def _collected(finished, path):
 def _merged(finished, path):
     target = finished.root / "merged"
     merge([path.parent], target)
-    return [(target / f"{name}.csv").read_text() for name in ("cells", "claims", "audit")]
+    texts = [(target / f"{name}.csv").read_text() for name in ("cells", "claims", "audit")]
+    return texts, [read_verdicts(target / f"{name}.parquet") for name in ("cells", "claims")]
 
 
 def _judged(finished, path):
     judged = read_judged(finished.root, finished.data, path.parent.name)
-    parts = {name: part for name, part in vars(judged).items() if name != "_points"}
-    return _merged(finished, path), repr(parts)
+    return _merged(finished, path), repr(vars(judged))
 
 
 def _conformance(finished, path):
@@ -234,13 +234,16 @@ READERS = (
     ("ladder.*", lambda finished, path: read_ladder(ROOT, finished.data)),
     ("evaluation/*/quantities.csv", lambda finished, path: read_rows(path, QUANTITY_COLUMNS)),
     ("evaluation/*/audit.csv", _merged),
-    ("evaluation/*/c*.csv", _judged),
+    ("evaluation/*/c*.csv", _merged),
+    ("evaluation/*/c*.parquet", _judged),
     ("agreement*.csv", lambda finished, path: read_rows(path, AGREEMENT[path.name])),
     ("trace_*", _traces),
     ("conformance/*.csv", _conformance),
     ("conformance*.csv", _section),
-    ("cells.csv", _source),
-    ("claims.csv", _source),
+    ("cells.csv", lambda finished, path: read_rows(path, CELL_COLUMNS)),
+    ("claims.csv", lambda finished, path: read_rows(path, CLAIM_COLUMNS)),
+    ("cells.parquet", _source),
+    ("claims.parquet", _source),
     ("audit.csv", _source),
     ("provenance.json", _source),
     ("sensitivity/*/*.csv", _robustness),

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from replication.study.seal import write_sealed
+from replication.judge.verdict_table import read_verdicts, write_verdicts
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,10 +32,13 @@ def compare(project):
 
 
 def test_a_changed_number_fails(project):
-    path = project / "notebooks" / "fixture" / "evaluation" / "nishitha" / "cells.csv"
-    text = path.read_text(encoding="utf-8")
-    assert "0.997667" in text
-    write_sealed(path, text.replace("0.997667", "0.123456"))
+    path = project / "notebooks" / "fixture" / "evaluation" / "nishitha" / "cells.parquet"
+    rows = read_verdicts(path)
+    known = [row for row in rows if row["published"] == 0.997667]
+    assert known
+    for row in known:
+        row["published"] = 0.123456
+    write_verdicts(path.parent, "cells", rows)
     result = compare(project)
     assert result.returncode == 1
     assert "0.123" in result.stdout

@@ -13,9 +13,9 @@ from replication.compare.engine_difference import (
     load_differences,
 )
 from replication.judge.evaluate import evaluate_study
+from replication.judge.verdict_table import read_verdicts, write_verdicts
 from replication.measure.statistic import Estimate, estimate, relative_difference, wilson_interval
 from replication.study.errors import InputError
-from replication.study.seal import sealed
 from scipy import stats
 
 RATE = {"metric": "throughput_bps", "experiment": "sweep", "aggregate": "sum"}
@@ -121,15 +121,12 @@ def test_an_engine_that_refused_everything_is_left_out_by_name(judged):
 
 def test_a_verdict_of_the_audit_is_not_compared(project):
     root, data = project
-    path = data / "evaluation" / "synthetic" / "cells.csv"
-    rows = list(csv.DictReader(path.open(newline="")))
+    path = data / "evaluation" / "synthetic" / "cells.parquet"
+    rows = read_verdicts(path)
     for row in rows:
         if row["row"] == "fast":
             row["verdict"] = "impossible"
-    with sealed(path) as work, work.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_verdicts(path.parent, "cells", rows)
     judged = read_judged(root, data, "synthetic")
     (cells,) = [r for r in rates([judged], list(judged.pairs())) if r.kind == CELL and r.compared][
         :1

@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study
 from replication.judge.bound import set_ups
-from replication.judge.cell import IMPOSSIBLE
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
 from replication.study.published import read_published
+from replication.study.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -46,7 +46,10 @@ def found(world, cell_, value, printed=None, unit=None, study=None):
 @given(delay=st.floats(1e-4, 0.0699))
 def test_any_delay_below_propagation_is_impossible(world, delay):
     value = float(f"{delay:.5f}")
-    assert found(world, cell("delay_mean_s"), value, f"{value:.5f}")["propagation"] == IMPOSSIBLE
+    assert (
+        found(world, cell("delay_mean_s"), value, f"{value:.5f}")["propagation"]
+        == Verdict.IMPOSSIBLE
+    )
 
 
 @SAME_FOLDER
@@ -62,14 +65,14 @@ def test_a_delay_between_propagation_and_transmission_is_only_suspicious(world):
 
 def test_rounding_speaks_for_the_paper(world):
     # 0.07 printed as 0.1 tenths: could be 0.0699 rounded up, and 0.06 could not
-    assert found(world, cell("delay_mean_s"), 0.069, "0.069")["propagation"] == IMPOSSIBLE
-    assert found(world, cell("delay_mean_s"), 0.07, "0.07")["propagation"] != IMPOSSIBLE
-    assert found(world, cell("delay_mean_s"), 0.0, "0.0")["propagation"] == IMPOSSIBLE
+    assert found(world, cell("delay_mean_s"), 0.069, "0.069")["propagation"] == Verdict.IMPOSSIBLE
+    assert found(world, cell("delay_mean_s"), 0.07, "0.07")["propagation"] != Verdict.IMPOSSIBLE
+    assert found(world, cell("delay_mean_s"), 0.0, "0.0")["propagation"] == Verdict.IMPOSSIBLE
     assert found(world, cell("delay_mean_s"), 0.1, "0.1")["propagation"] == CONSISTENT
 
 
 def test_a_round_trip_goes_there_and_back(world):
-    assert found(world, cell("rtt_mean_s"), 0.139)["propagation"] == IMPOSSIBLE
+    assert found(world, cell("rtt_mean_s"), 0.139)["propagation"] == Verdict.IMPOSSIBLE
     assert found(world, cell("rtt_mean_s"), 0.160)["propagation"] == CONSISTENT
 
 
@@ -81,7 +84,9 @@ def test_only_published_delays_make_a_value_impossible(world):
     study["parameters"] = {**parameters, "access_s": assumed}
     study = world.study().model_validate(study)
     assert found(world, cell("delay_mean_s"), 0.060, study=study)["propagation"] == SUSPICIOUS
-    assert found(world, cell("delay_mean_s"), 0.049, study=study)["propagation"] == IMPOSSIBLE
+    assert (
+        found(world, cell("delay_mean_s"), 0.049, study=study)["propagation"] == Verdict.IMPOSSIBLE
+    )
 
 
 # -- throughput -----------------------------------------------------------------------------------
@@ -101,7 +106,9 @@ def test_no_throughput_that_the_link_carries_is_accused(world, rate):
 def test_any_throughput_above_the_link_is_impossible(world, excess):
     for aggregate, bound in (("sum", 1.0), ("maximum", 1.0), ("mean", 0.5), ("minimum", 0.5)):
         value = excess * bound * LINK_BPS
-        assert found(world, cell("throughput_bps", aggregate), value)["capacity"] == IMPOSSIBLE
+        assert (
+            found(world, cell("throughput_bps", aggregate), value)["capacity"] == Verdict.IMPOSSIBLE
+        )
 
 
 def test_a_link_of_assumed_rate_limits_nothing_for_sure(world):
@@ -111,7 +118,7 @@ def test_a_link_of_assumed_rate_limits_nothing_for_sure(world):
     study = world.study().model_validate(study)
     # the access links are published: 10 Mbit/s
     assert found(world, cell("throughput_bps"), 2e6, study=study)["capacity"] == SUSPICIOUS
-    assert found(world, cell("throughput_bps"), 11e6, study=study)["capacity"] == IMPOSSIBLE
+    assert found(world, cell("throughput_bps"), 11e6, study=study)["capacity"] == Verdict.IMPOSSIBLE
 
 
 def sums(world, first, second, **flows):
@@ -129,7 +136,7 @@ def sums(world, first, second, **flows):
 
 def test_flows_that_add_up_to_more_than_the_link_are_impossible(world):
     (finding,) = sums(world, 121, 957)
-    assert finding.finding == IMPOSSIBLE
+    assert finding.finding == Verdict.IMPOSSIBLE
     assert (finding.row, finding.column) == ("slow", "one+two")
     assert finding.published == 1078e3 and finding.bound == pytest.approx(1e6)
     assert "1078 kbit/s" in finding.reason
@@ -144,7 +151,7 @@ def test_flows_that_fill_the_link_are_not_accused(world, first):
 
 def test_rounding_speaks_for_the_paper_in_sums_too(world):
     assert sums(world, 500, 501)[0].finding == CONSISTENT  # 499.5 and 500.5
-    assert sums(world, 500, 502)[0].finding == IMPOSSIBLE
+    assert sums(world, 500, 502)[0].finding == Verdict.IMPOSSIBLE
 
 
 def test_the_same_flow_twice_is_no_sum(world):
@@ -173,13 +180,13 @@ def test_flows_at_different_times_may_add_up_to_more(world):
 @pytest.mark.parametrize(
     ("wanted", "value", "printed", "expected"),
     [
-        (cell("delivery_ratio", "pooled"), 1.002, "1.002", IMPOSSIBLE),
+        (cell("delivery_ratio", "pooled"), 1.002, "1.002", Verdict.IMPOSSIBLE),
         (cell("delivery_ratio", "pooled"), 1.0, "1.000", CONSISTENT),
         (cell("loss_rate"), 0.0, "0.0", CONSISTENT),
-        (cell("loss_rate"), -0.01, "-0.01", IMPOSSIBLE),
-        (cell("jain_mean"), 0.4, "0.4", IMPOSSIBLE),  # of two flows: at least a half
+        (cell("loss_rate"), -0.01, "-0.01", Verdict.IMPOSSIBLE),
+        (cell("jain_mean"), 0.4, "0.4", Verdict.IMPOSSIBLE),  # of two flows: at least a half
         (cell("retransmissions", "jain"), 0.5, "0.5", CONSISTENT),
-        (cell("jain_mean"), 1.01, "1.01", IMPOSSIBLE),
+        (cell("jain_mean"), 1.01, "1.01", Verdict.IMPOSSIBLE),
     ],
 )
 def test_ranges(world, wanted, value, printed, expected):
@@ -327,14 +334,14 @@ def _published(name):
 
 
 def test_the_vegas_delays_of_nishitha_are_the_only_impossible_ones():
-    broken = {(f.table, f.column) for f in paper("nishitha") if f.finding == IMPOSSIBLE}
+    broken = {(f.table, f.column) for f in paper("nishitha") if f.finding == Verdict.IMPOSSIBLE}
     assert broken == {("5.2", "delay")}
 
 
 def test_the_rates_of_kapadia_are_impossible_as_a_sum_only():
-    broken = [f for f in paper("kapadia") if f.finding == IMPOSSIBLE]
+    broken = [f for f in paper("kapadia") if f.finding == Verdict.IMPOSSIBLE]
     assert [(f.row, f.check) for f in broken] == [("pair_reno_vegas", "capacity_sum")]
 
 
 def test_nothing_in_saxena_is_impossible():
-    assert not [f for f in paper("saxena") if f.finding == IMPOSSIBLE]
+    assert not [f for f in paper("saxena") if f.finding == Verdict.IMPOSSIBLE]

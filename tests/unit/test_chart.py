@@ -19,7 +19,6 @@ from replication.report.charts.claim import claimed_values
 from replication.report.charts.data import Display, axis_factor, display_factor, estimates
 from replication.report.charts.experiment import (
     cells_figure,
-    claims_figure,
     experiment_figures,
     scatter_figure,
     verdicts_figure,
@@ -156,38 +155,26 @@ def test_claimed_ratio_is_drawn_from_the_reproduced_baseline():
         assert row["value"] == pytest.approx(1.1 * base[row["x"]])
 
 
-def test_scatter_verdicts_and_claims_are_drawn_from_the_files():
-    cells = pd.read_csv(FIXTURE / "cells.csv", dtype={"row": str, "column": str})
-    claims = pd.read_csv(FIXTURE / "claims.csv")
+def test_scatter_and_verdicts_are_drawn_from_the_files():
+    cells, claims = (pd.read_parquet(FIXTURE / f"{name}.parquet") for name in ("cells", "claims"))
     scatter = scatter_figure(cells)
     assert len(scatter.data) == cells["reproduced_mean"].notna().sum()
     counts = verdicts_figure(claims, cells).data
     assert counts["count"].sum() == len(claims) + len(cells)
-    study = load_study(ROOT, "nishitha")
-    own = claims[claims["study"] == "nishitha"]
-    assert set(claims_figure(own, study).data["claim"]) == set(
-        own[own["observed"].notna()]["claim"]
-    )
 
 
 def test_empty_evaluations_give_a_figure_and_not_an_error():
-    cells = pd.read_csv(FIXTURE / "cells.csv").iloc[:0]
-    claims = pd.read_csv(FIXTURE / "claims.csv").iloc[:0]
-    for figure in (
-        scatter_figure(cells),
-        verdicts_figure(claims, cells),
-        claims_figure(claims, load_study(ROOT, "nishitha")),
-    ):
+    cells = pd.read_parquet(FIXTURE / "cells.parquet").iloc[:0]
+    claims = pd.read_parquet(FIXTURE / "claims.parquet").iloc[:0]
+    for figure in (scatter_figure(cells), verdicts_figure(claims, cells)):
         assert figure.specification()
 
 
 def test_tolerance_in_the_chart_is_that_of_the_verdict():
     study = load_study(ROOT, "saxena")
     table = next(table for table in study.tables if table.id == "II")
-    cells = pd.read_csv(
-        FIXTURE / "evaluation" / "saxena" / "cells.csv", dtype={"row": str, "table": str}
-    )
-    data = cells_figure(cells, table, study).data
+    cells = pd.read_parquet(FIXTURE / "evaluation" / "saxena" / "cells.parquet")
+    data = cells_figure(cells, table).data
     judged = data[data["verdict"].isin(["reproduced", "not reproduced"])]
     assert len(judged)
     within = (judged["reproduced_mean"] >= judged["accepted_low"]) & (

@@ -9,19 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.judge.claim import (
-    DIRECTION_ONLY,
-    NOT_REPRODUCED,
-    NOT_TESTABLE,
-    REPRODUCED,
-    Judgement,
-    evaluate_claim,
-    judge_parts,
-    judge_statistic,
-)
+from replication.judge.claim import Judgement, evaluate_claim, judge_parts, judge_statistic
 from replication.judge.comparison import Comparison, crossing, matched_factors
 from replication.plan.study_check import ClaimError, check_claims
 from replication.study.claim_model import Condition, Quantity
+from replication.study.verdict import Verdict
 
 ACCESS = {"slow": 0, "mid": 1, "fast": 2}
 
@@ -77,15 +69,15 @@ AT_LEAST_HALF = Condition(at_least=0.5)
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ([1.20, 1.21, 1.19], REPRODUCED),  # mean and interval inside
-        ([1.20, 1.50, 0.95], DIRECTION_ONLY),  # mean inside, interval not
-        ([0.80, 0.81, 0.79], DIRECTION_ONLY),  # right direction, too small
-        ([0.40, 0.41, 0.39], NOT_REPRODUCED),
-        ([1.20, 0.95], REPRODUCED),  # two replicates have no interval
-        ([1.20, math.nan, 1.21, 1.22], DIRECTION_ONLY),  # undefined once
-        ([1.20, math.nan], NOT_REPRODUCED),  # half is not most
-        ([1.20, math.nan, math.nan], NOT_REPRODUCED),  # undefined mostly
-        ([math.nan], NOT_REPRODUCED),
+        ([1.20, 1.21, 1.19], Verdict.REPRODUCED),  # mean and interval inside
+        ([1.20, 1.50, 0.95], Verdict.DIRECTION_ONLY),  # mean inside, interval not
+        ([0.80, 0.81, 0.79], Verdict.DIRECTION_ONLY),  # right direction, too small
+        ([0.40, 0.41, 0.39], Verdict.NOT_REPRODUCED),
+        ([1.20, 0.95], Verdict.REPRODUCED),  # two replicates have no interval
+        ([1.20, math.nan, 1.21, 1.22], Verdict.DIRECTION_ONLY),  # undefined once
+        ([1.20, math.nan], Verdict.NOT_REPRODUCED),  # half is not most
+        ([1.20, math.nan, math.nan], Verdict.NOT_REPRODUCED),  # undefined mostly
+        ([math.nan], Verdict.NOT_REPRODUCED),
     ],
 )
 def test_verdict_rule(values, expected):
@@ -93,14 +85,14 @@ def test_verdict_rule(values, expected):
 
 
 def test_without_a_direction_only_a_mean_that_is_right_is_a_direction():
-    assert verdict([1.2, 1.5, 0.95], AT_LEAST_1) == DIRECTION_ONLY
-    assert verdict([0.9, 0.9, 0.9], AT_LEAST_1) == NOT_REPRODUCED
+    assert verdict([1.2, 1.5, 0.95], AT_LEAST_1) == Verdict.DIRECTION_ONLY
+    assert verdict([0.9, 0.9, 0.9], AT_LEAST_1) == Verdict.NOT_REPRODUCED
 
 
 @given(st.floats(-10, 10), st.floats(0, 5), st.floats(-10, 10), st.floats(0, 10))
 def test_a_stricter_condition_never_makes_a_better_verdict(middle, spread, bound, stricter):
     values = [middle - spread, middle, middle + spread]
-    rank = [NOT_REPRODUCED, DIRECTION_ONLY, REPRODUCED]
+    rank = [Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.REPRODUCED]
     lenient = verdict(values, Condition(at_least=bound))
     strict = verdict(values, Condition(at_least=bound + stricter))
     assert rank.index(strict) <= rank.index(lenient)
@@ -110,7 +102,7 @@ def test_a_stricter_condition_never_makes_a_better_verdict(middle, spread, bound
 def test_more_spread_never_makes_a_claim_reproduced(spread, more):
     tight = verdict([2 - spread, 2.0, 2 + spread], AT_LEAST_1)
     loose = verdict([2 - more * spread, 2.0, 2 + more * spread], AT_LEAST_1)
-    assert not (loose == REPRODUCED and tight != REPRODUCED)
+    assert not (loose == Verdict.REPRODUCED and tight != Verdict.REPRODUCED)
 
 
 # -- each kind of test, and what flips it ---------------------------------------------------------
@@ -218,7 +210,8 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("which", "expected"), [(0, REPRODUCED), (1, DIRECTION_ONLY), (2, NOT_REPRODUCED)]
+    ("which", "expected"),
+    [(0, Verdict.REPRODUCED), (1, Verdict.DIRECTION_ONLY), (2, Verdict.NOT_REPRODUCED)],
 )
 def test_a_perturbed_result_flips_the_verdict(world, kind, which, expected):
     test, *rows = KINDS[kind]
@@ -236,7 +229,7 @@ def test_a_perturbed_threshold_flips_the_verdict(world, kind):
         stricter = {**test, "expect": {"at_least": observed + 0.01}}
     else:
         stricter = {**test, "expect": {"at_least": observed * 1.01}}
-    assert judge(world, stricter, good)["verdict"] == DIRECTION_ONLY
+    assert judge(world, stricter, good)["verdict"] == Verdict.DIRECTION_ONLY
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -245,9 +238,9 @@ def test_spread_over_replicates_flips_the_verdict(world, kind):
     test, good, *_ = KINDS[kind]
     calm = judge(world, test, good)
     noisy = judge(world, test, lambda **run: {"throughput_bps": _shaken(good(**run), kind, **run)})
-    assert calm["verdict"] == REPRODUCED
+    assert calm["verdict"] == Verdict.REPRODUCED
     assert calm["low"] == calm["observed"] == calm["high"]
-    assert noisy["verdict"] != REPRODUCED
+    assert noisy["verdict"] != Verdict.REPRODUCED
 
 
 def _shaken(row, kind, variant, replicate, access, **_):
@@ -287,7 +280,7 @@ def test_a_list_on_one_side_narrows_both(world):
     test = ratio({"at_least": 2.0}, reduce="minimum")
     test["left"] = throughput(variant="vegas", access=["slow", "mid"])
     row = judge(world, test, flows(vegas=[200.0, 200.0, 1.0]))
-    assert row["verdict"] == REPRODUCED and "over 2 points" in row["reason"]
+    assert row["verdict"] == Verdict.REPRODUCED and "over 2 points" in row["reason"]
 
 
 def test_points_are_matched_within_a_replicate(world):
@@ -297,7 +290,7 @@ def test_points_are_matched_within_a_replicate(world):
         return {"throughput_bps": 10.0**replicate * (1.1 if variant == "vegas" else 1.0)}
 
     found = judge(world, ratio({"at_least": 1.05}), row)
-    assert found["verdict"] == REPRODUCED
+    assert found["verdict"] == Verdict.REPRODUCED
     assert found["high"] - found["low"] < 1e-9
 
 
@@ -308,7 +301,7 @@ def test_a_replicate_without_every_point_is_left_out(world):
         return {"throughput_bps": 1e9 if replicate == 3 and variant == "vegas" else 100.0}
 
     found = judge(world, ratio({"at_least": 0.9, "at_most": 1.1}), row, replicates=4)
-    assert found["verdict"] == REPRODUCED
+    assert found["verdict"] == Verdict.REPRODUCED
     assert "runs have no result" in found["reason"]
 
 
@@ -352,7 +345,9 @@ def test_crossing(difference, expected):
     assert math.isnan(found) if expected is None else found == expected
 
 
-@pytest.mark.parametrize(("before", "expected"), [("left", NOT_REPRODUCED), ("right", REPRODUCED)])
+@pytest.mark.parametrize(
+    ("before", "expected"), [("left", Verdict.NOT_REPRODUCED), ("right", Verdict.REPRODUCED)]
+)
 def test_a_crossover_is_from_the_side_that_is_ahead_first(world, before, expected):
     test = {**KINDS["crossover"][0], "before": before}
     assert judge(world, test, flows(reno=[90.0, 110.0, 110.0]))["verdict"] == expected
@@ -363,7 +358,7 @@ def test_a_crossover_is_from_the_side_that_is_ahead_first(world, before, expecte
 
 def test_a_claim_that_the_paper_does_not_define_is_not_testable(world):
     found = judge(world, {"kind": "not_testable", "reason": "No size is given."})
-    assert (found["verdict"], found["reason"]) == (NOT_TESTABLE, "No size is given.")
+    assert (found["verdict"], found["reason"]) == (Verdict.NOT_TESTABLE, "No size is given.")
 
 
 def test_an_engine_that_refuses_a_side_cannot_test(world):
@@ -377,23 +372,23 @@ def test_an_engine_that_refuses_a_side_cannot_test(world):
         ),
     )
     linux, ns3 = evaluate_claim(study, study.claims[0], results)[0]
-    assert (linux["engine"], linux["verdict"]) == ("linux", NOT_TESTABLE)
+    assert (linux["engine"], linux["verdict"]) == ("linux", Verdict.NOT_TESTABLE)
     assert "0 of 3 points were run: linux refuses 3 (no vegas here)" in linux["reason"]
     assert math.isnan(linux["observed"])
-    assert ns3["verdict"] == REPRODUCED
+    assert ns3["verdict"] == Verdict.REPRODUCED
 
 
 def test_a_tier_without_a_side_cannot_test(world):
     test = ratio({"at_least": 1.1})
     found = judge(world, test, runs=lambda levels: levels["variant"] != "vegas")
-    assert found["verdict"] == NOT_TESTABLE and "this tier leaves out 3" in found["reason"]
+    assert found["verdict"] == Verdict.NOT_TESTABLE and "this tier leaves out 3" in found["reason"]
 
 
 def test_a_tier_with_fewer_points_says_so(world):
     row = flows(vegas=120.0)
     test = ratio({"at_least": 1.1})
     found = judge(world, test, row, runs=lambda levels: levels["access"] == "mid")
-    assert found["verdict"] == REPRODUCED
+    assert found["verdict"] == Verdict.REPRODUCED
     assert "1 of 3 points were run: this tier leaves out 2" in found["reason"]
     assert "points were run" not in judge(world, test, row)["reason"]
 
@@ -410,7 +405,7 @@ def test_a_window_past_the_end_cannot_be_tested(world, sampled):
         return sampled([5.0] * 4)
 
     found = judge(world, test, series=series, duration_s=4.0)
-    assert found["verdict"] == NOT_TESTABLE
+    assert found["verdict"] == Verdict.NOT_TESTABLE
     assert "no run gives throughput_bps from 5 to 10 s" in found["reason"]
 
 
@@ -420,32 +415,32 @@ def test_undefined_values_are_left_out_and_counted(world):
         return {"throughput_bps": np.nan if lost else 120.0 if variant == "vegas" else 100.0}
 
     found = judge(world, ratio({"at_least": 1.1}), row)
-    assert found["verdict"] == REPRODUCED
+    assert found["verdict"] == Verdict.REPRODUCED
     assert "over 2 points" in found["reason"] and "3 undefined values left out" in found["reason"]
 
 
 def test_one_level_has_no_trend(world):
     test, good, *_ = KINDS["trend"]
     found = judge(world, test, good, runs=lambda levels: levels["access"] == "mid")
-    assert found["verdict"] == NOT_TESTABLE and "no trend" in found["reason"]
+    assert found["verdict"] == Verdict.NOT_TESTABLE and "no trend" in found["reason"]
 
 
 # -- claims of several parts ----------------------------------------------------------------------
 
 
 def part(name):
-    return Judgement("s", 1.0, 1.0, 1.0, ">= 1", name, f"It is {name}.")
+    return Judgement("s", 1.0, 1.0, 1.0, ">= 1", name, f"It is {name}.", [f"It is {name}."])
 
 
 @pytest.mark.parametrize(
     ("parts", "expected", "share"),
     [
-        ([REPRODUCED, REPRODUCED], REPRODUCED, 1.0),
-        ([REPRODUCED, DIRECTION_ONLY], DIRECTION_ONLY, 0.5),
-        ([REPRODUCED, NOT_REPRODUCED], NOT_REPRODUCED, 0.5),
-        ([DIRECTION_ONLY, NOT_REPRODUCED], NOT_REPRODUCED, 0.0),
-        ([REPRODUCED, NOT_TESTABLE], NOT_TESTABLE, 1.0),
-        ([NOT_REPRODUCED, NOT_TESTABLE], NOT_REPRODUCED, 0.0),
+        ([Verdict.REPRODUCED, Verdict.REPRODUCED], Verdict.REPRODUCED, 1.0),
+        ([Verdict.REPRODUCED, Verdict.DIRECTION_ONLY], Verdict.DIRECTION_ONLY, 0.5),
+        ([Verdict.REPRODUCED, Verdict.NOT_REPRODUCED], Verdict.NOT_REPRODUCED, 0.5),
+        ([Verdict.DIRECTION_ONLY, Verdict.NOT_REPRODUCED], Verdict.NOT_REPRODUCED, 0.0),
+        ([Verdict.REPRODUCED, Verdict.NOT_TESTABLE], Verdict.NOT_TESTABLE, 1.0),
+        ([Verdict.NOT_REPRODUCED, Verdict.NOT_TESTABLE], Verdict.NOT_REPRODUCED, 0.0),
     ],
 )
 def test_parts_make_a_whole(parts, expected, share):
@@ -459,7 +454,7 @@ def test_all_parts_are_evaluated_and_kept_as_evidence(world):
     study = world.claim(test)
     results = world.results(study, flows=flows(vegas=120.0))
     rows, evidence = evaluate_claim(study, study.claims[0], results)
-    assert (rows[0]["verdict"], rows[0]["observed"]) == (REPRODUCED, 1.0)
+    assert (rows[0]["verdict"], rows[0]["observed"]) == (Verdict.REPRODUCED, 1.0)
     assert set(evidence["side"]) == {"part 1 left", "part 1 right", "part 2 of"}
 
 

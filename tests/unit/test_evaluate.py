@@ -3,22 +3,36 @@
 import json
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from replication.judge.claim import EVIDENCE_COLUMNS
 from replication.judge.evaluate import (
     HEADLINE_METRICS,
     QUANTITY_COLUMNS,
-    EvaluationError,
     evaluate_study,
     merge,
 )
+from replication.judge.verdict_table import COLUMNS, SCHEMAS, read_verdicts, write_verdicts
 from replication.measure.metric_model import MetricError
 from replication.plan.study_check import ClaimError, check_study
+from replication.study.claim_model import Quantity
+from replication.study.errors import InputError
+from replication.study.parquet import write_parquet
 from replication.study.published import PublishedError
 from replication.study.seal import RECORD, write_sealed
-from replication.study.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS, write_table
+from replication.study.table import (
+    AUDIT_COLUMNS,
+    CELL_COLUMNS,
+    CLAIM_COLUMNS,
+    read_rows,
+    write_table,
+    written,
+)
 
-FILES = ("cells.csv", "claims.csv", "audit.csv", "quantities.csv", "evidence.parquet")
+FILES = (
+    *("cells.csv", "claims.csv", "audit.csv", "quantities.csv", "evidence.parquet"),
+    *("cells.parquet", "claims.parquet"),
+)
 
 
 def complete(world):
@@ -77,6 +91,58 @@ def test_the_audit_makes_cells_impossible(evaluated):
     assert cells.loc["slow", "verdict"] == "reproduced"
     assert cells.loc["mid", "verdict"] == "impossible"
     assert "propagation delay" in cells.loc["mid", "reason"]
+
+
+# -- the typed tables -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "columns"), [("cells", CELL_COLUMNS), ("claims", CLAIM_COLUMNS)])
+def test_the_csv_holds_the_typed_table_and_nothing_else(evaluated, name, columns):
+    rows = read_verdicts(evaluated / f"{name}.parquet")
+    texts = read_rows(evaluated / f"{name}.csv", columns)
+    assert [{c: written(row[c]) for c in columns} for row in rows] == texts
+    assert all(row["reason"] == " ".join(row["reasons"]) for row in rows)
+
+
+def test_a_cell_has_its_points_labels_units_and_margin(evaluated):
+    slow, mid, _ = read_verdicts(evaluated / "cells.parquet")
+    (wanted,) = map(Quantity.model_validate_json, slow["quantities"])
+    assert wanted.metric == "delay_mean_s" and wanted.where["access"] == ["slow"]
+    # Other factors are free: a point for each of their levels.
+    assert len(slow["points"]) == len({point["point"] for point in slow["points"]}) > 0
+    assert not {p["point"] for p in slow["points"]} & {p["point"] for p in mid["points"]}
+    assert (slow["display_unit"], slow["display_factor"]) == ("ms", 1e3)
+    # A tenth of 100 ms, and half of the last digit of 100.
+    assert slow["accepted_margin"] == pytest.approx(0.0105)
+    assert (slow["row_label"], slow["column_label"]) != ("", "")
+
+
+def test_reasons_are_sentences_that_nobody_has_to_cut(evaluated):
+    slow, mid, _ = read_verdicts(evaluated / "cells.parquet")
+    assert [part.partition(" ")[0] for part in slow["reasons"][:2]] == ["Deviation", "The"]
+    assert "propagation delay" in mid["reasons"][0]
+    (claim,) = read_verdicts(evaluated / "claims.parquet")
+    assert claim["finding"].endswith(" points.") and "interval" not in claim["finding"]
+    assert claim["reasons"][0].startswith(claim["finding"].removesuffix("."))
+
+
+def test_a_typed_table_of_another_version_or_word_is_refused(evaluated):
+    path = evaluated / "claims.parquet"
+    rows = read_verdicts(path)
+    write_verdicts(evaluated, "claims", [{**row, "verdict": "perhaps"} for row in rows])
+    with pytest.raises(InputError, match=r"claims\.parquet: verdict 'perhaps' is unknown"):
+        read_verdicts(path)
+    narrow = pa.Table.from_pylist(rows, SCHEMAS["claims"]).drop_columns(["finding"])
+    write_parquet(narrow, path)
+    with pytest.raises(InputError, match=r"claims\.parquet: made by another version"):
+        read_verdicts(path)
+
+
+def test_merged_typed_tables_hold_the_rows_of_all_in_order(world, evaluated):
+    merge([evaluated, evaluated], world.folder / "all")
+    for name in COLUMNS:
+        one = read_verdicts(evaluated / f"{name}.parquet")
+        assert read_verdicts(world.folder / "all" / f"{name}.parquet") == one + one
 
 
 def test_the_same_results_give_the_same_bytes(world, evaluated):
@@ -144,10 +210,10 @@ def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
 
 
 def test_merging_names_what_is_missing_or_foreign(world, evaluated):
-    with pytest.raises(EvaluationError, match=r"none/cells\.csv: no such file"):
+    with pytest.raises(InputError, match=r"none/cells\.csv: is missing or of another version"):
         merge([evaluated, world.folder / "none"], world.folder / "all")
     write_sealed(evaluated / "claims.csv", "study,claim\n")
-    with pytest.raises(EvaluationError, match=r"claims\.csv: made by another version"):
+    with pytest.raises(InputError, match=r"claims\.csv: is missing or of another version"):
         merge([evaluated], world.folder / "all")
 
 

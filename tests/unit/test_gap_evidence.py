@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replication.judge.claim import REPRODUCED
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
 from replication.sensitivity.robustness_rows import RobustnessRows
@@ -15,6 +14,7 @@ from replication.sensitivity.story import cell_gaps, claim_sentence
 from replication.study.claim_model import NotTestable
 from replication.study.published import read_published
 from replication.study.sensitivity_settings import load_sensitivity
+from replication.study.verdict import Verdict
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "notebooks" / "fixture" / "sensitivity"
@@ -43,7 +43,7 @@ def sentences(name, rows):
     return {
         row["claim"]: claim_sentence(row, claims[row["claim"]], scale)
         for row in rows.claims
-        if (row["verdict_tier"] or row["verdict_default"]) != REPRODUCED
+        if (row["verdict_tier"] or row["verdict_default"]) != Verdict.REPRODUCED
         and not isinstance(claims[row["claim"]].test, NotTestable)
     }
 

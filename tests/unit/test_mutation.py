@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 from replication.judge.audit import audit_study
-from replication.judge.cell import IMPOSSIBLE, evaluate_cells
-from replication.judge.claim import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, evaluate_claim
+from replication.judge.cell import evaluate_cells
+from replication.judge.claim import evaluate_claim
 from replication.measure.cell_map import map_cells
 from replication.measure.results import Results
 from replication.plan.config import load_study
 from replication.study.claim_model import NotTestable
 from replication.study.published import read_published
 from replication.study.study import Tolerance
+from replication.study.verdict import Verdict
 
 ROOT = Path(__file__).parents[2]
 STUDY = load_study(ROOT, "nishitha")
@@ -28,7 +29,9 @@ def verdicts(study=STUDY, results=RESULTS, numbers=NUMBERS):
     """Return the verdict on each cell, by table, row and column, and on each claim, by id."""
     cells = map_cells(study, numbers)
     audit = audit_study(study, cells)
-    broken = {(f.table, f.row, f.column): f.reason for f in audit if f.finding == IMPOSSIBLE}
+    broken = {
+        (f.table, f.row, f.column): f.reason for f in audit if f.finding == Verdict.IMPOSSIBLE
+    }
     found = {
         (row["table"], row["row"], row["column"]): row["verdict"]
         for row in evaluate_cells(cells, study, results, broken)
@@ -65,27 +68,30 @@ def mutated(variant, environment, column, change, flows=("tcp1", "tcp2")):
         # Half the throughput at one point: that cell.
         (
             ("newreno", "fast_fast", "throughput_bps", lambda x: x / 2),
-            {("5.5", "fast_fast", "throughput"): NOT_REPRODUCED},
+            {("5.5", "fast_fast", "throughput"): Verdict.NOT_REPRODUCED},
         ),
         # A twentieth more delay: outside its cell's tolerance as before, but not its twin's.
         (
             ("reno", "fast_ethernet", "delay_mean_s", lambda x: 1.05 * x),
-            {"c10": NOT_REPRODUCED},
+            {"c10": Verdict.NOT_REPRODUCED},
         ),
         # Fewer packets delivered: that cell, and Vegas no longer delivers most.
         (
             ("vegas", "fast_fast", "packets_received", lambda x: 0.9 * x),
-            {("5.2", "fast_fast", "delivery_ratio"): NOT_REPRODUCED, "c03": "direction only"},
+            {
+                ("5.2", "fast_fast", "delivery_ratio"): Verdict.NOT_REPRODUCED,
+                "c03": "direction only",
+            },
         ),
         # One flow of a pair starves: the sum's cell and fairness.
         (
             ("sack1", "fast_ethernet", "throughput_bps", lambda x: 0.1 * x, ("tcp1",)),
-            {"c04": NOT_REPRODUCED, "c09": NOT_REPRODUCED},
+            {"c04": Verdict.NOT_REPRODUCED, "c09": Verdict.NOT_REPRODUCED},
         ),
         # Losses where there were none.
         (
             ("vegas", "ethernet_fast", "packets_dropped", lambda x: x + 50),
-            {"c05": NOT_REPRODUCED},
+            {"c05": Verdict.NOT_REPRODUCED},
         ),
     ],
 )
@@ -111,37 +117,45 @@ def tolerating(table, column, **tolerance):
 @pytest.mark.parametrize(
     ("table", "column", "tolerance", "word"),
     [
-        ("5.1", "throughput", {"absolute": 1.0}, NOT_REPRODUCED),
-        ("5.3", "throughput", {"relative": 0.5}, REPRODUCED),
-        ("5.1", "delay", {"relative": 1e-6}, NOT_REPRODUCED),
-        ("5.2", "delay", {"absolute": 1.0}, REPRODUCED),
-        ("5.4", "delivery_ratio", {"absolute": 0.1}, REPRODUCED),
+        ("5.1", "throughput", {"absolute": 1.0}, Verdict.NOT_REPRODUCED),
+        ("5.3", "throughput", {"relative": 0.5}, Verdict.REPRODUCED),
+        ("5.1", "delay", {"relative": 1e-6}, Verdict.NOT_REPRODUCED),
+        ("5.2", "delay", {"absolute": 1.0}, Verdict.REPRODUCED),
+        ("5.4", "delivery_ratio", {"absolute": 0.1}, Verdict.REPRODUCED),
     ],
 )
 def test_a_perturbed_tolerance_flips_its_own_column(table, column, tolerance, word):
     cells = {(table, environment, column) for environment in ENVIRONMENTS}
     # What is impossible stays so, however wide the tolerance.
-    expected = {k: word for k in cells if BEFORE[k] not in (word, IMPOSSIBLE)}
+    expected = {k: word for k in cells if BEFORE[k] not in (word, Verdict.IMPOSSIBLE)}
     assert flipped(verdicts(tolerating(table, column, **tolerance))) == expected
 
 
 # --- tests of claims ---
 
 
-@pytest.mark.parametrize("claim", [c.id for c in STUDY.claims if BEFORE[c.id] != NOT_TESTABLE])
+@pytest.mark.parametrize(
+    "claim", [c.id for c in STUDY.claims if BEFORE[c.id] != Verdict.NOT_TESTABLE]
+)
 def test_a_claim_that_is_no_longer_tested_loses_its_own_verdict(claim):
     test = NotTestable(kind="not_testable", reason="a test")
     claims = [c.model_copy(update={"test": test}) if c.id == claim else c for c in STUDY.claims]
-    assert flipped(verdicts(STUDY.model_copy(update={"claims": claims}))) == {claim: NOT_TESTABLE}
+    assert flipped(verdicts(STUDY.model_copy(update={"claims": claims}))) == {
+        claim: Verdict.NOT_TESTABLE
+    }
 
 
 @pytest.mark.parametrize(
     ("claim", "change", "word"),
     [
-        ("c04", {"expect": {"at_least": 1.1}, "direction": {"at_least": 1.1}}, NOT_REPRODUCED),
-        ("c01", {"expect": {"at_least": 0.0}}, REPRODUCED),
-        ("c02", {"relation": "above"}, NOT_REPRODUCED),
-        ("c11", {"margin": 0.9}, REPRODUCED),
+        (
+            "c04",
+            {"expect": {"at_least": 1.1}, "direction": {"at_least": 1.1}},
+            Verdict.NOT_REPRODUCED,
+        ),
+        ("c01", {"expect": {"at_least": 0.0}}, Verdict.REPRODUCED),
+        ("c02", {"relation": "above"}, Verdict.NOT_REPRODUCED),
+        ("c11", {"margin": 0.9}, Verdict.REPRODUCED),
     ],
 )
 def test_a_perturbed_claim_test_flips_that_claim(claim, change, word):
@@ -172,13 +186,13 @@ def printing(table, row, column, value, printed):
     ("key", "value", "printed", "word"),
     [
         # A delay above the path's propagation is possible again, and ours.
-        (("5.2", "ethernet_ethernet", "delay"), 0.08, "80.0000", REPRODUCED),
+        (("5.2", "ethernet_ethernet", "delay"), 0.08, "80.0000", Verdict.REPRODUCED),
         # More than the link carries.
-        (("5.1", "fast_fast", "throughput"), 2.4e6, "2400.00", IMPOSSIBLE),
+        (("5.1", "fast_fast", "throughput"), 2.4e6, "2400.00", Verdict.IMPOSSIBLE),
         # More than was sent.
-        (("5.3", "ethernet_fast", "delivery_ratio"), 1.2, "1.2", IMPOSSIBLE),
+        (("5.3", "ethernet_fast", "delivery_ratio"), 1.2, "1.2", Verdict.IMPOSSIBLE),
         # Less than propagation.
-        (("5.5", "fast_fast", "delay"), 0.03, "30.000", IMPOSSIBLE),
+        (("5.5", "fast_fast", "delay"), 0.03, "30.000", Verdict.IMPOSSIBLE),
     ],
 )
 def test_a_planted_number_flips_its_own_cell(key, value, printed, word):

@@ -11,6 +11,7 @@ import nbformat
 import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from replication.judge.verdict_table import read_verdicts, write_verdicts
 from replication.report.notebooks.chapter import Chapter, find_project
 from replication.report.notebooks.fixture import LIMIT_BYTES, make_fixture
 from replication.report.notebooks.notebook import (
@@ -148,13 +149,10 @@ def other_data(tmp_path_factory):
     """The fixture with one verdict turned and one number changed."""
     folder = tmp_path_factory.mktemp("other") / "data"
     shutil.copytree(FIXTURE, folder)
-    path = folder / "evaluation" / "nishitha" / "cells.csv"
-    lines = path.read_text().splitlines()
-    head = lines[0].split(",")
-    row = lines[1].split(",")
-    row[head.index("published")] = "0.123456"
-    lines[1] = ",".join(row)
-    write_sealed(path, "\n".join(lines) + "\n")
+    path = folder / "evaluation" / "nishitha" / "cells.parquet"
+    rows = read_verdicts(path)
+    rows[0]["published"] = 0.123456
+    write_verdicts(path.parent, "cells", rows)
     return folder
 
 

@@ -9,15 +9,16 @@ from html.parser import HTMLParser
 import nbformat
 import pytest
 from pydantic import ValidationError
+from replication.judge.verdict_table import read_verdicts, write_verdicts
 from replication.plan.notebook_kind import made_from
 from replication.report.assemble import PACKAGE
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.parts import number as numbers
 from replication.report.parts.figure import script_json
-from replication.report.parts.verdict import VERDICTS, Tally
+from replication.report.parts.verdict import BADGES, Tally
 from replication.report.render import render
 from replication.study.errors import InputError
-from replication.study.seal import whole_or_unsealed, write_sealed
+from replication.study.seal import whole_or_unsealed
 from replication.study.study import RESERVED, Study
 
 from tests.unit.report_project import NASTY, PROVENANCE, PUBLISHED, TABLE, example, soup
@@ -420,9 +421,9 @@ def test_a_failed_rendering_leaves_the_last_report(project):
     project.add(example(project.world))
     out = project.render("synthetic")
     before = (out / "index.html").read_bytes()
-    cells = project.data / "cells.csv"
-    write_sealed(cells, cells.read_text().replace(",reproduced,", ",perhaps,"))
-    with pytest.raises(InputError, match=r"cells\.csv: verdict 'perhaps' is unknown"):
+    rows = read_verdicts(project.data / "cells.parquet")
+    write_verdicts(project.data, "cells", [{**row, "verdict": "perhaps"} for row in rows])
+    with pytest.raises(InputError, match=r"cells\.parquet: verdict 'perhaps' is unknown"):
         render(project.root, project.data, project.root / "none", out)
     assert (out / "index.html").read_bytes() == before
     assert [p.name for p in out.parent.iterdir()] == ["html"]
@@ -431,8 +432,8 @@ def test_a_failed_rendering_leaves_the_last_report(project):
 def test_a_missing_result_is_named(project):
     project.add(example(project.world))
     project.merge("synthetic")
-    (project.data / "claims.csv").unlink()
-    with pytest.raises(InputError, match=r"claims\.csv: cannot be read.*run"):
+    (project.data / "claims.parquet").unlink()
+    with pytest.raises(InputError, match=r"claims\.parquet: cannot be read.*run"):
         render(project.root, project.data, project.root / "none", project.out)
     assert not project.out.exists()
 
@@ -483,7 +484,7 @@ def test_words_have_contrast(scheme):
     style = (PACKAGE / "assets" / "report.css").read_text()
     found = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", style)
     colours = {name: pair[scheme] for name, *pair in found}
-    words = ["ink", "muted", "link", *(f"v-{verdict.slug}" for verdict in VERDICTS)]
+    words = ["ink", "muted", "link", *(f"v-{verdict.slug}" for verdict in BADGES)]
     for name, ground in itertools.product(words, ("paper", "panel")):
         assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
     assert contrast(colours["ink"], colours["banner"]) >= 4.5

@@ -24,7 +24,6 @@ from replication.sensitivity.robustness import (
     FRAGILE,
     ROBUST,
     TOO_FEW,
-    UNTESTED,
     Share,
     Verdicts,
     cell_rows,
@@ -35,6 +34,7 @@ from replication.study.assumption import Assumption, check_ledger, variant
 from replication.study.errors import InputError
 from replication.study.sensitivity_settings import Importance, StudyScale, load_sensitivity
 from replication.study.study import Assumed, Study
+from replication.study.verdict import Verdict
 
 from tests.unit.conftest import PUBLISHED, study_document
 from tests.unit.sensitivity_data import ROOT, SETTINGS, cells_frame, hypothesis, record, settings
@@ -324,7 +324,7 @@ def test_wilson_intervals_are_those_worked_out_by_hand():
         (34, 34, TOO_FEW),
         (0, 34, TOO_FEW),
         (9, 10, TOO_FEW),
-        (0, 0, UNTESTED),
+        (0, 0, Verdict.NOT_TESTABLE),
     ],
 )
 def test_words_change_at_their_bounds(holds, designs, word):

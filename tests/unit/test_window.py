@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.measure.sawtooth import find_sawtooth
-from replication.measure.trace import SeriesError
+from replication.measure.cwnd import SeriesError
+from replication.measure.sawtooth import prominent_teeth
 from replication.measure.window import Samples, Window
 
 INTERVAL_S = 0.1
@@ -36,7 +36,7 @@ def steady(values, ssthresh=0.0) -> Window:
 def test_period_and_height_of_a_sawtooth(count, low, step, samples):
     height = step * (samples - 1)
     cwnd = teeth(count, low, step, samples)
-    found = find_sawtooth(INTERVAL_S * np.arange(cwnd.size), cwnd)
+    found = prominent_teeth(INTERVAL_S * np.arange(cwnd.size), cwnd)
     is_deep = height >= 0.2 * (low + height)
     assert found.teeth == (count if is_deep else 0)
     if is_deep:
@@ -58,11 +58,11 @@ def test_period_and_height_of_a_sawtooth(count, low, step, samples):
     ],
 )
 def test_what_counts_as_a_tooth(cwnd, expected):
-    assert find_sawtooth(np.arange(len(cwnd)), cwnd).teeth == expected
+    assert prominent_teeth(np.arange(len(cwnd)), cwnd).teeth == expected
 
 
 def test_a_flat_top_counts_at_its_first_sample():
-    assert find_sawtooth(np.arange(10), [1, 9, 9, 9, 1, 1, 1, 9, 9, 1]).period_s == 6.0
+    assert prominent_teeth(np.arange(10), [1, 9, 9, 9, 1, 1, 1, 9, 9, 1]).period_s == 6.0
 
 
 @pytest.mark.parametrize("count", [1, 2, 6])
@@ -73,14 +73,14 @@ def test_reductions_per_minute(count):
 
 def test_time_average_peak_and_minimum():
     window = steady(teeth(4, 10, 2, 10)[:-1])
-    assert (window.mean(), window.peak(), window.minimum()) == (19.0, 28.0, 10.0)
+    assert (window.grid_mean(), window.peak(), window.minimum()) == (19.0, 28.0, 10.0)
 
 
 def test_figures_but_the_peak_leave_start_up_out():
     cwnd = [10, 20, 40, 80, 30, 31, 32, 33]
     window = steady(cwnd, [np.nan] * 4 + [30] * 4)
     assert window.start_up_end == 4
-    assert (window.mean(), window.peak(), window.minimum()) == (31.5, 80.0, 30.0)
+    assert (window.grid_mean(), window.peak(), window.minimum()) == (31.5, 80.0, 30.0)
     assert window.sawtooth.teeth == 0
 
 

@@ -15,6 +15,8 @@ rule evaluate_study:
         audit="{data}/evaluation/{study}/audit.csv",
         quantities="{data}/evaluation/{study}/quantities.csv",
         evidence="{data}/evaluation/{study}/evidence.parquet",
+        typed_cells="{data}/evaluation/{study}/cells.parquet",
+        typed_claims="{data}/evaluation/{study}/claims.parquet",
         # Grows, and outlives a failed run: what was set before the results, and every change since.
         registered=update("{data}/registered/{study}.json"),
     log:
@@ -38,7 +40,13 @@ rule merge_evaluations:
         cells=expand(rules.evaluate_study.output.cells, **OWN, study=PIPE.studies),
         claims=expand(rules.evaluate_study.output.claims, **OWN, study=PIPE.studies),
         audit=expand(rules.evaluate_study.output.audit, **OWN, study=PIPE.studies),
+        typed_cells=expand(rules.evaluate_study.output.typed_cells, **OWN, study=PIPE.studies),
+        typed_claims=expand(
+            rules.evaluate_study.output.typed_claims, **OWN, study=PIPE.studies
+        ),
     output:
+        typed_cells=f"{PATHS.data}/cells.parquet",
+        typed_claims=f"{PATHS.data}/claims.parquet",
         cells=report(
             f"{PATHS.data}/cells.csv",
             caption="../report/cells.rst",

@@ -10,8 +10,8 @@ rule execute_notebook:
         scenarios=own(rules.design_study.output.scenarios),
         flows=own(rules.collect_results.output.flows),
         series=own(rules.collect_results.output.series),
-        cells=own(rules.evaluate_study.output.cells),
-        claims=own(rules.evaluate_study.output.claims),
+        cells=own(rules.evaluate_study.output.typed_cells),
+        claims=own(rules.evaluate_study.output.typed_claims),
         quantities=own(rules.evaluate_study.output.quantities),
         further=lambda wildcards: PIPE.notebook_inputs(wildcards.study, wildcards.kind),
     output:

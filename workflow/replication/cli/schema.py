@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from replication.compare.conformance_model import Conformance
 from replication.compare.engine_difference import EngineDifferences
+from replication.compare.ladder import LadderSettings
 from replication.judge.hypothesis import Hypotheses
 from replication.plan.config import Config, Tier
 from replication.report.parts.bench_model import Bench
@@ -24,6 +25,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "engine_differences": EngineDifferences,
     "conformance": Conformance,
     "hypotheses": Hypotheses,
+    "ladder": LadderSettings,
     "reliability": Reliability,
     "scenario": Scenario,
     "sensitivity": Sensitivity,

@@ -12,24 +12,19 @@ such comparisons count, and how many there are is said beside the share (`unequa
 from __future__ import annotations
 
 import itertools
-import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from replication.judge.claim import DIRECTION_ONLY, NOT_REPRODUCED, REPRODUCED
-from replication.judge.participation import Participation, is_supported, participations
-from replication.measure.cell_map import MappedCell
+from replication.judge.participation import Participation, participations
+from replication.judge.verdict_table import Judged
 from replication.measure.statistic import Estimate, relative_difference, wilson_interval
 from replication.study.claim_model import Quantity
 from replication.study.study import Study
 from replication.study.table import Row
+from replication.study.verdict import DECIDED
 
-#: Verdicts that an engine's runs decide.
-DECIDED = (REPRODUCED, DIRECTION_ONLY, NOT_REPRODUCED)
 CLAIM, CELL = "claim", "cell"
-#: An experiment and a point of it.
-Point = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -132,25 +127,24 @@ class Rate:
         return {**self.__dict__, "share": share, "low": low, "high": high}
 
 
-class Judged:
+class StudyVerdicts:
     """The verdicts of one study on every engine, with the points that each rests on."""
 
     def __init__(
         self,
         study: Study,
-        mapped: Iterable[MappedCell],
         design: Sequence[Row],
-        claims: Iterable[Row],
-        cells: Iterable[Row],
+        claims: Iterable[Judged],
+        cells: Iterable[Judged],
     ) -> None:
         self.study = study
         self.parts: dict[str, Participation] = participations(design)
-        self._claims = {(row["claim"], row["engine"]): row for row in claims}
-        self._cells = {
-            ((row["table"], row["row"], row["column"]), row["engine"]): row for row in cells
-        }
-        self._mapped = list(mapped)
-        self._points = _Points(design)
+        self._items: dict[tuple[str, tuple[str, ...]], dict[str, Judged]] = {}
+        for row in claims:
+            self._items.setdefault((CLAIM, (row["claim"],)), {})[row["engine"]] = row
+        for row in cells:
+            key = row["table"], row["row"], row["column"]
+            self._items.setdefault((CELL, key), {})[row["engine"]] = row
 
     def engine_pairs(self) -> Iterator[tuple[str, str]]:
         """Yield every pair of engines of the design, in its order."""
@@ -166,25 +160,15 @@ class Judged:
         for left, right in self.engine_pairs():
             if self.left_out(left, right):
                 continue
-            for claim in self.study.claims:
-                quantities = tuple(claim.quantities())
-                rows = [self._claims.get((claim.id, engine)) for engine in (left, right)]
-                if rows[0] and rows[1]:
-                    yield self._pair(CLAIM, (claim.id,), rows[0], rows[1], quantities)
-            for cell in self._mapped:
-                rows = [self._cells.get((cell.key, engine)) for engine in (left, right)]
-                if rows[0] and rows[1]:
-                    yield self._pair(CELL, cell.key, rows[0], rows[1], (cell.quantity,))
+            for (kind, key), rows in self._items.items():
+                if left in rows and right in rows:
+                    yield self._pair(kind, key, rows[left], rows[right])
 
-    def _pair(
-        self,
-        kind: str,
-        key: tuple[str, ...],
-        left: Row,
-        right: Row,
-        quantities: tuple[Quantity, ...],
-    ) -> Pair:
-        points = [self._points.ran(row["engine"], quantities) for row in (left, right)]
+    def _pair(self, kind: str, key: tuple[str, ...], left: Judged, right: Judged) -> Pair:
+        points = [
+            {(point["experiment"], point["point"]) for point in row["points"]}
+            for row in (left, right)
+        ]
         unknown = Estimate(math.nan, math.nan, math.nan, 0)
         return Pair(
             study=self.study.id,
@@ -200,48 +184,17 @@ class Judged:
             difference=unknown
             if kind == CLAIM
             else relative_difference(_estimate(left), _estimate(right)),
-            quantities=quantities,
+            quantities=tuple(map(Quantity.model_validate_json, left["quantities"])),
         )
 
 
-class _Points:
-    """Finds the points that an engine ran for a quantity."""
-
-    def __init__(self, design: Sequence[Row]) -> None:
-        self._levels: dict[Point, dict[str, str]] = {}
-        self._ran: dict[str, set[Point]] = {}
-        for row in design:
-            point = row["experiment"], row["point"]
-            self._levels.setdefault(point, json.loads(row["levels"]))
-            if is_supported(row):
-                self._ran.setdefault(row["engine"], set()).add(point)
-
-    def ran(self, engine: str, quantities: Iterable[Quantity]) -> set[Point]:
-        """Return the points that `engine` ran of those that any of the quantities covers."""
-        wanted = list(quantities)
-        return {
-            point
-            for point in self._ran.get(engine, ())
-            if any(q.experiment == point[0] and _covers(q, self._levels[point]) for q in wanted)
-        }
+def _estimate(row: Judged) -> Estimate:
+    ends = (row[f"reproduced_{name}"] for name in ("mean", "low", "high"))
+    mean, low, high = (math.nan if end is None else end for end in ends)
+    return Estimate(mean, low, high, row["n"])
 
 
-def _covers(wanted: Quantity, levels: Mapping[str, str]) -> bool:
-    return all(
-        levels.get(factor) in ([keys] if isinstance(keys, str) else keys)
-        for factor, keys in wanted.where.items()
-    )
-
-
-def _estimate(row: Row) -> Estimate:
-    mean, low, high = (
-        float(row[name] or math.nan)
-        for name in ("reproduced_mean", "reproduced_low", "reproduced_high")
-    )
-    return Estimate(mean, low, high, int(row["n"] or 0))
-
-
-def rates(judged: Sequence[Judged], pairs: Sequence[Pair]) -> Iterator[Rate]:
+def rates(judged: Sequence[StudyVerdicts], pairs: Sequence[Pair]) -> Iterator[Rate]:
     """Yield how often each pair of engines agrees: a study at a time, then over all studies.
 
     Parameters

@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from replication.compare.agreement import Judged, Pair, rates
+from replication.compare.agreement import Pair, StudyVerdicts, rates
 from replication.compare.contrast import contrasts, scenarios_of, sides
 from replication.compare.engine_difference import EngineDifferences, load_differences
-from replication.measure.cell_map import map_cells
+from replication.judge.verdict_table import read_verdicts
 from replication.measure.results import Results
 from replication.plan.config import load_study
-from replication.study.published import read_published
 from replication.study.table import (
     AGREEMENT_COLUMNS,
     CAUSE_COLUMNS,
-    CELL_COLUMNS,
-    CLAIM_COLUMNS,
     CONTRAST_COLUMNS,
     DESIGN_COLUMNS,
     PAIR_COLUMNS,
@@ -38,7 +35,7 @@ TABLES = {
 Rows = list[dict[str, object]]
 
 
-def read_judged(root: Path, data: Path, study: str) -> Judged:
+def read_judged(root: Path, data: Path, study: str) -> StudyVerdicts:
     """Read a study's verdicts on every engine.
 
     Raises
@@ -46,15 +43,12 @@ def read_judged(root: Path, data: Path, study: str) -> Judged:
     InputError
         A file is missing or malformed; the message names it and what to run.
     """
-    document = load_study(root, study)
-    published = read_published(root / "data" / "published" / f"{study}.csv")
     folder = data / "evaluation" / study
-    return Judged(
-        document,
-        map_cells(document, published),
+    return StudyVerdicts(
+        load_study(root, study),
         read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS),
-        read_rows(folder / "claims.csv", CLAIM_COLUMNS),
-        read_rows(folder / "cells.csv", CELL_COLUMNS),
+        read_verdicts(folder / "claims.parquet"),
+        read_verdicts(folder / "cells.parquet"),
     )
 
 

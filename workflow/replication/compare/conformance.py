@@ -179,9 +179,9 @@ def run_conformance(
             numbers, frame = run_recovery(document, runner)
         finally:
             runtime.close()
-    write_table(rows, output)
-    write_table(numbers, output.with_suffix(".recovery.csv"))
-    write_table(frame, output.with_suffix(".cwnd.csv"))
+    write_frame(rows, output)
+    write_frame(numbers, output.with_suffix(".recovery.csv"))
+    write_frame(frame, output.with_suffix(".cwnd.csv"))
 
 
 def merge_conformance(document: Conformance, engines: Sequence[str], folder: Path) -> None:
@@ -199,10 +199,10 @@ def merge_conformance(document: Conformance, engines: Sequence[str], folder: Pat
     numbers = pd.concat([read(engine, ".recovery.csv") for engine in engines])
     frames = [read(engine, ".cwnd.csv") for engine in engines]
     compared = compare(document, numbers)
-    write_table(pd.concat([*rows, compared]), folder / "conformance.csv")
-    write_table(pd.concat(frames), folder / "conformance_cwnd.csv")
+    write_frame(pd.concat([*rows, compared]), folder / "conformance.csv")
+    write_frame(pd.concat(frames), folder / "conformance_cwnd.csv")
 
 
-def write_table(frame: pd.DataFrame, path: Path) -> None:
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
     """Write `frame` as CSV with its record, numbers with nine digits."""
     write_sealed(path, frame.to_csv(index=False, float_format="%.9g"))

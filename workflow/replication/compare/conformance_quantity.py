@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from replication.measure.feature import FloatArray, FlowSeries, feature
+from replication.measure.cwnd import FloatArray, find_reductions
+from replication.measure.feature import FlowSeries, feature
 from replication.measure.statistic import jain_index
-from replication.measure.trace import find_reductions
 from replication.study.scenario import CbrFlow, Scenario
 
 TCP_IP_HEADER_BYTES = 40

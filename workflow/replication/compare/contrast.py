@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from replication.compare.agreement import CELL, Pair
-from replication.judge.claim import name
+from replication.judge.claim import qualifier
 from replication.measure.metric import quantity
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
@@ -86,8 +86,8 @@ def sides(pairs: Iterable[Pair]) -> list[Side]:
     shared = _shared([wanted.where for pair in group for wanted in pair.quantities])
     for pair in group:
         for wanted in pair.quantities:
-            words = name(_whole(wanted, shared if pair.kind == CELL else wanted.where))
-            label = words.partition("[")[2].removesuffix("]") or str(wanted.flows)
+            where = shared if pair.kind == CELL else wanted.where
+            label = qualifier(_whole(wanted, where)) or str(wanted.flows)
             flows[str(wanted.flows)] = wanted.flows
             wheres = found.setdefault((label, wanted.experiment, str(wanted.flows)), [])
             if wanted.where not in wheres:
@@ -147,7 +147,7 @@ def _covered(values: pd.DataFrame, wheres: Iterable[Where]) -> pd.Series[bool]:
     for where in wheres:
         inside = pd.Series(True, index=values.index)
         for factor, keys in where.items():
-            inside &= values[factor].isin([keys] if isinstance(keys, str) else keys)
+            inside &= values[factor].isin(keys)
         covered |= inside
     return covered
 

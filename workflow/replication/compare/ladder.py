@@ -1,17 +1,19 @@
 """The version ladder: which numbers and verdicts change with the version of ns-3 alone.
 
-Every version that is available runs tier quick of the studies whose papers ran ns-3: the same
-scenarios and seeds, so that whatever differs is the version's doing. The default version is what
-the others are compared with.
+Every version that is available runs the studies of configs/ladder.yaml: the same scenarios and
+seeds, so that whatever differs is the version's doing. The default version is what the others are
+compared with.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from replication.engines.catalogue import chosen_engine
 from replication.engines.ns3_version import NS3_VERSION, NS3_VERSIONS, missing_packages
@@ -20,6 +22,8 @@ from replication.plan.pipeline import Paths, Pipeline
 from replication.plan.stamp import changed, file_hash, parse_stamp, study_files, write_stamp
 from replication.run.progress import count, write_goal
 from replication.study.errors import InputError
+from replication.study.files import read_model
+from replication.study.model import Document, Identifier
 from replication.study.seal import read_sealed, write_sealed
 from replication.study.table import (
     CELL_COLUMNS,
@@ -30,8 +34,7 @@ from replication.study.table import (
     write_table,
 )
 
-STUDIES = ("dzivhani", "saxena")
-TIER = "quick"
+SETTINGS = Path("configs/ladder.yaml")
 #: Modules that decide a ladder's rows, beside the programs.
 MODULES = tuple(
     f"replication.{name}"
@@ -52,18 +55,33 @@ _PROGRAM = "program "
 KINDS = ("cell", "claim")
 
 
+class LadderSettings(Document):
+    """configs/ladder.yaml: the tier and the studies that every version runs."""
+
+    tier: Identifier
+    studies: Annotated[list[Identifier], Field(min_length=1)]
+
+
+def load_settings(root: Path) -> LadderSettings:
+    """Read configs/ladder.yaml; InputError names each wrong field."""
+    return read_model(root / SETTINGS, LadderSettings)
+
+
 @dataclass(frozen=True)
 class Ladder:
     """The plan: a pipeline for each available version, sharing programs and store.
 
     Attributes
     ----------
+    settings
+        What every version runs.
     rungs
         Version to its pipeline.
     missing
         Versions that are not installed.
     """
 
+    settings: LadderSettings
     rungs: dict[str, Pipeline]
     missing: list[str]
     paths: Paths = field(default_factory=Paths)
@@ -72,9 +90,11 @@ class Ladder:
     def load(cls, root: Path) -> Ladder:
         """Plan every version that is available."""
         here = [version for version in NS3_VERSIONS if not missing_packages(version)]
-        chosen: dict[str, Any] = {"tier": TIER, "studies": list(STUDIES), "engines": ["ns3"]}
+        settings = load_settings(root)
+        chosen: dict[str, Any] = {**settings.model_dump(), "engines": ["ns3"]}
         chosen["runtime"] = "native"  # images hold one version
         return cls(
+            settings=settings,
             rungs={v: Pipeline.load(root, chosen | {"ns3_version": v}) for v in here},
             missing=[version for version in NS3_VERSIONS if version not in here],
         )
@@ -99,7 +119,8 @@ class Ladder:
     def summary(self) -> list[str]:
         """Return what would run, a line a version, and the expected cost."""
         goal = self.goal()
-        lines = [f"ladder: tier {TIER} of {', '.join(STUDIES)} on each version of ns-3"]
+        what = f"tier {self.settings.tier} of {', '.join(self.settings.studies)}"
+        lines = [f"ladder: {what} on each version of ns-3"]
         for version, rung in self.rungs.items():
             done, total, cost_done, cost_total = count(rung.goal)
             refused = sum(bool(run.refusal) for runs in rung.plan.runs.values() for run in runs)
@@ -151,7 +172,8 @@ def write_ladder(root: Path, data: Path, versions: list[str]) -> list[Row]:
     """
     if NS3_VERSION not in versions:
         raise InputError(f"ladder: the default version {NS3_VERSION} was not run")
-    found = {version: list(_evaluated(data / "ladder" / version)) for version in versions}
+    studies = load_settings(root).studies
+    found = {version: list(_evaluated(data / "ladder" / version, studies)) for version in versions}
     reference = {_key(row): row for row in found[NS3_VERSION]}
     rows = [
         {**row, "version": version, **_compare(row, reference[_key(row)], version)}
@@ -183,8 +205,9 @@ def read_ladder(root: Path, data: Path) -> tuple[list[Row], bool] | None:
 
 def stamp(root: Path, versions: list[str]) -> dict[str, str]:
     """Return hashes of all that decides the rows of a ladder."""
-    inputs = [root / "configs" / "tiers" / f"{TIER}.yaml"]
-    inputs += [path for study in STUDIES for path in study_files(root, study).values()]
+    settings = load_settings(root)
+    inputs = [root / "configs" / "tiers" / f"{settings.tier}.yaml"]
+    inputs += [path for study in settings.studies for path in study_files(root, study).values()]
     return {
         **{f"{_PROGRAM}{v}": chosen_engine("ns3", v).fingerprint(root) for v in versions},
         **{path.relative_to(root).as_posix(): file_hash(path) for path in inputs},
@@ -246,9 +269,9 @@ def _summary(version: str, kind: str, rows: list[Row]) -> Summary:
     )
 
 
-def _evaluated(folder: Path) -> Iterator[Row]:
-    """Yield cells and claims of both studies in the columns that they share."""
-    for study in STUDIES:
+def _evaluated(folder: Path, studies: Iterable[str]) -> Iterator[Row]:
+    """Yield cells and claims of the studies in the columns that they share."""
+    for study in studies:
         own = folder / "evaluation" / study
         for row in read_rows(own / "cells.csv", CELL_COLUMNS):
             place = {name: row[name] for name in ("table", "row", "column")}

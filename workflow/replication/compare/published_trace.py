@@ -59,7 +59,8 @@ def published_flows(
     InputError
         A raw trace is not one, or lacks a flow that the published numbers have.
     """
-    raw = {trace: read_flows(path) for trace, path in files.items()}
+    names = {table.id.removeprefix(TABLE_PREFIX): list(table.rows or {}) for table in study.tables}
+    raw = {trace: read_flows(path, names[trace]) for trace, path in files.items() if trace in names}
     mapped: dict[tuple[str, str], list[MappedCell]] = {}
     for cell in map_cells(study, read_published(published)):
         if cell.table.startswith(TABLE_PREFIX):
@@ -74,7 +75,7 @@ def published_flows(
                 flow=name,
                 quantity=cells[0].quantity,
                 summary={cell.cell.metric: cell.value for cell in cells},
-                samples=_samples(raw[trace][name][1]) if trace in raw else None,
+                samples=_samples(raw[trace][name]) if trace in raw else None,
             )
         )
     return flows

@@ -16,17 +16,17 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from replication.judge.bound import SetUp, set_ups
-from replication.judge.cell import IMPOSSIBLE
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric_model import COUNTS
 from replication.measure.statistic import simplest_fraction
 from replication.study.published import significant_digits
 from replication.study.scenario import Flow
 from replication.study.study import Study
+from replication.study.verdict import Verdict
 
 SUSPICIOUS = "suspicious"
 CONSISTENT = "consistent"
@@ -118,6 +118,15 @@ def audit_study(study: Study, cells: list[MappedCell]) -> list[Finding]:
     return findings
 
 
+def impossible_cells(findings: Iterable[Finding]) -> dict[tuple[str, str, str], str]:
+    """Return table, row and column of each value that cannot be, with the reason."""
+    return {
+        (one.table, one.row, one.column): one.reason
+        for one in findings
+        if one.finding == Verdict.IMPOSSIBLE
+    }
+
+
 def _place(cell: MappedCell) -> str:
     return json.dumps([cell.quantity.experiment, cell.quantity.where], sort_keys=True)
 
@@ -143,7 +152,7 @@ def _check_delay(one: _Audited) -> Iterator[Finding]:
         yield one.finding(
             "propagation",
             strict,
-            IMPOSSIBLE,
+            Verdict.IMPOSSIBLE,
             f"{1e3 * one.cell.value:.6g} ms is below the {what} propagation delay of the "
             f"published links, {1e3 * strict:.6g} ms.",
         )
@@ -202,7 +211,7 @@ def _capacity(
             f"{shown} is more than the published links can carry, {strict / 1e3:.6g} kbit/s: as "
             "rates of delivery these cannot be (a sender's count includes what is still buffered)."
         )
-        return make(check, strict, IMPOSSIBLE, reason)
+        return make(check, strict, Verdict.IMPOSSIBLE, reason)
     if low > full * (1 + _ROUNDING):
         reason = f"{shown} is more than {full / 1e3:.6g} kbit/s, a bound that rests on assumptions."
         return make(check, full, SUSPICIOUS, reason)
@@ -224,7 +233,7 @@ def _check_range(one: _Audited) -> Iterator[Finding]:
         reason = (
             f"{one.cell.value:.6g} lies outside {least:g} to {most:g}, the range of the metric."
         )
-        yield one.finding("range", bound, IMPOSSIBLE, reason)
+        yield one.finding("range", bound, Verdict.IMPOSSIBLE, reason)
     elif math.isfinite(most):
         reason = f"Inside {least:.4g} to {most:g}."
         yield one.finding("range", most, CONSISTENT, reason)

@@ -178,7 +178,6 @@ def _points(experiment: Experiment, where: Where) -> Iterator[tuple[Level, ...]]
     axes = []
     for factor in experiment.factors:
         keys = where.get(factor.id)
-        keys = [keys] if isinstance(keys, str) else keys
         axes.append([level for level in factor.levels if keys is None or level.key in keys])
     return itertools.product(*axes)
 

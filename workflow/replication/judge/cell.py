@@ -8,21 +8,21 @@ bound is `impossible`; one whose points were not run is `not testable`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from replication.judge.claim import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
-from replication.judge.comparison import complete
+from replication.judge.comparison import UntestableError, complete
 from replication.judge.coverage import Coverage
+from replication.judge.verdict_table import Judged
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric import quantity
 from replication.measure.metric_model import COUNTS
 from replication.measure.results import Results
 from replication.measure.statistic import Estimate, estimate, relative_deviation
+from replication.measure.unit import display_unit
 from replication.study.study import Study, Tolerance
-
-IMPOSSIBLE = "impossible"
+from replication.study.verdict import Verdict
 
 
 def evaluate_cells(
@@ -30,8 +30,8 @@ def evaluate_cells(
     study: Study,
     results: Results,
     impossible: Mapping[tuple[str, str, str], str],
-) -> Iterator[dict[str, object]]:
-    """Judge every mapped cell on every engine, as rows of cells.csv.
+) -> Iterator[Judged]:
+    """Judge every mapped cell on every engine, as rows of the typed table.
 
     Parameters
     ----------
@@ -45,29 +45,60 @@ def evaluate_cells(
     coverage = Coverage(study, results)
     for cell in cells:
         values = quantity(results, cell.quantity)
+        shown = _shown(cell)
         for engine in results.engines:
             ours = values[values["engine"] == engine].drop(columns="engine")
-            ours = ours.dropna(subset="value")
-            # A cell over several points is their mean, taken within each replicate.
-            means = pd.Series(dtype=float)
-            if not ours.empty:
-                means = complete(ours).groupby("replicate")["value"].mean()
-            found = estimate(means.to_numpy(dtype=float))
-            why_not = _why_not(coverage, engine, cell, found.n > 0)
-            note = coverage.note(engine, cell.quantity)
+            found = estimate(replicate_means(ours).to_numpy(dtype=float))
+            why_not = untestable(coverage, engine, cell, found.n)
+            notes = coverage.notes(engine, cell.quantity)
             broken = impossible.get(cell.key, "")
-            yield judge_cell(study.id, cell, engine, found, why_not, broken, note)
+            yield {
+                **judge_cell(study.id, cell, engine, found, why_not, broken, notes),
+                **shown,
+                "points": coverage.points(engine, [cell.quantity]),
+            }
 
 
-def _why_not(coverage: Coverage, engine: str, cell: MappedCell, measured: bool) -> str:
-    """Return why a cell cannot be tested; empty if it can."""
-    note = coverage.note(engine, cell.quantity)
-    if not measured:
-        return f"no run gives {cell.quantity.metric}. {note}".strip()
-    short, full = coverage.shortened(engine, cell.quantity)
-    if cell.quantity.metric in COUNTS and short < full:
-        return f"a count over {short:g} s says nothing of {full:g} s."
+def replicate_means(values: pd.DataFrame) -> pd.Series[float]:
+    """Return the mean over a cell's points in each replicate that has all of them.
+
+    Parameters
+    ----------
+    values
+        replicate, factors and value; values that are NaN count as missing.
+    """
+    known = values.dropna(subset="value")
+    try:
+        means: pd.Series[float] = complete(known).groupby("replicate")["value"].mean()
+    except UntestableError:
+        return pd.Series(dtype=float)
+    return means
+
+
+def untestable(
+    coverage: Coverage, engine: str, cell: MappedCell, n: int, replicate: int | None = None
+) -> str:
+    """Return why a cell with `n` values cannot be tested on what was run; empty if it can."""
+    if not n:
+        return f"no run gives {cell.quantity.metric}."
+    if cell.quantity.metric in COUNTS:
+        short, full = coverage.shortened(engine, cell.quantity, replicate)
+        if short < full:
+            return f"a count over {short:g} s says nothing of {full:g} s."
     return ""
+
+
+def _shown(cell: MappedCell) -> Judged:
+    """Return what of a row is the same on every engine and no column of cells.csv."""
+    unit, factor = display_unit(cell.unit)
+    return {
+        "row_label": cell.row_label,
+        "column_label": cell.column_label,
+        "display_unit": unit,
+        "display_factor": factor,
+        "accepted_margin": half_width(cell.cell.tolerance, cell.value) + cell.half_ulp,
+        "quantities": [cell.quantity.model_dump_json()],
+    }
 
 
 def judge_cell(
@@ -77,9 +108,9 @@ def judge_cell(
     found: Estimate,
     why_not: str = "",
     impossible: str = "",
-    note: str = "",
-) -> dict[str, object]:
-    """Return the row of cells.csv for one cell on one engine.
+    notes: Sequence[str] = (),
+) -> Judged:
+    """Return the columns of cells.csv for one cell on one engine, and the reason in sentences.
 
     Parameters
     ----------
@@ -91,17 +122,23 @@ def judge_cell(
         Why what was run decides nothing, or an empty text.
     impossible
         Why the published value cannot be, or an empty text.
-    note
-        What was not run of the cell's points, or an empty text.
+    notes
+        What was not run of the cell's points.
     """
     margin = half_width(cell.cell.tolerance, cell.value)
     low, high = cell.band
     inside = found.n > 0 and low - margin <= found.mean <= high + margin
-    verdict = REPRODUCED if inside else NOT_REPRODUCED
-    if not found.n or why_not:
-        verdict = NOT_TESTABLE
+    verdict = Verdict.REPRODUCED if inside else Verdict.NOT_REPRODUCED
+    if why_not or not found.n:
+        verdict = Verdict.NOT_TESTABLE
     if impossible:
-        verdict = IMPOSSIBLE
+        verdict = Verdict.IMPOSSIBLE
+    reasons = [impossible] if impossible else []
+    if why_not:
+        # What was not run says nothing more of a count that was.
+        reasons += [f"Not testable: {why_not}", *([] if found.n else notes)]
+    else:
+        reasons += [*(_deviation(cell, found, margin) if found.n else []), *notes]
     return {
         "study": study,
         "table": cell.table,
@@ -118,16 +155,8 @@ def judge_cell(
         "relative_deviation": relative_deviation(found.mean, cell.value),
         "inside": inside if found.n else None,
         "verdict": verdict,
-        "reason": " ".join(
-            part
-            for part in (
-                impossible,
-                f"Not testable: {why_not}" if why_not else "",
-                _deviation(cell, found, margin) if found.n and not why_not else "",
-                note if not why_not else "",
-            )
-            if part
-        ),
+        "reason": " ".join(reasons),
+        "reasons": reasons,
     }
 
 
@@ -139,7 +168,7 @@ def half_width(tolerance: Tolerance, value: float) -> float:
     return tolerance.relative * abs(value)
 
 
-def _deviation(cell: MappedCell, found: Estimate, margin: float) -> str:
+def _deviation(cell: MappedCell, found: Estimate, margin: float) -> list[str]:
     tolerance = cell.cell.tolerance
     unit = "" if cell.unit == "1" else f" {cell.unit}"
     allowed = f"{margin:g}{unit}"
@@ -148,7 +177,7 @@ def _deviation(cell: MappedCell, found: Estimate, margin: float) -> str:
     size = f"{found.mean - cell.value:+.4g}{unit}"
     if cell.value and tolerance.relative is not None:
         size = f"{100 * relative_deviation(found.mean, cell.value):+.1f} %"
-    return (
-        f"Deviation {size}, tolerance {allowed} and half the last printed digit. "
-        "The paper gives no variance: equality cannot be tested."
-    )
+    return [
+        f"Deviation {size}, tolerance {allowed} and half the last printed digit.",
+        "The paper gives no variance: equality cannot be tested.",
+    ]

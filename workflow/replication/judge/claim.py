@@ -28,9 +28,9 @@ from replication.judge.comparison import (
     Comparison,
     UntestableError,
     compare,
-    narrow,
 )
 from replication.judge.coverage import Coverage
+from replication.judge.verdict_table import Judged
 from replication.measure.metric import quantity
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
@@ -49,33 +49,40 @@ from replication.study.claim_model import (
     SimpleTest,
     TrendTest,
     ValueTest,
+    Where,
+    sides,
 )
 from replication.study.study import Study
-
-REPRODUCED = "reproduced"
-DIRECTION_ONLY = "direction only"
-NOT_REPRODUCED = "not reproduced"
-NOT_TESTABLE = "not testable"
+from replication.study.verdict import Verdict
 
 EVIDENCE_COLUMNS = ("claim", "side", "engine", "replicate", "factors", "value")
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """One claim on one engine: the last columns of claims.csv."""
+    """One claim on one engine: the last columns of claims.csv, and the reason in its parts.
+
+    `finding` says what was found, without spread and expectation; `reasons` are sentences.
+    """
 
     statistic: str
     observed: float
     low: float
     high: float
     margin: str
-    verdict: str
-    reason: str
+    verdict: Verdict
+    finding: str
+    reasons: list[str]
+
+    @property
+    def reason(self) -> str:
+        """The reason as one text."""
+        return " ".join(self.reasons)
 
 
 def evaluate_claim(
     study: Study, claim: Claim, results: Results
-) -> tuple[list[dict[str, object]], pd.DataFrame]:
+) -> tuple[list[Judged], pd.DataFrame]:
     """Judge a claim on every engine of the design.
 
     Parameters
@@ -88,12 +95,12 @@ def evaluate_claim(
     Returns
     -------
     rows
-        One for each engine, with the columns of claims.csv.
+        One for each engine, as rows of the typed table.
     evidence
         The values the verdicts rest on: claim, side (left, right, of, order n, or part n and one
         of these), engine, replicate, factors (JSON) and value.
     """
-    rows: list[dict[str, object]] = []
+    rows: list[Judged] = []
     witness = _Witness(study, results)
     for engine in results.engines:
         judgement = _judge_test(witness, claim, engine)
@@ -105,6 +112,10 @@ def evaluate_claim(
                 "place": claim.place,
                 "engine": engine,
                 **judgement.__dict__,
+                "reason": judgement.reason,
+                "statistic_unit": _unit(claim),
+                "quantities": [wanted.model_dump_json() for wanted in claim.quantities()],
+                "points": witness.coverage.points(engine, claim.quantities()),
             }
         )
     return rows, witness.evidence(claim.id)
@@ -131,8 +142,11 @@ class _Witness:
         if defined.empty:
             window = wanted.window_s
             span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
-            note = self.coverage.note(engine, wanted)
-            raise UntestableError(f"no run gives {wanted.metric}{span}. {note}".strip())
+            raise UntestableError(
+                " ".join(
+                    [f"no run gives {wanted.metric}{span}.", *self.coverage.notes(engine, wanted)]
+                )
+            )
         return defined.drop(columns="engine")
 
     def left_out(self, engine: str, prefix: str) -> str:
@@ -176,12 +190,17 @@ def _judge_test(witness: _Witness, claim: Claim, engine: str) -> Judgement:
 def judge_parts(parts: list[Judgement]) -> Judgement:
     """Combine the judgements of the parts of a claim; the rule is in the module's docstring."""
     verdicts = [part.verdict for part in parts]
-    for verdict in (NOT_REPRODUCED, NOT_TESTABLE, DIRECTION_ONLY, REPRODUCED):
+    for verdict in (
+        Verdict.NOT_REPRODUCED,
+        Verdict.NOT_TESTABLE,
+        Verdict.DIRECTION_ONLY,
+        Verdict.REPRODUCED,
+    ):
         if verdict in verdicts:
             break
-    reproduced = verdicts.count(REPRODUCED)
-    testable = len(parts) - verdicts.count(NOT_TESTABLE)
-    details = " ".join(f"({n}) {part.reason}" for n, part in enumerate(parts, start=1))
+    reproduced = verdicts.count(Verdict.REPRODUCED)
+    testable = len(parts) - verdicts.count(Verdict.NOT_TESTABLE)
+    counted = f"{reproduced} of {len(parts)} parts reproduced."
     return Judgement(
         statistic="share of the parts that are reproduced",
         observed=reproduced / testable if testable else math.nan,
@@ -189,8 +208,17 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
         high=math.nan,
         margin=f"all {len(parts)} parts",
         verdict=verdict,
-        reason=f"{reproduced} of {len(parts)} parts reproduced. {details}",
+        finding=" ".join([counted, *_told(parts)]),
+        reasons=[counted, *(f"({n}) {part.reason}" for n, part in enumerate(parts, start=1))],
     )
+
+
+def _told(parts: list[Judgement]) -> Iterator[str]:
+    """Yield what was found of the parts up to the first that could be tested."""
+    for number, part in enumerate(parts, start=1):
+        yield f"({number}) {part.finding}"
+        if part.verdict != Verdict.NOT_TESTABLE:
+            return
 
 
 def _judge(witness: _Witness, test: SimpleTest, engine: str, prefix: str) -> Judgement:
@@ -205,9 +233,9 @@ def _judge(witness: _Witness, test: SimpleTest, engine: str, prefix: str) -> Jud
     except UntestableError as error:
         return _untestable(text, str(expect), f"Not testable on {engine}: {error}")
     judgement = judge_statistic(comparison, expect, direction, text)
-    notes = {witness.coverage.note(engine, wanted) for wanted in _sides(test)}
+    notes = {" ".join(witness.coverage.notes(engine, wanted)) for wanted in sides(test)}
     notes |= {witness.left_out(engine, prefix)}
-    return replace(judgement, reason=" ".join([judgement.reason, *sorted(notes - {""})]))
+    return replace(judgement, reasons=[*judgement.reasons, *sorted(notes - {""})])
 
 
 def judge_statistic(
@@ -228,6 +256,9 @@ def judge_statistic(
     found = estimate(values, comparison.lowest, comparison.highest)
     undefined = len(values) - found.n
     verdict = _verdict(found, undefined, expect, direction)
+    finding = _finding(comparison, found, undefined, text)
+    spread = _spread(comparison, found, undefined, expect)
+    less = f", direction {direction}" if direction and found.n else ""
     return Judgement(
         statistic=text,
         observed=found.mean,
@@ -235,51 +266,65 @@ def judge_statistic(
         high=found.high,
         margin=str(expect),
         verdict=verdict,
-        reason=_reason(comparison, found, undefined, expect, direction, text),
+        finding=finding + (f"{spread}." if not found.has_interval else "."),
+        reasons=[f"{finding}{spread}; expected {expect}{less}."],
     )
 
 
 def _verdict(
     found: Estimate, undefined: int, expect: Condition, direction: Condition | None
-) -> str:
+) -> Verdict:
     if found.n <= undefined:
-        return NOT_REPRODUCED
+        return Verdict.NOT_REPRODUCED
     ends = (found.low, found.high) if found.has_interval else ()
     if not undefined and all(expect.holds(value) for value in (found.mean, *ends)):
-        return REPRODUCED
-    return DIRECTION_ONLY if (direction or expect).holds(found.mean) else NOT_REPRODUCED
+        return Verdict.REPRODUCED
+    return (
+        Verdict.DIRECTION_ONLY
+        if (direction or expect).holds(found.mean)
+        else Verdict.NOT_REPRODUCED
+    )
 
 
-def _reason(
-    comparison: Comparison,
-    found: Estimate,
-    undefined: int,
-    expect: Condition,
-    direction: Condition | None,
-    text: str,
-) -> str:
-    total = found.n + undefined
-    replicates = f"{total} replicate{'s' if total > 1 else ''}"
+def _finding(comparison: Comparison, found: Estimate, undefined: int, text: str) -> str:
     points = f"{comparison.points} point{'s' if comparison.points != 1 else ''}"
     if not found.n:
-        return f"The {text} is undefined in {replicates} over {points}; expected {expect}."
-    spread = replicates
+        return f"The {text} is undefined in {_replicates(undefined)} over {points}"
+    return f"The {text} is {found.mean:.4g} over {points}"
+
+
+def _spread(comparison: Comparison, found: Estimate, undefined: int, expect: Condition) -> str:
+    if not found.n:
+        return ""
+    total = found.n + undefined
+    spread = _replicates(total)
     if found.has_interval:
         met = sum(expect.holds(value) for value in comparison.values.dropna())
-        spread = f"95 % interval {found.low:.4g} to {found.high:.4g}; {met} of {replicates} meet it"
+        spread = f"95 % interval {found.low:.4g} to {found.high:.4g}; {met} of {spread} meet it"
         if 0 < met < total:
             low, high = wilson_interval(met, total)
             spread += f", Wilson interval {100 * low:.0f} to {100 * high:.0f} %"
     gaps = f"; undefined in {undefined} of them" if undefined else ""
-    less = f", direction {direction}" if direction else ""
-    return (
-        f"The {text} is {found.mean:.4g} over {points} ({spread}{gaps}); expected {expect}{less}."
-    )
+    return f" ({spread}{gaps})"
+
+
+def _replicates(count: int) -> str:
+    return f"{count} replicate{'s' if count > 1 else ''}"
 
 
 def _untestable(statistic: str, margin: str, reason: str) -> Judgement:
     nan = math.nan
-    return Judgement(statistic, nan, nan, nan, margin, NOT_TESTABLE, reason)
+    return Judgement(
+        statistic, nan, nan, nan, margin, Verdict.NOT_TESTABLE, f"{reason.rstrip('.')}.", [reason]
+    )
+
+
+def _unit(claim: Claim) -> str:
+    """Return the unit of a claim's statistic: most are ratios and have none."""
+    if not isinstance(claim.test, ValueTest) or claim.test.of.aggregate == "jain":
+        return ""
+    unit = METRICS[claim.test.of.metric].unit
+    return "" if unit == "1" else unit
 
 
 def conditions(test: SimpleTest) -> tuple[Condition, Condition | None]:
@@ -288,15 +333,6 @@ def conditions(test: SimpleTest) -> tuple[Condition, Condition | None]:
         return test.expect, test.direction
     wider = test.direction_margin
     return Condition(at_most=test.margin), None if wider is None else Condition(at_most=wider)
-
-
-def _sides(test: SimpleTest) -> Iterator[Quantity]:
-    if isinstance(test, OrderingTest):
-        yield from (narrow(test.of, item) for item in test.order)
-    elif isinstance(test, TrendTest | ValueTest):
-        yield test.of
-    else:
-        yield from (test.left, test.right)
 
 
 def describe(test: SimpleTest) -> str:
@@ -322,7 +358,13 @@ def describe(test: SimpleTest) -> str:
 
 
 def name(wanted: Quantity) -> str:
-    """Return a quantity in words: metric, flows, levels, window."""
+    """Return a quantity in words: its metric, and what tells it from others of that metric."""
+    what = qualifier(wanted)
+    return f"{wanted.metric} [{what}]" if what else wanted.metric
+
+
+def qualifier(wanted: Quantity) -> str:
+    """Return the flows, levels and window of a quantity in words."""
     flows = wanted.flows if isinstance(wanted.flows, str) else ", ".join(wanted.flows)
     parts = [f"{wanted.aggregate} over {flows}"]
     source = METRICS[wanted.metric].source
@@ -334,12 +376,8 @@ def name(wanted: Quantity) -> str:
         parts.append(_levels(wanted.where))
     if wanted.window_s is not None:
         parts.append(f"{wanted.window_s[0]:g} to {wanted.window_s[1]:g} s")
-    return f"{wanted.metric} [{'; '.join(parts)}]" if parts else wanted.metric
+    return "; ".join(parts)
 
 
-def _levels(where: dict[str, str | list[str]]) -> str:
-    pairs = []
-    for factor, levels in where.items():
-        keys = levels if isinstance(levels, str) else "|".join(levels)
-        pairs.append(f"{factor}={keys}")
-    return " ".join(pairs)
+def _levels(where: Where) -> str:
+    return " ".join(f"{factor}={'|'.join(keys)}" for factor, keys in where.items())

@@ -11,7 +11,7 @@ side gives, or both give alike, narrows the factor and leaves it matched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,14 +96,10 @@ def matched_factors(study: Study, left: Quantity, right: Quantity) -> list[str]:
 
 
 def _matches(left: Where, right: Where, factor: str) -> bool:
-    listed = [_keys(where[factor]) for where in (left, right) if factor in where]
+    listed = [set(where[factor]) for where in (left, right) if factor in where]
     if len(listed) == 1:
         return len(listed[0]) > 1
     return not listed or listed[0] == listed[1]
-
-
-def _keys(levels: str | list[str]) -> set[str]:
-    return {levels} if isinstance(levels, str) else set(levels)
 
 
 def _pairs(
@@ -267,8 +263,7 @@ def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
     narrowed = {factor for item in test.order for factor in item}
     listed = []
     for rank, item in enumerate(test.order):
-        wanted = narrow(test.of, item)
-        frame = complete(look_up(f"order {rank + 1}", wanted))
+        frame = complete(look_up(f"order {rank + 1}", test.of.at(item)))
         keys = [c for c in frame if c != "value" and c not in narrowed]
         listed.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
     table = listed[0]
@@ -282,11 +277,6 @@ def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
     )
     values = _reduce(taus, table["replicate"], "mean")
     return Comparison(values, len(table) // len(values), lowest=-1, highest=1)
-
-
-def narrow(wanted: Quantity, item: Mapping[str, str | list[str]]) -> Quantity:
-    """Return `wanted` at the levels of `item`."""
-    return wanted.model_copy(update={"where": {**wanted.where, **item}})
 
 
 def _value(study: Study, test: ValueTest, look_up: Lookup) -> Comparison:

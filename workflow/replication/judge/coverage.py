@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -23,17 +24,18 @@ class Coverage:
         self.study = study
         self.results = results
         self._full_duration_s = functools.cache(self._duration_of)
-        self._notes: dict[tuple[str, str, str], str] = {}
+        self._known_runs: dict[tuple[str, str], pd.DataFrame] = {}
+        self._notes: dict[tuple[str, str, str], list[str]] = {}
         self._known = set(zip(results.flows["scenario"], results.flows["engine"], strict=True))
 
-    def note(self, engine: str, wanted: Quantity) -> str:
-        """Return what `engine` left out of a quantity's points, as a sentence; empty if nothing."""
+    def notes(self, engine: str, wanted: Quantity) -> list[str]:
+        """Return what `engine` left out of a quantity's points, in sentences."""
         key = engine, wanted.experiment, json.dumps(wanted.where, sort_keys=True)
         if key not in self._notes:
-            self._notes[key] = self._note(engine, wanted)
+            self._notes[key] = self._sentences(engine, wanted)
         return self._notes[key]
 
-    def _note(self, engine: str, wanted: Quantity) -> str:
+    def _sentences(self, engine: str, wanted: Quantity) -> list[str]:
         runs = self._runs(engine, wanted)
         supported = runs[runs["supported"]]
         refused = runs[~runs["supported"]]
@@ -54,7 +56,17 @@ class Coverage:
         short, full = self.shortened(engine, wanted)
         if short < full:
             sentences.append(f"Runs last {short:g} s, the study's {full:g} s.")
-        return " ".join(sentences)
+        return sentences
+
+    def points(self, engine: str, quantities: Iterable[Quantity]) -> list[dict[str, str]]:
+        """Return the points of the quantities that `engine` ran, each once, as the table's rows."""
+        found = {
+            (wanted.experiment, str(point)): None
+            for wanted in quantities
+            for runs in [self._runs(engine, wanted)]
+            for point in runs.loc[runs["supported"], "point"]
+        }
+        return [{"experiment": experiment, "point": point} for experiment, point in found]
 
     def shortened(
         self, engine: str, wanted: Quantity, replicate: int | None = None
@@ -72,14 +84,16 @@ class Coverage:
         return min([full, *durations]), full
 
     def _runs(self, engine: str, wanted: Quantity) -> pd.DataFrame:
-        runs = self.results.runs(wanted.experiment, wanted.where)
+        key = wanted.experiment, json.dumps(wanted.where, sort_keys=True)
+        if key not in self._known_runs:
+            self._known_runs[key] = self.results.runs(wanted.experiment, wanted.where)
+        runs = self._known_runs[key]
         return runs[runs["engine"] == engine]
 
     def _points(self, wanted: Quantity) -> int:
         needed = 1
         for factor in self.study.experiment(wanted.experiment).factors:
-            levels = wanted.where.get(factor.id, [level.key for level in factor.levels])
-            needed *= 1 if isinstance(levels, str) else len(set(levels))
+            needed *= len(set(wanted.where.get(factor.id, [level.key for level in factor.levels])))
         return needed
 
     def _has_result(self, runs: pd.DataFrame) -> pd.Series[bool]:

@@ -7,24 +7,29 @@ same bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 
-from replication.judge.audit import audit_study
-from replication.judge.cell import IMPOSSIBLE, evaluate_cells
+from replication.judge.audit import audit_study, impossible_cells
+from replication.judge.cell import evaluate_cells
 from replication.judge.claim import EVIDENCE_COLUMNS, evaluate_claim
+from replication.judge.verdict_table import Judged, merge_verdicts, write_verdicts
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.measure.statistic import estimate
 from replication.plan.study_check import check_study
-from replication.study.errors import InputError
 from replication.study.parquet import write_parquet
-from replication.study.seal import read_sealed, write_sealed
 from replication.study.study import Study
-from replication.study.table import AUDIT_COLUMNS, CELL_COLUMNS, CLAIM_COLUMNS, write_table
+from replication.study.table import (
+    AUDIT_COLUMNS,
+    CELL_COLUMNS,
+    CLAIM_COLUMNS,
+    merge_tables,
+    write_table,
+)
 
 #: What quantities.csv gives for each flow.
 HEADLINE_METRICS = (
@@ -49,15 +54,11 @@ QUANTITY_COLUMNS = (
     "high",
     "n",
 )
-MERGED = ("cells", "claims", "audit")
-
-
-class EvaluationError(InputError):
-    """An evaluation is missing or was made by another version."""
+MERGED = {"cells": CELL_COLUMNS, "claims": CLAIM_COLUMNS, "audit": AUDIT_COLUMNS}
 
 
 def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
-    """Judge one study and write cells.csv, claims.csv, audit.csv, quantities.csv, evidence.parquet.
+    """Judge one study and write its cells, claims, audit, quantities and evidence.
 
     Parameters
     ----------
@@ -72,19 +73,15 @@ def evaluate_study(study: Study, published: Path, results: Results, out_dir: Pat
     """
     cells = check_study(study, published)
     audit = audit_study(study, cells)
-    broken = {
-        (finding.table, finding.row, finding.column): finding.reason
-        for finding in audit
-        if finding.finding == IMPOSSIBLE
-    }
-    claims: list[Mapping[str, object]] = []
+    claims: list[Judged] = []
     evidence: list[pd.DataFrame] = []
     for claim in study.claims:
         rows, witness = evaluate_claim(study, claim, results)
         claims += rows
         evidence.append(witness)
-    write_table(out_dir / "cells.csv", evaluate_cells(cells, study, results, broken), CELL_COLUMNS)
-    write_table(out_dir / "claims.csv", claims, CLAIM_COLUMNS)
+    judged = evaluate_cells(cells, study, results, impossible_cells(audit))
+    write_verdicts(out_dir, "cells", judged)
+    write_verdicts(out_dir, "claims", claims)
     write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), AUDIT_COLUMNS)
     write_table(out_dir / "quantities.csv", headline_quantities(results), QUANTITY_COLUMNS)
     _write_evidence(out_dir / "evidence.parquet", evidence)
@@ -98,26 +95,17 @@ def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
     evaluations
         Folders that `evaluate_study` wrote.
     out_dir
-        Where cells.csv, claims.csv and audit.csv go.
+        Where cells.csv, claims.csv and audit.csv go, and the typed tables of the first two.
 
     Raises
     ------
-    EvaluationError
+    InputError
         A file is missing, or its columns are not those of this version.
     """
-    columns = dict(zip(MERGED, (CELL_COLUMNS, CLAIM_COLUMNS, AUDIT_COLUMNS), strict=True))
-    for table in MERGED:
-        header = ",".join(columns[table]) + "\n"
-        texts = [header]
-        for folder in evaluations:
-            path = folder / f"{table}.csv"
-            if not path.is_file():
-                raise EvaluationError(f"{path}: no such file; run `replicate evaluate` first")
-            text = read_sealed(path)
-            if not text.startswith(header):
-                raise EvaluationError(f"{path}: made by another version; evaluate it again")
-            texts.append(text.removeprefix(header))
-        write_sealed(out_dir / f"{table}.csv", "".join(texts))
+    for name, columns in MERGED.items():
+        paths = [folder / f"{name}.csv" for folder in evaluations]
+        merge_tables(paths, out_dir / f"{name}.csv", columns)
+    merge_verdicts(evaluations, out_dir)
 
 
 def headline_quantities(results: Results) -> Iterable[dict[str, object]]:

@@ -22,6 +22,8 @@ class MappedCell:
     ----------
     table, row, column
         Keys of the published number.
+    row_label, column_label
+        What people call its row and column.
     unit
         SI unit of `value`.
     value
@@ -39,6 +41,8 @@ class MappedCell:
     table: str
     row: str
     column: str
+    row_label: str
+    column_label: str
     unit: str
     value: float
     half_ulp: float
@@ -87,6 +91,8 @@ def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCe
                 table=number.table,
                 row=number.row,
                 column=number.column,
+                row_label=rows.label(table, table.row_factor, number.row),
+                column_label=rows.label(table, table.column_factor, number.column),
                 unit=number.unit,
                 value=number.value,
                 half_ulp=half_ulp(number.printed, number.value),
@@ -175,6 +181,17 @@ class _Rows:
         """Return the keys of a table's columns."""
         return list(table.columns or self._levels(table.experiment, table.column_factor))
 
+    def label(self, table: Table, factor: str | None, key: str) -> str:
+        """Return what people call a row or column: its level's label, or its key as words."""
+        if factor is not None:
+            owner = self.study.experiment(table.experiment).factor(factor)
+            for level in owner.levels:
+                if level.key == key:
+                    # A label that is a bare number says nothing without its unit.
+                    bare = level.label == key and owner.unit not in ("", "1")
+                    return f"{key} {owner.unit}" if bare else level.label
+        return key.replace("_", " ")
+
     def cell(self, table: Table, number: PublishedNumber) -> Cell:
         """Return what a number's column measures."""
         if table.cell is not None:
@@ -209,7 +226,7 @@ class _Rows:
                 levels = self._levels(experiment, factor)
                 if key not in levels:
                     raise self._unknown(number, what, levels)
-                where[factor] = key
+                where[factor] = [key]
         return experiment, where
 
     def _levels(self, experiment: str, factor: str | None) -> list[str]:

@@ -1,8 +1,7 @@
 """Features of one flow's sampled series: what a reader sees in a plot of the congestion window.
 
-Start-up, window reduction, mean, peak and minimum are defined in `measure.trace`, so that a
-measured trace and a simulated series are judged alike. "Steady" samples are those from the end of
-start-up on; where a time window was asked for, all samples inside it.
+Start-up, window reduction, mean, peak and minimum are those of `measure.cwnd`. "Steady" samples are
+those from the end of start-up on; where a time window was asked for, all samples inside it.
 """
 
 from __future__ import annotations
@@ -12,12 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
-from replication.measure.trace import find_reductions, find_start_up_end, time_weighted_mean
-
-FloatArray = npt.NDArray[np.float64]
+from replication.measure.cwnd import CwndSeries, FloatArray, find_reductions, time_weighted_mean
+from replication.measure.sawtooth import reduction_teeth
 
 #: A window this small, below the slow-start threshold, is a restart from slow start.
 RESTART_SEGMENTS = 2.0
@@ -26,20 +23,17 @@ MINIMUM_GROWTH_SAMPLES = 3
 
 
 @dataclass(frozen=True)
-class FlowSeries:
+class FlowSeries(CwndSeries):
     """Samples of one flow in the order of time; NaN where nothing was measured.
 
     Attributes
     ----------
-    time_s, cwnd_segments, ssthresh_segments, rtt_s, throughput_bps
-        Arrays of one length.
+    rtt_s, throughput_bps
+        Arrays of the same length.
     windowed
         Whether the samples are those of a time window that was asked for.
     """
 
-    time_s: FloatArray
-    cwnd_segments: FloatArray
-    ssthresh_segments: FloatArray
     rtt_s: FloatArray
     throughput_bps: FloatArray
     windowed: bool = False
@@ -57,20 +51,10 @@ class FlowSeries:
             self.windowed,
         )
 
-    @cached_property
-    def start_up_end(self) -> int | None:
-        """Index of the first sample after start-up; None if it never ends."""
-        return find_start_up_end(self.cwnd_segments, self.ssthresh_segments)
-
     @property
     def steady(self) -> slice:
         """Samples after start-up, or all of them in a time window."""
-        return slice(None) if self.windowed else slice(self.start_up_end or 0, None)
-
-    @property
-    def steady_cwnd(self) -> FloatArray:
-        """Congestion window of the steady samples, in segments."""
-        return self.cwnd_segments[self.steady]
+        return slice(None) if self.windowed else super().steady
 
 
 def cwnd_mean(flow: FlowSeries) -> float:
@@ -78,24 +62,9 @@ def cwnd_mean(flow: FlowSeries) -> float:
     return time_weighted_mean(flow.time_s[flow.steady], flow.steady_cwnd)
 
 
-def cwnd_peak(flow: FlowSeries) -> float:
-    """Return the largest window, slow-start overshoot included, in segments."""
-    return float(flow.cwnd_segments.max())
-
-
-def cwnd_minimum(flow: FlowSeries) -> float:
-    """Return the smallest steady window, in segments."""
-    return float(flow.steady_cwnd.min())
-
-
 def cwnd_variation(flow: FlowSeries) -> float:
     """Return the coefficient of variation of the steady window."""
     return _variation(flow.steady_cwnd)
-
-
-def window_reductions(flow: FlowSeries) -> float:
-    """Return the number of window reductions over all samples."""
-    return float(len(find_reductions(flow.cwnd_segments)))
 
 
 def start_up_duration(flow: FlowSeries) -> float:
@@ -147,7 +116,7 @@ def sawtooth_depth(flow: FlowSeries) -> float:
 
     Before: the peak since the last trough. After: the lowest sample until the next peak.
     """
-    return _mean([low / high for high, low, _ in _teeth(flow.steady_cwnd) if high > 0])
+    return _mean([low / high for high, low, _ in reduction_teeth(flow.steady_cwnd) if high > 0])
 
 
 def window_growth_rate(flow: FlowSeries) -> float:
@@ -168,7 +137,7 @@ def early_growth(flow: FlowSeries) -> float:
     """
     time, window = flow.time_s[flow.steady], flow.steady_cwnd
     shares = []
-    for _, _, rise in _teeth(window):
+    for _, _, rise in reduction_teeth(window):
         if rise is None or window[rise[1]] - window[rise[0]] < RESTART_SEGMENTS:
             continue
         start, stop = rise
@@ -206,10 +175,10 @@ def rtt_variation(flow: FlowSeries) -> float:
 #: Features that need the congestion window, by the name of their metric.
 WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
     "cwnd_mean_segments": cwnd_mean,
-    "cwnd_peak_segments": cwnd_peak,
-    "cwnd_minimum_segments": cwnd_minimum,
+    "cwnd_peak_segments": FlowSeries.peak,
+    "cwnd_minimum_segments": FlowSeries.minimum,
     "cwnd_variation": cwnd_variation,
-    "window_reductions": window_reductions,
+    "window_reductions": lambda flow: float(flow.reductions()),
     "start_up_duration_s": start_up_duration,
     "slow_start_growth": slow_start_growth,
     "slow_start_reentries": slow_start_reentries,
@@ -233,33 +202,6 @@ def feature(name: str, flow: FlowSeries) -> float:
         return FLOW_FEATURES[name](flow) if flow.time_s.size else np.nan
     known = flow.known
     return WINDOW_FEATURES[name](known) if known.time_s.size else np.nan
-
-
-def _teeth(window: FloatArray) -> list[tuple[float, float, tuple[int, int] | None]]:
-    """Return peak before, trough after and, except for the last, the rise to the next peak."""
-    found = find_reductions(window)
-    teeth: list[tuple[float, float, tuple[int, int] | None]] = []
-    start = 0
-    for number, index in enumerate(found):
-        peak = float(window[start:index].max())
-        is_last = number + 1 == len(found)
-        stop = window.size if is_last else found[number + 1]
-        if is_last:
-            trough = index + _valley(window[index:stop])
-            teeth.append((peak, float(window[trough]), None))
-        else:
-            top = index + int(window[index:stop].argmax())
-            trough = index + int(window[index : top + 1].argmin())
-            teeth.append((peak, float(window[trough]), (trough, top)))
-        start = trough
-    return teeth
-
-
-def _valley(window: FloatArray) -> int:
-    """Return the index of the first local minimum."""
-    rises = np.flatnonzero(np.diff(window) > 0)
-    stop = int(rises[0]) + 1 if rises.size else window.size
-    return int(window[:stop].argmin())
 
 
 def _filled(values: FloatArray) -> FloatArray | None:

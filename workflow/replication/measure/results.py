@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
+from replication.study.claim_model import Where
 from replication.study.errors import InputError
 from replication.study.parquet import read_parquet
 from replication.study.seal import check, open_sealed, read_sealed
@@ -104,7 +105,7 @@ class Results:
         ]
         return pd.DataFrame(rows, columns=["scenario", "flow", "segment_bytes"])
 
-    def runs(self, experiment: str, where: Mapping[str, str | Sequence[str]]) -> pd.DataFrame:
+    def runs(self, experiment: str, where: Where) -> pd.DataFrame:
         """Return the runs of `experiment` at the levels of `where`.
 
         Parameters
@@ -112,7 +113,7 @@ class Results:
         experiment
             Its id.
         where
-            Factor to level key or keys; factors left out are free.
+            Factor to keys of its levels; factors left out are free.
 
         Returns
         -------
@@ -128,7 +129,7 @@ class Results:
         for factor, keys in where.items():
             if factor not in runs:
                 return runs.iloc[:0]
-            runs = runs[runs[factor].isin([keys] if isinstance(keys, str) else list(keys))]
+            runs = runs[runs[factor].isin(keys)]
         return runs.reset_index(drop=True)
 
 

@@ -84,14 +84,8 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     """
     if trials < 1 or not 0 <= successes <= trials:
         raise ValueError(f"need 0 <= successes <= trials, trials >= 1; got {successes}, {trials}")
-    z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
-    share, weight = successes / trials, z * z / trials
-    centre = (share + weight / 2) / (1 + weight)
-    half_width = z / (1 + weight) * math.sqrt(share * (1 - share) / trials + weight / trials / 4)
-    # The ends are 0 and 1 exactly where nothing or everything succeeded.
-    low = 0.0 if successes == 0 else centre - half_width
-    high = 1.0 if successes == trials else centre + half_width
-    return low, high
+    interval = stats.binomtest(successes, trials).proportion_ci(CONFIDENCE, method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def jain_index(values: npt.ArrayLike) -> float:

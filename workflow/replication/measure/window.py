@@ -6,8 +6,8 @@ the next one, and the grid's interval is the longer of the two sides' median sam
 so that neither side shows more than it was measured with. The unit is the flow's own segment: `ss`
 counts segments, and a series in bytes is divided by the flow's segment size.
 
-All figures are taken on the grid. Start-up and window reductions are those of
-`measure.trace`, the sawtooth that of `measure.sawtooth`:
+All figures are taken on the grid. Start-up and window reductions are those of `measure.cwnd`, the
+sawtooth is that by prominence of `measure.sawtooth`:
 
 Mean, minimum, sawtooth, distance
     From the end of start-up on.
@@ -33,10 +33,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import wasserstein_distance
 
-from replication.measure.sawtooth import Sawtooth, find_sawtooth
-from replication.measure.trace import SeriesError, find_reductions, find_start_up_end
+from replication.measure.cwnd import CwndSeries, FloatArray, SeriesError
+from replication.measure.sawtooth import Sawtooth, prominent_teeth
 
-FloatArray = npt.NDArray[np.float64]
 MINUTE_S = 60.0
 
 
@@ -101,50 +100,21 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Window:
-    """A congestion window on a regular grid of times.
-
-    Attributes
-    ----------
-    time_s, cwnd_segments, ssthresh_segments
-        Arrays of one length; ssthresh is NaN where it is not set.
-    """
-
-    time_s: FloatArray
-    cwnd_segments: FloatArray
-    ssthresh_segments: FloatArray
-
-    @cached_property
-    def start_up_end(self) -> int | None:
-        """Index of the first sample after start-up; None if it never ends."""
-        return find_start_up_end(self.cwnd_segments, self.ssthresh_segments)
-
-    @property
-    def steady(self) -> FloatArray:
-        """Samples from the end of start-up on; all of them if it never ends."""
-        return self.cwnd_segments[self.start_up_end or 0 :]
+class Window(CwndSeries):
+    """A congestion window on a regular grid of times."""
 
     @cached_property
     def sawtooth(self) -> Sawtooth:
-        """The teeth after start-up."""
-        return find_sawtooth(self.time_s[self.start_up_end or 0 :], self.steady)
+        """The prominent teeth after start-up."""
+        return prominent_teeth(self.time_s[self.steady], self.steady_cwnd)
 
-    def mean(self) -> float:
-        """Return the time average after start-up, in segments."""
-        return float(self.steady.mean())
-
-    def peak(self) -> float:
-        """Return the largest window, in segments."""
-        return float(self.cwnd_segments.max())
-
-    def minimum(self) -> float:
-        """Return the smallest window after start-up, in segments."""
-        return float(self.steady.min())
+    def grid_mean(self) -> float:
+        """Return the mean over the grid after start-up, in segments."""
+        return float(self.steady_cwnd.mean())
 
     def reductions_per_minute(self) -> float:
         """Return the window reductions per minute of the span."""
-        count = len(find_reductions(self.cwnd_segments))
-        return MINUTE_S * count / float(self.time_s[-1])
+        return MINUTE_S * self.reductions() / float(self.time_s[-1])
 
     def start_up_share(self) -> float:
         """Return the share of the span that start-up takes."""
@@ -163,14 +133,14 @@ class Window:
 
     def distance(self, other: Window) -> float:
         """Return the Wasserstein distance to another window after start-up, in segments."""
-        return float(wasserstein_distance(self.steady, other.steady))
+        return float(wasserstein_distance(self.steady_cwnd, other.steady_cwnd))
 
 
 #: What is read off a single window: metric to (unit, function).
 FIGURES: dict[str, tuple[str, Callable[[Window], float]]] = {
     "sawtooth_period": ("s", lambda window: window.sawtooth.period_s),
     "sawtooth_height": ("segments", lambda window: window.sawtooth.height_segments),
-    "cwnd_mean": ("segments", Window.mean),
+    "cwnd_mean": ("segments", Window.grid_mean),
     "cwnd_peak": ("segments", Window.peak),
     "cwnd_minimum": ("segments", Window.minimum),
     "reductions_per_minute": ("1/min", Window.reductions_per_minute),

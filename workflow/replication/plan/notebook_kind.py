@@ -23,7 +23,8 @@ _SENSITIVITY_INPUTS = ("sensitivity/{study}/*.csv", "sensitivity/{study}/made_fr
 _RESULTS = (
     *("design/{study}.csv", "design/scenarios/{study}.json"),
     *("results/{study}/flows.parquet", "results/{study}/series.parquet"),
-    *(f"evaluation/{{study}}/{part}.csv" for part in ("cells", "claims", "quantities")),
+    *(f"evaluation/{{study}}/{part}.parquet" for part in ("cells", "claims")),
+    "evaluation/{study}/quantities.csv",
 )
 
 

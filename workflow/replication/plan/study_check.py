@@ -13,7 +13,7 @@ from pathlib import Path
 from replication.measure.cell_map import MappedCell, check_complete, map_cells
 from replication.measure.metric_model import METRICS, validate_study_metrics
 from replication.study.assumption import check_ledger
-from replication.study.claim_model import AllTest, Claim, CrossoverTest, Quantity, TrendTest
+from replication.study.claim_model import Claim, CrossoverTest, Quantity, TrendTest, covers
 from replication.study.errors import InputError
 from replication.study.published import read_published
 from replication.study.study import Experiment, Study, parameters_of, plain_values
@@ -65,8 +65,7 @@ def check_claims(study: Study) -> None:
         A test runs over a factor that is not there or has levels without a value.
     """
     for claim in study.claims:
-        parts = claim.test.parts if isinstance(claim.test, AllTest) else [claim.test]
-        for test in parts:
+        for test in claim.tests():
             if isinstance(test, TrendTest):
                 _check_axis(study, claim, test.of, test.over)
             elif isinstance(test, CrossoverTest):
@@ -133,8 +132,7 @@ def _points(study: Study, experiment: Experiment) -> Iterator[_Point]:
 
 
 def _check_quantity(where: str, wanted: Quantity, points: list[_Point]) -> None:
-    sides = {name: [k] if isinstance(k, str) else k for name, k in wanted.where.items()}
-    own = [p for p in points if all(p.levels[name] in keys for name, keys in sides.items())]
+    own = [point for point in points if covers(wanted.where, point.levels)]
     if isinstance(wanted.flows, list):
         known = set[str]().union(*(point.flows for point in own))
         for flow in wanted.flows:

@@ -17,7 +17,6 @@ import pandas as pd
 import pyarrow as pa
 
 from replication.engines.catalogue import ENGINES
-from replication.judge.claim import NOT_TESTABLE, REPRODUCED
 from replication.judge.hypothesis import HYPOTHESES, load_hypotheses
 from replication.plan.config import load_study
 from replication.plan.stamp import changed, file_hash, parse_stamp, study_files, write_stamp
@@ -68,11 +67,11 @@ from replication.sensitivity.verdict_point import (
     spread_rows,
 )
 from replication.study.assumption import Assumption
-from replication.study.errors import InputError
 from replication.study.parquet import read_parquet, write_parquet
 from replication.study.seal import open_sealed, read_sealed, write_sealed
 from replication.study.sensitivity_settings import SETTINGS, Sensitivity, load_sensitivity
-from replication.study.table import write_table
+from replication.study.table import merge_tables, write_table
+from replication.study.verdict import Verdict
 
 EFFECT_COLUMNS = (
     "study",
@@ -212,16 +211,9 @@ def merge_sensitivity(folders: Sequence[Path], sensitivity: Path, forensics: Pat
         A table is missing or of another version.
     """
     for part, columns in TABLES.items():
-        header = ",".join(columns) + "\n"
-        texts = [header]
-        for folder in folders:
-            path = folder / f"{part}.csv"
-            text = read_sealed(path) if path.is_file() else ""
-            if not text.startswith(header):
-                raise InputError(f"{path}: is missing or of another version; run it again")
-            texts.append(text.removeprefix(header))
         target = forensics if part in FORENSICS else sensitivity
-        write_sealed(target / f"{part}.csv", "".join(texts))
+        paths = [folder / f"{part}.csv" for folder in folders]
+        merge_tables(paths, target / f"{part}.csv", columns)
 
 
 def _published(root: Path, name: str) -> Path:
@@ -245,8 +237,10 @@ def _importances(
     found = {}
     for claim in dict.fromkeys(verdicts.claims["claim"]):
         words = verdicts.claim(claim, SPACE_FILLING)
-        testable = {p: word for p, word in words.items() if word != NOT_TESTABLE}
-        outcome = [float(testable[p] == REPRODUCED) if p in testable else math.nan for p in points]
+        testable = {p: word for p, word in words.items() if word != Verdict.NOT_TESTABLE}
+        outcome = [
+            float(testable[p] == Verdict.REPRODUCED) if p in testable else math.nan for p in points
+        ]
         values = importances(
             matrix,
             np.array(outcome, dtype=float),

@@ -21,8 +21,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from replication.judge.cell import IMPOSSIBLE
-from replication.judge.claim import NOT_TESTABLE
 from replication.judge.hypothesis import Hypothesis
 from replication.sensitivity.design_point import (
     DEFAULT,
@@ -34,11 +32,11 @@ from replication.sensitivity.design_point import (
 from replication.sensitivity.robustness import Verdicts
 from replication.sensitivity.verdict_point import STATED
 from replication.study.sensitivity_settings import Sensitivity
+from replication.study.verdict import Verdict
 
 EXPLAINS = "explains"
 HELPS = "helps"
 REJECTED = "rejected"
-UNTESTABLE = "not testable"
 
 HYPOTHESIS_COLUMNS = (
     "study",
@@ -123,7 +121,7 @@ class Outcome:
     def word(self, settings: Sensitivity) -> str:
         """Return explains, helps, rejected or not testable."""
         if not self.cells:
-            return UNTESTABLE
+            return Verdict.NOT_TESTABLE
         if self.after <= self.before:
             return REJECTED
         enough = self.after >= settings.explained_at_least * self.cells
@@ -132,7 +130,7 @@ class Outcome:
 
 def _decided(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that a run decides; impossible ones count, for a reading may mend them."""
-    known = cells[cells["value"].notna() & (cells["verdict"] != NOT_TESTABLE)]
+    known = cells[cells["value"].notna() & (cells["verdict"] != Verdict.NOT_TESTABLE)]
     return known.set_index(_KEYS)
 
 
@@ -203,7 +201,7 @@ def explained_rows(
             **{name: row[name] for name in (*_KEYS, "unit", "published")},
             "reference": row["value"],
             "inside_before": bool(row["inside"]) if key in decided else None,
-            "impossible": row["verdict"] == IMPOSSIBLE,
+            "impossible": row["verdict"] == Verdict.IMPOSSIBLE,
             "explained_by": "; ".join(brought.get(key, [])),
             "rejected": "; ".join(rejected.get(key, [])),
         }
@@ -258,7 +256,7 @@ def explored_cells(verdicts: Verdicts) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield each table and its judged cells at the points that a fit may choose."""
     kinds = (DEFAULT, ONE_AT_A_TIME, SPACE_FILLING, SEARCH)
     explored = verdicts.cells[
-        verdicts.cells["kind"].isin(kinds) & (verdicts.cells["verdict"] != IMPOSSIBLE)
+        verdicts.cells["kind"].isin(kinds) & (verdicts.cells["verdict"] != Verdict.IMPOSSIBLE)
     ]
     for table, cells in explored.groupby("table", sort=False):
         yield str(table), cells

@@ -16,18 +16,17 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from replication.judge.claim import DIRECTION_ONLY, NOT_TESTABLE, REPRODUCED
 from replication.measure.statistic import wilson_interval
 from replication.sensitivity.design import PointRecord, SensitivityDesign
 from replication.sensitivity.design_point import DEFAULT, ONE_AT_A_TIME, SEED, SPACE_FILLING
 from replication.sensitivity.verdict_point import STATED
 from replication.study.sensitivity_settings import Sensitivity
+from replication.study.verdict import Verdict
 
 ROBUST = "robust"
 CONDITIONAL = "conditional"
 FRAGILE = "fragile"
 TOO_FEW = "too few designs"
-UNTESTED = "not testable"
 
 CLAIM_ROBUSTNESS = (
     "study",
@@ -91,7 +90,7 @@ class Share:
     def word(self, settings: Sensitivity) -> str:
         """Return robust, conditional, fragile, too few designs or not testable."""
         if not self.designs:
-            return UNTESTED
+            return Verdict.NOT_TESTABLE
         if not can_tell(self.designs, settings):
             return TOO_FEW
         if self.share >= settings.robust_at_least:
@@ -138,23 +137,25 @@ class Verdicts:
 
     def flips(self, claim: str) -> list[Flip]:
         """Return the single changes that flip a claim between holding and not holding."""
-        default = self.claim(claim, DEFAULT).get("default", NOT_TESTABLE)
+        default = self.claim(claim, DEFAULT).get("default", Verdict.NOT_TESTABLE)
         after = self.claim(claim, ONE_AT_A_TIME)
         return [
             Flip(point.changed, _text(point.values[point.changed]), default, after[point.id])
             for point in self.design.of(ONE_AT_A_TIME)
-            if NOT_TESTABLE not in (default, after.get(point.id, NOT_TESTABLE))
-            and (default == REPRODUCED) != (after[point.id] == REPRODUCED)
+            if Verdict.NOT_TESTABLE not in (default, after.get(point.id, Verdict.NOT_TESTABLE))
+            and (default == Verdict.REPRODUCED) != (after[point.id] == Verdict.REPRODUCED)
         ]
 
     def tested_alone(self, claim: str) -> int:
         """Return how many single changes decide a claim."""
-        return sum(v != NOT_TESTABLE for v in self.claim(claim, ONE_AT_A_TIME).values())
+        return sum(v != Verdict.NOT_TESTABLE for v in self.claim(claim, ONE_AT_A_TIME).values())
 
     def share(self, claim: str) -> Share:
         """Return in how many space-filling designs a claim holds, of those that can test it."""
-        verdicts = [v for v in self.claim(claim, SPACE_FILLING).values() if v != NOT_TESTABLE]
-        return Share(verdicts.count(REPRODUCED), len(verdicts))
+        verdicts = [
+            v for v in self.claim(claim, SPACE_FILLING).values() if v != Verdict.NOT_TESTABLE
+        ]
+        return Share(verdicts.count(Verdict.REPRODUCED), len(verdicts))
 
 
 def _text(value: object) -> str:
@@ -179,11 +180,13 @@ def claim_rows(
         Explained variance on unseen points, and the parameters that matter, by claim.
     """
     for claim in dict.fromkeys(verdicts.claims["claim"]):
-        default = verdicts.claim(claim, DEFAULT).get("default", NOT_TESTABLE)
+        default = verdicts.claim(claim, DEFAULT).get("default", Verdict.NOT_TESTABLE)
         seeds = list(verdicts.claim(claim, DEFAULT, SEED).values())
         share = verdicts.share(claim)
-        tested = [v for v in verdicts.claim(claim, SPACE_FILLING).values() if v != NOT_TESTABLE]
-        right = sum(v in (REPRODUCED, DIRECTION_ONLY) for v in tested)
+        tested = [
+            v for v in verdicts.claim(claim, SPACE_FILLING).values() if v != Verdict.NOT_TESTABLE
+        ]
+        right = sum(v in (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY) for v in tested)
         r2, important = importances.get(claim, (math.nan, []))
         yield {
             "study": verdicts.design.study,
@@ -219,7 +222,7 @@ def cell_rows(
     cells = verdicts.cells
     cells = cells[(cells["reading"] == STATED) & cells["kind"].isin(explored)]
     for key, group in cells.groupby(["table", "row", "column"], sort=False):
-        found = group[group["value"].notna() & (group["verdict"] != NOT_TESTABLE)]
+        found = group[group["value"].notna() & (group["verdict"] != Verdict.NOT_TESTABLE)]
         seeds = found.loc[found["kind"].isin((DEFAULT, SEED)), "value"]
         first = found[found["kind"] == DEFAULT]
         filled = found.loc[found["kind"] == SPACE_FILLING, "inside"]

@@ -45,6 +45,7 @@ from replication.sensitivity.forensics import Candidate, candidates, explored_ce
 from replication.sensitivity.robustness import Verdicts
 from replication.sensitivity.verdict_point import CELL_COLUMNS, Judge, point_results
 from replication.study.assumption import variant
+from replication.study.claim_model import covers
 from replication.study.errors import InputError
 from replication.study.parquet import read_parquet, write_parquet
 from replication.study.scenario import Scenario, canonical_json
@@ -255,12 +256,8 @@ def _positions(explored: _Explored, ranked: Sequence[Candidate], wanted: Search)
 
 def _is_of(run: Run, cell: MappedCell) -> bool:
     """Return whether a run is among those that a cell stands for."""
-    if run.experiment != cell.quantity.experiment:
-        return False
-    for factor, keys in cell.quantity.where.items():
-        if run.levels.get(factor) not in ([keys] if isinstance(keys, str) else list(keys)):
-            return False
-    return True
+    wanted = cell.quantity
+    return run.experiment == wanted.experiment and covers(wanted.where, run.levels)
 
 
 def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

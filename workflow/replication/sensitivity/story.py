@@ -10,8 +10,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 
-from replication.judge.claim import REPRODUCED
-from replication.sensitivity.forensics import EXPLAINS, HELPS, REJECTED, UNTESTABLE
+from replication.sensitivity.forensics import EXPLAINS, HELPS, REJECTED
 from replication.sensitivity.robustness import TOO_FEW
 from replication.sensitivity.robustness_rows import RobustnessRows
 from replication.sensitivity.verdict_point import STATED
@@ -19,6 +18,7 @@ from replication.study.claim_model import Claim, NotTestable
 from replication.study.sensitivity_settings import Scale
 from replication.study.study import Study
 from replication.study.table import Row
+from replication.study.verdict import Verdict
 
 #: How many assumptions of a fit's setting a sentence names; the CSV has all.
 SHOWN_VALUES = 6
@@ -85,7 +85,7 @@ def claim_sentence(row: Row, claim: Claim, scale: Scale) -> str:
 
 def _scale_differs(row: Row, scale: Scale) -> str:
     """Say how the verdict changes with length, levels and replicates, all else being equal."""
-    if row["verdict_default"] == REPRODUCED:
+    if row["verdict_default"] == Verdict.REPRODUCED:
         return (
             f"Made to hold by the scale alone: {row['verdict_tier']} in full, reproduced with the "
             f"same settings in the design's runs. How these differ: {scale.reason.strip()}"
@@ -98,7 +98,7 @@ def _scale_differs(row: Row, scale: Scale) -> str:
 
 def _alone(row: Row) -> str:
     """Return which single changes flip a claim, or how many were tested and rejected."""
-    holds = row["verdict_default"] == REPRODUCED
+    holds = row["verdict_default"] == Verdict.REPRODUCED
     if row["flipped_by"]:
         return f"{'Fails' if holds else 'Made to hold'} by one change alone: {row['flipped_by']}."
     if holds:
@@ -223,7 +223,7 @@ def _hypotheses(rows: RobustnessRows, table: str) -> list[str]:
             )
     for word, start in (
         (REJECTED, "Tested and rejected, no more numbers inside than without"),
-        (UNTESTABLE, "Not testable here"),
+        (Verdict.NOT_TESTABLE, "Not testable here"),
     ):
         titles = [_lower(row["title"]) for row in found if row["outcome"] == word]
         if titles:

@@ -15,15 +15,14 @@ from typing import Any
 
 import pandas as pd
 
-from replication.judge.audit import audit_study
-from replication.judge.cell import IMPOSSIBLE, judge_cell
+from replication.judge.audit import audit_study, impossible_cells
+from replication.judge.cell import judge_cell, replicate_means, untestable
 from replication.judge.claim import evaluate_claim
 from replication.judge.coverage import Coverage
 from replication.judge.evaluate import headline_quantities
 from replication.judge.hypothesis import Hypothesis, check_hypothesis
 from replication.measure.cell_map import MappedCell, map_cells
 from replication.measure.metric import quantity
-from replication.measure.metric_model import COUNTS
 from replication.measure.results import Results
 from replication.measure.statistic import estimate
 from replication.run.gather import read_runs
@@ -140,11 +139,7 @@ class Judge:
         cells = map_cells(study, read_published(published))
         for hypothesis in hypotheses:
             check_hypothesis(hypothesis, study, cells)
-        broken = {
-            (finding.table, finding.row, finding.column): finding.reason
-            for finding in audit_study(study, cells)
-            if finding.finding == IMPOSSIBLE
-        }
+        broken = impossible_cells(audit_study(study, cells))
         return cls(study, cells, broken, [h for h in hypotheses if h.reading is not None])
 
     def claims(self, point: str, results: Results) -> Iterator[dict[str, object]]:
@@ -181,16 +176,11 @@ class Judge:
         coverage: Coverage,
     ) -> Iterator[dict[str, object]]:
         (engine,) = results.engines
-        values = quantity(results, cell.quantity).dropna(subset="value")
-        # A cell over several points of the experiment is their mean.
-        means = values.groupby("replicate")["value"].mean()
+        means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
         broken = self.broken.get(cell.key, "")
         for number, point in enumerate(points):
             found = estimate(means[means.index == number].to_numpy(dtype=float))
-            why_not = ""
-            if cell.quantity.metric in COUNTS and found.n:
-                short, full = coverage.shortened(engine, cell.quantity, number)
-                why_not = "a count over less than the whole run" if short < full else ""
+            why_not = untestable(coverage, engine, cell, found.n, number)
             row = judge_cell(self.study.id, cell, engine, found, why_not, broken)
             renamed = {"point": point, "reading": reading, "value": row["reproduced_mean"]}
             yield {name: renamed.get(name, row.get(name)) for name in CELL_COLUMNS}

@@ -7,15 +7,36 @@ paper's words before a run is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from replication.study.model import PROSE, Document, Identifier, Window
 
-Where = dict[Identifier, str | list[str]]
+
+def _listed(keys: Any) -> Any:
+    return [keys] if isinstance(keys, str) else keys
+
+
+def _written(keys: list[str]) -> str | list[str]:
+    return keys[0] if len(keys) == 1 else keys
+
+
+#: Keys of levels of a factor. A file may give one without a list, and is written so.
+Levels = Annotated[
+    list[str],
+    BeforeValidator(_listed, json_schema_input_type=str | list[str]),
+    PlainSerializer(_written, return_type=str | list[str]),
+]
+#: Levels by factor; a factor that is left out is free.
+Where = dict[Identifier, Levels]
 Flows = list[Identifier] | Literal["tcp", "cbr", "all"]
+
+
+def covers(where: Where, levels: Mapping[str, str]) -> bool:
+    """Return whether a point with these levels is among those of `where`."""
+    return all(levels.get(factor) in keys for factor, keys in where.items())
 
 
 class Quantity(Document):
@@ -32,6 +53,10 @@ class Quantity(Document):
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
     where: Where = {}
     window_s: Window | None = None
+
+    def at(self, where: Where) -> Quantity:
+        """Return the quantity with the levels of `where` laid over its own."""
+        return self.model_copy(update={"where": {**self.where, **where}})
 
 
 class Condition(Document):
@@ -152,25 +177,16 @@ class ValueTest(_Judged):
     reduce: Literal["mean", "minimum", "maximum"] = "mean"
 
 
+SimpleTest = (
+    RatioTest | EquivalenceTest | ShareTest | TrendTest | CrossoverTest | OrderingTest | ValueTest
+)
+
+
 class AllTest(Document):
     """Several parts that must all hold; the statistic is the share of parts reproduced."""
 
     kind: Literal["all"]
-    parts: Annotated[
-        list[
-            Annotated[
-                RatioTest
-                | EquivalenceTest
-                | ShareTest
-                | TrendTest
-                | CrossoverTest
-                | OrderingTest
-                | ValueTest,
-                Field(discriminator="kind"),
-            ]
-        ],
-        Field(min_length=2),
-    ]
+    parts: Annotated[list[Annotated[SimpleTest, Field(discriminator="kind")]], Field(min_length=2)]
 
 
 class NotTestable(Document):
@@ -180,21 +196,16 @@ class NotTestable(Document):
     reason: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
 
 
-SimpleTest = (
-    RatioTest | EquivalenceTest | ShareTest | TrendTest | CrossoverTest | OrderingTest | ValueTest
-)
-Test = Annotated[
-    RatioTest
-    | EquivalenceTest
-    | ShareTest
-    | TrendTest
-    | CrossoverTest
-    | OrderingTest
-    | ValueTest
-    | AllTest
-    | NotTestable,
-    Field(discriminator="kind"),
-]
+Test = Annotated[SimpleTest | AllTest | NotTestable, Field(discriminator="kind")]
+
+
+def sides(test: SimpleTest) -> list[Quantity]:
+    """Return the quantities that a test compares."""
+    if isinstance(test, OrderingTest):
+        return [test.of.at(where) for where in test.order]
+    if isinstance(test, TrendTest | ValueTest):
+        return [test.of]
+    return [test.left, test.right]
 
 
 class Claim(Document):
@@ -208,13 +219,11 @@ class Claim(Document):
 
     def quantities(self) -> Iterator[Quantity]:
         """Yield every quantity that the test reads."""
-        tests = self.test.parts if isinstance(self.test, AllTest) else [self.test]
-        for test in tests:
-            if isinstance(test, OrderingTest):
-                for item in test.order:
-                    yield test.of.model_copy(update={"where": {**test.of.where, **item}})
-                continue
-            for name in ("left", "right", "of"):
-                quantity = getattr(test, name, None)
-                if isinstance(quantity, Quantity):
-                    yield quantity
+        for test in self.tests():
+            yield from sides(test)
+
+    def tests(self) -> list[SimpleTest]:
+        """Return the test's parts; none where the claim cannot be tested."""
+        if isinstance(self.test, NotTestable):
+            return []
+        return list(self.test.parts) if isinstance(self.test, AllTest) else [self.test]

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from replication.study.errors import InputError
-from replication.study.files import atomic, write_text
+from replication.study.files import atomic, digest_of, write_text
 
 NAME = "seal.sha256"
 #: What the record of a file adds to its name.
@@ -46,7 +46,7 @@ _MAKERS = (
     (r"batches/.*", "simulate_batch", "make report"),
     (r"results/.*", "collect_results", "make report"),
     (r"evaluation/.*", "evaluate_study", "make report"),
-    (r"(cells|claims|audit)\.csv", "merge_evaluations", "make report"),
+    (r"(cells|claims|audit)\.(csv|parquet)", "merge_evaluations", "make report"),
     (r"agreement.*", "compare_engines", "make report"),
     (r"trace_.*", "compare_traces", "make report"),
     (r"conformance/.*", "run_conformance", "make report"),
@@ -84,7 +84,7 @@ def write_sealed(path: Path, text: str) -> None:
 def open_sealed(path: Path) -> io.BytesIO:
     """Return the content of a file, checked as by `check`."""
     content = path.read_bytes()
-    _require(path, hashlib.sha256(content).hexdigest())
+    _require(path, digest_of(content))
     return io.BytesIO(content)
 
 

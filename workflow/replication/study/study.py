@@ -338,7 +338,7 @@ class Study(Document):
                     f"{place}: experiment {experiment} has no factor {name!r}"
                 ) from None
             known = {level.key for level in factor.levels}
-            for key in [levels] if isinstance(levels, str) else levels:
+            for key in levels:
                 if key not in known:
                     raise ValueError(f"{place}: factor {name} has no level {key!r}")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from replication.study.errors import InputError
-from replication.study.seal import read_sealed, write_sealed
+from replication.study.seal import read_sealed, remedy, write_sealed
 
 #: A row of a CSV file, every field as text.
 Row = dict[str, str]
@@ -235,6 +235,24 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
         raise InputError(f"{path}: is not a CSV table: {error}") from None
 
 
+def merge_tables(paths: Iterable[Path], target: Path, columns: Sequence[str]) -> None:
+    """Write the rows of several CSV files with the same `columns` as one, in the order given.
+
+    Raises
+    ------
+    InputError
+        One is missing, or of another version.
+    """
+    header = ",".join(columns) + "\n"
+    texts = [header]
+    for path in paths:
+        text = read_sealed(path) if path.is_file() else ""
+        if not text.startswith(header):
+            raise InputError(f"{path}: is missing or of another version: {remedy(path)}")
+        texts.append(text.removeprefix(header))
+    write_sealed(target, "".join(texts))
+
+
 def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
     """Write rows as CSV with exactly `columns`; atomic, sealed, and numbers in one format.
 
@@ -249,11 +267,12 @@ def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Seque
     for row in rows:
         if set(row) != set(columns):
             raise ValueError(f"{path.name}: row with columns {sorted(row)}, not {sorted(columns)}")
-        writer.writerow([_text(row[column]) for column in columns])
+        writer.writerow([written(row[column]) for column in columns])
     write_sealed(path, text.getvalue())
 
 
-def _text(value: object) -> str:
+def written(value: object) -> str:
+    """Return a value as a field of a CSV file."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):

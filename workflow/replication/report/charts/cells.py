@@ -7,24 +7,22 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.judge.cell import half_width
-from replication.report.charts.data import display_unit
 from replication.report.charts.figure import (
     INK,
     PUBLISHED,
     PUBLISHED_MARK,
-    VERDICTS,
     Drawing,
     Figure,
     colours,
     legend_filter,
     make_figure,
-    number,
     symbols,
+    three_digits,
 )
 from replication.report.charts.line import published_legend
 from replication.report.charts.verdict import empty_chart, verdict_colours, verdict_symbols
-from replication.study.study import Study, Table
+from replication.study.study import Table
+from replication.study.verdict import Verdict
 
 _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high"]
 _COLUMNS = ["study", "table", "row", "column", "row_label", "column_label", "engine"]
@@ -39,7 +37,7 @@ _COLUMNS += [
 ]
 
 
-def cells_figure(cells: pd.DataFrame, table: Table, study: Study | None = None) -> Figure:
+def cells_figure(cells: pd.DataFrame, table: Table) -> Figure:
     """Draw one published table: each cell's published value beside the reproduced ones.
 
     A grey bar is the tolerance that was set beforehand: means inside it are `reproduced`.
@@ -47,18 +45,14 @@ def cells_figure(cells: pd.DataFrame, table: Table, study: Study | None = None) 
     Parameters
     ----------
     cells
-        Rows of cells.csv; those of other tables are left out.
+        Rows of the typed table; those of other tables are left out.
     table
         The published table.
-    study
-        Gives rows and columns their labels; without it their keys are shown.
     """
     frame = _of_running_engines(_display(cells[cells["table"] == table.id]))
-    frame["row_label"] = [_label(study, table, table.row_factor, key) for key in frame["row"]]
-    frame["column_label"] = [
-        _label(study, table, table.column_factor, key) for key in frame["column"]
-    ]
-    frame = _with_tolerance(frame, table)
+    margins = frame["accepted_margin"] * frame["display_factor"]
+    frame["accepted_low"] = frame["published"] - margins
+    frame["accepted_high"] = frame["published"] + margins
     rows = list(dict.fromkeys(frame["row_label"]))
     panels = [
         _cell_panel(part, rows, str(label), frame["verdict"])
@@ -142,10 +136,10 @@ def scatter_figure(cells: pd.DataFrame) -> Figure:
     words = "Reproduced against published values; on the line the two are equal."
     for study, part in frame.groupby("study", sort=True):
         middle = float(part["relative_deviation"].abs().median())
-        inside = int((part["verdict"] == "reproduced").sum())
+        inside = int((part["verdict"] == Verdict.REPRODUCED).sum())
         words += (
             f" {study}: {len(part)} cells, {inside} within the tolerance, median deviation "
-            f"{number(100 * middle)} %."
+            f"{three_digits(100 * middle)} %."
         )
     chart = alt.concat(*panels, columns=2) if panels else empty_chart()
     return make_figure(["scatter"], "Published and reproduced values", chart, words, _tidy(frame))
@@ -181,43 +175,11 @@ def _scatter_panel(frame: pd.DataFrame, studies: list[str], unit: str) -> Drawin
 
 def _display(cells: pd.DataFrame) -> pd.DataFrame:
     """Return cells with their values in display units."""
-    frame = cells.copy()
-    shown = [display_unit(str(unit)) for unit in frame["unit"].fillna("1")]
-    frame["display_unit"] = [unit for unit, _ in shown]
-    for column in _VALUES:
-        values = pd.to_numeric(frame[column], errors="coerce").astype(float)
-        frame[column] = values * [factor for _, factor in shown]
-    frame["relative_deviation"] = pd.to_numeric(frame["relative_deviation"], errors="coerce")
-    return frame
-
-
-def _with_tolerance(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """Add accepted_low and accepted_high: the published value give or take the tolerance."""
-    margins = []
-    for row in frame.to_dict("records"):
-        cell = table.cell or (table.columns or {})[row["column"]]
-        _, factor = display_unit(str(row["unit"]))
-        published = row["published"] / factor
-        margin = half_width(cell.tolerance, published) + float(row["published_half_ulp"])
-        margins.append(factor * margin)
-    return frame.assign(
-        accepted_low=frame["published"] - margins, accepted_high=frame["published"] + margins
-    )
+    return cells.assign(**{name: cells[name] * cells["display_factor"] for name in _VALUES})
 
 
 def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[[name for name in _COLUMNS if name in frame]]
-
-
-def _label(study: Study | None, table: Table, factor: str | None, key: str) -> str:
-    if study is not None and factor is not None:
-        owner = study.experiment(table.experiment).factor(factor)
-        for level in owner.levels:
-            if level.key == key:
-                # A label that is a bare number says nothing without its unit.
-                bare = level.label == key and owner.unit not in ("", "1")
-                return f"{key} {owner.unit}" if bare else level.label
-    return key.replace("_", " ")
 
 
 def _tooltip(unit: str) -> list[alt.Tooltip]:
@@ -248,7 +210,7 @@ def _describe_cells(frame: pd.DataFrame, title: str) -> str:
     several = run["engine"].nunique() > 1
     for engine, part in run.groupby("engine", sort=True):
         counts = part["verdict"].value_counts()
-        found = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if v in counts)
+        found = ", ".join(f"{counts[v]} {v}" for v in Verdict if v in counts)
         words += f" {engine}: {found}." if several else f" {found}."
     known = run[run["relative_deviation"].notna()]
     if known.empty:
@@ -257,5 +219,5 @@ def _describe_cells(frame: pd.DataFrame, title: str) -> str:
     worst = known.loc[[by_size.index[0]]].to_dict("records")[0]
     return words + (
         f" Largest deviation: {worst['row_label']}, {worst['column_label']} on "
-        f"{worst['engine']}, {number(100 * worst['relative_deviation'])} %."
+        f"{worst['engine']}, {three_digits(100 * worst['relative_deviation'])} %."
     )

@@ -40,7 +40,7 @@ def claimed_values(
             continue
         base = frame
         for factor, keys in test.right.where.items():
-            base = base[base[factor].isin([keys] if isinstance(keys, str) else keys)]
+            base = base[base[factor].isin(keys)]
         assert test.expect.at_least is not None and test.expect.at_most is not None
         ratio = (test.expect.at_least + test.expect.at_most) / 2
         names = " and ".join(dict.fromkeys(base["series"]))
@@ -75,8 +75,7 @@ def claimed_bounds(study: Study, experiment: Experiment, metric: str) -> pd.Data
             continue
         if not _about(test.of, experiment, metric):
             continue
-        keys = test.of.where.get(axis.id, [level.key for level in axis.levels])
-        chosen = [keys] if isinstance(keys, str) else keys
+        chosen = test.of.where.get(axis.id, [level.key for level in axis.levels])
         scale = display_factor(axis).factor
         xs = [scale * float(v.value or 0.0) for v in axis.levels if v.key in chosen]
         display = display_metric(metric)

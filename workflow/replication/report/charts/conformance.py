@@ -14,7 +14,7 @@ from replication.report.charts.figure import (
     dashes,
     legend_filter,
     make_figure,
-    number,
+    three_digits,
     zoom_of,
 )
 
@@ -57,7 +57,7 @@ def _figure(recovery: Recovery, variant: str, engines: list[str], frame: pd.Data
     words = "Congestion window (segments) against time (s), a panel a list of lost packets."
     for (losses, engine), part in frame.groupby(["losses", "engine"], sort=False):
         low, high = part["cwnd_segments"].min(), part["cwnd_segments"].max()
-        words += f" {losses}, {engine}: from {number(low)} to {number(high)} segments."
+        words += f" {losses}, {engine}: from {three_digits(low)} to {three_digits(high)} segments."
     return make_figure(["", "conformance", variant, "cwnd"], title, chart, words, frame)
 
 

@@ -11,16 +11,16 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-from replication.measure.cell_map import map_cells
+from replication.judge.verdict_table import read_table
 from replication.measure.metric import quantity
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.measure.statistic import estimate
+from replication.measure.unit import display_unit
 from replication.study.claim_model import Flows, Quantity
 from replication.study.parquet import read_parquet
-from replication.study.published import PublishedNumber
-from replication.study.seal import check, open_sealed
-from replication.study.study import Experiment, Factor, Study
+from replication.study.seal import check
+from replication.study.study import Experiment, Factor
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,6 @@ class Display:
         return f"{self.label} ({unit})" if unit else self.label
 
 
-#: SI unit to display unit and factor.
-UNITS: dict[str, tuple[str, float]] = {
-    "bit/s": ("Mbit/s", 1e-6),
-    "s": ("ms", 1e3),
-    "1": ("1", 1.0),
-}
 _LABELS = {
     "throughput_bps": "Throughput",
     "goodput_bps": "Goodput",
@@ -59,11 +53,6 @@ _LABELS = {
     "cwnd_peak_segments": "Congestion window, peak",
     "cwnd_minimum_segments": "Congestion window, minimum",
 }
-
-
-def display_unit(unit: str) -> tuple[str, float]:
-    """Return the unit to show `unit` in, and the factor to it."""
-    return UNITS.get(unit, (unit, 1.0))
 
 
 def display_metric(metric: str) -> Display:
@@ -269,66 +258,33 @@ def flow_label(flow: Mapping[str, object]) -> str:
 
 
 def read_cells(data: Path, study: str) -> pd.DataFrame:
-    """Read a study's judged cells; an empty table where it has none.
-
-    Keys are text, because rows such as "100" are names.
-    """
-    path = data / "evaluation" / study / "cells.csv"
+    """Read a study's judged cells; an empty table where it has none."""
+    path = data / "evaluation" / study / "cells.parquet"
     if not path.is_file():
         return pd.DataFrame()
-    keys = dict.fromkeys(("study", "table", "row", "column", "engine", "unit"), str)
-    return pd.read_csv(open_sealed(path), dtype=keys, keep_default_na=True)
+    cells: pd.DataFrame = read_table(path).to_pandas()
+    return cells
 
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """A published value and the points that it stands for.
-
-    Attributes
-    ----------
-    table, row, column
-        Its keys.
-    value
-        In display units.
-    levels
-        Factor to the keys of the levels it covers; factors left out are covered whole.
-    flows
-        Ids of the flows it is about, or "tcp", "cbr", "all".
-    metric, aggregate
-        What it is a value of, and how flows combine.
-    """
+    """A published value, in display units, and the quantity that it stands for."""
 
     table: str
     row: str
     column: str
     value: float
-    levels: dict[str, list[str]]
-    flows: Flows
-    metric: str
-    aggregate: str
-
-    def covers(self, levels: Mapping[str, str]) -> bool:
-        """Return whether a point's levels are among those of the value."""
-        return all(levels.get(factor) in keys for factor, keys in self.levels.items())
+    quantity: Quantity
 
 
-def published_values(
-    study: Study, experiment: Experiment, cells: pd.DataFrame
-) -> list[PublishedValue]:
+def published_values(experiment: Experiment, cells: pd.DataFrame) -> list[PublishedValue]:
     """Return the published values of an experiment's points, each once, whatever the engines."""
     if cells.empty:
         return []
-    once = cells.drop_duplicates(["table", "row", "column"])
-    columns = ("table", "row", "column", "unit", "published")
-    rows = once[list(columns)].itertuples(index=False, name=None)
     found = []
-    for cell in map_cells(study, (PublishedNumber(*row) for row in rows)):
-        wanted = cell.quantity
-        if wanted.experiment != experiment.id:
-            continue
-        levels = {k: [v] if isinstance(v, str) else list(v) for k, v in wanted.where.items()}
-        value = cell.value * display_metric(wanted.metric).factor
-        found.append(
-            PublishedValue(*cell.key, value, levels, wanted.flows, wanted.metric, wanted.aggregate)
-        )
+    for cell in cells.drop_duplicates(["table", "row", "column"]).to_dict("records"):
+        wanted = Quantity.model_validate_json(cell["quantities"][0])
+        if wanted.experiment == experiment.id:
+            value = cell["published"] * display_metric(wanted.metric).factor
+            found.append(PublishedValue(cell["table"], cell["row"], cell["column"], value, wanted))
     return found

@@ -9,7 +9,7 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 
-from replication.report.charts.data import display_unit
+from replication.measure.unit import display_unit
 from replication.report.charts.figure import (
     INK,
     Drawing,
@@ -17,8 +17,8 @@ from replication.report.charts.figure import (
     colours,
     legend_filter,
     make_figure,
-    number,
     symbols,
+    three_digits,
 )
 from replication.report.charts.verdict import empty_chart
 from replication.study.seal import open_sealed
@@ -79,7 +79,7 @@ def _figure(frame: pd.DataFrame, left: str, right: str) -> Figure:
     for study, part in frame.groupby("study", sort=True):
         ratio = (part["right_mean"] / part["left_mean"] - 1).abs().median()
         words += (
-            f" {study}: {len(part)} cells, median difference {number(100 * float(ratio))} %, "
+            f" {study}: {len(part)} cells, median difference {three_digits(100 * float(ratio))} %, "
             f"{int((part['verdicts'] == 'same').sum())} with the same verdict."
         )
     chart = alt.concat(*panels, columns=2) if panels else empty_chart()

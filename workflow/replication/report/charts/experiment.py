@@ -13,13 +13,12 @@ from replication.report.charts.figure import Figure, with_prefix
 from replication.report.charts.points import factor_figures, pair_figures, published_figures
 from replication.report.charts.time import jain_figures, time_figures
 from replication.report.charts.trace import trace_figures
-from replication.report.charts.verdict import claims_figure, verdicts_figure
+from replication.report.charts.verdict import verdicts_figure
 from replication.study.study import Experiment, Study, Table
 
 __all__ = [
     "Figure",
     "cells_figure",
-    "claims_figure",
     "experiment_figures",
     "figures_of",
     "scatter_figure",
@@ -58,7 +57,7 @@ def figures_of(
 ) -> list[Figure]:
     """Return the figures of one experiment from results and cells that are already loaded."""
     experiment = study.experiment(experiment_id)
-    published = published_values(study, experiment, cells)
+    published = published_values(experiment, cells)
     kind = experiment.type
     if kind == "cbr_sweep":
         figures = factor_figures(results, study, experiment, SWEEP_METRICS, published)
@@ -90,7 +89,7 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
         if rows:
             ours = ours if ours.empty else ours[ours["row"].isin(own)]
         if not ours.empty:
-            figures.append(cells_figure(ours, table, study))
+            figures.append(cells_figure(ours, table))
     return with_prefix(figures, experiment.id)
 
 

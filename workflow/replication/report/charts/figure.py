@@ -18,6 +18,7 @@ import pandas as pd
 
 from replication.report.charts.name import name_of
 from replication.report.charts.png import repack
+from replication.study.verdict import Verdict
 
 #: Any Altair chart: its classes share no useful type.
 Drawing = Any
@@ -36,9 +37,12 @@ PUBLISHED_MARK: dict[str, Any] = {
     "size": 80,
     "opacity": 1.0,
 }
-VERDICTS = ("reproduced", "direction only", "not reproduced", "not testable", "impossible")
-VERDICT_COLOURS = ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7")
-VERDICT_SYMBOLS = ("circle", "triangle-up", "cross", "stroke", "square")
+VERDICT_COLOURS = dict(
+    zip(Verdict, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7"), strict=True)
+)
+VERDICT_SYMBOLS = dict(
+    zip(Verdict, ("circle", "triangle-up", "cross", "stroke", "square"), strict=True)
+)
 WIDTH = 520
 MAXIMUM_POINTS = 2000
 
@@ -155,7 +159,7 @@ def variable(*parts: object) -> str:
     return re.sub(r"[^a-z0-9]+", "_", " ".join(map(str, parts)).lower()).strip("_")
 
 
-def number(value: float) -> str:
+def three_digits(value: float) -> str:
     """Return `value` with three significant digits, for prose and alternative texts."""
     if math.isnan(value):
         return "unknown"

@@ -20,7 +20,7 @@ from replication.report.charts.figure import (
     legend_filter,
     legend_of,
     make_figure,
-    number,
+    three_digits,
     zoom_of,
 )
 from replication.study.study import EngineName
@@ -124,7 +124,9 @@ def _describe(data: pd.DataFrame, means: dict[str, float]) -> str:
     )
     for (flow, source), part in data.groupby(["flow", "source"], sort=False):
         low, high = float(part["cwnd_segments"].min()), float(part["cwnd_segments"].max())
-        words += f" {flow}, {str(source).lower()}: from {number(low)} to {number(high)}."
+        words += (
+            f" {flow}, {str(source).lower()}: from {three_digits(low)} to {three_digits(high)}."
+        )
     for flow, mean in means.items():
-        words += f" {flow}: published mean {number(mean)}."
+        words += f" {flow}: published mean {three_digits(mean)}."
     return words

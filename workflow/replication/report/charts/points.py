@@ -23,7 +23,7 @@ from replication.report.charts.data import (
     scenario_flows,
     series_order,
 )
-from replication.report.charts.figure import Figure, make_figure, number
+from replication.report.charts.figure import Figure, make_figure, three_digits
 from replication.report.charts.line import Horizontal, Panel
 from replication.study.study import Experiment, Study
 
@@ -41,7 +41,7 @@ def factor_figures(
         frame = estimates(results, experiment, metric)
         if frame.empty:
             continue
-        own = [v for v in published if (v.metric, v.flows, v.aggregate) == (metric, "tcp", "mean")]
+        own = [v for v in published if _kind(v) == (metric, "tcp", "mean")]
         marks = _published_frame(experiment, own)
         if marks.empty:
             marks = claimed_values(study, experiment, metric, frame)
@@ -82,12 +82,18 @@ def _factor_figure(
     return make_figure([experiment.id, metric], title, chart, words, frame)
 
 
+def _kind(value: PublishedValue) -> tuple[str, str, str]:
+    wanted = value.quantity
+    return wanted.metric, str(wanted.flows), wanted.aggregate
+
+
 def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
     """Return series, x, value, source; values that cover more than one point are left out."""
     axis = axis_factor(experiment)
     rows = []
     for value in published:
-        keys = {factor: keys[0] for factor, keys in value.levels.items() if len(keys) == 1}
+        where = value.quantity.where
+        keys = {factor: keys[0] for factor, keys in where.items() if len(keys) == 1}
         if axis is None or axis.id in keys:
             source = f"table {value.table}, row {value.row}, column {value.column}"
             rows.append({**keys, "value": value.value, "source": source})
@@ -110,10 +116,10 @@ def published_figures(
     axis = axis_factor(experiment)
     kinds: dict[tuple[str, str, str], list[PublishedValue]] = {}
     for value in published:
-        kinds.setdefault((value.metric, str(value.flows), value.aggregate), []).append(value)
+        kinds.setdefault(_kind(value), []).append(value)
     figures = []
     for (metric, _, how), own in kinds.items():
-        frame = estimates(results, experiment, metric, own[0].flows, how)
+        frame = estimates(results, experiment, metric, own[0].quantity.flows, how)
         marks = _published_frame(experiment, own)
         if not frame.empty and axis is not None and not marks.empty:
             figures.append(_published_figure(experiment, (metric, how), frame, marks))
@@ -211,14 +217,14 @@ def describe_lines(
                 continue
             where, first, last = f"{name} on {engine}", line[0], line[-1]
             if len(line) == 1:
-                parts.append(f"{where}: {number(first['mean'])} {display.unit}.")
+                parts.append(f"{where}: {three_digits(first['mean'])} {display.unit}.")
             else:
                 parts.append(
-                    f"{where}: from {number(first['mean'])} at {_at(first['x'])} to "
-                    f"{number(last['mean'])} {display.unit} at {_at(last['x'])}."
+                    f"{where}: from {three_digits(first['mean'])} at {_at(first['x'])} to "
+                    f"{three_digits(last['mean'])} {display.unit} at {_at(last['x'])}."
                 )
     return " ".join(parts)
 
 
 def _at(x: object) -> str:
-    return number(x) if isinstance(x, float) else str(x)
+    return three_digits(x) if isinstance(x, float) else str(x)

@@ -25,7 +25,7 @@ from replication.report.charts.figure import (
     themed,
     zoom_of,
 )
-from replication.report.charts.run_line import Line, Marks, lines_of, marks_of
+from replication.report.charts.run_line import Line, Marks, lines_of, loss_ticks, marks_of
 from replication.report.charts.trace import TITLES
 
 #: Samples that each quantity of a run may keep: a page has a chart an engine.
@@ -86,24 +86,10 @@ def _panel(name: str, x: alt.X, coded: tuple[Any, Any, Any]) -> Drawing:
 
 
 def _marks(x: alt.X, colour: alt.Color, opacity: Any) -> Drawing:
-    return (
-        alt.Chart(alt.NamedData("marks"), name="marks")
-        .mark_tick(thickness=1.5, height=10)
-        .encode(
-            x=x,
-            y=alt.Y("event:N", title=None, sort=["retransmissions", "drops"]),
-            yOffset=alt.YOffset("flow:N", scale=alt.Scale(domain=["@flows"])),
-            color=colour,
-            opacity=opacity,
-            tooltip=[
-                alt.Tooltip("flow:N", title="Flow"),
-                alt.Tooltip("event:N", title="Event"),
-                alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
-                alt.Tooltip("count:Q", title="Packets in the interval"),
-            ],
-        )
-        .properties(width=WIDTH + 60, height=64)
-    )
+    chart = alt.Chart(alt.NamedData("marks"), name="marks")
+    offset = alt.YOffset("flow:N", scale=alt.Scale(domain=["@flows"]))
+    ticks = loss_ticks(chart, x, offset, colour, opacity)
+    return ticks.properties(width=WIDTH + 60, height=64)
 
 
 def run_data(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Json:

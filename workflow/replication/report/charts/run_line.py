@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import altair as alt
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from replication.measure.thin import kept_samples
 from replication.report.charts.data import flow_label
+from replication.report.charts.figure import Drawing
 from replication.report.charts.time import bin_ends
 
 Floats = npt.NDArray[np.float64]
@@ -181,3 +183,22 @@ def _thinned(lines: list[Line], limit: int) -> Iterator[Line]:
         value = np.array([float(f"{number:.5g}") for number in line.value[kept]])
         time = line.time_s[kept].round(4)
         yield Line(line.panel, line.quantity, line.flow, time, value)
+
+
+def loss_ticks(
+    chart: Drawing, x: alt.X, offset: alt.YOffset, colour: alt.Color, opacity: Any
+) -> Drawing:
+    """Draw the marks of `chart` as ticks: a row an event, in it a flow below the other."""
+    return chart.mark_tick(thickness=1.5, height=10).encode(
+        x=x,
+        y=alt.Y("event:N", title=None, sort=["retransmissions", "drops"]),
+        yOffset=offset,
+        color=colour,
+        opacity=opacity,
+        tooltip=[
+            alt.Tooltip("flow:N", title="Flow"),
+            alt.Tooltip("event:N", title="Event"),
+            alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
+            alt.Tooltip("count:Q", title="Packets in the interval"),
+        ],
+    )

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from replication.report.charts.data import display_metric
-from replication.report.charts.figure import WIDTH, Figure, colours, make_figure, number
+from replication.report.charts.figure import WIDTH, Figure, colours, make_figure, three_digits
 from replication.sensitivity.spread import SOURCES
 
 
@@ -52,7 +52,7 @@ def _description(shown: pd.DataFrame, order: list[str], name: str, unit: str) ->
     parts = []
     for source in order:
         change = shown.loc[shown["source"] == source, "change"]
-        parts.append(f"{source} {number(change.min())} to {number(change.max())}")
+        parts.append(f"{source} {three_digits(change.min())} to {three_digits(change.max())}")
     return (
         f"{name}, change from its value at the defaults ({unit}): {'; '.join(parts)}. One tick a "
         "design point and experiment."

@@ -30,7 +30,7 @@ from replication.report.charts.figure import (
     dashes,
     legend_filter,
     make_figure,
-    number,
+    three_digits,
     zoom_of,
 )
 from replication.study.study import Experiment
@@ -263,7 +263,7 @@ def _describe(frame: pd.DataFrame, unit: str) -> str:
     for (panel, series), part in frame.groupby(["panel", "series"], sort=False):
         values = part["mean"]
         words += (
-            f" {panel}, {series}: mean {number(float(values.mean()))} {unit}".rstrip()
-            + f", from {number(float(values.min()))} to {number(float(values.max()))}."
+            f" {panel}, {series}: mean {three_digits(float(values.mean()))} {unit}".rstrip()
+            + f", from {three_digits(float(values.min()))} to {three_digits(float(values.max()))}."
         )
     return words

@@ -28,10 +28,17 @@ from replication.report.charts.figure import (
     dashes,
     legend_filter,
     make_figure,
-    number,
+    three_digits,
     zoom_of,
 )
-from replication.report.charts.run_line import line_frame, lines_of, mark_frame, marks_of
+from replication.report.charts.run_line import (
+    line_frame,
+    lines_of,
+    loss_ticks,
+    mark_frame,
+    marks_of,
+)
+from replication.study.claim_model import covers
 from replication.study.study import Experiment
 
 #: Samples that each panel may keep, all flows together; under 2000 in all.
@@ -79,7 +86,7 @@ def _trace_figure(
     samples = series[(series["scenario"] == run.scenario) & (series["engine"] == run.engine)]
     long = line_frame(lines_of(samples, flows, LIMITS))
     order = [flow_label(flow) for flow in flows.values()]
-    own = [value for value in published if value.covers(run.levels)]
+    own = [value for value in published if covers(value.quantity.where, run.levels)]
     marks = mark_frame(marks_of(samples, flows))
     end_s = float(results.scenarios[run.scenario]["duration_s"])
     zoom = zoom_of(run.point, run.engine)
@@ -112,10 +119,11 @@ def _diamonds(published: Sequence[PublishedValue], panel: str, end_s: float) -> 
     rows = []
     words: dict[str, int] = {}
     for value in published:
-        where, word = _PLACES.get(value.metric, ("", ""))
+        where, word = _PLACES.get(value.quantity.metric, ("", ""))
         if where == panel:
             column = words.setdefault(word, len(words))
-            flow = "" if isinstance(value.flows, str) else ", ".join(value.flows)
+            flows = value.quantity.flows
+            flow = "" if isinstance(flows, str) else ", ".join(flows)
             source = f"table {value.table}, row {value.row}, column {value.column}"
             rows.append(((1.02 + 0.09 * column) * end_s, value.value, word, flow, source))
     frame = pd.DataFrame(rows, columns=["time_s", "value", "word", "flow", "source"])
@@ -203,24 +211,9 @@ def _loss_panel(
     if len(marks) > MARKS:
         # The largest are kept: the counts say what the marks cannot.
         shown = marks.nlargest(MARKS, "count").sort_index()
-    return (
-        alt.Chart(shown)
-        .mark_tick(thickness=1.5, height=10)
-        .encode(
-            x=x,
-            y=alt.Y("event:N", title=None, sort=["retransmissions", "drops"]),
-            yOffset=alt.YOffset("flow:N", sort=order),
-            color=colours("flow", order, lines=True),
-            opacity=opacity,
-            tooltip=[
-                alt.Tooltip("flow:N", title="Flow"),
-                alt.Tooltip("event:N", title="Event"),
-                alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
-                alt.Tooltip("count:Q", title="Packets in the interval"),
-            ],
-        )
-        .properties(width=WIDTH + 60, height=26 * max(2, len(order)))
-    )
+    offset = alt.YOffset("flow:N", sort=order)
+    ticks = loss_ticks(alt.Chart(shown), x, offset, colours("flow", order, lines=True), opacity)
+    return ticks.properties(width=WIDTH + 60, height=26 * max(2, len(order)))
 
 
 def _describe(long: pd.DataFrame, marks: pd.DataFrame, published: Sequence[PublishedValue]) -> str:
@@ -232,14 +225,16 @@ def _describe(long: pd.DataFrame, marks: pd.DataFrame, published: Sequence[Publi
     for flow, part in windows.groupby("flow", sort=False):
         lost = marks[marks["flow"] == flow].groupby("event")["count"].sum()
         words += (
-            f" {flow}: window from {number(float(part['value'].min()))} to "
-            f"{number(float(part['value'].max()))} segments, "
+            f" {flow}: window from {three_digits(float(part['value'].min()))} to "
+            f"{three_digits(float(part['value'].max()))} segments, "
             f"{int(lost.get('retransmissions', 0))} retransmissions, "
             f"{int(lost.get('drops', 0))} drops."
         )
-    counts = [value for value in published if value.metric == "retransmissions"]
+    counts = [value for value in published if value.quantity.metric == "retransmissions"]
     for value in counts:
-        words += f" Published ({value.table}, {value.row}): {number(value.value)} retransmissions."
+        words += (
+            f" Published ({value.table}, {value.row}): {three_digits(value.value)} retransmissions."
+        )
     if published:
         words += " Published values are hollow diamonds at the right."
     return words

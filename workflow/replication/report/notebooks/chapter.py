@@ -15,14 +15,15 @@ from typing import Any
 import pandas as pd
 
 from replication.report.charts.experiment import figures_of, tables_of
-from replication.report.charts.data import display_unit, read_cells
-from replication.report.charts.figure import VERDICTS, Figure
+from replication.report.charts.data import read_cells
+from replication.report.charts.figure import Figure
 from replication.plan.config import load_study
+from replication.judge.verdict_table import read_table
 from replication.study.errors import InputError
 from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table, text
 from replication.measure.results import Results
-from replication.study.seal import open_sealed
 from replication.study.study import Experiment, Parameter, Study, parameters_of
+from replication.study.verdict import Verdict
 
 _STUDIES = Path("configs") / "studies"
 
@@ -71,12 +72,8 @@ class Chapter:
         if all(experiment.type != kind for experiment in document.experiments):
             raise InputError(f"study {study} has no experiment of type {kind}")
         results = Results.load(folder, study)
-        claims = folder / "evaluation" / study / "claims.csv"
-        if not claims.is_file():
-            raise InputError(f"{claims}: no such file; run `replicate evaluate {study}` first")
-        return cls(
-            document, kind, results, read_cells(folder, study), pd.read_csv(open_sealed(claims))
-        )
+        claims = read_table(folder / "evaluation" / study / "claims.parquet").to_pandas()
+        return cls(document, kind, results, read_cells(folder, study), claims)
 
     @property
     def experiments(self) -> list[Experiment]:
@@ -125,7 +122,7 @@ class Chapter:
         words += _counts("claims", claims) + _counts("published numbers", cells) + "</p>"
         lines = [
             f"<li><b>{text(row['verdict'])}</b> ({text(row['claim'])}, {text(row['engine'])}): "
-            f"<q>{text(row['quote'])}</q> {text(_first_sentence(row['reason']))}</li>"
+            f"<q>{text(row['quote'])}</q> {text(row['finding'])}</li>"
             for row in claims.to_dict("records")
         ]
         return Html(words + (f"<ul>{''.join(lines)}</ul>" if lines else ""))
@@ -151,13 +148,13 @@ class Chapter:
         """Return the chapter's published numbers beside the reproduced ones."""
         rows = []
         for row in self._own_cells().to_dict("records"):
-            unit, factor = display_unit(str(row["unit"]))
+            factor = row["display_factor"]
             low, high = factor * row["reproduced_low"], factor * row["reproduced_high"]
             rows.append(
                 (
                     f"{row['table']}: {row['row']}, {row['column']}",
                     row["engine"],
-                    unit,
+                    row["display_unit"],
                     rounded(factor * row["published"]),
                     rounded(factor * row["reproduced_mean"]),
                     interval(low, high),
@@ -240,9 +237,5 @@ def _counts(what: str, table: pd.DataFrame) -> str:
     if table.empty:
         return ""
     counts = table["verdict"].value_counts()
-    each = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts]
+    each = [f"{counts[verdict]} {verdict}" for verdict in Verdict if verdict in counts]
     return f" Of {len(table)} {what}: {', '.join(each)}."
-
-
-def _first_sentence(reason: object) -> str:
-    return str(reason).split(" (95 %")[0].split("; expected")[0].rstrip(".") + "."

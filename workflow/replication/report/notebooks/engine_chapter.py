@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
-from replication.compare.agreement import CELL, CLAIM, Judged, Pair, Rate, rates
+from replication.compare.agreement import CELL, CLAIM, Pair, Rate, StudyVerdicts, rates
 from replication.compare.agreement_table import read_judged
 from replication.report.notebooks.chapter import find_project
 from replication.report.charts.data import read_cells
@@ -16,8 +14,8 @@ from replication.report.charts.engine import engine_figures
 from replication.report.charts.figure import Figure
 from replication.report.charts.verdict import verdicts_figure
 from replication.judge.headline import headline
+from replication.judge.verdict_table import read_table
 from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table, text
-from replication.study.seal import open_sealed
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class EngineChapter:
         Folder of reproduced results.
     """
 
-    judged: Judged
+    judged: StudyVerdicts
     pairs: list[Pair]
     folder: Path
 
@@ -104,7 +102,7 @@ class EngineChapter:
     def figures(self) -> list[Figure]:
         """Return verdicts by engine, and a figure for each pair with numbers in common."""
         study, engines = self.judged.study.id, list(self.judged.parts)
-        claims = pd.read_csv(open_sealed(self.folder / "evaluation" / study / "claims.csv"))
+        claims = read_table(self.folder / "evaluation" / study / "claims.parquet").to_pandas()
         verdicts = verdicts_figure(claims, read_cells(self.folder, study))
         return [verdicts, *engine_figures(self.folder, engines, study)]
 

@@ -34,7 +34,10 @@ LIMIT_BYTES = 3_000_000
 DRAWN = {"queuing": True, "bdp_jain": True, "cwnd_traces": False}
 #: Of the provenance, what says which run it was; not on whose machine.
 PROVENANCE = ("config", "engines", "studies", "tier")
-_EVALUATION = ("cells.csv", "claims.csv", "audit.csv", "quantities.csv")
+_EVALUATION = (
+    *("cells.csv", "claims.csv", "audit.csv", "quantities.csv"),
+    *("cells.parquet", "claims.parquet"),
+)
 
 
 def make_fixture(root: Path, data: Path, output: Path, studies: Sequence[str]) -> int:

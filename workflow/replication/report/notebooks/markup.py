@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from replication.report.charts.figure import Figure, number
+from replication.report.charts.figure import Figure, three_digits
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class Picture:
 
 def rounded(value: object) -> str:
     """Return a number with three significant digits; a dash where there is none."""
-    return number(float(value)) if isinstance(value, float | int) else "–"
+    return three_digits(float(value)) if isinstance(value, float | int) else "–"
 
 
 def interval(low: Any, high: Any) -> str:
     """Return "low to high"; a dash where there is no interval."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return "–"
-    return f"{number(low)} to {number(high)}"
+    return f"{three_digits(low)} to {three_digits(high)}"
 
 
 def percent(share: Any) -> str:

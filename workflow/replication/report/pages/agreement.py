@@ -8,11 +8,12 @@ from functools import cached_property
 
 from replication.compare.agreement_table import TABLES
 from replication.compare.engine_difference import EngineDifference, load_differences
+from replication.judge.verdict_table import Judged
 from replication.measure.metric_model import METRICS
 from replication.report.parts import number as numbers
 from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study, read_rows
-from replication.report.parts.verdict import Verdict, verdict
+from replication.report.parts.verdict import Badge, badge
 from replication.study.study import Study
 
 #: Whether engines agree on an item: a word and what it means.
@@ -51,7 +52,7 @@ class Outcome:
     """An item on one engine; `value` is a claim's statistic or a cell's mean."""
 
     engine: str
-    verdict: Verdict
+    verdict: Badge
     value: Number
     interval: str
 
@@ -105,7 +106,7 @@ class Disagreement:
     label: str
     left: str
     right: str
-    items: list[tuple[str, Verdict, Verdict]]
+    items: list[tuple[str, Badge, Badge]]
     sides: list[tuple[str, list[ContrastView]]]
     #: Metrics that differ beyond the replicates, and whether there were replicates to tell.
     beyond: list[str]
@@ -186,11 +187,11 @@ class _Gathering:
     def _items(
         self,
         study: Study,
-        rows: Sequence[Row],
+        rows: Sequence[Judged],
         key: tuple[str, ...],
-        outcome: Callable[[Row], Outcome],
+        outcome: Callable[[Judged], Outcome],
     ) -> Iterable[Item]:
-        by_key: dict[tuple[str, ...], dict[str, Row]] = {}
+        by_key: dict[tuple[str, ...], dict[str, Judged]] = {}
         for row in rows:
             if row["engine"] in self.source.shown_engines(study.id):
                 by_key.setdefault(tuple(row[name] for name in key), {})[row["engine"]] = row
@@ -201,7 +202,7 @@ class _Gathering:
             first = next(iter(found.values()))
             yield Item(
                 study=study,
-                label=_label(first),
+                label=", ".join([names[0], *(name.replace("_", " ") for name in names[1:])]),
                 title=first.get("quote", ""),
                 unit=numbers.display_unit(first.get("unit", "1")),
                 published=_published(first),
@@ -232,8 +233,8 @@ class _Gathering:
             items=[
                 (
                     "" if claim else row["row"].replace("_", " "),
-                    verdict(row["left_verdict"]),
-                    verdict(row["right_verdict"]),
+                    badge(row["left_verdict"]),
+                    badge(row["right_verdict"]),
                 )
                 for row in rows
             ],
@@ -270,31 +271,25 @@ def _rate(row: Row) -> RateView:
     )
 
 
-def _label(row: Row) -> str:
-    if "claim" in row:
-        return row["claim"]
-    return ", ".join((row["table"], row["row"].replace("_", " "), row["column"].replace("_", " ")))
-
-
-def _published(row: Row) -> Number | None:
+def _published(row: Judged) -> Number | None:
     if "published" not in row:
         return None
     return numbers.published(row["published"], row["published_half_ulp"], row["unit"])
 
 
-def _claim_outcome(row: Row) -> Outcome:
+def _claim_outcome(row: Judged) -> Outcome:
     return Outcome(
         row["engine"],
-        verdict(row["verdict"]),
+        badge(row["verdict"]),
         numbers.number(row["observed"]),
         numbers.interval(row["low"], row["high"]),
     )
 
 
-def _cell_outcome(row: Row) -> Outcome:
+def _cell_outcome(row: Judged) -> Outcome:
     return Outcome(
         row["engine"],
-        verdict(row["verdict"]),
+        badge(row["verdict"]),
         numbers.number(row["reproduced_mean"], row["unit"]),
         numbers.interval(row["reproduced_low"], row["reproduced_high"], row["unit"]),
     )

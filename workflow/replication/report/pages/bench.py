@@ -19,13 +19,13 @@ from replication.report.parts.bench_model import (
 )
 from replication.report.parts.number import MISSING, count, duration, significant
 from replication.report.parts.source import Source
-from replication.report.parts.verdict import Verdict
+from replication.report.parts.verdict import Badge
 from replication.study.errors import InputError
 
-MET = Verdict("met", "reproduced", "the goal, set before anything was measured, is met")
-MISSED = Verdict("missed", "failed", "the goal is not met")
-NO_GOAL = Verdict("no goal", "untestable", "only measured")
-NOT_JUDGED = Verdict("not judged", "untestable", "a reduced bench is too short to judge by")
+MET = Badge("met", "reproduced", "the goal, set before anything was measured, is met")
+MISSED = Badge("missed", "failed", "the goal is not met")
+NO_GOAL = Badge("no goal", "untestable", "only measured")
+NOT_JUDGED = Badge("not judged", "untestable", "a reduced bench is too short to judge by")
 
 Cells = tuple[str, ...]
 
@@ -38,7 +38,7 @@ class FigureRow:
     title: str
     value: str
     goal: str
-    verdict: Verdict
+    verdict: Badge
     how: str
 
 

@@ -18,14 +18,14 @@ from replication.report.charts.conformance import recovery_figures
 from replication.report.charts.figure import Figure
 from replication.report.parts.number import Number, display_unit, interval, number
 from replication.report.parts.source import Row, Source
-from replication.report.parts.verdict import Verdict
+from replication.report.parts.verdict import Badge
 from replication.study.seal import open_sealed
 from replication.study.table import CONFORMANCE_COLUMNS, read_rows
 
-HOLDS = Verdict("holds", "reproduced", "inside the tolerance that was set before any run")
-NAMED = Verdict("known deviation", "direction", "outside it, and the cause is named")
-DEVIATES = Verdict("deviates", "failed", "outside it, for a cause that is not known yet")
-REFUSED = Verdict("refused", "untestable", "the engine lacks what the check needs, and says so")
+HOLDS = Badge("holds", "reproduced", "inside the tolerance that was set before any run")
+NAMED = Badge("known deviation", "direction", "outside it, and the cause is named")
+DEVIATES = Badge("deviates", "failed", "outside it, for a cause that is not known yet")
+REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs, and says so")
 OUTCOMES = (HOLDS, NAMED, DEVIATES, REFUSED)
 
 
@@ -34,7 +34,7 @@ class Outcome:
     """A check on one engine; `expected` and `interval` only where they are the engine's own."""
 
     engine: str
-    verdict: Verdict
+    verdict: Badge
     observed: Number
     note: str
     expected: Number | None = None
@@ -63,7 +63,7 @@ class PairView:
 
     check: str
     unit: str
-    verdict: Verdict
+    verdict: Badge
     subject: Number
     reference: Number
 
@@ -84,7 +84,7 @@ class DeviationView:
 
     engine: str
     checks: list[str]
-    verdict: Verdict
+    verdict: Badge
     note: str
 
 
@@ -101,7 +101,7 @@ class ConformanceView:
     """
 
     engines: list[tuple[str, str, str]]
-    outcomes: Sequence[Verdict]
+    outcomes: Sequence[Badge]
     counts: dict[str, int]
     checks: list[CheckView]
     recovery_title: str
@@ -143,7 +143,7 @@ def conformance_view(source: Source) -> ConformanceView | None:
     )
 
 
-def _verdict(row: Row) -> Verdict:
+def _verdict(row: Row) -> Badge:
     if row["within"] == "refused":
         return REFUSED
     if row["within"] == "true":

@@ -13,7 +13,7 @@ from replication.report.charts.figure import Figure
 from replication.report.charts.ladder import ladder_figures
 from replication.report.parts import number as numbers
 from replication.report.parts.source import Source
-from replication.report.parts.verdict import Verdict, verdict
+from replication.report.parts.verdict import Badge, badge
 from replication.study.table import Row
 
 
@@ -26,8 +26,8 @@ class Flip:
     version: str
     value: str
     default_value: str
-    verdict: Verdict
-    default_verdict: Verdict
+    verdict: Badge
+    default_verdict: Badge
     reason: str
 
 
@@ -86,8 +86,8 @@ def _flips(rows: list[Row]) -> Iterator[Flip]:
                 version=row["version"],
                 value=numbers.number(row["mean"], row["unit"] or "1").shown,
                 default_value=numbers.number(other["mean"], other["unit"] or "1").shown,
-                verdict=verdict(row["verdict"]),
-                default_verdict=verdict(other["verdict"]),
+                verdict=badge(row["verdict"]),
+                default_verdict=badge(other["verdict"]),
                 reason=row["reason"],
             )
 

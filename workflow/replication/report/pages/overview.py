@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from replication.judge.verdict_table import Judged
 from replication.report.parts import number as numbers
 from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.verdict import Tally
 from replication.study.study import Study
+from replication.study.verdict import Verdict
 
 #: How many of the largest deviations the first page names, in all and of one study.
 LARGEST = 8
@@ -87,19 +89,19 @@ def _answer(studies: int, cells: Tally, claims: Tally) -> list[str]:
     where = f"in {studies} studies" if studies > 1 else "in the study"
     sentences = []
     if cells.total:
-        tested = cells.total - cells.count("not testable")
+        tested = cells.total - cells.count(Verdict.NOT_TESTABLE)
         sentences.append(
             f"Of {cells.total} published numbers {where}, {tested} could be tested: "
-            f"{_share_of(cells.count('reproduced'), tested)} inside the tolerance set before the "
-            f"run, {cells.count('not reproduced')} outside{_impossible(cells)}."
+            f"{_share_of(cells.count(Verdict.REPRODUCED), tested)} inside the tolerance set before "
+            f"the run, {cells.count(Verdict.NOT_REPRODUCED)} outside{_impossible(cells)}."
         )
     if claims.total:
-        tested = claims.total - claims.count("not testable")
+        tested = claims.total - claims.count(Verdict.NOT_TESTABLE)
         sentences.append(
             f"Of {claims.total} claims{'' if cells.total else f' {where}'}, {tested} could be "
-            f"tested: {_share_of(claims.count('reproduced'), tested)} reproduced, "
-            f"{claims.count('direction only')} in direction only, "
-            f"{claims.count('not reproduced')} not reproduced{_impossible(claims)}."
+            f"tested: {_share_of(claims.count(Verdict.REPRODUCED), tested)} reproduced, "
+            f"{claims.count(Verdict.DIRECTION_ONLY)} in direction only, "
+            f"{claims.count(Verdict.NOT_REPRODUCED)} not reproduced{_impossible(claims)}."
         )
     return sentences or ["Nothing has been evaluated yet."]
 
@@ -109,7 +111,7 @@ def _share_of(count: int, total: int) -> str:
 
 
 def _impossible(tally: Tally) -> str:
-    count = tally.count("impossible")
+    count = tally.count(Verdict.IMPOSSIBLE)
     return f", {count} impossible as printed" if count else ""
 
 
@@ -144,15 +146,17 @@ def _findings(source: Source) -> list[Finding]:
         first.setdefault((row["study"], row["check"], row["finding"]), row)
     return [
         Finding(source.studies[key[0]], key[1], count, first[key])
-        for key, count in sorted(counted.most_common(), key=lambda pair: pair[0][2] != "impossible")
+        for key, count in sorted(
+            counted.most_common(), key=lambda pair: pair[0][2] != Verdict.IMPOSSIBLE
+        )
     ]
 
 
-def _deviations(source: Source, cells: list[Row]) -> list[Deviation]:
+def _deviations(source: Source, cells: list[Judged]) -> list[Deviation]:
     sized = [
         (value, row)
         for row in cells
-        if row["verdict"] != "not testable"
+        if row["verdict"] != Verdict.NOT_TESTABLE
         and (value := numbers.parse(row["relative_deviation"])) is not None
     ]
     sized.sort(key=lambda pair: -abs(pair[0]))

@@ -25,6 +25,7 @@ from replication.sensitivity.story import CellGap, Story, cell_gaps, claim_sente
 from replication.study.assumption import Assumption, assumptions
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.study import Study
+from replication.study.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ def _effect(assumption: Assumption, rows: RobustnessRows, held: Mapping[str, str
         row["claim"]
         for row in own
         if _holds(row["before"]) != _holds(row["after"])
-        and "not testable" not in (row["before"], row["after"])
+        and Verdict.NOT_TESTABLE not in (row["before"], row["after"])
     )
     decides = [row["claim"] for row in rows.claims if key in row["important"].split("; ")]
     tag = assumption.tag
@@ -180,4 +181,4 @@ def _effect(assumption: Assumption, rows: RobustnessRows, held: Mapping[str, str
 
 
 def _holds(verdict: str) -> bool:
-    return verdict == "reproduced"
+    return verdict == Verdict.REPRODUCED

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from replication.judge.claim import NOT_TESTABLE, conditions, describe
+from replication.judge.claim import conditions, describe
 from replication.judge.headline import DEFAULT, Headline
 from replication.judge.participation import is_supported
+from replication.judge.verdict_table import Judged
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.report.parts import number as numbers
 from replication.report.parts.figure import FigureView
-from replication.report.parts.link import Key, PointLink, PointLinks, cell_id
+from replication.report.parts.link import PointLink, PointLinks, cell_id
 from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.strip import Strip, claim_strip
 from replication.report.parts.topology import Topology, draw
-from replication.report.parts.verdict import VERDICTS, Tally, Verdict, verdict
-from replication.study.claim_model import AllTest, Claim, NotTestable, SimpleTest, ValueTest
+from replication.report.parts.verdict import BADGES, Badge, Tally, badge
+from replication.study.claim_model import Claim
 from replication.study.published import PublishedNumber
 from replication.study.study import Cell, Experiment, Study, Table
+from replication.study.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Beside:
     """What another engine says of an item that the study's own headline engine cannot test."""
 
     engine: str
-    verdict: Verdict
+    verdict: Badge
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class CellView:
     deviation: Number
     interval: str
     n: str
-    verdict: Verdict
+    verdict: Badge
     reason: str
     #: Another engine's verdict, where this one stands but cannot test the cell.
     beside: Beside | None
@@ -74,7 +75,7 @@ class TableView:
     engines: list[str]
     notes: list[str]
     #: How many cells each verdict has, over all engines: the choices of the filter.
-    choices: list[tuple[Verdict, int]]
+    choices: list[tuple[Badge, int]]
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class ClaimResult:
     interval: str
     margin: str
     unit: str
-    verdict: Verdict
+    verdict: Badge
     reason: str
 
 
@@ -246,11 +247,11 @@ def _factor_line(experiment: Experiment, name: str) -> str:
 
 
 def _tables(
-    study: Study, cells: list[Row], source: Source, links: PointLinks
+    study: Study, cells: list[Judged], source: Source, links: PointLinks
 ) -> dict[str, list[TableView]]:
     """Return the views by experiment; cells of a table that the study does not map under ""."""
     known = {table.id: table for table in study.tables}
-    printed, points = source.published(study.id), links.under_cells(cells)
+    printed = source.published(study.id)
     tables: dict[str, list[TableView]] = {}
     for number, name in enumerate(dict.fromkeys([*known, *(row["table"] for row in cells)])):
         rows = [row for row in cells if row["table"] == name]
@@ -259,10 +260,19 @@ def _tables(
         table = known.get(name)
         notes = _shared(rows)
         engines = source.shown_engines(study.id)
+        by_key: dict[tuple[str, str, str], list[Judged]] = {}
+        for row in rows:
+            by_key.setdefault(_key(row), []).append(row)
+        points = {key: links.under(same) for key, same in by_key.items()}
         views = [
-            _cell(study, table, row, printed.get(_key(row)), notes, beside, points)
+            _cell(
+                row,
+                printed.get(_key(row)),
+                notes,
+                _beside(by_key[_key(row)], row["engine"]) if row["engine"] in engines[:1] else None,
+                points[_key(row)],
+            )
             for row in rows
-            for beside in [_cell_beside(row, rows, engines)]
         ]
         tables.setdefault(table.experiment if table else "", []).append(
             TableView(
@@ -274,24 +284,22 @@ def _tables(
                 tolerances=_tolerances(table),
                 engines=engines,
                 notes=notes,
-                choices=[
-                    (v, n) for v in VERDICTS if (n := sum(view.verdict == v for view in views))
-                ],
+                choices=[(v, n) for v in BADGES if (n := sum(view.verdict == v for view in views))],
             )
         )
     return tables
 
 
-def _key(row: Row) -> tuple[str, str, str]:
+def _key(row: Judged) -> tuple[str, str, str]:
     return row["table"], row["row"], row["column"]
 
 
-def _shared(rows: list[Row]) -> list[str]:
+def _shared(rows: list[Judged]) -> list[str]:
     """Return the sentences that most reasons hold whatever the verdict, to be said once."""
     counted: Counter[str] = Counter()
     verdicts: dict[str, set[str]] = {}
     for row in rows:
-        for part in set(_sentences(row["reason"])):
+        for part in dict.fromkeys(row["reasons"]):
             counted[part] += 1
             verdicts.setdefault(part, set()).add(row["verdict"])
     return [
@@ -299,20 +307,10 @@ def _shared(rows: list[Row]) -> list[str]:
     ]
 
 
-def _sentences(text: str) -> list[str]:
-    return [part for part in re.split(r"(?<=\.) (?=[A-Z])", text) if part]
-
-
-def _cell_beside(row: Row, rows: list[Row], engines: list[str]) -> Beside | None:
-    if row["engine"] != next(iter(engines), ""):
-        return None
-    return _beside([other for other in rows if _key(other) == _key(row)], row["engine"])
-
-
-def _beside(rows: list[Row], headline: str) -> Beside | None:
+def _beside(rows: list[Judged], headline: str) -> Beside | None:
     """Return the default engine's verdict if it has one and that of the headline has none."""
-    found = {row["engine"]: verdict(row["verdict"]) for row in rows}
-    undecided = verdict(NOT_TESTABLE)
+    found = {row["engine"]: badge(row["verdict"]) for row in rows}
+    undecided = badge(Verdict.NOT_TESTABLE)
     other = found.get(DEFAULT, undecided)
     if found.get(headline) != undecided or other == undecided:
         return None
@@ -320,21 +318,19 @@ def _beside(rows: list[Row], headline: str) -> Beside | None:
 
 
 def _cell(
-    study: Study,
-    table: Table | None,
-    row: Row,
+    row: Judged,
     printed: PublishedNumber | None,
     notes: list[str],
     beside: Beside | None,
-    points: dict[Key, list[PointLink]],
+    points: list[PointLink],
 ) -> CellView:
     unit = row["unit"]
     mean = numbers.number(row["reproduced_mean"], unit)
     return CellView(
         row_key=row["row"],
-        row=_label(study, table, table.row_factor if table else None, row["row"]),
+        row=row["row_label"],
         column_key=row["column"],
-        column=_label(study, table, table.column_factor if table else None, row["column"]),
+        column=row["column_label"],
         engine=row["engine"],
         unit=numbers.display_unit(unit),
         printed=printed.printed if printed else "",
@@ -343,23 +339,13 @@ def _cell(
         reproduced=mean,
         deviation=numbers.percent(row["relative_deviation"]),
         interval=numbers.interval(row["reproduced_low"], row["reproduced_high"], unit),
-        n=row["n"] or numbers.MISSING,
-        verdict=verdict(row["verdict"]),
-        reason=" ".join(part for part in _sentences(row["reason"]) if part not in notes),
+        n=str(row["n"]),
+        verdict=badge(row["verdict"]),
+        reason=" ".join(part for part in row["reasons"] if part not in notes),
         beside=beside,
         html_id=cell_id(*_key(row)),
-        points=points.get(_key(row), []),
+        points=points,
     )
-
-
-def _label(study: Study, table: Table | None, factor: str | None, key: str) -> str:
-    """Return the level's label for a row or column key, or the key as words."""
-    if table is not None and factor is not None:
-        found = study.experiment(table.experiment).factor(factor)
-        for level in found.levels:
-            if level.key == key:
-                return f"{level.label} {found.unit}".strip()
-    return key.replace("_", " ")
 
 
 def _tolerances(table: Table | None) -> list[str]:
@@ -384,7 +370,7 @@ def _tolerances(table: Table | None) -> list[str]:
 
 
 def _claims(
-    study: Study, rows: list[Row], engines: list[str], links: PointLinks
+    study: Study, rows: list[Judged], engines: list[str], links: PointLinks
 ) -> list[ClaimView]:
     known = {claim.id: claim for claim in study.claims}
     cards = []
@@ -394,7 +380,6 @@ def _claims(
             continue
         results.sort(key=lambda row: engines.index(row["engine"]) if row["engine"] else -1)
         claim = known.get(name)
-        unit = _unit(claim) if claim else ""
         cards.append(
             ClaimView(
                 id=name,
@@ -402,47 +387,32 @@ def _claims(
                 place=results[0]["place"],
                 reading=claim.reading if claim else "",
                 tests=list(_tests(claim)) if claim else [],
-                results=[_result(row, unit) for row in results],
+                results=[_result(row) for row in results],
                 beside=_beside(results, next(iter(engines), "")),
                 strip=claim_strip(claim, results) if claim else None,
-                points=links.under_claim(claim) if claim else [],
+                points=links.under(results),
             )
         )
     return cards
 
 
-def _result(row: Row, unit: str) -> ClaimResult:
+def _result(row: Judged) -> ClaimResult:
     return ClaimResult(
         engine=row["engine"],
         statistic=row["statistic"],
         observed=numbers.number(row["observed"]),
         interval=numbers.interval(row["low"], row["high"]),
         margin=row["margin"],
-        unit=unit,
-        verdict=verdict(row["verdict"]),
+        unit=row["statistic_unit"],
+        verdict=badge(row["verdict"]),
         reason=row["reason"],
     )
 
 
 def _tests(claim: Claim) -> Iterable[TestView]:
-    if isinstance(claim.test, NotTestable):
-        return
-    parts: list[SimpleTest] = (
-        list(claim.test.parts) if isinstance(claim.test, AllTest) else [claim.test]
-    )
-    for part in parts:
+    for part in claim.tests():
         expect, direction = conditions(part)
         yield TestView(describe(part), str(expect), str(direction) if direction else "")
-
-
-def _unit(claim: Claim) -> str:
-    """Return the unit of a claim's statistic: most are ratios and have none."""
-    if not isinstance(claim.test, ValueTest):
-        return ""
-    if claim.test.of.aggregate == "jain":
-        return ""
-    unit = METRICS[claim.test.of.metric].unit
-    return "" if unit == "1" else unit
 
 
 def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[PointView]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replication.compare.agreement import DECIDED
+from replication.judge.verdict_table import Judged
 from replication.report.parts.source import Row, Source, of_study
-from replication.report.parts.verdict import Verdict, verdict
+from replication.report.parts.verdict import Badge, badge
 from replication.sensitivity.analysis import is_current
 from replication.sensitivity.robustness_rows import RobustnessRows
 from replication.study.study import Study
+from replication.study.verdict import DECIDED, Verdict
 
 #: How many claims of a study the first page names.
 NAMED = 2
@@ -24,7 +25,7 @@ class Divided:
 
     claim: str
     quote: str
-    verdicts: list[tuple[str, Verdict]]
+    verdicts: list[tuple[str, Badge]]
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def surprises(source: Source) -> Surprises:
 
 
 def _divided(source: Source, study: Study) -> StudyDivided:
-    claims: dict[str, list[Row]] = {}
+    claims: dict[str, list[Judged]] = {}
     shown = source.shown_engines(study.id)
     for row in of_study(source.claims, study.id):
         if row["verdict"] in DECIDED and row["engine"] in shown:
@@ -97,7 +98,7 @@ def _divided(source: Source, study: Study) -> StudyDivided:
                 name,
                 rows[0]["quote"],
                 [
-                    (row["engine"], verdict(row["verdict"]))
+                    (row["engine"], badge(row["verdict"]))
                     for row in sorted(rows, key=lambda row: shown.index(row["engine"]))
                 ],
             )
@@ -119,7 +120,7 @@ def _flips(study: Study, rows: list[Row]) -> StudyFlips:
     return StudyFlips(
         study=study,
         count=len(flipped),
-        total=sum(row["word"] != "not testable" for row in rows),
+        total=sum(row["word"] != Verdict.NOT_TESTABLE for row in rows),
         named=[
             Flip(row["claim"], quotes.get(row["claim"], ""), row["flipped_by"], row["word"])
             for row in flipped[:NAMED]

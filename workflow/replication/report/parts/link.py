@@ -7,17 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replication.judge.participation import is_supported
-from replication.measure.cell_map import map_cells
+from replication.judge.verdict_table import Judged
 from replication.report.charts.data import level_label
 from replication.report.charts.name import file_of, name_of
-from replication.report.parts.number import parse
 from replication.report.parts.source import Row
-from replication.study.claim_model import Claim, Quantity
-from replication.study.published import PublishedNumber
 from replication.study.study import Study
 
 FOLDER = "runs"
-Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -58,29 +54,10 @@ class PointLinks:
         )
         return next(found, None)
 
-    def under(self, quantity: Quantity) -> list[PointLink]:
-        """Return the points that a quantity is taken over."""
-        chosen = {k: [v] if isinstance(v, str) else v for k, v in quantity.where.items()}
-        return [
-            link
-            for link in self.links
-            if link.experiment == quantity.experiment
-            and all(link.levels.get(factor) in keys for factor, keys in chosen.items())
-        ]
-
-    def under_claim(self, claim: Claim) -> list[PointLink]:
-        """Return the points that a claim rests on."""
-        there = {link.file for quantity in claim.quantities() for link in self.under(quantity)}
-        return [link for link in self.links if link.file in there]
-
-    def under_cells(self, cells: Iterable[Row]) -> dict[Key, list[PointLink]]:
-        """Return the points that each published number rests on, by table, row and column."""
-        rows = {(row["table"], row["row"], row["column"]): row for row in cells}
-        numbers = [
-            PublishedNumber(*key, row["unit"], parse(row["published"]) or 0.0)
-            for key, row in rows.items()
-        ]
-        return {cell.key: self.under(cell.quantity) for cell in map_cells(self.study, numbers)}
+    def under(self, rows: Iterable[Judged]) -> list[PointLink]:
+        """Return the points that a number or claim rests on, given its row on each engine."""
+        there = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
+        return [link for link in self.links if (link.experiment, link.point) in there]
 
 
 def cell_id(table: str, row: str, column: str) -> str:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from replication.measure.unit import display_unit as unit_of
+from replication.study.table import written
+
 MISSING = "–"
 SIGNIFICANT_DIGITS = 4
 
-#: Unit of the data to the unit on the page and the factor between them.
-_DISPLAY = {
-    "bit/s": ("Mbit/s", 1e-6),
-    "s": ("ms", 1e3),
-    "1": ("", 1.0),
-}
+#: A field of a CSV file, or of a typed table.
+Field = str | float | None
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number on the page: `raw` is the text of the CSV, `shown` what a reader sees."""
+    """A number on the page: `raw` as it stands in the CSV, `shown` as a reader sees it."""
 
     raw: str
     shown: str
@@ -26,49 +25,49 @@ class Number:
 
 def display_unit(unit: str) -> str:
     """Return the unit on the page for a unit of the data ("bit/s" is shown in Mbit/s)."""
-    return _DISPLAY.get(unit, (unit, 1.0))[0]
+    return "" if unit == "1" else unit_of(unit)[0]
 
 
-def parse(raw: str) -> float | None:
-    """Return the number in a CSV field; None where it is empty, not a number or infinite."""
+def parse(field: Field) -> float | None:
+    """Return the number in a field; None where it is empty, not a number or infinite."""
     try:
-        value = float(raw)
+        value = float("nan" if field is None or field == "" else field)
     except ValueError:
         return None
     return value if math.isfinite(value) else None
 
 
-def number(raw: str, unit: str = "1") -> Number:
-    """Return a CSV field in display units, with four significant digits."""
-    value = parse(raw)
+def number(field: Field, unit: str = "1") -> Number:
+    """Return a field in display units, with four significant digits."""
+    value, raw = parse(field), written(field)
     if value is None:
         return Number(raw, MISSING)
-    return Number(raw, significant(value * _DISPLAY.get(unit, (unit, 1.0))[1]))
+    return Number(raw, significant(value * unit_of(unit)[1]))
 
 
-def published(raw: str, half_ulp: str, unit: str) -> Number:
+def published(field: Field, half_ulp: Field, unit: str) -> Number:
     """Return a published number with the digits that the paper printed.
 
     Parameters
     ----------
-    raw, half_ulp
-        The value and half of its last printed digit, as they stand in the CSV.
+    field, half_ulp
+        The value and half of its last printed digit.
     unit
         Unit of both.
     """
-    value, half = parse(raw), parse(half_ulp)
+    value, half, raw = parse(field), parse(half_ulp), written(field)
     if value is None:
         return Number(raw, MISSING)
-    factor = _DISPLAY.get(unit, (unit, 1.0))[1]
+    factor = unit_of(unit)[1]
     if not half:
         return Number(raw, significant(value * factor))
     decimals = max(0, round(-math.log10(2 * half * factor)))
     return Number(raw, _signed(f"{value * factor:,.{min(decimals, 12)}f}"))
 
 
-def percent(raw: str) -> Number:
+def percent(field: Field) -> Number:
     """Return a relative deviation as a signed percentage."""
-    value = parse(raw)
+    value, raw = parse(field), written(field)
     if value is None:
         return Number(raw, MISSING)
     share = 100 * value
@@ -77,7 +76,7 @@ def percent(raw: str) -> Number:
     return Number(raw, f"{text} %")
 
 
-def interval(low: str, high: str, unit: str = "1") -> str:
+def interval(low: Field, high: Field, unit: str = "1") -> str:
     """Return "low to high" in display units, or a dash where there is no interval."""
     ends = [number(low, unit), number(high, unit)]
     if MISSING in (ends[0].shown, ends[1].shown):

@@ -13,7 +13,7 @@ from replication.report.parts.number import count
 from replication.report.parts.ran import ran
 from replication.report.parts.reliability import NAME as RELIABILITY
 from replication.report.parts.source import Source
-from replication.report.parts.verdict import VERDICTS
+from replication.report.parts.verdict import BADGES
 from replication.study.files import write_text
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -39,7 +39,7 @@ def environment(source: Source) -> jinja2.Environment:
     made.filters["count"] = count
     made.filters["script_json"] = script_json
     made.globals.update(
-        verdicts=VERDICTS,
+        verdicts=BADGES,
         studies=list(source.studies.values()),
         ran=ran(source.provenance),
         several_engines=len(source.engines) > 1,

@@ -1,36 +1,29 @@
-"""What the report is made from: verdicts, audit, design, provenance and studies, read and checked.
-
-CSV fields stay the text that stands in the file, so that what the page shows can be held against
-what a reader downloads.
-"""
+"""What the report is made from: verdicts, audit, design, provenance, studies; read and checked."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from replication.judge.audit import CONSISTENT
 from replication.judge.headline import Headline, headline
 from replication.judge.participation import Participation, participations
+from replication.judge.verdict_table import Judged, read_verdicts
 from replication.plan.config import load_study
-from replication.report.parts.verdict import verdict
 from replication.study.errors import InputError
 from replication.study.published import PublishedNumber, read_published
 from replication.study.seal import read_sealed
 from replication.study.study import Study
-from replication.study.table import (
-    AUDIT_COLUMNS,
-    CELL_COLUMNS,
-    CLAIM_COLUMNS,
-    DESIGN_COLUMNS,
-)
+from replication.study.table import AUDIT_COLUMNS, DESIGN_COLUMNS
 from replication.study.table import Row as Row
 from replication.study.table import read_rows as read_rows
+from replication.study.verdict import Verdict
 
-#: What the audit calls a check that found nothing.
-CONSISTENT = "consistent"
+AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 
 
 @dataclass(frozen=True)
@@ -41,16 +34,18 @@ class Source:
     ----------
     root, data
         The project's folder and the folder of reproduced results.
-    cells, claims, audit
-        Rows of the merged evaluation files.
+    cells, claims
+        Rows of the merged typed tables.
+    audit
+        Rows of audit.csv.
     provenance
         The document provenance.json.
     """
 
     root: Path
     data: Path
-    cells: list[Row]
-    claims: list[Row]
+    cells: list[Judged]
+    claims: list[Judged]
     audit: list[Row]
     provenance: dict[str, Any]
 
@@ -63,21 +58,14 @@ class Source:
         InputError
             A file is missing or malformed; the message names it and what to run.
         """
-        source = cls(
+        return cls(
             root=root,
             data=data,
-            cells=read_rows(data / "cells.csv", CELL_COLUMNS),
-            claims=read_rows(data / "claims.csv", CLAIM_COLUMNS),
+            cells=read_verdicts(data / "cells.parquet"),
+            claims=read_verdicts(data / "claims.parquet"),
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
             provenance=read_provenance(data / "provenance.json"),
         )
-        for name, rows in (("cells.csv", source.cells), ("claims.csv", source.claims)):
-            for row in rows:
-                try:
-                    verdict(row["verdict"])
-                except InputError as error:
-                    raise InputError(f"{data / name}: {error}") from None
-        return source
 
     @cached_property
     def studies(self) -> dict[str, Study]:
@@ -124,7 +112,7 @@ class Source:
         others = [engine for engine, part in parts.items() if part.ran and engine != chosen]
         return [chosen, *others] if chosen else others
 
-    def headline(self, rows: list[Row]) -> list[Row]:
+    def headline(self, rows: list[Judged]) -> list[Judged]:
         """Return the rows that stand for their study: those of its headline engine."""
         return [r for r in rows if r["engine"] in ("", self.headlines[r["study"]].engine)]
 
@@ -132,7 +120,7 @@ class Source:
     def findings(self) -> list[Row]:
         """Return the audit without the checks that found nothing, impossible values first."""
         found = [row for row in self.audit if row["finding"] not in ("", CONSISTENT)]
-        return sorted(found, key=lambda row: row["finding"] != "impossible")
+        return sorted(found, key=lambda row: row["finding"] != Verdict.IMPOSSIBLE)
 
     def design(self, study: str) -> list[Row]:
         """Return the rows of a study's design; none where it was not kept."""
@@ -146,7 +134,7 @@ class Source:
         return {(number.table, number.row, number.column): number for number in numbers}
 
 
-def of_study(rows: list[Row], study: str) -> list[Row]:
+def of_study(rows: Sequence[AnyRow], study: str) -> list[AnyRow]:
     """Return the rows of one study."""
     return [row for row in rows if row["study"] == study]
 

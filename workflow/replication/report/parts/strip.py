@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replication.report.charts import figure as chart_figure
-from replication.report.charts.verdict import expected
+from replication.judge.claim import conditions
+from replication.judge.verdict_table import Judged
+from replication.report.charts.figure import three_digits
 from replication.report.parts.number import parse
-from replication.report.parts.source import Row
-from replication.report.parts.verdict import Verdict, verdict
-from replication.study.claim_model import Claim
+from replication.report.parts.verdict import Badge, badge
+from replication.study.claim_model import AllTest, Claim, EquivalenceTest, NotTestable, SimpleTest
 
 WIDTH, MARGIN, ROW, FOOT = 320.0, 14.0, 22.0, 20.0
 #: Share of the range of values that is left free beyond either end.
@@ -21,7 +21,7 @@ class StripRow:
     """One engine: its statistic and, with enough replicates, the ends of its interval (pixels)."""
 
     engine: str
-    verdict: Verdict
+    verdict: Badge
     y: float
     x: float
     low: float | None
@@ -50,7 +50,7 @@ class Strip:
     words: str
 
 
-def claim_strip(claim: Claim, results: list[Row]) -> Strip | None:
+def claim_strip(claim: Claim, results: list[Judged]) -> Strip | None:
     """Return the drawing of a claim; None where nothing was measured.
 
     Parameters
@@ -58,12 +58,12 @@ def claim_strip(claim: Claim, results: list[Row]) -> Strip | None:
     claim
         Gives the range.
     results
-        The claim's rows of claims.csv, an engine each.
+        The claim's rows, an engine each.
     """
     measured = [row for row in results if parse(row["observed"]) is not None]
-    if not measured or claim.test.kind == "not_testable":
+    if not measured or isinstance(claim.test, NotTestable):
         return None
-    asked = [None if end != end else end for end in expected(claim)]
+    asked = _asked(claim.test)
     scale = _Scale.over(
         [*(parse(row[name]) for row in measured for name in ("observed", "low", "high")), *asked]
     )
@@ -78,6 +78,14 @@ def claim_strip(claim: Claim, results: list[Row]) -> Strip | None:
         ticks=_ticks(asked, scale),
         words=_words(asked, measured),
     )
+
+
+def _asked(test: SimpleTest | AllTest) -> list[float | None]:
+    """Return the ends of the range that a test asks for, None where it is open."""
+    if isinstance(test, AllTest):
+        return [1.0, None]
+    expect, _ = conditions(test)
+    return [0.0 if isinstance(test, EquivalenceTest) else expect.at_least, expect.at_most]
 
 
 @dataclass(frozen=True)
@@ -97,12 +105,12 @@ class _Scale:
         return round(MARGIN + share * (WIDTH - 2 * MARGIN), 1)
 
 
-def _row(row: Row, y: float, scale: _Scale) -> StripRow:
+def _row(row: Judged, y: float, scale: _Scale) -> StripRow:
     low, high = parse(row["low"]), parse(row["high"])
     has_interval = low is not None and high is not None
     return StripRow(
         engine=row["engine"],
-        verdict=verdict(row["verdict"]),
+        verdict=badge(row["verdict"]),
         y=y,
         x=scale.at(parse(row["observed"]) or 0.0),
         low=scale.at(low) if has_interval and low is not None else None,
@@ -115,28 +123,27 @@ def _ticks(asked: list[float | None], scale: _Scale) -> list[Tick]:
     low, high = asked
     ticks = []
     if low is not None:
-        word = number(low) if high is not None else f"asked for: ≥ {number(low)}"
+        word = _shown(low) if high is not None else f"asked for: ≥ {_shown(low)}"
         at = scale.at(low)
         # A band at the far right has no room for words after its start.
         ticks.append(Tick(at, word, "end" if high is not None or at > WIDTH / 2 else "start"))
     if high is not None:
-        word = number(high) if low is not None else f"asked for: ≤ {number(high)}"
+        word = _shown(high) if low is not None else f"asked for: ≤ {_shown(high)}"
         at = scale.at(high)
         ticks.append(Tick(at, word, "start" if low is not None or at < WIDTH / 2 else "end"))
     return ticks
 
 
-def number(value: float) -> str:
-    """Return a number in few digits, with a true minus sign."""
-    return chart_figure.number(value).replace("-", "−")
+def _shown(value: float) -> str:
+    return three_digits(value).replace("-", "−")
 
 
-def _words(asked: list[float | None], rows: list[Row]) -> str:
+def _words(asked: list[float | None], rows: list[Judged]) -> str:
     low, high = asked
-    parts = [f"at least {number(low)}" if low is not None else ""]
-    parts.append(f"at most {number(high)}" if high is not None else "")
+    parts = [f"at least {_shown(low)}" if low is not None else ""]
+    parts.append(f"at most {_shown(high)}" if high is not None else "")
     found = [
-        f"{row['engine']} {number(parse(row['observed']) or 0.0)}, {row['verdict']}" for row in rows
+        f"{row['engine']} {_shown(parse(row['observed']) or 0.0)}, {row['verdict']}" for row in rows
     ]
     asked_for = " and ".join(part for part in parts if part) or "no bound"
     return f"Asked for: {asked_for}. Observed: {'; '.join(found)}."

@@ -1,4 +1,4 @@
-"""Verdicts as the report counts and shows them: five words, each with a symbol and a colour."""
+"""Verdicts as the report shows and counts them, each with a symbol and a colour."""
 
 from __future__ import annotations
 
@@ -7,33 +7,38 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replication.study.errors import InputError
+from replication.study.verdict import Verdict
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """One verdict; `slug` names its symbol and its colour in templates and style sheets."""
+class Badge:
+    """A word of a verdict or of another judgement; `slug` names its symbol and its colour."""
 
     word: str
     slug: str
     meaning: str
 
 
-VERDICTS = (
-    Verdict("reproduced", "reproduced", "inside the tolerance that was set before the run"),
-    Verdict("direction only", "direction", "sign or order holds, the size does not"),
-    Verdict("not reproduced", "failed", "outside the tolerance, or the other way round"),
-    Verdict("not testable", "untestable", "the paper, or what was run, gives too little to decide"),
-    Verdict(
-        "impossible",
+BADGES = (
+    Badge(Verdict.REPRODUCED, "reproduced", "inside the tolerance that was set before the run"),
+    Badge(Verdict.DIRECTION_ONLY, "direction", "sign or order holds, the size does not"),
+    Badge(Verdict.NOT_REPRODUCED, "failed", "outside the tolerance, or the other way round"),
+    Badge(
+        Verdict.NOT_TESTABLE,
+        "untestable",
+        "the paper, or what was run, gives too little to decide",
+    ),
+    Badge(
+        Verdict.IMPOSSIBLE,
         "impossible",
         "the published value breaks a physical bound of the paper's own set-up",
     ),
 )
-_BY_WORD = {verdict.word: verdict for verdict in VERDICTS}
+_BY_WORD = {badge.word: badge for badge in BADGES}
 
 
-def verdict(word: str) -> Verdict:
-    """Return the verdict for its word; InputError for any other word."""
+def badge(word: str) -> Badge:
+    """Return the badge of a verdict; InputError for any other word."""
     try:
         return _BY_WORD[word]
     except KeyError:
@@ -45,7 +50,7 @@ def verdict(word: str) -> Verdict:
 class Share:
     """How many of a tally have one verdict."""
 
-    verdict: Verdict
+    verdict: Badge
     count: int
 
 
@@ -58,8 +63,8 @@ class Tally:
     @classmethod
     def of(cls, words: Iterable[str]) -> Tally:
         """Count verdict words."""
-        counted = Counter(verdict(word).word for word in words)
-        return cls(tuple(Share(v, counted[v.word]) for v in VERDICTS))
+        counted = Counter(badge(word).word for word in words)
+        return cls(tuple(Share(v, counted[v.word]) for v in BADGES))
 
     @property
     def total(self) -> int:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
+from replication.judge.verdict_table import read_table
 from replication.report.charts.experiment import scatter_figure
 from replication.report.pages.overview import overview
 from replication.report.pages.surprise import surprises
 from replication.report.parts.figure import write_figures
 from replication.report.parts.page import write_page
 from replication.report.parts.source import Source
-from replication.study.seal import open_sealed
 
 
 def write(source: Source, notebooks: Path, folder: Path) -> None:
     """Write index.html and summary.html into `folder`; see `report.render.write_part`."""
-    types = {"table": str, "row": str, "column": str}
-    cells = pd.read_csv(open_sealed(source.data / "cells.csv"), dtype=types)
+    cells = read_table(source.data / "cells.parquet").to_pandas()
     # A cell stands once: on the engine whose verdicts are its study's.
     chosen = {name: found.engine for name, found in source.headlines.items()}
     cells = cells[cells["engine"] == cells["study"].map(chosen)]
