@@ -40,8 +40,8 @@ for command in (
 ):
     app.command()(command)
 # What make, tests and rules call; `--help` shows them when they are asked for by name.
-for command in (image.base_image, engine.install_engines, engine.program, report.fixture):
-    app.command(hidden=True)(command)
+for hidden in (image.base_image, engine.install_engines, engine.program, report.fixture):
+    app.command(hidden=True)(hidden)
 app.add_typer(step.app, name="step", hidden=True)
 
 

@@ -102,13 +102,13 @@ def write_sensitivity_design(root: Path, name: str, folder: Path, engine: str) -
     fingerprint = ENGINES[engine].fingerprint(root)
     batches = batch_runs(runs, {engine: fingerprint}, max(total_s, 1.0) / settings.jobs)
     for number in range(settings.jobs):
-        members = batches[number].scenarios if number < len(batches) else {}
+        members = batches[number].scenarios if number < len(batches) else []
         document = {
             "batch": f"sensitivity-{name}-{number}",
             "engine": engine,
             "cost_s": round(sum(distinct[key].cost_s for key in members), 3),
             "costs_s": {key: round(distinct[key].cost_s, 3) for key in members},
-            "scenarios": {k: s.model_dump(mode="json") for k, s in members.items()},
+            "scenarios": {key: distinct[key].scenario.model_dump(mode="json") for key in members},
         }
         write_sealed(folder / "batches" / f"{number}.json", canonical_json(document) + "\n")
     design = SensitivityDesign(

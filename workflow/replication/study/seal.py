@@ -185,14 +185,16 @@ def check_seal(folder: Path) -> None:
 
 
 def require_whole(folder: Path, remedy: str) -> None:
-    """Require that a folder was sealed, and that its files are what they were then.
+    """Require that a folder was sealed, be it empty, and that its files are what they were then.
 
     Raises
     ------
     InputError
         It is not; the message ends with the remedy.
     """
-    broken = _broken(folder) if (folder / NAME).is_file() else [NAME]
+    sealed = (folder / NAME).is_file()
+    empty = sealed and not (folder / NAME).read_bytes() and not _hashes(folder)
+    broken = [] if empty else _broken(folder) if sealed else [NAME]
     if broken:
         raise InputError(f"{folder / broken[0]}: is gone, edited or damaged: {remedy}")
 
