@@ -2,10 +2,11 @@
 
 import math
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.judge.cell import evaluate_cells, judge_cell
+from replication.judge.cell import evaluate_cells, judge_cell, replicate_means
 from replication.judge.verdict_table import COLUMNS
 from replication.measure.cell_map import MappedCell, map_cells
 from replication.measure.statistic import Estimate, estimate
@@ -109,6 +110,25 @@ def test_the_reason_gives_deviation_and_tolerance():
 def test_a_published_zero_has_no_relative_deviation():
     row = judge_cell("s", mapped(0.0, 0.5, absolute=2.0), "ns3", estimate([1.0]))
     assert math.isnan(row["relative_deviation"]) and row["verdict"] == "reproduced"
+
+
+# -- the value of a replicate ---------------------------------------------------------------------
+
+
+def values(*rows):
+    return pd.DataFrame(rows, columns=["replicate", "access", "value"])
+
+
+def test_a_replicate_without_all_of_a_cells_points_does_not_count():
+    whole = [(0, "slow", 1.0), (0, "fast", 3.0), (1, "slow", 5.0), (1, "fast", 7.0)]
+    assert replicate_means(values(*whole)).to_dict() == {0: 2.0, 1: 6.0}
+    assert replicate_means(values(*whole[:3])).to_dict() == {0: 2.0}
+    assert replicate_means(values(*whole[:3], (1, "fast", math.nan))).to_dict() == {0: 2.0}
+
+
+def test_there_is_no_value_where_no_replicate_has_all_points():
+    assert replicate_means(values((0, "slow", 1.0), (1, "fast", 3.0))).empty
+    assert replicate_means(values((0, "slow", math.nan))).empty
 
 
 # -- from runs to rows ----------------------------------------------------------------------------

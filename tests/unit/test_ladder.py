@@ -82,6 +82,15 @@ def source(data):
     return Source(root=ROOT, data=data, cells=[], claims=[], audit=[], provenance={})
 
 
+def test_the_settings_are_typed(tmp_path):
+    assert ladder.load_settings(ROOT).tier == "quick"
+    (tmp_path / "configs").mkdir()
+    for text, wrong in (("tier: quick\nstudies: []\n", "studies"), ("studies: [a]\n", "tier")):
+        (tmp_path / ladder.SETTINGS).write_text(text)
+        with pytest.raises(InputError, match=rf"ladder\.yaml.*{wrong}"):
+            ladder.load_settings(tmp_path)
+
+
 def test_every_kind_of_change_is_told_apart(data):
     rows = ladder.write_ladder(ROOT, data, [OLD, NS3_VERSION])
     found = {r["row"]: r["change"] for r in rows if r["version"] == OLD and r["kind"] == "cell"}

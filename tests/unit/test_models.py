@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.cli.schema import MODELS, schema_text
 from replication.plan.config import Config, Tier, load_config, load_study, study_ids
+from replication.study.claim_model import Quantity, covers
 from replication.study.errors import InputError, describe
 from replication.study.files import read_model, read_yaml
 from replication.study.scenario import Scenario
@@ -108,6 +109,25 @@ def test_keys_given_twice_are_refused(tmp_path):
 def test_bad_configuration_names_the_key(overrides, message):
     with pytest.raises(InputError, match=message):
         load_config(ROOT / "configs" / "config.yaml", overrides)
+
+
+def test_a_level_and_a_list_of_it_are_the_same_quantity():
+    one, listed, two = (
+        Quantity(experiment="e", metric="m", where={"factor": keys})
+        for keys in ("a", ["a"], ["a", "b"])
+    )
+    assert one == listed and one.where == {"factor": ["a"]}
+    # Registrations and stamps are hashes of what is written.
+    assert one.model_dump(mode="json")["where"] == {"factor": "a"}
+    assert two.model_dump(mode="json")["where"] == {"factor": ["a", "b"]}
+    assert Quantity.model_validate_json(two.model_dump_json()) == two
+
+
+def test_a_quantity_covers_the_points_of_its_levels():
+    where = Quantity(experiment="e", metric="m", where={"x": ["a", "b"], "y": "c"}).where
+    assert covers(where, {"x": "a", "y": "c", "z": "d"}) and covers(where, {"x": "b", "y": "c"})
+    assert not covers(where, {"x": "d", "y": "c"}) and not covers(where, {"x": "a"})
+    assert covers({}, {"x": "a"})
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
