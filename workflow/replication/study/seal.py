@@ -192,9 +192,9 @@ def require_whole(folder: Path, remedy: str) -> None:
     InputError
         It is not; the message ends with the remedy.
     """
-    sealed = (folder / NAME).is_file()
-    empty = sealed and not (folder / NAME).read_bytes() and not _hashes(folder)
-    broken = [] if empty else _broken(folder) if sealed else [NAME]
+    is_sealed = (folder / NAME).is_file()
+    empty = is_sealed and not (folder / NAME).read_bytes() and not _hashes(folder)
+    broken = [] if empty else _broken(folder) if is_sealed else [NAME]
     if broken:
         raise InputError(f"{folder / broken[0]}: is gone, edited or damaged: {remedy}")
 
