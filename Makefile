@@ -49,6 +49,7 @@ SUPERVISED := $(RUN) python -m replication.plan.supervisor
 SNAKEMAKE := $(SUPERVISED) python -m replication.plan.workflow_run $(call given,CORES,--cores ) \
              $(call given,PROFILE,--profile )
 BENCH := python -m bench
+IMAGES := python containers
 
 .PHONY: help report unlock plan sensitivity engines ladder base-image images render summary release bench bench-report
 .PHONY: test-faults load audit test test-report test-ladder test-slurm test-containers scale lint format schemas
@@ -91,10 +92,10 @@ ladder: setup compiler ## Run tier quick of two studies on every version of ns-3
 	@echo "ladder: $(CURDIR)/data/reproduced/ladder.csv; the next \`make report\` shows it"
 
 base-image: setup ## Make the images' base from Debian's archive, without a registry
-	@$(RUN) replicate base-image $(IMAGE_OPTIONS) $(call given,ARCHIVE,--archive )
+	@$(RUN) $(IMAGES) base $(IMAGE_OPTIONS) $(call given,ARCHIVE,--archive )
 
 images: setup ## Build the images of containers/ and check them against their lock
-	@$(RUN) replicate images $(IMAGE_OPTIONS) $(call given,BASE,--base ) \
+	@$(RUN) $(IMAGES) build $(IMAGE_OPTIONS) $(call given,BASE,--base ) \
 	  $(if $(UPDATE_LOCK),--update-lock) $(call given,UNPACK,--unpack )
 
 render: setup ## Render the report again from existing results; without any, the release (reports/html-release)
@@ -168,8 +169,8 @@ lint: setup-dev ## Check format, style, types and the workflow
 	@$(RUN) tests/lint
 
 format: setup-dev ## Format Python, Snakemake and C++ sources
-	@$(RUN) ruff format workflow tests
-	@$(RUN) ruff check --fix workflow tests
+	@$(RUN) ruff format workflow containers tests
+	@$(RUN) ruff check --fix workflow containers tests
 	@$(RUN) snakefmt Snakefile workflow/rules
 	@$(RUN) clang-format -i $$(find workflow/engines workflow/bench -name '*.cpp' -o -name '*.hpp')
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from replication.cli import image as cli_image
 from replication.cli import reliability as cli_reliability
 from replication.cli import run as cli_run
 from replication.cli.option import DATA, HERE, Data, Root
@@ -25,8 +24,6 @@ app = typer.Typer(
 )
 
 app.add_typer(sensitivity_app, name="sensitivity")
-app.command("base-image")(cli_image.base_image)
-app.command("images")(cli_image.images)
 for command in (cli_run.simulate, cli_run.conformance, cli_run.run):
     app.command()(command)
 app.command()(cli_reliability.reliability)
