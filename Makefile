@@ -52,7 +52,7 @@ BENCH := python -m bench
 IMAGES := python containers
 
 .PHONY: help report unlock plan sensitivity engines ladder base-image images render summary release bench bench-report
-.PHONY: test-faults load audit test test-report test-ladder test-slurm test-containers scale lint format schemas
+.PHONY: test-faults load audit licences test test-report test-ladder test-slurm test-containers scale lint format schemas
 .PHONY: lock clean distclean packages setup setup-dev setup-slurm setup-bench setup-profile
 
 help: ## List the targets
@@ -156,7 +156,7 @@ test-faults: setup-dev packages ## Kill runs, fill disks, feed bad input, and co
 	@$(RUN) env REPLICATION_COUNTS=$(CURDIR)/data/reproduced/reliability.json REPLICATION_SANITIZE=1 \
 	  REPLICATION_MOMENTS=$(MOMENTS) REPLICATION_CASES=$(CASES) REPLICATION_RUNS=$(RUNS) REPLICATION_ALTERATIONS=$(ALTERATIONS) \
 	  $(if $(CORES),REPLICATION_CORES=$(CORES)) pytest $(FAULTS)
-	@$(RUN) replicate reliability
+	@$(RUN) $(BENCH) reliability
 
 load: setup compiler ## Run a scenario of 1000 flows and one of 24 hours, and count what they take
 	@$(SNAKEMAKE) engines --config engines=ns3
@@ -164,6 +164,9 @@ load: setup compiler ## Run a scenario of 1000 flows and one of 24 hours, and co
 
 audit: setup-dev ## Ask the registry's advisories about every locked package (needs a registry that has them)
 	@$(RUN) pip-audit --strict --no-deps --disable-pip -r requirements-dev.lock
+
+licences: setup-dev ## List the licences of the locked packages
+	@$(RUN) pip-licenses --with-system --packages $$(sed -n 's/==.*//p' requirements.lock)
 
 lint: setup-dev ## Check format, style, types and the workflow
 	@$(RUN) tests/lint

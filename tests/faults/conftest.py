@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from bench.reliability import add_entries
 from replication.plan.pipeline import Pipeline
-from replication.report.parts.reliability import Trials, add_entries
+from replication.report.parts.reliability import Trials
 
 from tests.workflow.project import copy_project
 

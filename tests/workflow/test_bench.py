@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from bench.bench import measure
+from bench.bench import measure, write_bench
 from bench.engine import QUICK, programs
-from replication.report.parts.bench_model import read_bench, write_bench
+from replication.report.parts.bench_model import read_bench
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from replication.cli import reliability as cli_reliability
 from replication.cli import run as cli_run
 from replication.cli.option import DATA, HERE, Data, Root
 from replication.cli.sensitivity import app as sensitivity_app
@@ -26,8 +25,6 @@ app = typer.Typer(
 app.add_typer(sensitivity_app, name="sensitivity")
 for command in (cli_run.simulate, cli_run.conformance, cli_run.run):
     app.command()(command)
-app.command()(cli_reliability.reliability)
-app.command()(cli_reliability.licences)
 
 Tier = Annotated[str | None, typer.Option(help="quick, paper or deep.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
