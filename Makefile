@@ -177,7 +177,7 @@ format: setup-dev ## Format Python, Snakemake and C++ sources
 	@$(RUN) snakefmt Snakefile workflow/rules
 	@$(RUN) clang-format -i $$(find workflow/engines workflow/bench -name '*.cpp' -o -name '*.hpp')
 
-schemas: setup ## Write the JSON schemas from the typed models
+schemas: setup ## Write the JSON schemas and the guide's tables of keys from the typed models
 	@$(RUN) replicate schemas
 
 lock: setup-dev ## Pin the newest allowed Python packages by hash
