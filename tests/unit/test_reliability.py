@@ -6,6 +6,7 @@ import re
 import pytest
 from bench.load import long_run, many_flows
 from bench.reliability import add_entries, markdown
+from replication.report.pages.reliability import reliability_view
 from replication.report.parts.reliability import (
     NAME,
     Load,
@@ -62,6 +63,7 @@ def test_the_page_is_there_when_something_was_counted(world, tmp_path, counted):
     out = project.render("synthetic")
     page, link = out / "reliability.html", soup(out / "index.html").find(href="reliability.html")
     assert page.is_file() == (link is not None) == counted
+    assert (reliability_view(project.data) is not None) == counted
     if counted:
         row = soup(page).find(attrs={"data-trial": "kill-batch"})
         shown = [re.sub(r"\D", "", cell.text) for cell in row.find_all("td")]

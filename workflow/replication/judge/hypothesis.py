@@ -43,9 +43,9 @@ class Reading(Document):
     window_s: Window | None = None
     """Another part of the run."""
     factor: Annotated[float, Field(gt=0)] = 1.0
-    """The printed value times it is ours."""
+    """What the printed value is multiplied by."""
     complement: bool = False
-    """One minus the value."""
+    """Take one minus the value, after `factor`."""
 
     @model_validator(mode="after")
     def _changes_something(self) -> Reading:

@@ -11,12 +11,11 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
 
 import jinja2
 import pandas as pd
@@ -68,24 +67,6 @@ STUDY_DOWNLOADS = {
     "quantities.parquet": "mean and interval of the headline metrics at every point",
     "flows.parquet": "every flow of every run",
 }
-
-
-class MeasuredPage(NamedTuple):
-    """A page of what not every folder of results has, rendered by the template of its name.
-
-    `view` returns what the template shows; None where `file` is not there.
-    """
-
-    name: str
-    title: str
-    file: str
-    view: Callable[[Source], object | None]
-
-
-MEASURED_PAGES = (
-    MeasuredPage("bench", "Speed", BENCH, bench_view),
-    MeasuredPage("reliability", "Reliability", RELIABILITY, reliability_view),
-)
 #: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.
 _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[^\s\"'`<>)\\]*")
 
@@ -117,8 +98,8 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
         _write_index(source, folder)
         if source.engines:
             _write_engines(source, folder)
-        for page in MEASURED_PAGES:
-            _write_measured(source, folder, page)
+        _write_optional(source, folder, "bench", bench_view(source))
+        _write_optional(source, folder, "reliability", reliability_view(source.data))
         _write_assets(folder)
         write_crate(folder, source.provenance)
         seal(folder)
@@ -158,7 +139,8 @@ def _environment(source: Source) -> jinja2.Environment:
         ran=ran(source.provenance),
         several_engines=len(source.engines) > 1,
         engines_page=bool(source.engines),
-        measured_pages=[p for p in MEASURED_PAGES if (source.data / p.file).is_file()],
+        bench_page=(source.data / BENCH).is_file(),
+        reliability_page=(source.data / RELIABILITY).is_file(),
         up="",
     )
     return environment
@@ -209,11 +191,11 @@ def _write_engines(source: Source, folder: Path) -> None:
     _write_page(folder / "engines.html", text)
 
 
-def _write_measured(source: Source, folder: Path, page: MeasuredPage) -> None:
-    view = page.view(source)
+def _write_optional(source: Source, folder: Path, name: str, view: object | None) -> None:
+    """Write a page of what not every folder of results has."""
     if view is not None:
-        template = _environment(source).get_template(f"{page.name}.html")
-        _write_page(folder / f"{page.name}.html", template.render(page=page.name, view=view))
+        page = _environment(source).get_template(f"{name}.html")
+        _write_page(folder / f"{name}.html", page.render(page=name, view=view))
 
 
 def _write_studies(source: Source, notebooks: Path, folder: Path) -> None:

@@ -69,7 +69,7 @@ class Search(Document):
     population: Annotated[int, Field(ge=5, le=100)]
     """Best settings of the design from which a differential evolution starts."""
     generations: Annotated[int, Field(ge=1, le=100)]
-    """Times `population` settings are added for each table."""
+    """How often `population` further settings are added for each table."""
 
 
 class Importance(Document):
@@ -96,7 +96,7 @@ class Sensitivity(Document):
     points: Annotated[int, Field(ge=8, le=4096)]
     """Design points a study."""
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
-    """Of the design."""
+    """Of the space-filling design."""
     replicates_at_default: Annotated[int, Field(ge=3, le=100)]
     """Seeds at the defaults, to know what chance does."""
     jobs: Annotated[int, Field(ge=1, le=64)]

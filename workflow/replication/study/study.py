@@ -312,7 +312,7 @@ class Study(Document):
     """One paper; see the module's docstring."""
 
     schema_version: Literal[1] = 1
-    """1."""
+    """Version of this format."""
     id: Identifier
     """The file's name."""
     title: Text

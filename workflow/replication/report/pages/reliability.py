@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from replication.report.parts.reliability import (
     NAME,
@@ -12,7 +13,6 @@ from replication.report.parts.reliability import (
     megabytes,
     read_reliability,
 )
-from replication.report.parts.source import Source
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class ReliabilityView:
     loads: list[LoadRow]
 
 
-def reliability_view(source: Source) -> ReliabilityView | None:
+def reliability_view(data: Path) -> ReliabilityView | None:
     """Return what the page shows; None where nothing was counted."""
-    found = read_reliability(source.data / NAME)
+    found = read_reliability(data / NAME)
     if found is None:
         return None
     parts = [Part(name, title, found.of(name)) for name, title in PARTS.items()]
