@@ -14,13 +14,13 @@ from typing import Any
 
 import pandas as pd
 
-from replication.report.charts.experiment import figures_of, tables_of
-from replication.report.charts.data import display_unit, read_cells
-from replication.report.charts.figure import VERDICTS, Figure
-from replication.plan.config import load_study
-from replication.study.errors import InputError
-from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table, text
 from replication.measure.results import Results
+from replication.plan.config import load_study
+from replication.report.charts.data import display_unit, read_cells
+from replication.report.charts.experiment import figures_of, tables_of
+from replication.report.charts.figure import VERDICTS, Figure
+from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table, text
+from replication.study.errors import InputError
 from replication.study.seal import open_sealed
 from replication.study.study import Experiment, Parameter, Study, parameters_of
 

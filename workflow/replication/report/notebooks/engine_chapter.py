@@ -10,12 +10,12 @@ import pandas as pd
 
 from replication.compare.agreement import CELL, CLAIM, Judged, Pair, Rate, rates
 from replication.compare.agreement_table import read_judged
-from replication.report.notebooks.chapter import find_project
+from replication.judge.headline import headline
 from replication.report.charts.data import read_cells
 from replication.report.charts.engine import engine_figures
 from replication.report.charts.figure import Figure
 from replication.report.charts.verdict import verdicts_figure
-from replication.judge.headline import headline
+from replication.report.notebooks.chapter import find_project
 from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table, text
 from replication.study.seal import open_sealed
 
