@@ -49,10 +49,11 @@ SUPERVISED := $(RUN) python -m replication.plan.supervisor
 SNAKEMAKE := $(SUPERVISED) python -m replication.plan.workflow_run $(call given,CORES,--cores ) \
              $(call given,PROFILE,--profile )
 BENCH := python -m bench
+IMAGES := python containers
 
 .PHONY: help report unlock plan sensitivity engines ladder base-image images render summary release bench bench-report
-.PHONY: test-faults load audit test test-report test-ladder test-kernels test-slurm test-containers scale lint
-.PHONY: format schemas lock clean distclean packages setup setup-dev setup-slurm setup-bench setup-profile
+.PHONY: test-faults load audit licences test test-report test-ladder test-kernels test-slurm test-containers scale
+.PHONY: lint format schemas lock clean distclean packages setup setup-dev setup-slurm setup-bench setup-profile
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
@@ -91,10 +92,10 @@ ladder: setup compiler ## Run tier quick of two studies on every version of ns-3
 	@echo "ladder: $(CURDIR)/data/reproduced/ladder.csv; the next \`make report\` shows it"
 
 base-image: setup ## Make the images' base from Debian's archive, without a registry
-	@$(RUN) replicate base-image $(IMAGE_OPTIONS) $(call given,ARCHIVE,--archive )
+	@$(RUN) $(IMAGES) base $(IMAGE_OPTIONS) $(call given,ARCHIVE,--archive )
 
 images: setup ## Build the images of containers/ and check them against their lock
-	@$(RUN) replicate images $(IMAGE_OPTIONS) $(call given,BASE,--base ) \
+	@$(RUN) $(IMAGES) build $(IMAGE_OPTIONS) $(call given,BASE,--base ) \
 	  $(if $(UPDATE_LOCK),--update-lock) $(call given,UNPACK,--unpack )
 
 render: setup ## Render the report again from existing results; without any, the release (reports/html-release)
@@ -159,7 +160,7 @@ test-faults: setup-dev packages ## Kill runs, fill disks, feed bad input, and co
 	@$(RUN) env REPLICATION_COUNTS=$(CURDIR)/data/reproduced/reliability.json REPLICATION_SANITIZE=1 \
 	  REPLICATION_MOMENTS=$(MOMENTS) REPLICATION_CASES=$(CASES) REPLICATION_RUNS=$(RUNS) REPLICATION_ALTERATIONS=$(ALTERATIONS) \
 	  $(if $(CORES),REPLICATION_CORES=$(CORES)) pytest $(FAULTS)
-	@$(RUN) replicate reliability
+	@$(RUN) $(BENCH) reliability
 
 load: setup compiler ## Run a scenario of 1000 flows and one of 24 hours, and count what they take
 	@$(SNAKEMAKE) engines --config engines=ns3
@@ -168,16 +169,19 @@ load: setup compiler ## Run a scenario of 1000 flows and one of 24 hours, and co
 audit: setup-dev ## Ask the registry's advisories about every locked package (needs a registry that has them)
 	@$(RUN) pip-audit --strict --no-deps --disable-pip -r requirements-dev.lock
 
+licences: setup-dev ## List the licences of the locked packages
+	@$(RUN) pip-licenses --with-system --packages $$(sed -n 's/==.*//p' requirements.lock)
+
 lint: setup-dev ## Check format, style, types and the workflow
 	@$(RUN) tests/lint
 
 format: setup-dev ## Format Python, Snakemake and C++ sources
-	@$(RUN) ruff format workflow tests
-	@$(RUN) ruff check --fix workflow tests
+	@$(RUN) ruff format workflow containers tests
+	@$(RUN) ruff check --fix workflow containers tests
 	@$(RUN) snakefmt Snakefile workflow/rules
 	@$(RUN) clang-format -i $$(find workflow/engines workflow/bench -name '*.cpp' -o -name '*.hpp')
 
-schemas: setup ## Write the JSON schemas from the typed models
+schemas: setup ## Write the JSON schemas and the guide's tables of keys from the typed models
 	@$(RUN) replicate schemas
 
 lock: setup-dev ## Pin the newest allowed Python packages by hash

@@ -19,12 +19,11 @@ IMAGES = [*ENGINES, "analysis"] if len(ENGINES) == 3 else ENGINES
 RUNTIMES = ("podman", "docker", "charliecloud")
 
 
-def replicate(*words, check=True):
-    """Run a command of ours in the checkout."""
+def image_build(*words, check=True):
+    """Run a command of the images' build in the checkout."""
     done = subprocess.run(
-        [sys.executable, "-m", "replication.cli", *words],
+        [sys.executable, "containers", *words],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "workflow")},
         capture_output=True,
         text=True,
         check=False,
@@ -36,7 +35,7 @@ def replicate(*words, check=True):
 def make_images(names, *words):
     """Build the images; what differs from the lock is for test_images to say."""
     only = ",".join(names)
-    done = replicate("images", "--with", "podman", "--only", only, *words, check=False)
+    done = image_build("build", "--with", "podman", "--only", only, *words, check=False)
     assert done.returncode == 0 or "differ from the lock" in done.stderr, done.stderr
 
 
@@ -49,10 +48,11 @@ def private_storage():
 @pytest.fixture(scope="session")
 def podman(private_storage):
     """Build base and images with podman, if need be; return the runtime's name."""
-    from replication.run.image_build import BASE, stored_id
+    from image_build.build import BASE
+    from replication.engines.image import stored_id
 
     if stored_id("podman", BASE) is None:
-        replicate("base-image", "--with", "podman")
+        image_build("base", "--with", "podman")
     make_images(IMAGES)
     return "podman"
 

@@ -7,10 +7,10 @@ import os
 import subprocess
 
 import pytest
+from image_build.lock import Lock, differences, read_lock, write_lock
 from replication.engines.image import reference
-from replication.engines.image_lock import Lock, differences, read_lock, write_lock
 
-from tests.containers.conftest import ENGINES, IMAGES, ROOT, replicate
+from tests.containers.conftest import ENGINES, IMAGES, ROOT, image_build
 
 
 @pytest.fixture(scope="module")
@@ -18,13 +18,13 @@ def built(podman, tmp_path_factory):
     """Return a lock of what is there."""
     path = tmp_path_factory.mktemp("lock") / "lock.yaml"
     words = ["--with", "podman", "--only", ",".join(IMAGES)]
-    replicate("images", *words, "--lock", str(path), "--update-lock")
+    image_build("build", *words, "--lock", str(path), "--update-lock")
     return path
 
 
 def test_built_again_from_nothing_they_are_the_same_images(built):
     words = ["--with", "podman", "--only", os.environ.get("REPLICATION_FRESH", "ns3"), "--fresh"]
-    replicate("images", *words, "--lock", str(built))
+    image_build("build", *words, "--lock", str(built))
 
 
 def test_a_package_that_differs_from_the_lock_is_named(built, tmp_path):
@@ -33,7 +33,7 @@ def test_a_package_that_differs_from_the_lock_is_named(built, tmp_path):
     path = tmp_path / "lock.yaml"
     write_lock(path, Lock.model_validate(document))
     words = ["--with", "podman", "--only", ENGINES[0], "--lock", str(path)]
-    done = replicate("images", *words, check=False)
+    done = image_build("build", *words, check=False)
     assert done.returncode == 1
     assert "base.packages.libc6: locked 2.35-1, built 2.36" in done.stderr
 

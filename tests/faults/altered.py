@@ -13,7 +13,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from bench.bench import write_bench
 from bench.cost_model import predictions
+from bench.reliability import add_entries
 from replication.compare.agreement_table import TABLES as AGREEMENT
 from replication.compare.agreement_table import read_judged, write_agreement
 from replication.compare.conformance import merge_conformance
@@ -28,9 +30,9 @@ from replication.report.notebooks.notebook import to_html
 from replication.report.notebooks.trace_chapter import TraceChapter
 from replication.report.pages.conformance import conformance_view
 from replication.report.parts.bench_model import NAME as BENCH
-from replication.report.parts.bench_model import read_bench, write_bench
+from replication.report.parts.bench_model import read_bench
 from replication.report.parts.reliability import NAME as RELIABILITY
-from replication.report.parts.reliability import Trials, add_entries, read_reliability
+from replication.report.parts.reliability import Trials, read_reliability
 from replication.report.parts.source import Source
 from replication.run.gather import collect
 from replication.run.simulate import read_batch

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from replication.report.parts.reliability import Trials, add_entries
+from bench.reliability import add_entries
+from replication.report.parts.reliability import Trials
 
 from tests.workflow.project import ROOT, copy_project
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from bench.bench import write_bench
 from bench.cost_model import predict, predictions
 from bench.engine import FULL, QUICK, growth
 from bench.scenario import dumbbell
@@ -19,7 +20,6 @@ from replication.report.parts.bench_model import (
     Stage,
     Way,
     read_bench,
-    write_bench,
 )
 from replication.study.errors import InputError
 from replication.study.seal import write_sealed

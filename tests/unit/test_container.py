@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+from image_build.build import _build
 from replication.engines.image import COMMANDS, Image, find_image, reference, tag
 from replication.plan.pipeline import Pipeline
-from replication.run import image_build
 from replication.run.container import WORK, Container, command_line
 from replication.run.inside import find_inside, image_file
 from replication.run.launcher import Launch, make_runtime
@@ -234,7 +234,7 @@ def test_a_podman_that_needs_runc_is_told_so(commands, tmp_path, monkeypatch):
     # The same where an image is built.
     (tmp_path / "base").mkdir()
     with pytest.raises(RunError, match=r'apt-get install runc.* runtime = "runc"'):
-        image_build._build("podman", tmp_path / "base", "localhost/any", [])
+        _build("podman", tmp_path / "base", "localhost/any", [])
 
 
 def running(pid):

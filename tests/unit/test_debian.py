@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from image_build.lock import read_lock
 from replication.engines import debian
 from replication.engines.catalogue import ENGINES, NS2
-from replication.engines.image_lock import read_lock
 
 from tests.unit.report_project import PROVENANCE, example, soup
 

@@ -5,13 +5,12 @@ import re
 
 import pytest
 from bench.load import long_run, many_flows
+from bench.reliability import add_entries, markdown
 from replication.report.pages.reliability import reliability_view
 from replication.report.parts.reliability import (
     NAME,
     Load,
     Trials,
-    add_entries,
-    markdown,
     read_reliability,
 )
 from replication.study.errors import InputError

@@ -29,9 +29,7 @@ def bench(
 
     Example: python -m bench run --quick --output /tmp/bench.json
     """
-    from replication.report.parts.bench_model import write_bench
-
-    from bench.bench import measure
+    from bench.bench import measure, write_bench
 
     def say(what: str) -> None:
         print(f"bench: {what}", file=sys.stderr, flush=True)
@@ -55,9 +53,8 @@ def load(
 
     Example: python -m bench load --flows 1000 --hours 24
     """
-    from replication.report.parts.reliability import add_entries
-
     from bench.load import measure_load
+    from bench.reliability import add_entries
 
     for entry in measure_load(root, engine, flows, hours):
         add_entries(counts, loads=[entry])
@@ -78,9 +75,10 @@ def scale(
     Example: python -m bench scale --scenarios 1000
     """
     from replication.plan.config import load_config
-    from replication.report.parts.reliability import NAME, add_entries
+    from replication.report.parts.reliability import NAME
 
     from bench.load import sweep_entry
+    from bench.reliability import add_entries
     from bench.scale import measure, sizes, write
 
     limit = load_config(root / "configs" / "config.yaml").memory_limit_bytes
@@ -91,6 +89,30 @@ def scale(
         write(measured, output)
         add_entries(output.with_name(NAME), loads=[sweep_entry(measured[-1], limit)])
         print(measured[-1])
+
+
+@app.command()
+def reliability(
+    counts: Counts = DATA / "reliability.json",
+    output: Annotated[Path | None, typer.Option(help="Markdown file to write.")] = None,
+) -> None:
+    """Print what was tried and how it ended as a table, or write it as Markdown.
+
+    Example: python -m bench reliability --output tests/faults/results.md
+    """
+    from replication.report.parts.reliability import read_reliability
+    from replication.study.errors import InputError
+    from replication.study.files import write_text
+
+    from bench.reliability import markdown
+
+    found = read_reliability(counts)
+    if found is None:
+        raise InputError(f"{counts}: is not there; run `make test-faults`")
+    if output is None:
+        print(markdown(found))
+    else:
+        write_text(output, markdown(found))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from replication.plan.code import code_hash
 from replication.report.parts.bench_model import MODULE, Bench
+from replication.study.seal import write_sealed
 
 from bench.cost_model import predictions
 from bench.engine import (
@@ -65,3 +66,8 @@ def measure(root: Path, data: Path, cores: int, quick: bool, say: Say) -> Bench:
         ways=rows,
         predictions=predictions(data),
     )
+
+
+def write_bench(bench: Bench, path: Path) -> None:
+    """Write what was measured to `path`."""
+    write_sealed(path, bench.model_dump_json(indent=2) + "\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from replication.cli import engine, image, plan, report, run, step
+from replication.cli import engine, plan, report, run, step
 from replication.run.folder import require_home
 from replication.study.errors import InputError, RunError, describe_refusal
 
@@ -33,14 +33,12 @@ for command in (
     report.release,
     engine.engines,
     plan.metrics,
-    report.licences,
     report.reliability,
     plan.schemas,
-    image.images,
 ):
     app.command()(command)
 # What make, tests and rules call; `--help` shows them when they are asked for by name.
-for hidden in (image.base_image, engine.install_engines, engine.program, report.fixture):
+for hidden in (engine.install_engines, engine.program, report.fixture):
     app.command(hidden=True)(hidden)
 app.add_typer(step.app, name="step", hidden=True)
 

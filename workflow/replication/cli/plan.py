@@ -83,11 +83,11 @@ def metrics() -> None:
 
 
 def schemas(root: Root = HERE) -> None:
-    """Write the JSON schemas in configs/schemas from the typed models.
+    """Write configs/schemas and the tables of keys in configs/README.md from the typed models.
 
     Example: replicate schemas
     """
     from replication.cli.schema import write_schemas
 
-    for path in write_schemas(root / "configs" / "schemas"):
+    for path in write_schemas(root / "configs"):
         print(path)

@@ -98,16 +98,3 @@ def reliability(
         print(markdown(found))
     else:
         write_text(output, markdown(found))
-
-
-def licences(
-    output: Annotated[Path, typer.Option(help="CSV file to write.")] = DATA / "licences.csv",
-    root: Root = HERE,
-) -> None:
-    """List the licences of the locked packages and the engines.
-
-    Example: replicate licences --output /tmp/licences.csv
-    """
-    from replication.report.licences import write_licences
-
-    print(f"{output}: {write_licences(root, output)} licences")

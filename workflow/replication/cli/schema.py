@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from replication.cli.key_table import with_tables
 from replication.compare.conformance_model import Conformance
 from replication.compare.engine_difference import EngineDifferences
 from replication.compare.ladder import LadderSettings
@@ -39,9 +40,11 @@ def schema_text(model: type[BaseModel]) -> str:
     return json.dumps(model.model_json_schema(), indent=2, sort_keys=True) + "\n"
 
 
-def write_schemas(folder: Path) -> list[Path]:
-    """Write every schema into `folder`; return the paths."""
-    paths = []
+def write_schemas(configs: Path) -> list[Path]:
+    """Write every schema, and the tables of keys in the guide, into `configs`; return the paths."""
+    guide, folder = configs / "README.md", configs / "schemas"
+    write_text(guide, with_tables(guide.read_text(encoding="utf-8")))
+    paths = [guide]
     for name, model in MODELS.items():
         path = folder / f"{name}.schema.json"
         write_text(path, schema_text(model))

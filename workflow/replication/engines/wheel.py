@@ -3,68 +3,50 @@
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from replication.study.errors import RunError
 
 #: The wheel's tags: what is used of it, C++ headers and libraries, is the same for any Python.
-TAGS = ("--python-version", "311", "--implementation", "cp", "--abi", "cp311")
-PLATFORM = ("--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:")
-#: Tags of the packages that an image of Debian 12 takes.
-LOCKED = (
-    *("--python-version", "3.11.2", "--implementation", "cp"),
-    *("--abi", "cp311", "--abi", "abi3", "--abi", "none"),
-    *("--platform", "manylinux_2_28_x86_64", "--platform", "manylinux_2_17_x86_64"),
-    *("--platform", "manylinux2014_x86_64", "--platform", "manylinux1_x86_64"),
-    *("--platform", "any"),
+TAGS = (
+    *("--python-version", "311", "--implementation", "cp", "--abi", "cp311"),
+    *("--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:"),
 )
 WANTED = ("ns3/include/", "ns3/lib64/")
 #: Where a wheel says which version it is; most of what is in it says "dev".
 METADATA = "ns3-*.dist-info/METADATA"
 
 
-def fetch_locked(lock: Path, folder: Path) -> dict[str, str]:
-    """Download every package pinned in `lock` to `folder`; return file names to SHA-256.
+def download(lock: Path, folder: Path, tags: Sequence[str]) -> None:
+    """Let pip download the packages that `lock` pins by hash, for the Python that `tags` name.
 
     Raises
     ------
     RunError
         A download failed or a hash differs; the message holds pip's last line.
     """
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *LOCKED]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *tags]
     command += ["--require-hashes", "--dest", str(folder), "-r", str(lock)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["pip gave nothing"]
         raise RunError(f"{lock}: the packages cannot be fetched: {lines[-1]}")
-    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
 
 
 def fetch_wheel(lock: Path, output: Path) -> None:
-    """Download the wheel pinned in `lock`, verify its hash, unpack it to `output`.
-
-    Raises
-    ------
-    RunError
-        The download failed or the hash differs; the message holds pip's last line.
-    """
+    """Download the wheel pinned in `lock` and unpack it to `output`; RunError as `download`."""
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".wheel.") as folder:
         work = Path(folder)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        command += [*TAGS, *PLATFORM, "--require-hashes", "--dest", folder, "-r", str(lock)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        wheels = list(work.glob("*.whl"))
-        if done.returncode != 0 or len(wheels) != 1:
-            lines = done.stderr.strip().splitlines() or ["pip gave no wheel"]
-            raise RunError(f"{lock}: the ns-3 wheel cannot be fetched: {lines[-1]}")
-        with zipfile.ZipFile(wheels[0]) as archive:
+        download(lock, work, TAGS)
+        (wheel,) = work.glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
             stated = fnmatch.filter(names, METADATA)
             archive.extractall(work, [*(n for n in names if n.startswith(WANTED)), *stated])

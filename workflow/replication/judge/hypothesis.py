@@ -35,11 +35,17 @@ class Reading(Document):
     """
 
     metric: Identifier | None = None
+    """Another metric."""
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] | None = None
+    """Another aggregate."""
     flows: Flows | None = None
+    """Other flows."""
     window_s: Window | None = None
+    """Another part of the run."""
     factor: Annotated[float, Field(gt=0)] = 1.0
+    """What the printed value is multiplied by."""
     complement: bool = False
+    """Take one minus the value, after `factor`."""
 
     @model_validator(mode="after")
     def _changes_something(self) -> Reading:
@@ -68,16 +74,28 @@ class Hypothesis(Document):
     """One possible explanation; exactly one of the last four says what it changes."""
 
     id: Identifier
+    """Its name."""
     study: Identifier
+    """The study's id."""
     tables: Annotated[list[str], Field(min_length=1)]
+    """The tables that it would explain."""
     columns: Annotated[list[Identifier], Field(min_length=1)] | None = None
+    """Only these columns of them."""
     title: Text
+    """What it says."""
     reason: Text
+    """Why it might be."""
     source: Text
+    """Where that is documented."""
     parameters: Annotated[dict[str, JsonValue], Field(min_length=1)] | None = None
+    """Parameter to value, inside the ledger's plausible range: simulated."""
     links: Annotated[dict[str, dict[str, JsonValue]], Field(min_length=1)] | None = None
+    """Link to changed keys (`bottleneck: {loss_ab: {kind: random, probability: 0.01}}`):
+    simulated."""
     reading: Reading | None = None
+    """Another meaning of the numbers."""
     untestable: Text | None = None
+    """Why it cannot be tested here."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Hypothesis:

@@ -34,11 +34,20 @@ class Tier(Document):
     """
 
     id: Identifier
+    """The file's name."""
     title: str
+    """Shown in the plan and the report."""
     replicates: Annotated[list[Replicates], Field(min_length=1)]
+    """List of `{cost_below_s, count}`: a run whose expected cost is below `cost_below_s` (s of
+    CPU) gets `count` replicates; the first step that fits counts, and the last has no
+    `cost_below_s`. Intervals need three."""
     levels: Literal["all", "quick"]
+    """`all`, or `quick`: of each factor the levels flagged `quick: true`; without flags all of
+    up to three levels, else the first, middle and last."""
     cost_limit_s: PositiveSeconds | None = None
+    """A run whose expected CPU time is higher is shortened in proportion."""
     batch_cost_s: PositiveSeconds
+    """Runs are packed into jobs of about this CPU time; doubled until a plan has at most 400."""
 
     @model_validator(mode="after")
     def _last_is_open(self) -> Tier:
@@ -60,13 +69,25 @@ class Config(Document):
     """configs/config.yaml, with what the command line sets laid over it."""
 
     tier: Identifier = "paper"
+    """Name of a file in `tiers/`."""
     engines: Annotated[list[EngineName], Field(min_length=1)] | Literal["available"] = "available"
+    """Simulators or kernels to run on: a list of `ns3`, `ns2` and `linux`, or `available` for
+    those that are there (`replicate engines` tells; `make engines` gets the others)."""
     ns3_version: Ns3Version = NS3_VERSION
+    """Which ns-3 the engine `ns3` is: a pinned wheel (`3.39.post2`, `3.42.post2`, `3.43.post9`,
+    `3.44.post0`), or `3.37`, Debian 12's package `libns3-dev`."""
     studies: Annotated[list[Identifier], Field(min_length=1)] | Literal["all"] = "all"
+    """`all`, or a list of study ids."""
     runtime: RuntimeName = "native"
+    """What starts the simulators: `native`, or in [containers](../containers/README.md)
+    `docker`, `podman`, `apptainer`, `charliecloud`."""
     batch_cost_s: PositiveSeconds | None = None
+    """Runs are packed into jobs of about this CPU time; without it the tier's.
+    [Clusters](../workflow/profiles/README.md) want minutes."""
     memory_limit_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
+    """Most memory of one run; at least 268435456."""
     time_limit_s: PositiveSeconds = 1800.0
+    """Longest wall time of one run."""
 
     @field_validator("ns3_version", mode="before")
     @classmethod

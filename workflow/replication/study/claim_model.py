@@ -48,11 +48,17 @@ class Quantity(Document):
     """
 
     experiment: Identifier
+    """The experiment's id."""
     metric: Identifier
+    """See `replicate metrics`."""
     flows: Flows = "tcp"
+    """`tcp`, `cbr`, `all`, or a list of flow ids."""
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
+    """As in a cell."""
     where: Where = {}
+    """Map of factor to level or list of levels."""
     window_s: Window | None = None
+    """[from, to]: only this part of the run."""
 
     def at(self, where: Where) -> Quantity:
         """Return the quantity with the levels of `where` laid over its own."""
@@ -212,10 +218,15 @@ class Claim(Document):
     """A comparative sentence: its words, its place, how it was turned into a test, and the test."""
 
     id: Identifier
+    """`c01`, `c02`, ..."""
     quote: Annotated[str, Field(min_length=1, max_length=400), PROSE]
+    """The sentence, verbatim, at most 400 characters."""
     place: Annotated[str, Field(min_length=1, max_length=200), PROSE]
+    """Where it stands."""
     reading: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
+    """How the words became the test, and why this threshold."""
     test: Test
+    """One of the kinds below."""
 
     def quantities(self) -> Iterator[Quantity]:
         """Yield every quantity that the test reads."""

@@ -161,14 +161,23 @@ class Link(Document):
     """Duplex point-to-point link; `queue_ab` is the queue at a's egress towards b."""
 
     id: Identifier
+    """Its name."""
     a: Identifier
+    """A node."""
     b: Identifier
+    """The other node."""
     rate_bps: Rate
+    """In each direction."""
     delay_s: Seconds
+    """One way."""
     queue_ab: Queue
+    """At a's egress to b."""
     queue_ba: Queue
+    """At b's egress to a."""
     loss_ab: Loss | None = None
+    """`{kind: random, probability}`, or `{kind: listed, flow, data_packets: [n, ...]}`."""
     loss_ba: Loss | None = None
+    """As `loss_ab`, from b to a."""
 
 
 class _Flow(Document):
@@ -196,24 +205,44 @@ class TcpFlow(_Flow):
 
     kind: Literal["tcp"] = "tcp"
     congestion_control: CongestionControl
+    """`tahoe`, `reno`, `newreno`, `linuxreno`, `cubic`, `vegas`, `westwood`, `westwood_plus`,
+    `highspeed`, `bbr` and others; an engine refuses by name what it lacks."""
     recovery: Literal["classic", "prr"] = "classic"
+    """`classic` or `prr`."""
     sack: bool = False
+    """Selective acknowledgements."""
     timestamps: bool = False
+    """The timestamps option."""
     segment_bytes: Annotated[int, Field(ge=64, le=65000), WHOLE]
+    """Payload; headers come on top: 40 bytes of IP and TCP, 52 with timestamps."""
     initial_window_segments: Annotated[int, Field(ge=1, le=1000), WHOLE]
+    """Congestion window at the start."""
     initial_ssthresh_bytes: Count | None = None
+    """Slow-start threshold at the start; null is none."""
     maximum_window_bytes: Count | None = None
+    """Most bytes in flight, as a receive window or ns-2's `window_`; null is no limit."""
     delayed_ack_segments: Annotated[int, Field(ge=1, le=10), WHOLE]
+    """1: every segment is acknowledged."""
     delayed_ack_timeout_s: PositiveSeconds = 0.2
+    """Longest delay of an acknowledgement."""
     minimum_rto_s: PositiveSeconds
+    """Least retransmission timeout."""
     initial_rto_s: PositiveSeconds
+    """First retransmission timeout."""
     clock_granularity_s: PositiveSeconds = 0.001
+    """Of the retransmission timer."""
     limited_transmit: bool = False
+    """RFC 3042."""
     vegas_alpha_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 2
+    """Of Vegas."""
     vegas_beta_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 4
+    """Of Vegas."""
     vegas_gamma_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 1
+    """Of Vegas."""
     cubic_tcp_friendliness: bool = True
+    """Of CUBIC."""
     cubic_fast_convergence: bool = True
+    """Of CUBIC."""
 
 
 class CbrFlow(_Flow):
@@ -221,7 +250,9 @@ class CbrFlow(_Flow):
 
     kind: Literal["cbr"] = "cbr"
     rate_bps: Rate
+    """Of whole IP packets."""
     packet_bytes: Annotated[int, Field(ge=64, le=65000), WHOLE]
+    """A whole IP packet."""
 
 
 Flow = Annotated[TcpFlow | CbrFlow, Field(discriminator="kind")]
@@ -243,7 +274,11 @@ class Host(Document):
     """
 
     segmentation_offload: bool = False
+    """Senders put segments together into one large packet, which crosses the network whole
+    (Linux: TSO and GSO)."""
     timer_hz: Literal[100, 250, 300, 1000] = 250
+    """The kernel's timer frequency: 100, 250, 300 or 1000. `clock_granularity_s` of every flow
+    is its inverse."""
 
 
 class Scenario(Document):

@@ -24,9 +24,14 @@ class Scale(Document):
     """
 
     levels: Literal["all", "quick"]
+    """`all` or `quick`."""
     experiments: Annotated[list[Identifier], Field(min_length=1)] | None = None
+    """Those that are run; without it all are."""
     cpu_budget_s: PositiveSeconds
+    """Expected CPU time of all its runs; the dearest are shortened until it is kept. It must at
+    least start the engine for every run."""
     reason: Text
+    """What that costs in validity; shown in the report."""
 
 
 class StudyScale(Document):
@@ -37,10 +42,15 @@ class StudyScale(Document):
     """
 
     exploration: Scale
+    """A scale."""
     hypotheses: Scale
+    """A scale."""
     engine: EngineName | None = None
+    """Another engine than the paper's own."""
     engine_reason: Text | None = None
+    """Why; goes with `engine`."""
     held: dict[str, Text] = {}
+    """Assumption to reason: these stay at their defaults."""
 
     @model_validator(mode="after")
     def _reasoned(self) -> StudyScale:
@@ -57,34 +67,54 @@ class Search(Document):
     """
 
     population: Annotated[int, Field(ge=5, le=100)]
+    """Best settings of the design from which a differential evolution starts."""
     generations: Annotated[int, Field(ge=1, le=100)]
+    """How often `population` further settings are added for each table."""
 
 
 class Importance(Document):
     """The regression whose permutation importances are reported (extremely randomised trees)."""
 
     trees: Annotated[int, Field(ge=10, le=1000)]
+    """Trees of the regression."""
     repeats: Annotated[int, Field(ge=2, le=100)]
+    """Permutations of each assumption."""
     folds: Annotated[int, Field(ge=2, le=20)]
+    """Folds of the cross-validation."""
     least_r2: Probability
+    """Below it nothing is called important."""
 
 
 class Sensitivity(Document):
     """configs/sensitivity.yaml; see configs/README.md."""
 
     engine: EngineName
+    """On which a study runs whose paper's own engine is not there (not installed, or not among
+    `engines` of config.yaml)."""
     method: Literal["sobol", "latin_hypercube"]
+    """`sobol` (a power of two of points) or `latin_hypercube`."""
     points: Annotated[int, Field(ge=8, le=4096)]
+    """Design points a study."""
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
+    """Of the space-filling design."""
     replicates_at_default: Annotated[int, Field(ge=3, le=100)]
+    """Seeds at the defaults, to know what chance does."""
     jobs: Annotated[int, Field(ge=1, le=64)]
+    """Jobs that a study's runs are packed into."""
     robust_at_least: Probability
+    """Share of designs from which on a claim is robust."""
     fragile_at_most: Probability
+    """Share of designs up to which a claim is fragile."""
     explained_at_least: Probability
+    """Share of a table's cells inside from which on a hypothesis explains it."""
     search: Search
+    """For each table, the search for settings that fit it."""
     importance: Importance
+    """The regression that says which assumption matters."""
     studies: dict[Identifier, StudyScale]
+    """Study to its scales."""
     other_studies: StudyScale
+    """The scales of all other studies."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Sensitivity:

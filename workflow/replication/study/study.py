@@ -69,7 +69,10 @@ class Assumed(Document):
 
 class _Tagged(Document):
     published: Published | None = None
+    """`place` *, `quote`: where the paper states it, in its words."""
     assumed: Assumed | None = None
+    """`reason` *, `source` *, and one of `range` ([low, high], in the parameter's unit) and
+    `choices` (a list)."""
 
     @model_validator(mode="after")
     def _one_tag(self) -> _Tagged:
@@ -82,7 +85,9 @@ class Parameter(_Tagged):
     """A named value that templates use; `unit` is for people ("bit/s", "s", "segments")."""
 
     value: JsonValue
+    """A number, text, truth value, null, or a structure such as a queue; may hold references."""
     unit: Annotated[str, LINE] = ""
+    """For people."""
 
     @model_validator(mode="after")
     def _default_is_plausible(self) -> Parameter:
@@ -103,19 +108,28 @@ class Level(Document):
     """One level of a factor: `set` overrides parameters; `value` is its number on an axis."""
 
     key: Identifier
+    """Key in tables and `where`."""
     label: Label
+    """Label in charts."""
     value: float | None = None
+    """Its number on an axis; `trend` and `crossover` need it."""
     set: dict[Identifier, JsonValue]
+    """Map of parameter to value; the parameters must be declared."""
     quick: bool = False
+    """Run in quick tiers too."""
 
 
 class Factor(_Tagged):
     """What an experiment varies. Tagged like a parameter, for all its levels at once."""
 
     id: Identifier
+    """Its name."""
     label: Label
+    """Its name in charts."""
     unit: Annotated[str, LINE] = ""
+    """Of the levels' `value`."""
     levels: Annotated[list[Level], Field(min_length=1)]
+    """List of levels."""
 
     @model_validator(mode="after")
     def _unique_levels(self) -> Factor:
@@ -135,17 +149,30 @@ class Experiment(Document):
     """A full factorial of factors over one topology and its flows."""
 
     id: Identifier
+    """Its name."""
     type: ExperimentType
+    """Which notebook shows it: `cbr_sweep`, `pairwise_fairness`, `queuing`,
+    `homogeneous_dumbbell`, `throughput_tables`, `bdp_jain` or `cwnd_traces`."""
     title: Text
+    """What it is."""
     question: Text
+    """What it asks."""
     place: Text
+    """Where the paper describes it."""
     parameters: dict[Identifier, Parameter] = {}
+    """Over the study's."""
     factors: Annotated[list[Factor], Field(min_length=1)]
+    """What is varied; every combination of levels is a point."""
     topology: Topology
+    """`nodes` *, `links` *, `monitors`."""
     flows: Annotated[list[dict[str, JsonValue]], Field(min_length=1)]
+    """Templates of flows."""
     host: dict[str, JsonValue] | None = None
+    """Template of what all hosts have in common; see [topology and flows](#topology-and-flows)."""
     duration_s: JsonValue
+    """Length of a run."""
     sampling_interval_s: JsonValue
+    """Of the series: 0.1 for what is read over time, 0.5 to 1 for tables."""
 
     @model_validator(mode="after")
     def _unique_factors(self) -> Experiment:
@@ -184,11 +211,20 @@ class Cell(Document):
     """What a published cell means as a quantity of our runs, and how close is close."""
 
     metric: Identifier
+    """See `replicate metrics`."""
     flows: list[Identifier] | Literal["tcp", "cbr", "all"] = "tcp"
+    """`tcp`, `cbr`, `all`, or a list of flow ids."""
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
+    """Over flows: `mean`, `sum`, `maximum`, `minimum`, `pooled` (ratio of sums over all
+    packets), `jain`."""
     window_s: Window | None = None
+    """[from, to]: only this part of the run, for metrics of the series."""
     tolerance: Tolerance
+    """One of `relative` (0 to 1, of the published value) and `absolute` (in the unit of the
+    CSV), with `reason` *."""
     monotonic: Literal["increasing", "decreasing"] | None = None
+    """`increasing` or `decreasing`: how the column has to run along its rows; the audit checks
+    the published numbers against it."""
 
 
 class TableRow(Document):
@@ -212,15 +248,28 @@ class Table(Document):
     """
 
     id: Annotated[str, Field(min_length=1, max_length=64), LINE]
+    """The `table` of the CSV; text, so `"1"` in quotes."""
     title: Text
+    """Title in the report."""
     experiment: Identifier
+    """The experiment's id."""
     where: Where = {}
+    """Factor to level, or to a list of levels, for the whole table."""
     row_factor: Identifier | None = None
+    """The factor whose level keys are the row keys; or else `rows`."""
     rows: dict[Identifier, TableRow] | None = None
+    """Map of row key to `{where, experiment, flows}`: the points of that row (`where` *), of
+    another experiment, or the flows it stands for instead of the cell's."""
     column_factor: Identifier | None = None
+    """The factor whose level keys are the column keys, with one `cell` for all; or else
+    `columns`."""
     cell: Cell | None = None
+    """Goes with `column_factor`."""
     columns: dict[Identifier, Cell] | None = None
+    """Map of column key to cell."""
     not_printed: dict[Identifier, list[Identifier]] = {}
+    """Row key to the columns that the paper leaves empty there; every other cell needs its
+    number in the CSV."""
 
     @model_validator(mode="after")
     def _shape(self) -> Table:
@@ -263,15 +312,26 @@ class Study(Document):
     """One paper; see the module's docstring."""
 
     schema_version: Literal[1] = 1
+    """Version of this format."""
     id: Identifier
+    """The file's name."""
     title: Text
+    """Short title in the report."""
     bibliography: Bibliography
+    """`title` *, `authors` * (list), `year`, `venue`."""
     original_system: OriginalSystem
+    """`engine` *: family of what the paper ran (`ns3`, `ns2`, `linux`); `description` *."""
     notes: Notes
+    """Prose of the summary page: `scope` *, `easy` *, `hard` *, `threats` (list), `differences`
+    (list)."""
     parameters: dict[Identifier, Parameter]
+    """[Values](#parameters) that all experiments share."""
     experiments: Annotated[list[Experiment], Field(min_length=1)]
+    """List; see [experiments](#experiments)."""
     tables: list[Table] = []
+    """List; see [tables](#tables)."""
     claims: list[Claim] = []
+    """List; see [claims](#claims)."""
 
     @property
     def short_title(self) -> str:

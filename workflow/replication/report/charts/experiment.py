@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 
 from replication.measure.results import Results
 from replication.report.charts.cells import cells_figure, scatter_figure
-from replication.report.charts.data import axis_factor, flow_ids, published_values, read_cells
+from replication.report.charts.data import (
+    PublishedValue,
+    axis_factor,
+    flow_ids,
+    published_values,
+    read_cells,
+)
 from replication.report.charts.figure import Figure, with_prefix
 from replication.report.charts.points import factor_figures, pair_figures, published_figures
 from replication.report.charts.time import jain_figures, time_figures
 from replication.report.charts.trace import trace_figures
 from replication.report.charts.verdict import verdicts_figure
-from replication.study.study import Experiment, Study, Table
+from replication.study.study import Experiment, ExperimentType, Study, Table
 
 __all__ = [
     "Figure",
@@ -58,21 +65,8 @@ def figures_of(
     """Return the figures of one experiment from results and cells that are already loaded."""
     experiment = study.experiment(experiment_id)
     published = published_values(experiment, cells)
-    kind = experiment.type
-    if kind == "cbr_sweep":
-        figures = factor_figures(results, study, experiment, SWEEP_METRICS, published)
-    elif kind == "pairwise_fairness":
-        figures = pair_figures(results, study, experiment, SWEEP_METRICS)
-    elif kind == "queuing":
-        figures = time_figures(results, experiment)
-    elif kind == "bdp_jain":
-        figures = _bdp_figures(results, study, experiment)
-    elif kind == "cwnd_traces":
-        figures = trace_figures(results, experiment, published)
-    elif kind == "throughput_tables":
-        figures = published_figures(results, experiment, published)
-    else:
-        figures = []
+    make = FIGURES.get(experiment.type)
+    figures = make(results, study, experiment, published) if make else []
     return with_prefix([*figures, *_cells_figures(cells, study, experiment)], study.id)
 
 
@@ -101,6 +95,29 @@ def _bdp_figures(results: Results, study: Study, experiment: Experiment) -> list
     if axis is not None:
         figures += factor_figures(results, study, experiment, DELAY_METRICS)
     return figures
+
+
+#: The figures of each type of experiment, beside the comparison of its cells that each one has.
+FIGURES: dict[
+    ExperimentType, Callable[[Results, Study, Experiment, list[PublishedValue]], list[Figure]]
+] = {
+    "cbr_sweep": lambda results, study, experiment, published: factor_figures(
+        results, study, experiment, SWEEP_METRICS, published
+    ),
+    "pairwise_fairness": lambda results, study, experiment, published: pair_figures(
+        results, study, experiment, SWEEP_METRICS
+    ),
+    "queuing": lambda results, study, experiment, published: time_figures(results, experiment),
+    "bdp_jain": lambda results, study, experiment, published: _bdp_figures(
+        results, study, experiment
+    ),
+    "cwnd_traces": lambda results, study, experiment, published: trace_figures(
+        results, experiment, published
+    ),
+    "throughput_tables": lambda results, study, experiment, published: published_figures(
+        results, experiment, published
+    ),
+}
 
 
 def tables_of(study: Study, experiment: Experiment) -> list[Table]:

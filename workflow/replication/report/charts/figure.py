@@ -17,7 +17,6 @@ import altair as alt
 import pandas as pd
 
 from replication.report.charts.name import name_of
-from replication.report.charts.png import repack
 from replication.study.verdict import Verdict
 
 #: Any Altair chart: its classes share no useful type.
@@ -77,10 +76,13 @@ class Figure:
 
     def png(self, scale: float = 1.25) -> bytes:
         """Return the chart as a PNG on white, for readers that show no Vega-Lite."""
+        import oxipng
         import vl_convert
 
         specification = self.specification() | {"background": "white"}
-        return repack(bytes(vl_convert.vegalite_to_png(specification, scale=scale)))
+        rendered = vl_convert.vegalite_to_png(specification, scale=scale)
+        # The renderer compresses for speed, and notebooks are kept in Git.
+        return oxipng.optimize_from_memory(bytes(rendered), level=1)
 
 
 def make_figure(

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from replication.compare.agreement import CELL, CLAIM, Pair, Rate, StudyVerdicts, rates
 from replication.compare.agreement_table import read_judged
-from replication.report.notebooks.chapter import find_project
+from replication.judge.headline import headline
+from replication.judge.verdict_table import read_table
 from replication.report.charts.data import read_cells
 from replication.report.charts.engine import engine_figures
 from replication.report.charts.figure import Figure
 from replication.report.charts.verdict import verdicts_figure
-from replication.judge.headline import headline
-from replication.judge.verdict_table import read_table
+from replication.report.notebooks.chapter import find_project
 from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table, text
 
 

@@ -15,19 +15,19 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from replication.plan.config import load_study
-from replication.study.errors import InputError
+from replication.compare.trace_comparison import COMPARISON, NEARNESS, PUBLISHED, WINDOWS
 from replication.judge.evaluate import merge
-from replication.study.files import write_text
-from replication.report.notebooks.notebook import refresh
-from replication.study.parquet import read_parquet, write_parquet
 from replication.measure.results import Results
-from replication.study.seal import RECORD, open_sealed, read_sealed, seal, sealed
+from replication.measure.trace_folder import has_traces
+from replication.plan.config import load_study
+from replication.report.notebooks.notebook import refresh
 from replication.sensitivity.analysis import TABLES
+from replication.study.errors import InputError
+from replication.study.files import write_text
+from replication.study.parquet import read_parquet, write_parquet
+from replication.study.seal import RECORD, open_sealed, read_sealed, seal, sealed
 from replication.study.study import Study
 from replication.study.table import SERIES_NUMBERS
-from replication.compare.trace_comparison import COMPARISON, NEARNESS, PUBLISHED, WINDOWS
-from replication.measure.trace_folder import has_traces
 
 LIMIT_BYTES = 3_000_000
 #: Types of experiment whose series are drawn, and whether every replicate is.

@@ -7,7 +7,6 @@ the machine are taken out of an executed notebook before it is written.
 from __future__ import annotations
 
 import ast
-import html
 import re
 import tempfile
 from collections.abc import Mapping
@@ -29,7 +28,8 @@ KERNEL = "python3"
 TIME_LIMIT_S = 600
 #: Where an executed notebook says what it was made from.
 ORIGIN = "made_from"
-_PAGE = Path(__file__).parents[1] / "templates" / "notebook.html"
+#: The folder of the nbconvert template `notebook`.
+_TEMPLATES = Path(__file__).parents[1] / "templates"
 #: Markup that outputs may have in a page; anything else is shown as text.
 _ALLOWED_TAGS = (
     *("p", "h4", "b", "i", "q", "cite", "ul", "ol", "li", "code", "pre", "div", "span"),
@@ -230,20 +230,15 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     # The exporter's own sanitising knows no table heads and paragraphs and shows them as text.
     sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes={})  # type: ignore[no-untyped-call]
     document, _ = sanitizer.preprocess(document, {})  # type: ignore[no-untyped-call]
-    exporter = HTMLExporter(template_name="basic")  # type: ignore[no-untyped-call]
+    exporter = HTMLExporter(template_name="notebook", extra_template_basedirs=[str(_TEMPLATES)])  # type: ignore[no-untyped-call]
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    body, _ = exporter.from_notebook_node(document)
-    light = HtmlFormatter(style="default").get_style_defs(".highlight")
-    dark = HtmlFormatter(style="github-dark").get_style_defs(".highlight")
-    page = _PAGE.read_text(encoding="utf-8")
-    for mark, text in (
-        ("@TITLE@", html.escape(_title(document, notebook.stem))),
-        ("@WHOSE@", html.escape(whose)),
-        ("@LIGHT@", light),
-        ("@DARK@", dark),
-        ("@BODY@", body),
-    ):
-        page = page.replace(mark, text)
+    resources = {
+        "title": _title(document, notebook.stem),
+        "whose": whose,
+        "light": HtmlFormatter(style="default").get_style_defs(".highlight"),
+        "dark": HtmlFormatter(style="github-dark").get_style_defs(".highlight"),
+    }
+    page, _ = exporter.from_notebook_node(document, resources)
     write_text(output, page)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.report.notebooks.chapter import find_project
-from replication.report.charts.spread import spread_figures
 from replication.plan.config import load_study
+from replication.report.charts.spread import spread_figures
+from replication.report.notebooks.chapter import find_project
 from replication.report.notebooks.markup import Html, show, table, text
 from replication.sensitivity.robustness_rows import RobustnessRows
-from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.sensitivity.story import cell_gaps, claim_sentence, table_stories
+from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.study import Study
 
 

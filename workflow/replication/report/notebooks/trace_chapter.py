@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from replication.report.notebooks.chapter import find_project
-from replication.report.charts.overlay import overlay_figures
+from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
+from replication.measure.window import DISTANCE, LABELS
 from replication.plan.config import load_study
-from replication.study.errors import InputError
+from replication.report.charts.overlay import overlay_figures
+from replication.report.notebooks.chapter import find_project
 from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table
+from replication.study.errors import InputError
 from replication.study.parquet import read_parquet
 from replication.study.seal import open_sealed
 from replication.study.study import Study
-from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
-from replication.measure.window import DISTANCE, LABELS
 
 
 @dataclass(frozen=True)

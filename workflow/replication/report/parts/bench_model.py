@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from replication.study.errors import InputError, describe
 from replication.study.model import Document
-from replication.study.seal import read_sealed, write_sealed
+from replication.study.seal import read_sealed
 
 NAME = "bench.json"
 #: The module whose code, with all it imports, decides what is measured.
@@ -155,11 +154,6 @@ class Bench(Document):
     stages: list[Stage]
     ways: list[Way]
     predictions: list[Prediction]
-
-
-def write_bench(bench: Bench, path: Path) -> None:
-    """Write what was measured to `path`."""
-    write_sealed(path, json.dumps(bench.model_dump(mode="json"), indent=2) + "\n")
 
 
 def read_bench(data: Path) -> Bench | None:

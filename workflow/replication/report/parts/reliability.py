@@ -5,15 +5,14 @@ The tests in tests/faults and `make load` write here what they really did; nothi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
 from replication.study.errors import InputError, describe
 from replication.study.model import Document, Identifier
-from replication.study.seal import read_sealed, write_sealed
+from replication.study.seal import read_sealed
 
 NAME = "reliability.json"
 Number = Annotated[int, Field(ge=0)]
@@ -62,23 +61,9 @@ class Reliability(Document):
     trials: list[Trials] = []
     loads: list[Load] = []
 
-    def with_entries(self, trials: Sequence[Trials], loads: Sequence[Load]) -> Reliability:
-        """Return these figures with entries added, in place of those of the same id."""
-        return Reliability(
-            trials=_replaced(self.trials, trials), loads=_replaced(self.loads, loads)
-        )
-
     def of(self, part: str) -> list[Trials]:
         """Return the trials of one part."""
         return [entry for entry in self.trials if entry.part == part]
-
-
-EntryT = TypeVar("EntryT", bound=Trials | Load)
-
-
-def _replaced(old: Sequence[EntryT], new: Sequence[EntryT]) -> list[EntryT]:
-    entries = {entry.id: entry for entry in (*old, *new)}
-    return [entries[name] for name in sorted(entries)]
 
 
 def read_reliability(path: Path) -> Reliability | None:
@@ -100,13 +85,6 @@ def read_reliability(path: Path) -> Reliability | None:
         ) from None
 
 
-def add_entries(path: Path, trials: Sequence[Trials] = (), loads: Sequence[Load] = ()) -> None:
-    """Put entries into the file at `path`, made if it is not there."""
-    known = read_reliability(path) or Reliability()
-    text = known.with_entries(trials, loads).model_dump_json(indent=2)
-    write_sealed(path, text + "\n")
-
-
 #: What the parts are called where a person reads them.
 PARTS = {
     "faults": "Faults",
@@ -116,37 +94,6 @@ PARTS = {
 }
 
 
-def markdown(figures: Reliability) -> str:
-    """Return the figures as a page of tables."""
-    lines = ["# What was tried, and how it ended", ""]
-    lines += ["Written by `replicate reliability` from what the harness counted; not typed.", ""]
-    head = ("what", "tried", "right", "refused", "wrong", "note")
-    for part, title in PARTS.items():
-        rows = [(t.title, t.tried, t.right, t.refused, t.wrong, t.note) for t in figures.of(part)]
-        lines += _table(title, head, rows)
-    loads = [
-        (
-            *(entry.title, f"{entry.wall_s:.0f} s", f"{entry.cpu_s:.0f} s"),
-            *(megabytes(entry.peak_memory_bytes), megabytes(entry.compared_memory_bytes)),
-            "yes" if entry.held else "no",
-        )
-        for entry in figures.loads
-    ]
-    lines += _table("Load", ("what", "wall", "CPU", "peak", "peak of one hour", "held"), loads)
-    return "\n".join(lines)
-
-
 def megabytes(count: int | None) -> str:
     """Return bytes as a reader has them; nothing for none."""
     return "" if count is None else f"{count / 1e6:.1f} MB"
-
-
-def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    if not rows:
-        return []
-    lines = [f"## {title}", "", _row(head), _row(["---"] * len(head))]
-    return [*lines, *map(_row, rows), ""]
-
-
-def _row(cells: Sequence[object]) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
 from replication.study.files import read_model, write_text
 from replication.study.model import Document
 

@@ -1,4 +1,4 @@
-"""The commands that make images: `replicate images --help`."""
+"""The command line of the images: `python containers --help`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,37 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
+from replication.cli.main import run_command_line
 from replication.cli.option import HERE, Root
 from replication.study.errors import RunError
 
+from image_build.build import (
+    BASE,
+    build_image,
+    builder_version,
+    choose_builder,
+    image_names,
+    lock_base,
+    make_base,
+    unpack_image,
+)
+from image_build.lock import Lock, differences, read_lock, write_lock
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 With = Annotated[str | None, typer.Option("--with", help="podman or docker.")]
 
 
+@app.command("base")
 def base_image(
     tool: With = None,
     archive: Annotated[str | None, typer.Option(help="Debian archive, a snapshot's say.")] = None,
     root: Root = HERE,
 ) -> None:
     """Make the base image from Debian's archive by mmdebstrap; no registry is needed."""
-    from replication.run.image_build import BASE, choose_builder, make_base
-
     print(f"{BASE}: {make_base(root, choose_builder(tool), archive)}")
 
 
+@app.command("build")
 def images(
     tool: With = None,
     base: Annotated[str | None, typer.Option(help="Base image instead of our own.")] = None,
@@ -39,18 +52,8 @@ def images(
 ) -> None:
     """Build the images, and check them against containers/lock.yaml or write it.
 
-    Example: replicate images --with podman --only ns3,ns2
+    Example: python containers build --with podman --only ns3,ns2
     """
-    from replication.engines.image_lock import Lock, differences, read_lock, write_lock
-    from replication.run.image_build import (
-        BASE,
-        build_image,
-        builder_version,
-        choose_builder,
-        lock_base,
-    )
-    from replication.run.image_build import unpack as unpack_image
-
     path = lock or root / "containers" / "lock.yaml"
     builder = choose_builder(tool)
     found = lock_base(root, builder, base or BASE)
@@ -76,17 +79,6 @@ def images(
         )
 
 
-def image_names(root: Path, only: str | None) -> list[str]:
-    """Return the images to build; InputError names one that is unknown."""
-    from replication.engines.image import ANALYSIS
-    from replication.study.errors import InputError
-
-    folder = root / "containers"
-    known = sorted(p.parent.name for p in folder.glob("*/Dockerfile") if p.parent.name != "base")
-    # It holds the others' programs, and so comes last.
-    known.sort(key=lambda name: name == ANALYSIS)
-    names = only.split(",") if only else known
-    for name in names:
-        if name not in known:
-            raise InputError(f"only: image {name!r} is unknown; there are {', '.join(known)}")
-    return names
+def main() -> None:
+    """Run `python containers`."""
+    run_command_line(app)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from replication.cli.image import image_names
-from replication.engines.image_lock import (
+from image_build.build import choose_builder, image_names
+from image_build.lock import (
     BaseLock,
     ImageLock,
     Lock,
@@ -12,7 +12,6 @@ from replication.engines.image_lock import (
     read_lock,
     write_lock,
 )
-from replication.run.image_build import choose_builder
 from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
