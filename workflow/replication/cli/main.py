@@ -33,7 +33,6 @@ for command in (
     report.release,
     engine.engines,
     plan.metrics,
-    report.reliability,
     plan.schemas,
 ):
     app.command()(command)

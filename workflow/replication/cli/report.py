@@ -78,23 +78,3 @@ def fixture(
     print(f"notebooks/fixture: {size / 1e6:.1f} MB")
     for path in refresh_notebooks(root / "notebooks"):
         print(path)
-
-
-def reliability(
-    counts: Annotated[Path, typer.Option(help="JSON file of what was counted.")] = COUNTS,
-    output: Annotated[Path | None, typer.Option(help="Markdown file to write.")] = None,
-) -> None:
-    """Print what was tried and how it ended as a table, or write it as Markdown.
-
-    Example: replicate reliability --output tests/faults/results.md
-    """
-    from replication.report.parts.reliability import markdown, read_reliability
-    from replication.study.files import write_text
-
-    found = read_reliability(counts)
-    if found is None:
-        raise InputError(f"{counts}: is not there; run `make test-faults`")
-    if output is None:
-        print(markdown(found))
-    else:
-        write_text(output, markdown(found))
