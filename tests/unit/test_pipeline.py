@@ -127,7 +127,7 @@ def test_a_further_notebook_belongs_to_the_studies_that_want_it(quick, monkeypat
     inputs = [path.as_posix() for path in quick.notebook_inputs("saxena", "extra")]
     assert inputs == ["data/reproduced/extra.csv", "data/reproduced/evaluation/saxena/extra.csv"]
     assert quick.notebook_code("extra").endswith(quick.code("run.gather"))
-    assert quick.notebook_code("queuing").endswith(quick.code("report.notebooks.chapter"))
+    assert quick.notebook_code("queuing").endswith(quick.code("report.notebooks.experiment"))
 
 
 def test_the_summary_counts_scenarios_and_cost(quick):

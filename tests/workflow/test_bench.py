@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from bench.alternative import OURS
 from bench.bench import measure, write_bench
 from bench.engine import QUICK, programs
-from bench.way import OURS
 from replication.report.parts.bench_model import read_bench
 
 ROOT = Path(__file__).parents[2]

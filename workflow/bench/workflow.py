@@ -21,11 +21,11 @@ from replication.report.provenance import stages_of
 from replication.study.seal import read_sealed
 
 from bench import scale
+from bench.alternative import START_S, loop, simulate_batch
 from bench.engine import Size, programs
 from bench.scale import SETTINGS, lay_out, make_project, run_snakemake
 from bench.scenario import dumbbell
-from bench.timed import Say, run, timed
-from bench.way import START_S, loop, simulate_batch
+from bench.timed import Announce, run, timed
 
 EFFICIENCY_AT_LEAST = 0.95
 BEYOND_AT_MOST_S = 0.005
@@ -43,7 +43,7 @@ STAGES = {
 
 
 @dataclass(frozen=True)
-class Whole:
+class WorkflowTimes:
     """What timing the workflow gave."""
 
     figures: list[Figure]
@@ -51,7 +51,7 @@ class Whole:
     others_share: float | None
 
 
-def time_workflow(root: Path, cores: int, folder: Path, say: Say) -> Whole:
+def time_workflow(root: Path, cores: int, folder: Path, say: Announce) -> WorkflowTimes:
     """Run tier quick of every study on ns3 in a project of its own, and then again.
 
     The simulate stage goes first, alone: beside notebooks it has only what they leave of the cores.
@@ -75,10 +75,10 @@ def time_workflow(root: Path, cores: int, folder: Path, say: Say) -> Whole:
     no_op_s, _, _ = run_snakemake(project, cores, settings, "all")
     provenance = json.loads(read_sealed(project / Paths().data / "provenance.json"))
     figures = _figures(cores, no_op_s, provenance["simulate"])
-    return Whole(figures, _stages(project), round(others, 4))
+    return WorkflowTimes(figures, _stages(project), round(others, 4))
 
 
-def time_sweep(root: Path, cores: int, size: Size, say: Say) -> Whole:
+def time_sweep(root: Path, cores: int, size: Size, say: Announce) -> WorkflowTimes:
     """Return what a reduced bench says of the workflow: a small sweep, no notebooks, no report."""
     say(f"a sweep of {size.short_runs} short runs, twice")
     swept = dataclasses.asdict(scale.measure(root, size.short_runs, cores))
@@ -86,7 +86,7 @@ def time_sweep(root: Path, cores: int, size: Size, say: Say) -> Whole:
     simulate = Stage(
         name="simulate", jobs=swept["batches"], wall_s=swept["simulate_s"], how="wall seconds"
     )
-    return Whole(_figures(cores, swept["no_op_s"], totals), [simulate], None)
+    return WorkflowTimes(_figures(cores, swept["no_op_s"], totals), [simulate], None)
 
 
 def _figures(cores: int, no_op_s: float, simulate: dict[str, Any]) -> list[Figure]:
@@ -125,7 +125,7 @@ def _stages(project: Path) -> list[Stage]:
     ]
 
 
-def starts(root: Path, folder: Path, say: Say) -> list[Stage]:
+def starts(root: Path, folder: Path, say: Announce) -> list[Stage]:
     """Return what starting takes: the command line, planning, each engine; and compiling."""
     say("starts")
     command = [sys.executable, "-m", "replication.cli"]
@@ -157,7 +157,7 @@ def starts(root: Path, folder: Path, say: Say) -> list[Stage]:
     return found
 
 
-def short_runs(root: Path, size: Size, folder: Path, say: Say) -> list[Figure]:
+def short_runs(root: Path, size: Size, folder: Path, say: Announce) -> list[Figure]:
     """Return what a batch of short runs costs beyond its simulators, and beside a shell loop."""
     make_project(root, folder / "project", size.short_runs, engines=False)
     plan = Pipeline.load(folder / "project", SETTINGS).plan

@@ -222,7 +222,7 @@ rule execute_sensitivity_notebook:
     localrule: True
     params:
         code=PIPE.code("report.notebooks.notebook")
-        + PIPE.code("report.notebooks.sensitivity_chapter"),
+        + PIPE.code("report.notebooks.sensitivity"),
         data=PATHS.data,
     shell:
         "replicate step notebook {input.notebook} --study {wildcards.study} --data {params.data}"

@@ -20,7 +20,7 @@ from replication.measure.trace_folder import find_folder, has_traces, traces_has
 from replication.plan.code import PACKAGE, code_hash, page_hash
 from replication.plan.config import Config, chosen_engines, load_config
 from replication.plan.design import Batch, Plan, make_plan
-from replication.plan.notebook_kind import CHAPTER, further, notebook_names
+from replication.plan.notebook_kind import EXPERIMENT_NOTEBOOK, further, notebook_names
 from replication.plan.study_check import check_study
 from replication.run.folder import require_home, require_plain_name, require_writable
 from replication.run.inside import Inside, find_inside
@@ -297,7 +297,7 @@ class Pipeline:
     def notebook_code(self, notebook: str) -> str:
         """Return a hash over what executes a notebook and what it imports."""
         entry = further(notebook)
-        imported = entry.module if entry else CHAPTER
+        imported = entry.module if entry else EXPERIMENT_NOTEBOOK
         return self.code("report.notebooks.notebook") + self.code(imported)
 
     def code(self, module: str, *patterns: str) -> str:

@@ -48,7 +48,7 @@ class Deviation:
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditFinding:
     """What the audit found by one check of one study."""
 
     study: Study
@@ -65,7 +65,7 @@ class Overview:
     rows: list[TallyRow]
     cells: Tally
     claims: Tally
-    findings: list[Finding]
+    findings: list[AuditFinding]
     deviations: list[Deviation]
 
 
@@ -137,7 +137,7 @@ def _rows(source: Source) -> list[TallyRow]:
     return rows
 
 
-def _findings(source: Source) -> list[Finding]:
+def _findings(source: Source) -> list[AuditFinding]:
     """Return the audit's findings, one line for each study and kind, impossible ones first."""
     found = source.findings
     counted = Counter((row["study"], row["check"], row["finding"]) for row in found)
@@ -145,7 +145,7 @@ def _findings(source: Source) -> list[Finding]:
     for row in found:
         first.setdefault((row["study"], row["check"], row["finding"]), row)
     return [
-        Finding(source.studies[key[0]], key[1], count, first[key])
+        AuditFinding(source.studies[key[0]], key[1], count, first[key])
         for key, count in sorted(
             counted.most_common(), key=lambda pair: pair[0][2] != Verdict.IMPOSSIBLE
         )

@@ -14,11 +14,11 @@ from replication.judge.verdict_table import Judged
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.report.parts import number as numbers
+from replication.report.parts.claim_chart import ClaimChart, claim_chart
 from replication.report.parts.figure import FigureView
 from replication.report.parts.link import PointLink, PointLinks, cell_id
 from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study
-from replication.report.parts.strip import Strip, claim_strip
 from replication.report.parts.topology import Topology, draw
 from replication.report.parts.verdict import BADGES, Badge, Tally, badge
 from replication.study.claim_model import Claim
@@ -28,7 +28,7 @@ from replication.study.verdict import Verdict
 
 
 @dataclass(frozen=True)
-class Beside:
+class OtherEngine:
     """What another engine says of an item that the study's own headline engine cannot test."""
 
     engine: str
@@ -55,7 +55,7 @@ class CellView:
     verdict: Badge
     reason: str
     #: Another engine's verdict, where this one stands but cannot test the cell.
-    beside: Beside | None
+    beside: OtherEngine | None
     #: Where the page shows it, empty on engines whose verdicts do not stand.
     html_id: str
     points: list[PointLink]
@@ -112,8 +112,8 @@ class ClaimView:
     tests: list[TestView]
     #: One an engine, that of the headline first.
     results: list[ClaimResult]
-    beside: Beside | None
-    strip: Strip | None
+    beside: OtherEngine | None
+    strip: ClaimChart | None
     points: list[PointLink]
 
 
@@ -307,21 +307,21 @@ def _shared(rows: list[Judged]) -> list[str]:
     ]
 
 
-def _beside(rows: list[Judged], headline: str) -> Beside | None:
+def _beside(rows: list[Judged], headline: str) -> OtherEngine | None:
     """Return the default engine's verdict if it has one and that of the headline has none."""
     found = {row["engine"]: badge(row["verdict"]) for row in rows}
     undecided = badge(Verdict.NOT_TESTABLE)
     other = found.get(DEFAULT, undecided)
     if found.get(headline) != undecided or other == undecided:
         return None
-    return Beside(DEFAULT, other)
+    return OtherEngine(DEFAULT, other)
 
 
 def _cell(
     row: Judged,
     printed: PublishedNumber | None,
     notes: list[str],
-    beside: Beside | None,
+    beside: OtherEngine | None,
     points: list[PointLink],
 ) -> CellView:
     unit = row["unit"]
@@ -389,7 +389,7 @@ def _claims(
                 tests=list(_tests(claim)) if claim else [],
                 results=[_result(row) for row in results],
                 beside=_beside(results, next(iter(engines), "")),
-                strip=claim_strip(claim, results) if claim else None,
+                strip=claim_chart(claim, results) if claim else None,
                 points=links.under(results),
             )
         )

@@ -22,7 +22,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunSummary:
     """What was run, from provenance.json."""
 
     tier: str
@@ -51,13 +51,13 @@ class Ran:
         return f"{''.join(parts)}."
 
 
-def ran(provenance: dict[str, Any]) -> Ran:
+def ran(provenance: dict[str, Any]) -> RunSummary:
     """Return what provenance.json says was run; what it does not say is left out."""
     tier = _mapping(provenance, "tier")
     config = _mapping(provenance, "config")
     engines = {k: v for k, v in _mapping(provenance, "engines").items() if isinstance(v, dict)}
     name = str(tier.get("id") or config.get("tier") or "unknown")
-    return Ran(
+    return RunSummary(
         tier=name,
         tier_title=str(tier.get("title", "")),
         quick=name == "quick" or tier.get("levels") == "quick",

@@ -47,7 +47,7 @@ def badge(word: str) -> Badge:
 
 
 @dataclass(frozen=True)
-class Share:
+class VerdictShare:
     """How many of a tally have one verdict."""
 
     verdict: Badge
@@ -58,13 +58,13 @@ class Share:
 class Tally:
     """Verdicts counted."""
 
-    shares: tuple[Share, ...]
+    shares: tuple[VerdictShare, ...]
 
     @classmethod
     def of(cls, words: Iterable[str]) -> Tally:
         """Count verdict words."""
         counted = Counter(badge(word).word for word in words)
-        return cls(tuple(Share(v, counted[v.word]) for v in BADGES))
+        return cls(tuple(VerdictShare(v, counted[v.word]) for v in BADGES))
 
     @property
     def total(self) -> int:
