@@ -27,7 +27,7 @@ from replication.judge.registration import register
 from replication.measure.results import Results
 from replication.plan.config import load_study
 from replication.report.notebooks.notebook import to_html
-from replication.report.notebooks.trace_chapter import TraceChapter
+from replication.report.notebooks.trace import TraceNotebook
 from replication.report.pages.conformance import conformance_view
 from replication.report.parts.bench_model import NAME as BENCH
 from replication.report.parts.bench_model import read_bench
@@ -200,7 +200,7 @@ def _rung(finished, path):
 
 
 def _traces(finished, path):
-    found = TraceChapter.open(TRACED, str(finished.data), str(finished.root))
+    found = TraceNotebook.open(TRACED, str(finished.data), str(finished.root))
     return found.comparison, found.nearness, found.windows
 
 

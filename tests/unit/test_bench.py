@@ -3,22 +3,22 @@
 import json
 
 import pytest
+from bench.alternative import OURS, way_ratios
 from bench.bench import write_bench
 from bench.cost_model import predict, predictions
 from bench.engine import FULL, QUICK, growth
 from bench.scenario import dumbbell
-from bench.way import OURS, way_ratios
 from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES
 from replication.report.parts.bench_model import (
     NAME,
+    Alternative,
     Bench,
     EngineCost,
     Figure,
     Memory,
     Prediction,
     Stage,
-    Way,
     read_bench,
 )
 from replication.study.errors import InputError
@@ -81,8 +81,10 @@ def test_growth_is_taken_from_end_to_end():
     assert (flows.value, flows.unit, flows.met) == (10.0, "kB", None)
 
 
-def way(name: str, cpu_s: float | None, packets: int | None = 1000) -> Way:
-    return Way(name=name, metrics="m", scenarios=1, packets=packets, cpu_s=cpu_s, wall_s=cpu_s)
+def way(name: str, cpu_s: float | None, packets: int | None = 1000) -> Alternative:
+    return Alternative(
+        name=name, metrics="m", scenarios=1, packets=packets, cpu_s=cpu_s, wall_s=cpu_s
+    )
 
 
 def test_ways_are_held_against_ours_by_the_packet():
@@ -143,7 +145,7 @@ def bench(**changes) -> Bench:
         "stages": [Stage(name="simulate", jobs=3, wall_s=12.5, how="h")],
         "ways": [
             way(OURS, 2.0),
-            Way(name="bindings", metrics="sinks", scenarios=1, reason="not installed"),
+            Alternative(name="bindings", metrics="sinks", scenarios=1, reason="not installed"),
         ],
         "predictions": [predict("ns3", "all", [(1.0, 2.0)])],
     }

@@ -18,7 +18,7 @@ from replication.compare.conformance import (
     write_table,
 )
 from replication.compare.conformance_model import Conformance, load_conformance, recovery_check
-from replication.compare.conformance_quantity import QUANTITIES, Observed
+from replication.compare.conformance_quantity import QUANTITIES, ObservedRun
 from replication.compare.conformance_recovery import UNITS, compare, recovery_numbers, windows
 from replication.engines.catalogue import ENGINES
 from replication.report.pages.conformance import conformance_view
@@ -44,7 +44,7 @@ def observed(name, series=None, engine="ns3", **totals):
     columns = ("cwnd_bytes", "ssthresh_bytes", "rtt_s", "throughput_bps", "queue_packets")
     empty = dict.fromkeys(columns, np.nan) | {"time_s": 0.0, "flow": "", "link": ""}
     rows = [empty | row for row in series or []]
-    return Observed(scenario, flows, pd.DataFrame(rows, columns=list(empty)))
+    return ObservedRun(scenario, flows, pd.DataFrame(rows, columns=list(empty)))
 
 
 def changed(**changes):

@@ -10,8 +10,8 @@ import pytest
 from replication.judge.claim import REPRODUCED
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
+from replication.sensitivity.explanation import cell_gaps, claim_sentence
 from replication.sensitivity.robustness_rows import RobustnessRows
-from replication.sensitivity.story import cell_gaps, claim_sentence
 from replication.study.claim_model import NotTestable
 from replication.study.published import read_published
 from replication.study.sensitivity_settings import load_sensitivity

@@ -2,8 +2,8 @@
 
 import pandas as pd
 import pytest
+from replication.sensitivity.explanation import cell_gaps, claim_sentence
 from replication.sensitivity.robustness_rows import RobustnessRows
-from replication.sensitivity.story import cell_gaps, claim_sentence
 from replication.study.claim_model import Claim
 from replication.study.sensitivity_settings import Scale
 

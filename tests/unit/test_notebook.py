@@ -11,7 +11,7 @@ import nbformat
 import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from replication.report.notebooks.chapter import Chapter, find_project
+from replication.report.notebooks.experiment import ExperimentNotebook, find_project
 from replication.report.notebooks.fixture import LIMIT_BYTES, make_fixture
 from replication.report.notebooks.notebook import (
     check_parameters,
@@ -201,7 +201,9 @@ def test_page_escapes_its_title_and_what_outputs_try(tmp_path):
 
 
 def test_findings_are_made_from_the_verdicts():
-    chapter = Chapter.open("nishitha", "homogeneous_dumbbell", "notebooks/fixture", str(ROOT))
+    chapter = ExperimentNotebook.open(
+        "nishitha", "homogeneous_dumbbell", "notebooks/fixture", str(ROOT)
+    )
     chapter.claims["verdict"] = "direction only"
     said = chapter.findings().markup
     assert f"Of {len(chapter.claims)} claims" in said or "direction only" in said
@@ -209,16 +211,18 @@ def test_findings_are_made_from_the_verdicts():
 
 
 def test_chapter_escapes_words_of_a_study():
-    chapter = Chapter.open("nishitha", "homogeneous_dumbbell", "notebooks/fixture", str(ROOT))
+    chapter = ExperimentNotebook.open(
+        "nishitha", "homogeneous_dumbbell", "notebooks/fixture", str(ROOT)
+    )
     chapter.claims["quote"] = "<img src=x onerror=alert(1)>"
     assert "<img" not in chapter.findings().markup
 
 
 def test_chapter_says_what_is_missing(tmp_path):
     with pytest.raises(InputError, match="no experiment of type queuing"):
-        Chapter.open("nishitha", "queuing", "notebooks/fixture", str(ROOT))
+        ExperimentNotebook.open("nishitha", "queuing", "notebooks/fixture", str(ROOT))
     with pytest.raises(InputError, match="no such file"):
-        Chapter.open("nishitha", "homogeneous_dumbbell", str(tmp_path), str(ROOT))
+        ExperimentNotebook.open("nishitha", "homogeneous_dumbbell", str(tmp_path), str(ROOT))
     with pytest.raises(InputError, match="set `root`"):
         find_project(tmp_path)
 

@@ -12,6 +12,7 @@ from replication.plan.pipeline import code_hash
 from replication.report.parts.bench_model import MODULE, Bench
 from replication.study.seal import write_sealed
 
+from bench.alternative import build_variants, instrumentation, way_ratios, ways
 from bench.cost_model import predictions
 from bench.engine import (
     FULL,
@@ -21,12 +22,11 @@ from bench.engine import (
     growth,
     memory,
 )
-from bench.timed import Say
-from bench.way import build_variants, instrumentation, way_ratios, ways
+from bench.timed import Announce
 from bench.workflow import short_runs, starts, time_sweep, time_workflow
 
 
-def measure(root: Path, data: Path, cores: int, quick: bool, say: Say) -> Bench:
+def measure(root: Path, data: Path, cores: int, quick: bool, say: Announce) -> Bench:
     """Measure everything; some minutes, or under one with `quick`.
 
     Raises

@@ -11,7 +11,7 @@ from replication.plan.pipeline import Paths
 from replication.report.parts.bench_model import EngineCost, Figure, Memory
 
 from bench.scenario import dumbbell
-from bench.timed import Run, Say, least, run
+from bench.timed import Announce, TimedRun, least, run
 
 #: Four times the duration may take this much more memory: the series are written as they come.
 GROWTH_AT_MOST = 1.05
@@ -55,7 +55,7 @@ def programs(root: Path) -> dict[str, Path]:
     found = {
         name: Paths(data=data).engine(name, engine.fingerprint(root)) / f"replicate-{name}"
         for name, engine in ENGINES.items()
-        if engine.there(root)
+        if engine.is_available(root)
     }
     return {name: program for name, program in found.items() if program.is_file()}
 
@@ -71,7 +71,7 @@ def other_builds(root: Path) -> dict[str, Path]:
     return {version: program for version, program in found.items() if program.is_file()}
 
 
-def engine_costs(root: Path, size: Size, folder: Path, say: Say) -> list[EngineCost]:
+def engine_costs(root: Path, size: Size, folder: Path, say: Announce) -> list[EngineCost]:
     """Time the dumbbell on every engine that is built, by turns."""
     built = programs(root)
     say(f"the same network on {', '.join(built)}")
@@ -80,7 +80,7 @@ def engine_costs(root: Path, size: Size, folder: Path, say: Say) -> list[EngineC
     return [_cost(name, ran) for name, ran in zip(built, runs, strict=True)]
 
 
-def build_costs(root: Path, size: Size, folder: Path, say: Say) -> list[EngineCost]:
+def build_costs(root: Path, size: Size, folder: Path, say: Announce) -> list[EngineCost]:
     """Time the dumbbell on every version of ns-3 that our program was built for, by turns."""
     built = other_builds(root)
     if set(built) <= {NS3_VERSION}:
@@ -91,7 +91,7 @@ def build_costs(root: Path, size: Size, folder: Path, say: Say) -> list[EngineCo
     return [_cost("ns3", ran, version) for version, ran in zip(built, runs, strict=True)]
 
 
-def _cost(engine: str, ran: Run, version: str = "") -> EngineCost:
+def _cost(engine: str, ran: TimedRun, version: str = "") -> EngineCost:
     return EngineCost(
         engine=engine,
         version=version or str(ran.counts["version"]),
@@ -102,7 +102,7 @@ def _cost(engine: str, ran: Run, version: str = "") -> EngineCost:
     )
 
 
-def memory(root: Path, size: Size, folder: Path, say: Say) -> list[Memory]:
+def memory(root: Path, size: Size, folder: Path, say: Announce) -> list[Memory]:
     """Return each engine's peak memory while the duration grows, and while the flows do."""
     rows = []
     for engine, program in programs(root).items():

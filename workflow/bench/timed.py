@@ -20,11 +20,11 @@ from replication.study.scenario import Scenario
 
 LIMITS = Limits(memory_bytes=4 * 2**30, time_s=600.0)
 #: A bench is read beside a report: what it does is said, not only its end.
-Say = Callable[[str], None]
+Announce = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Run:
+class TimedRun:
     """One finished run: what it used, and the engine's own counts."""
 
     usage: Usage
@@ -42,7 +42,7 @@ class Run:
         return self.counts.get("events")
 
 
-def run(program: Path, scenario: Scenario, folder: Path) -> Run:
+def run(program: Path, scenario: Scenario, folder: Path) -> TimedRun:
     """Run an engine's program on a scenario in `folder`, which is made anew.
 
     Raises
@@ -57,10 +57,10 @@ def run(program: Path, scenario: Scenario, folder: Path) -> Run:
         usage = native.run(folder, LIMITS, lambda: None)
     finally:
         native.close()
-    return Run(usage, json.loads((folder / "run.json").read_text(encoding="utf-8")), folder)
+    return TimedRun(usage, json.loads((folder / "run.json").read_text(encoding="utf-8")), folder)
 
 
-def least(programs: Sequence[tuple[Path, Scenario]], folder: Path, repeats: int) -> list[Run]:
+def least(programs: Sequence[tuple[Path, Scenario]], folder: Path, repeats: int) -> list[TimedRun]:
     """Return for each program the run with the least CPU time of `repeats`.
 
     They take turns, so that what else the machine does falls on all of them; what is left of it

@@ -20,11 +20,11 @@ from replication.report.parts.bench_model import Figure, Stage
 from replication.study.seal import read_sealed
 
 from bench import scale
+from bench.alternative import START_S, loop, simulate_batch
 from bench.engine import Size, programs
 from bench.scale import SETTINGS, lay_out, make_project, run_snakemake
 from bench.scenario import dumbbell
-from bench.timed import Say, run, timed
-from bench.way import START_S, loop, simulate_batch
+from bench.timed import Announce, run, timed
 
 EFFICIENCY_AT_LEAST = 0.95
 BEYOND_AT_MOST_S = 0.005
@@ -42,7 +42,7 @@ STAGES = {
 
 
 @dataclass(frozen=True)
-class Whole:
+class WorkflowTimes:
     """What timing the workflow gave."""
 
     figures: list[Figure]
@@ -50,7 +50,7 @@ class Whole:
     others_share: float | None
 
 
-def time_workflow(root: Path, cores: int, folder: Path, say: Say) -> Whole:
+def time_workflow(root: Path, cores: int, folder: Path, say: Announce) -> WorkflowTimes:
     """Run tier quick of every study on ns3 in a project of its own, and then again.
 
     The simulate stage goes first, alone: beside notebooks it has only what they leave of the cores.
@@ -74,10 +74,10 @@ def time_workflow(root: Path, cores: int, folder: Path, say: Say) -> Whole:
     no_op_s, _, _ = run_snakemake(project, cores, settings, "all")
     provenance = json.loads(read_sealed(project / Paths().data / "provenance.json"))
     figures = _figures(cores, no_op_s, provenance["simulate"])
-    return Whole(figures, _stages(project, provenance), round(others, 4))
+    return WorkflowTimes(figures, _stages(project, provenance), round(others, 4))
 
 
-def time_sweep(root: Path, cores: int, size: Size, say: Say) -> Whole:
+def time_sweep(root: Path, cores: int, size: Size, say: Announce) -> WorkflowTimes:
     """Return what a reduced bench says of the workflow: a small sweep, no notebooks, no report."""
     say(f"a sweep of {size.short_runs} short runs, twice")
     swept = dataclasses.asdict(scale.measure(root, size.short_runs, cores))
@@ -85,7 +85,7 @@ def time_sweep(root: Path, cores: int, size: Size, say: Say) -> Whole:
     simulate = Stage(
         name="simulate", jobs=swept["batches"], wall_s=swept["simulate_s"], how="wall seconds"
     )
-    return Whole(_figures(cores, swept["no_op_s"], totals), [simulate], None)
+    return WorkflowTimes(_figures(cores, swept["no_op_s"], totals), [simulate], None)
 
 
 def _figures(cores: int, no_op_s: float, simulate: dict[str, Any]) -> list[Figure]:
@@ -127,7 +127,7 @@ def _stages(project: Path, provenance: dict[str, Any]) -> list[Stage]:
     ]
 
 
-def starts(root: Path, folder: Path, say: Say) -> list[Stage]:
+def starts(root: Path, folder: Path, say: Announce) -> list[Stage]:
     """Return what starting takes: the command line, planning, each engine; and compiling."""
     say("starts")
     command = [sys.executable, "-m", "replication.cli"]
@@ -159,7 +159,7 @@ def starts(root: Path, folder: Path, say: Say) -> list[Stage]:
     return found
 
 
-def short_runs(root: Path, size: Size, folder: Path, say: Say) -> list[Figure]:
+def short_runs(root: Path, size: Size, folder: Path, say: Announce) -> list[Figure]:
     """Return what a batch of short runs costs beyond its simulators, and beside a shell loop."""
     make_project(root, folder / "project", size.short_runs, engines=False)
     plan = Pipeline.load(folder / "project", SETTINGS).plan

@@ -213,7 +213,7 @@ rule execute_sensitivity_notebook:
     benchmark:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.sensitivity.tsv"
     params:
-        code=PIPE.code("report.notebooks.notebook") + PIPE.code("report.notebooks.sensitivity_chapter"),
+        code=PIPE.code("report.notebooks.notebook") + PIPE.code("report.notebooks.sensitivity"),
         data=PATHS.data,
     shell:
         "replicate notebook {input.notebook} --study {wildcards.study} --data {params.data}"

@@ -47,8 +47,8 @@ ruleorder: simulate_heavy_batch > simulate_batch
 
 rule collect_results:
     input:
-        # Beyond an ancient input whose maker runs Snakemake looks for no reason to run: without this
-        # a change of runtime, which renames the batches, would leave old results asked for alone.
+        # Snakemake does not look past an `ancient` input for a reason to run. Without this input a
+        # change of runtime, which renames the batches, would leave the old results in place.
         design=rules.design_study.output.design,
         flows=lambda wildcards: expand(
             rules.simulate_batch.output.flows, batch=PIPE.batch_ids(wildcards.study)

@@ -132,7 +132,7 @@ class Rate:
         return {**self.__dict__, "share": share, "low": low, "high": high}
 
 
-class Judged:
+class StudyVerdicts:
     """The verdicts of one study on every engine, with the points that each rests on."""
 
     def __init__(
@@ -241,7 +241,7 @@ def _estimate(row: Row) -> Estimate:
     return Estimate(mean, low, high, int(row["n"] or 0))
 
 
-def rates(judged: Sequence[Judged], pairs: Sequence[Pair]) -> Iterator[Rate]:
+def rates(judged: Sequence[StudyVerdicts], pairs: Sequence[Pair]) -> Iterator[Rate]:
     """Yield how often each pair of engines agrees: a study at a time, then over all studies.
 
     Parameters

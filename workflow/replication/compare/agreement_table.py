@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from replication.compare.agreement import Judged, Pair, rates
+from replication.compare.agreement import Pair, StudyVerdicts, rates
 from replication.compare.contrast import contrasts, scenarios_of, sides
 from replication.compare.engine_difference import EngineDifferences, load_differences
 from replication.measure.cell_map import map_cells
@@ -38,7 +38,7 @@ TABLES = {
 Rows = list[dict[str, object]]
 
 
-def read_judged(root: Path, data: Path, study: str) -> Judged:
+def read_judged(root: Path, data: Path, study: str) -> StudyVerdicts:
     """Read a study's verdicts on every engine.
 
     Raises
@@ -49,7 +49,7 @@ def read_judged(root: Path, data: Path, study: str) -> Judged:
     document = load_study(root, study)
     published = read_published(root / "data" / "published" / f"{study}.csv")
     folder = data / "evaluation" / study
-    return Judged(
+    return StudyVerdicts(
         document,
         map_cells(document, published),
         read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS),

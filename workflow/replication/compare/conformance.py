@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from replication.compare.conformance_model import Check, Conformance
-from replication.compare.conformance_quantity import QUANTITIES, Observed
+from replication.compare.conformance_quantity import QUANTITIES, ObservedRun
 from replication.compare.conformance_recovery import compare, named, recovery_numbers, windows
 from replication.engines.catalogue import ENGINES
 from replication.engines.model import Engine
@@ -52,7 +52,7 @@ class Runner:
         version = ENGINES[name].exact_version(runtime.written_version(LIMITS), fingerprint)
         return cls(ENGINES[name], version, runtime, work)
 
-    def run(self, scenario: Scenario) -> Observed:
+    def run(self, scenario: Scenario) -> ObservedRun:
         """Run `scenario`.
 
         Raises
@@ -64,7 +64,7 @@ class Runner:
         texts = {"flow": "string", "link": "string", "kind": "string"}
         flows = pd.read_csv(folder / "flows.csv", dtype=texts).set_index("flow")
         series = pd.read_csv(folder / "series.csv", dtype=texts)
-        return Observed(scenario, flows, series.fillna({"flow": "", "link": ""}))
+        return ObservedRun(scenario, flows, series.fillna({"flow": "", "link": ""}))
 
     def trace(self, scenario: Scenario) -> tuple[pd.DataFrame, float]:
         """Run `scenario` with its only flow's events; return them and its goodput in bit/s."""
@@ -84,7 +84,7 @@ class Runner:
 
 def run_checks(document: Conformance, runner: Runner) -> pd.DataFrame:
     """Return a row for each check: observed beside expected, or why the engine refuses it."""
-    runs: dict[str, Observed] = {}
+    runs: dict[str, ObservedRun] = {}
     rows = []
     for check in document.checks:
         scenarios = {n: document.scenario(n, runner.engine.name) for n in check.scenarios}
@@ -100,7 +100,7 @@ def run_checks(document: Conformance, runner: Runner) -> pd.DataFrame:
 
 
 def judge(
-    document: Conformance, check: Check, runner: Runner, runs: Sequence[Observed]
+    document: Conformance, check: Check, runner: Runner, runs: Sequence[ObservedRun]
 ) -> dict[str, Any]:
     """Return the row of a check whose scenarios were run."""
     engine = runner.engine.name

@@ -17,7 +17,7 @@ TCP_IP_HEADER_BYTES = 40
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedRun:
     """One run.
 
     Attributes
@@ -81,11 +81,11 @@ class Observed:
         )
 
 
-Runs = Sequence[Observed]
+Runs = Sequence[ObservedRun]
 
 
 @dataclass(frozen=True)
-class Quantity:
+class CheckQuantity:
     """A quantity: its unit, what it is, and how it is taken from runs after a time in s."""
 
     unit: str
@@ -119,7 +119,7 @@ def _period(runs: Runs, after_s: float) -> float:
     return float(np.diff(times).mean()) if times.size > 1 else np.nan
 
 
-def _segments_per_rtt(run: Observed) -> float:
+def _segments_per_rtt(run: ObservedRun) -> float:
     return run.total("goodput_bps") / (8 * (run.packet_bytes - TCP_IP_HEADER_BYTES)) * run.rtt_s
 
 
@@ -163,34 +163,34 @@ def _mean(values: FloatArray) -> float:
 
 
 #: By name; all but the last and the exponent are of one run, and of its first flow or its link.
-QUANTITIES: dict[str, Quantity] = {
-    "throughput_bps": Quantity("bit/s", "mean of the sampled throughput", _throughput),
-    "utilisation": Quantity(
+QUANTITIES: dict[str, CheckQuantity] = {
+    "throughput_bps": CheckQuantity("bit/s", "mean of the sampled throughput", _throughput),
+    "utilisation": CheckQuantity(
         "1", "mean of the sampled throughput over the rate of the link", _utilisation
     ),
-    "rtt_mean_s": Quantity("s", "mean round-trip time of the run", _total("rtt_mean_s")),
-    "delay_mean_s": Quantity("s", "mean one-way delay of the run", _total("delay_mean_s")),
-    "loss_rate": Quantity("1", "packets dropped over packets sent", _total("loss_rate")),
-    "slow_start_growth": Quantity(
+    "rtt_mean_s": CheckQuantity("s", "mean round-trip time of the run", _total("rtt_mean_s")),
+    "delay_mean_s": CheckQuantity("s", "mean one-way delay of the run", _total("delay_mean_s")),
+    "loss_rate": CheckQuantity("1", "packets dropped over packets sent", _total("loss_rate")),
+    "slow_start_growth": CheckQuantity(
         "1", "factor of the window's growth a round trip", _of_window("slow_start_growth")
     ),
-    "growth_per_rtt_segments": Quantity(
+    "growth_per_rtt_segments": CheckQuantity(
         "segments", "median growth of the window a round trip after start-up", _growth
     ),
-    "sawtooth_depth": Quantity(
+    "sawtooth_depth": CheckQuantity(
         "1", "window after a reduction over the peak before it", _of_window("sawtooth_depth")
     ),
-    "sawtooth_period_s": Quantity("s", "mean time between window reductions", _period),
-    "mathis_constant": Quantity(
+    "sawtooth_period_s": CheckQuantity("s", "mean time between window reductions", _period),
+    "mathis_constant": CheckQuantity(
         "1", "segments delivered a round trip times the root of the loss rate", _mathis
     ),
-    "loss_exponent": Quantity("1", "slope of log(goodput) against log(loss rate)", _exponent),
-    "jain_index": Quantity("1", "Jain's index of the flows' mean throughput", _jain),
-    "queue_mean_packets": Quantity("packets", "mean length of the queue", _queue),
-    "queue_wait_mean_s": Quantity(
+    "loss_exponent": CheckQuantity("1", "slope of log(goodput) against log(loss rate)", _exponent),
+    "jain_index": CheckQuantity("1", "Jain's index of the flows' mean throughput", _jain),
+    "queue_mean_packets": CheckQuantity("packets", "mean length of the queue", _queue),
+    "queue_wait_mean_s": CheckQuantity(
         "s", "mean length of the queue times the transmission of a packet", _wait
     ),
-    "unaccounted_packets": Quantity(
+    "unaccounted_packets": CheckQuantity(
         "packets", "packets neither received, dropped nor in flight, over all flows", _unaccounted
     ),
 }

@@ -36,7 +36,7 @@ CONTRASTED = (
 
 
 @dataclass(frozen=True)
-class Side:
+class ContrastSide:
     """Flows at points of one experiment that an item rests on; `label` tells sides apart."""
 
     label: str
@@ -78,7 +78,7 @@ class Contrast:
         }
 
 
-def sides(pairs: Iterable[Pair]) -> list[Side]:
+def sides(pairs: Iterable[Pair]) -> list[ContrastSide]:
     """Return what a group of items rests on: each side of a claim, a column's cells at once."""
     found: dict[tuple[str, str, str], list[Where]] = {}
     flows: dict[str, Flows] = {}
@@ -93,7 +93,7 @@ def sides(pairs: Iterable[Pair]) -> list[Side]:
             if wanted.where not in wheres:
                 wheres.append(wanted.where)
     return [
-        Side(label, experiment, flows[chosen], tuple(wheres))
+        ContrastSide(label, experiment, flows[chosen], tuple(wheres))
         for (label, experiment, chosen), wheres in found.items()
     ]
 
@@ -110,7 +110,7 @@ def _whole(wanted: Quantity, where: Where) -> Quantity:
     return wanted.model_copy(update=changes)
 
 
-def contrasts(results: Results, side: Side, left: str, right: str) -> Iterator[Contrast]:
+def contrasts(results: Results, side: ContrastSide, left: str, right: str) -> Iterator[Contrast]:
     """Yield each metric that both engines have at points that both ran.
 
     Parameters
@@ -152,7 +152,9 @@ def _covered(values: pd.DataFrame, wheres: Iterable[Where]) -> pd.Series[bool]:
     return covered
 
 
-def scenarios_of(results: Results, side: Side, engines: Iterable[str]) -> list[Mapping[str, Any]]:
+def scenarios_of(
+    results: Results, side: ContrastSide, engines: Iterable[str]
+) -> list[Mapping[str, Any]]:
     """Return the scenarios of a side's points that all of the engines ran."""
     found: set[str] | None = None
     for engine in engines:

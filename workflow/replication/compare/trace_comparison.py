@@ -69,7 +69,7 @@ class OurFlow:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TraceComparison:
     """One published flow and ours at one point, on one grid.
 
     Attributes
@@ -90,7 +90,7 @@ class Comparison:
     ours: list[tuple[OurFlow, Window]]
 
     @classmethod
-    def of(cls, published: PublishedFlow, point: str, ours: Sequence[OurFlow]) -> Comparison:
+    def of(cls, published: PublishedFlow, point: str, ours: Sequence[OurFlow]) -> TraceComparison:
         """Put all windows on one grid."""
         theirs = published.samples
         all_samples = [flow.samples for flow in ours] + ([theirs] if theirs else [])
@@ -192,11 +192,11 @@ def compare_traces(
     return f"{data / COMPARISON}: {len(flows_by)} published flows, {raw} of them with raw traces"
 
 
-def compare_flows(results: Results, flows: Sequence[PublishedFlow]) -> Iterator[Comparison]:
+def compare_flows(results: Results, flows: Sequence[PublishedFlow]) -> Iterator[TraceComparison]:
     """Yield a comparison for each published flow and point of ours that was run."""
     for flow in flows:
         for point, ours in _our_flows(results, flow).items():
-            yield Comparison.of(flow, point, ours)
+            yield TraceComparison.of(flow, point, ours)
 
 
 def _our_flows(results: Results, published: PublishedFlow) -> dict[str, list[OurFlow]]:
@@ -241,7 +241,7 @@ def _flow_document(results: Results, scenario: str, flow: str) -> Mapping[str, A
     return next(f for f in results.scenarios[scenario]["flows"] if f["id"] == flow)
 
 
-def comparison_rows(study: str, comparison: Comparison) -> list[dict[str, object]]:
+def comparison_rows(study: str, comparison: TraceComparison) -> list[dict[str, object]]:
     """Return the rows of the table for one flow: a row a metric and engine."""
     published = comparison.published
     controls = dict.fromkeys(flow.congestion_control for flow, _ in comparison.ours)
@@ -308,7 +308,7 @@ def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
             }
 
 
-def drawn_windows(study: str, comparison: Comparison) -> pd.DataFrame:
+def drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
     """Return the windows of a flow for drawing, thinned: the published one, one of each engine.
 
     Of each engine the first replicate, and of several like flows the one of the same name.

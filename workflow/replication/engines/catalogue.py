@@ -252,4 +252,4 @@ def chosen_engine(name: str, ns3_version: str = NS3_VERSION) -> Engine:
 
 def available(root: Path, ns3_version: str = NS3_VERSION) -> list[str]:
     """Return the names of the engines that are there, the default engine first."""
-    return [name for name in ENGINES if chosen_engine(name, ns3_version).there(root)]
+    return [name for name in ENGINES if chosen_engine(name, ns3_version).is_available(root)]

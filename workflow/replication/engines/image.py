@@ -109,8 +109,8 @@ def find_image(root: Path, runtime: str, name: str) -> Image:
 
 def engines_with_image(root: Path, runtime: str) -> list[str]:
     """Return the engines that `runtime` has images of; InputError if it has none."""
-    there = [name for name in ENGINES if _look_up(root, runtime, name) is not None]
-    return there or [name for name in ENGINES if find_image(root, runtime, name)]
+    with_image = [name for name in ENGINES if _look_up(root, runtime, name) is not None]
+    return with_image or [name for name in ENGINES if find_image(root, runtime, name)]
 
 
 def _look_up(root: Path, runtime: str, name: str) -> Image | None:

@@ -128,7 +128,7 @@ class Engine:
                 f"ENGINES={self.name}`, or apt-get install {' '.join(packages)}"
             )
 
-    def there(self, root: Path) -> bool:
+    def is_available(self, root: Path) -> bool:
         """Return whether the engine runs here without installing or building for minutes."""
         return not self.missing(root) and self.built(root)
 

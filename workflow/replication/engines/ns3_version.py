@@ -30,8 +30,8 @@ def missing_packages(version: str, prefix: Path = SYSTEM_PREFIX) -> list[str]:
     if version != SYSTEM_VERSION:
         return []
     headers = prefix / "include" / "ns3" / "core-module.h"
-    there = headers.is_file() and bool(_installed(version, prefix))
-    return [] if there else ["libns3-dev"]
+    installed = headers.is_file() and bool(_installed(version, prefix))
+    return [] if installed else ["libns3-dev"]
 
 
 def system_libraries(version: str, prefix: Path = SYSTEM_PREFIX) -> str:

@@ -316,12 +316,12 @@ def _total(one: _Audited) -> int | None:
 def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
     """Set-ups that differ do not give the same last digit, but for chance."""
     groups: dict[tuple[str, str], list[_Audited]] = {}
-    told: dict[str, dict[str, MappedCell]] = {}
+    cells_by_place: dict[str, dict[str, MappedCell]] = {}
     for one in audited:
         if one.cell.printed.startswith("derived:"):
             continue
         table, row, column = one.cell.key
-        told.setdefault(one.place, {})[one.measure] = one.cell
+        cells_by_place.setdefault(one.place, {})[one.measure] = one.cell
         for name, key in (
             ("repeated_in_column", f"{table} {column}"),
             ("repeated_in_row", f"{table} {row}"),
@@ -331,11 +331,11 @@ def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
     for (name, _), group in groups.items():
         tables = {one.cell.table for one in group}
         if name != "repeated_across_tables" or len(tables) > 1:
-            yield from _repetitions(name, group, told)
+            yield from _repetitions(name, group, cells_by_place)
 
 
 def _repetitions(
-    check: str, group: list[_Audited], told: dict[str, dict[str, MappedCell]]
+    check: str, group: list[_Audited], cells_by_place: dict[str, dict[str, MappedCell]]
 ) -> Iterator[Finding]:
     expected = _chance_repetitions(group)
     for one in group:
@@ -348,7 +348,7 @@ def _repetitions(
         if not twins or one.cell.value in (0.0, 1.0):
             continue
         names = ", ".join(" ".join(other.cell.key) for other in twins)
-        excuses = {_excuse(one, other, told) for other in twins}
+        excuses = {_excuse(one, other, cells_by_place) for other in twins}
         telling = significant_digits(one.cell.printed) >= TELLING_DIGITS
         text = f"{one.cell.printed} again at {names}"
         if "" not in excuses:
@@ -362,13 +362,13 @@ def _repetitions(
             yield one.finding(check, math.nan, CONSISTENT, reason)
 
 
-def _excuse(a: _Audited, b: _Audited, told: dict[str, dict[str, MappedCell]]) -> str:
+def _excuse(a: _Audited, b: _Audited, cells_by_place: dict[str, dict[str, MappedCell]]) -> str:
     """Return why two set-ups may well give the same number; empty if there is no reason."""
     if [p.signature for p in a.points] == [p.signature for p in b.points]:
         return "the same links in another order, which may give the same result"
     if [p.network for p in a.points] != [p.network for p in b.points]:
         return ""
-    ours, theirs = told[a.place], told[b.place]
+    ours, theirs = cells_by_place[a.place], cells_by_place[b.place]
     if any(ours[m].printed != theirs[m].printed for m in ours.keys() & theirs.keys()):
         return ""  # the two runs did differ: other numbers of theirs do
     return "algorithms that never had to act differently, as without loss, give the same result"

@@ -40,7 +40,7 @@ _SEED = 1
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedLink:
     """Whether the paper states a link's rate and its delay."""
 
     rate: bool
@@ -60,7 +60,7 @@ class SetUp:
     """
 
     scenario: Scenario
-    stated: dict[str, Stated]
+    stated: dict[str, StatedLink]
 
     @cached_property
     def signature(self) -> tuple[Any, ...]:
@@ -185,10 +185,10 @@ def _points(experiment: Experiment, where: Where) -> Iterator[tuple[Level, ...]]
 
 def _stated(
     experiment: Experiment, values: dict[str, Any], published: dict[str, bool]
-) -> dict[str, Stated]:
+) -> dict[str, StatedLink]:
     stated = {}
     for template in experiment.topology.links:
-        tag = Stated(
+        tag = StatedLink(
             rate=_is_stated(template.get("rate_bps"), values, published),
             delay=_is_stated(template.get("delay_s"), values, published),
         )

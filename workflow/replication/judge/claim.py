@@ -94,9 +94,9 @@ def evaluate_claim(
         of these), engine, replicate, factors (JSON) and value.
     """
     rows: list[dict[str, object]] = []
-    witness = _Witness(study, results)
+    measurements = _Measurements(study, results)
     for engine in results.engines:
-        judgement = _judge_test(witness, claim, engine)
+        judgement = _judge_test(measurements, claim, engine)
         rows.append(
             {
                 "study": study.id,
@@ -107,10 +107,10 @@ def evaluate_claim(
                 **judgement.__dict__,
             }
         )
-    return rows, witness.evidence(claim.id)
+    return rows, measurements.evidence(claim.id)
 
 
-class _Witness:
+class _Measurements:
     """Looks quantities up once for all engines, and remembers what was looked at."""
 
     def __init__(self, study: Study, results: Results) -> None:
@@ -160,14 +160,14 @@ class _Witness:
         return pd.concat(tables, ignore_index=True)
 
 
-def _judge_test(witness: _Witness, claim: Claim, engine: str) -> Judgement:
+def _judge_test(measurements: _Measurements, claim: Claim, engine: str) -> Judgement:
     test = claim.test
     if isinstance(test, NotTestable):
         return _untestable("none", "none", test.reason)
     if not isinstance(test, AllTest):
-        return _judge(witness, test, engine, "")
+        return _judge(measurements, test, engine, "")
     parts = [
-        _judge(witness, part, engine, f"part {number} ")
+        _judge(measurements, part, engine, f"part {number} ")
         for number, part in enumerate(test.parts, start=1)
     ]
     return judge_parts(parts)
@@ -193,20 +193,20 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     )
 
 
-def _judge(witness: _Witness, test: SimpleTest, engine: str, prefix: str) -> Judgement:
+def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: str) -> Judgement:
     expect, direction = conditions(test)
     text = describe(test)
     try:
         comparison = compare(
-            witness.study,
+            measurements.study,
             test,
-            lambda side, wanted: witness.look_up(engine, prefix + side, wanted),
+            lambda side, wanted: measurements.look_up(engine, prefix + side, wanted),
         )
     except UntestableError as error:
         return _untestable(text, str(expect), f"Not testable on {engine}: {error}")
     judgement = judge_statistic(comparison, expect, direction, text)
-    notes = {witness.coverage.note(engine, wanted) for wanted in _sides(test)}
-    notes |= {witness.left_out(engine, prefix)}
+    notes = {measurements.coverage.note(engine, wanted) for wanted in _sides(test)}
+    notes |= {measurements.left_out(engine, prefix)}
     return replace(judgement, reason=" ".join([judgement.reason, *sorted(notes - {""})]))
 
 

@@ -21,7 +21,7 @@ from replication.study.scenario import Host, Scenario, canonical_json
 from replication.study.seal import write_sealed
 from replication.study.study import Experiment, Factor, Level, Study, parameters_of, plain_values
 from replication.study.table import DESIGN_COLUMNS
-from replication.study.template import Filled, TemplateError, fill, place, replicate_seed
+from replication.study.template import FilledExperiment, TemplateError, fill, place, replicate_seed
 
 #: Keeps a DAG under 500 jobs: above that Snakemake's own time grows faster than their number.
 MAXIMUM_BATCHES = 400
@@ -126,7 +126,7 @@ def _replicates(
     tier: Tier,
     engines: list[Engine],
     levels: dict[str, str],
-    filled: Filled,
+    filled: FilledExperiment,
 ) -> Iterator[Run]:
     def scenario_of(replicate: int) -> Scenario:
         seed = replicate_seed(study.id, experiment.id, replicate)

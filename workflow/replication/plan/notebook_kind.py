@@ -15,7 +15,7 @@ from replication.study.files import sha256_of
 from replication.study.study import Study
 
 #: Module that the notebooks of experiment types import.
-CHAPTER = "report.notebooks.chapter"
+EXPERIMENT_NOTEBOOK = "report.notebooks.experiment"
 #: Name of the notebook that `make sensitivity` executes, and what it reads in the data folder.
 SENSITIVITY = "sensitivity"
 _SENSITIVITY_INPUTS = ("sensitivity/{study}/*.csv", "sensitivity/{study}/made_from.json")
@@ -53,12 +53,12 @@ class FurtherNotebook:
 FURTHER: tuple[FurtherNotebook, ...] = (
     FurtherNotebook(
         name="engines",
-        module="report.notebooks.engine_chapter",
+        module="report.notebooks.engine",
         wanted=lambda study, engines: len(engines) > 1,
     ),
     FurtherNotebook(
         name="trace_comparison",
-        module="report.notebooks.trace_chapter",
+        module="report.notebooks.trace",
         wanted=lambda study, engines: has_traces(study),
         inputs=("trace_comparison.csv", "trace_nearness.csv", "trace_windows.parquet"),
     ),

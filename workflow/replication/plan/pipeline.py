@@ -20,7 +20,7 @@ from replication.measure.trace_folder import find_folder, has_traces, traces_has
 from replication.plan.config import Config, chosen_engines, load_config
 from replication.plan.design import Batch, Plan, make_plan
 from replication.plan.home import require_home
-from replication.plan.notebook_kind import CHAPTER, further, notebook_names
+from replication.plan.notebook_kind import EXPERIMENT_NOTEBOOK, further, notebook_names
 from replication.plan.study_check import check_study
 from replication.run.inside import Inside, find_inside
 from replication.run.progress import count, write_goal
@@ -268,7 +268,7 @@ class Pipeline:
     def notebook_code(self, notebook: str) -> str:
         """Return a hash over what executes a notebook and what it imports."""
         entry = further(notebook)
-        imported = entry.module if entry else CHAPTER
+        imported = entry.module if entry else EXPERIMENT_NOTEBOOK
         return self.code("report.notebooks.notebook") + self.code(imported)
 
     def code(self, module: str, *patterns: str) -> str:

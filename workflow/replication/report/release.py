@@ -215,13 +215,13 @@ def verify_release(root: Path) -> tuple[Stamp, dict[str, bytes]]:
     try:
         tables = unpack(packed)
         now = _stamp(packed, tables, path.parent, stamp.made_from)
-        told = dict(json.loads(tables[PROVENANCE])["tables"])
+        recorded = dict(json.loads(tables[PROVENANCE])["tables"])
     except (InputError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{root / RESULTS}: {error}; {_RESTORE}") from None
     parts, found = stamp.parts(), now.parts()
     altered = {name for name in {**parts, **found} if parts.get(name) != found.get(name)}
     # The run's own record of its tables, which is one of them.
-    altered |= {f"{RESULTS}: {name}" for name in told if now.tables.get(name) != told[name]}
+    altered |= {f"{RESULTS}: {name}" for name in recorded if now.tables.get(name) != recorded[name]}
     if altered:
         raise InputError(
             f"release: altered since it was made: {listed(sorted(altered))}; {_RESTORE}"

@@ -65,7 +65,7 @@ class SensitivityDesign:
     shortest
         Least share of its own duration that a run at the defaults lasts.
     cost_limit_s, refused
-        See `sensitivity.design_point.Designed`.
+        See `sensitivity.design_point.StudyDesign`.
     """
 
     study: str

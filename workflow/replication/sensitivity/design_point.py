@@ -100,7 +100,7 @@ class Space:
 
 
 @dataclass(frozen=True)
-class Designed:
+class StudyDesign:
     """All design points of a study.
 
     Attributes
@@ -139,7 +139,7 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
 
 def design_points(
     study: Study, settings: Sensitivity, hypotheses: Sequence[Hypothesis], engine: str
-) -> Designed:
+) -> StudyDesign:
     """Return every design point of a study with its runs on an engine.
 
     Raises
@@ -162,7 +162,7 @@ def design_points(
         scale.hypotheses, cost_limit=_cut(study.id, tested, scale.hypotheses, engine)
     )
     points += [_with_runs(candidate, tier, engine) for candidate in tested]
-    return Designed(points, refused, cut)
+    return StudyDesign(points, refused, cut)
 
 
 def only(study: Study, scale: Scale) -> Study:

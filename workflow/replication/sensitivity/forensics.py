@@ -101,7 +101,7 @@ def in_fitted_half(study: str, table: str, row: str, column: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class HypothesisResult:
     """What a hypothesis does to the cells of one table.
 
     Attributes
@@ -136,7 +136,7 @@ def _decided(cells: pd.DataFrame) -> pd.DataFrame:
     return known.set_index(_KEYS)
 
 
-def outcome(verdicts: Verdicts, hypothesis: Hypothesis, table: str) -> Outcome:
+def outcome(verdicts: Verdicts, hypothesis: Hypothesis, table: str) -> HypothesisResult:
     """Return what a hypothesis does to the cells of a table that it concerns."""
     cells = verdicts.cells[verdicts.cells["table"] == table]
     if hypothesis.columns is not None:
@@ -152,7 +152,7 @@ def outcome(verdicts: Verdicts, hypothesis: Hypothesis, table: str) -> Outcome:
     was = before.loc[common, "inside"].astype(bool)
     now = after.loc[common, "inside"].astype(bool)
     brought, left = (common[chosen.to_numpy()].tolist() for chosen in (now & ~was, ~now & ~was))
-    return Outcome(len(common), int(was.sum()), int(now.sum()), brought, left)
+    return HypothesisResult(len(common), int(was.sum()), int(now.sum()), brought, left)
 
 
 def hypothesis_rows(
@@ -162,7 +162,7 @@ def hypothesis_rows(
     for hypothesis in hypotheses:
         for table in hypothesis.tables:
             if hypothesis.untestable is not None:
-                found = Outcome(0, 0, 0, [])
+                found = HypothesisResult(0, 0, 0, [])
             else:
                 found = outcome(verdicts, hypothesis, table)
             yield {
@@ -237,7 +237,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Halves:
+class SplitCells:
     """The cells of a table that a fit may see, and those that it is judged on."""
 
     fitted: list[CellKey]
@@ -264,13 +264,13 @@ def explored_cells(verdicts: Verdicts) -> Iterator[tuple[str, pd.DataFrame]]:
         yield str(table), cells
 
 
-def fitted_half(study: str, tried: Sequence[Candidate]) -> Halves | None:
+def split_cells(study: str, tried: Sequence[Candidate]) -> SplitCells | None:
     """Return the halves of the cells that the defaults decide; None where one has no cell."""
     default = _default(tried)
     keys = list(default.inside) if default else []
     fitted = [key for key in keys if in_fitted_half(study, *key)]
     judged = [key for key in keys if not in_fitted_half(study, *key)]
-    return Halves(fitted, judged) if fitted and judged else None
+    return SplitCells(fitted, judged) if fitted and judged else None
 
 
 def _default(tried: Sequence[Candidate]) -> Candidate | None:
@@ -289,7 +289,7 @@ def fit(study: str, table: str, cells: pd.DataFrame) -> dict[str, object] | None
         column, published, value, inside, verdict, kind.
     """
     tried = candidates(cells)
-    halves, default = fitted_half(study, tried), _default(tried)
+    halves, default = split_cells(study, tried), _default(tried)
     if halves is None or default is None:
         return None
     best = min(tried, key=lambda c: c.rank(halves.fitted))

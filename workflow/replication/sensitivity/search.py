@@ -41,7 +41,7 @@ from replication.sensitivity.design_point import (
     only,
     varied,
 )
-from replication.sensitivity.forensics import Candidate, candidates, explored_cells, fitted_half
+from replication.sensitivity.forensics import Candidate, candidates, explored_cells, split_cells
 from replication.sensitivity.robustness import Verdicts
 from replication.sensitivity.verdict_point import CELL_COLUMNS, Judge, point_results
 from replication.study.assumption import variant
@@ -64,7 +64,7 @@ Simulate = Callable[[dict[str, Scenario]], None]
 
 
 @dataclass(frozen=True)
-class _Explored:
+class _SearchInputs:
     """What every table's search shares: the study at the scale of its exploration."""
 
     study: Study
@@ -80,7 +80,7 @@ class _Explored:
 class _TableSearch:
     """One table's search; `points` and `rows` collect the settings that it tried."""
 
-    explored: _Explored
+    explored: _SearchInputs
     table: str
     reading: str
     fitted: Sequence[tuple[str, str, str]]
@@ -171,7 +171,7 @@ def search_fits(root: Path, name: str, folder: Path, store: Store, simulate: Sim
         root / "data" / "published" / f"{name}.csv",
         load_hypotheses(root).of(name),
     )
-    explored = _Explored(
+    explored = _SearchInputs(
         study,
         design,
         explored_tier(settings.of(name).exploration, cost_limit=design.cost_limit_s),
@@ -209,11 +209,11 @@ def read_search(folder: Path) -> tuple[list[PointRecord], pd.DataFrame]:
 
 
 def _search(
-    explored: _Explored, table: str, cells: pd.DataFrame, settings: Sensitivity
+    explored: _SearchInputs, table: str, cells: pd.DataFrame, settings: Sensitivity
 ) -> _TableSearch:
     """Return what the search of one table tried; nothing where there is nothing to choose by."""
     tried = candidates(cells)
-    halves = fitted_half(explored.design.study, tried)
+    halves = split_cells(explored.design.study, tried)
     search = _TableSearch(explored, table, tried[0].reading if tried else "", [])
     if halves is None or not explored.space.axes:
         return search
@@ -239,7 +239,7 @@ def _search(
     return search
 
 
-def _positions(explored: _Explored, ranked: Sequence[Candidate], wanted: Search) -> Numbers:
+def _positions(explored: _SearchInputs, ranked: Sequence[Candidate], wanted: Search) -> Numbers:
     """Return where the best settings stand in the unit cube: a row each, every setting once."""
     values = {point.id: point.values for point in explored.design.points}
     rows: dict[tuple[float, ...], None] = {}

@@ -128,14 +128,14 @@ class Sensitivity(Document):
         """Return a study's scale; a study without one of its own has that of `other_studies`."""
         return self.studies.get(study, self.other_studies)
 
-    def engine_of(self, study: Study, there: Collection[str]) -> str:
+    def engine_of(self, study: Study, available: Collection[str]) -> str:
         """Return the engine that a study is explored on.
 
         The one that its scale names or else the paper's own, if it is among those that are
-        `there`; the settings' `engine` stands in for one that is not.
+        `available`; the settings' `engine` stands in for one that is not.
         """
         wanted = self.of(study.id).engine or study.original_system.engine
-        return wanted if wanted in there else self.engine
+        return wanted if wanted in available else self.engine
 
     def engine_note(self, study: Study, engine: str) -> str:
         """Return why `engine` is not the paper's own system; empty if it is."""

@@ -214,7 +214,7 @@ def instantiate(
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledExperiment:
     """An experiment with the values of one point in it: a scenario without a seed.
 
     Attributes
@@ -232,7 +232,7 @@ class Filled:
     size: int
 
 
-def fill(experiment: Experiment, parameters: dict[str, Any]) -> Filled:
+def fill(experiment: Experiment, parameters: dict[str, Any]) -> FilledExperiment:
     """Put a point's parameter values into an experiment's templates.
 
     Parameters
@@ -257,10 +257,10 @@ def fill(experiment: Experiment, parameters: dict[str, Any]) -> Filled:
             "flows": resolver.expand(list(experiment.flows)),
             "host": resolver.resolve(experiment.host),
         }
-    return Filled(experiment.id, document, resolver.size)
+    return FilledExperiment(experiment.id, document, resolver.size)
 
 
-def place(filled: Filled, seed: int, duration_limit_s: float | None = None) -> Scenario:
+def place(filled: FilledExperiment, seed: int, duration_limit_s: float | None = None) -> Scenario:
     """Return the scenario of a point and a seed.
 
     Parameters

@@ -181,7 +181,7 @@ def flow_ids(results: Results, experiment: Experiment, kind: str = "tcp") -> lis
 
 
 @dataclass(frozen=True)
-class Run:
+class DrawnRun:
     """One run whose series can be drawn."""
 
     scenario: str
@@ -196,13 +196,13 @@ class Run:
         return _join_labels(self.levels, other_factors(experiment, axis)) or experiment.title
 
 
-def runs_of(results: Results, experiment: Experiment) -> list[Run]:
+def runs_of(results: Results, experiment: Experiment) -> list[DrawnRun]:
     """Return the supported runs of an experiment that left results, in the design's order."""
     rows = results.design
     rows = rows[(rows["experiment"] == experiment.id) & rows["supported"]]
     there = set(zip(results.flows["scenario"], results.flows["engine"], strict=True))
     return [
-        Run(
+        DrawnRun(
             scenario=row["scenario"],
             engine=row["engine"],
             replicate=int(row["replicate"]),
@@ -219,7 +219,7 @@ def _join_labels(levels: Mapping[Any, Any], factors: Sequence[Factor]) -> str:
     return ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
 
 
-def read_series(results: Results, runs: list[Run]) -> pd.DataFrame:
+def read_series(results: Results, runs: list[DrawnRun]) -> pd.DataFrame:
     """Read the series of a few runs without loading those of the whole study."""
     wanted = sorted({run.scenario for run in runs})
     # A column without a value has no type to filter by.

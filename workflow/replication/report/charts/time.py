@@ -14,7 +14,7 @@ from replication.measure.results import Results
 from replication.measure.statistic import estimate, jain_index
 from replication.report.charts.data import (
     Display,
-    Run,
+    DrawnRun,
     axis_factor,
     flow_label,
     level_label,
@@ -72,7 +72,7 @@ def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
 
 
 def _flows_over_time(
-    results: Results, series: pd.DataFrame, run: Run, sampled: Sampled
+    results: Results, series: pd.DataFrame, run: DrawnRun, sampled: Sampled
 ) -> pd.DataFrame:
     flows = scenario_flows(results, run.scenario)
     frame = _of_run(series, run)
@@ -93,7 +93,7 @@ def _flows_over_time(
 def _time_figure(
     results: Results,
     experiment: Experiment,
-    runs: Sequence[Run],
+    runs: Sequence[DrawnRun],
     shown: tuple[str, Sampled],
     frame: pd.DataFrame,
 ) -> Figure:
@@ -142,7 +142,7 @@ def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
     return figures
 
 
-def _jain_over_time(results: Results, series: pd.DataFrame, run: Run) -> pd.DataFrame:
+def _jain_over_time(results: Results, series: pd.DataFrame, run: DrawnRun) -> pd.DataFrame:
     flows = [k for k, f in scenario_flows(results, run.scenario).items() if f["kind"] == "tcp"]
     frame = _of_run(series, run)
     frame = frame[frame["flow"].isin(flows)]
@@ -156,12 +156,12 @@ def _jain_over_time(results: Results, series: pd.DataFrame, run: Run) -> pd.Data
     return pd.DataFrame(rows, columns=["time_s", "value"])
 
 
-def _of_run(series: pd.DataFrame, run: Run) -> pd.DataFrame:
+def _of_run(series: pd.DataFrame, run: DrawnRun) -> pd.DataFrame:
     frame = series[(series["scenario"] == run.scenario) & (series["engine"] == run.engine)]
     return frame.assign(flow=frame["flow"].astype(object))
 
 
-def _bin_width(results: Results, run: Run, bins: int, at_least_s: float = 0.0) -> float:
+def _bin_width(results: Results, run: DrawnRun, bins: int, at_least_s: float = 0.0) -> float:
     """Return a multiple of the sampling interval; `at_least_s` as long as there are 20 bins."""
     scenario = results.scenarios[run.scenario]
     duration, step = float(scenario["duration_s"]), float(scenario["sampling_interval_s"])

@@ -11,8 +11,8 @@ import pandas as pd
 
 from replication.measure.results import Results
 from replication.report.charts.data import (
+    DrawnRun,
     PublishedValue,
-    Run,
     flow_label,
     read_series,
     runs_of,
@@ -59,7 +59,7 @@ def trace_figures(
     results: Results, experiment: Experiment, published: Sequence[PublishedValue] = ()
 ) -> list[Figure]:
     """Return one figure a point and engine, drawn from the first replicate."""
-    runs: dict[tuple[str, str], Run] = {}
+    runs: dict[tuple[str, str], DrawnRun] = {}
     for run in runs_of(results, experiment):
         runs.setdefault((run.point, run.engine), run)
     if not runs:
@@ -72,7 +72,7 @@ def _trace_figure(
     results: Results,
     experiment: Experiment,
     series: pd.DataFrame,
-    run: Run,
+    run: DrawnRun,
     published: Sequence[PublishedValue],
 ) -> Figure:
     flows = scenario_flows(results, run.scenario)

@@ -47,7 +47,7 @@ class MatrixRow:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class EngineOutcome:
     """An item on one engine; `value` is a claim's statistic or a cell's mean."""
 
     engine: str
@@ -57,7 +57,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Item:
+class ComparedItem:
     """A claim or a cell on every engine that ran its study."""
 
     study: Study
@@ -65,7 +65,7 @@ class Item:
     title: str
     unit: str
     published: Number | None
-    outcomes: dict[str, Outcome]
+    outcomes: dict[str, EngineOutcome]
     agreement: str
     #: Of a cell, the largest relative difference of two engines' means.
     difference: Number
@@ -120,8 +120,8 @@ class AgreementView:
     engines: list[str]
     pairs: list[tuple[str, str]]
     matrix: list[MatrixRow]
-    claims: list[Item]
-    cells: list[Item]
+    claims: list[ComparedItem]
+    cells: list[ComparedItem]
     disagreements: list[Disagreement]
 
 
@@ -175,11 +175,11 @@ class _Gathering:
             and (row["items"] != "0" or row["reason"])
         ]
 
-    def _claims(self, study: Study) -> Iterable[Item]:
+    def _claims(self, study: Study) -> Iterable[ComparedItem]:
         rows = of_study(self.source.claims, study.id)
         return self._items(study, rows, ("claim",), _claim_outcome)
 
-    def _cells(self, study: Study) -> Iterable[Item]:
+    def _cells(self, study: Study) -> Iterable[ComparedItem]:
         rows = of_study(self.source.cells, study.id)
         return self._items(study, rows, ("table", "row", "column"), _cell_outcome)
 
@@ -188,8 +188,8 @@ class _Gathering:
         study: Study,
         rows: Sequence[Row],
         key: tuple[str, ...],
-        outcome: Callable[[Row], Outcome],
-    ) -> Iterable[Item]:
+        outcome: Callable[[Row], EngineOutcome],
+    ) -> Iterable[ComparedItem]:
         by_key: dict[tuple[str, ...], dict[str, Row]] = {}
         for row in rows:
             if row["engine"] in self.source.shown_engines(study.id):
@@ -199,7 +199,7 @@ class _Gathering:
             pairs.setdefault(tuple(row[name] for name in key), []).append(row)
         for names, found in by_key.items():
             first = next(iter(found.values()))
-            yield Item(
+            yield ComparedItem(
                 study=study,
                 label=_label(first),
                 title=first.get("quote", ""),
@@ -282,8 +282,8 @@ def _published(row: Row) -> Number | None:
     return numbers.published(row["published"], row["published_half_ulp"], row["unit"])
 
 
-def _claim_outcome(row: Row) -> Outcome:
-    return Outcome(
+def _claim_outcome(row: Row) -> EngineOutcome:
+    return EngineOutcome(
         row["engine"],
         verdict(row["verdict"]),
         numbers.number(row["observed"]),
@@ -291,8 +291,8 @@ def _claim_outcome(row: Row) -> Outcome:
     )
 
 
-def _cell_outcome(row: Row) -> Outcome:
-    return Outcome(
+def _cell_outcome(row: Row) -> EngineOutcome:
+    return EngineOutcome(
         row["engine"],
         verdict(row["verdict"]),
         numbers.number(row["reproduced_mean"], row["unit"]),

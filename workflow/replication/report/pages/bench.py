@@ -8,13 +8,13 @@ from replication.engines.ns3_version import NS3_VERSION
 from replication.plan.pipeline import code_hash
 from replication.report.parts.bench_model import (
     MODULE,
+    Alternative,
     Bench,
     EngineCost,
     Figure,
     Memory,
     Prediction,
     Stage,
-    Way,
     read_bench,
 )
 from replication.report.parts.number import MISSING, count, duration, significant
@@ -43,7 +43,7 @@ class FigureRow:
 
 
 @dataclass(frozen=True)
-class Table:
+class BenchTable:
     """A table of the page; `texts` first columns hold words, the others numbers."""
 
     id: str
@@ -61,7 +61,7 @@ class BenchView:
     problem: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     figures: tuple[FigureRow, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[BenchTable, ...] = ()
 
 
 def bench_view(source: Source) -> BenchView | None:
@@ -139,9 +139,9 @@ def _ratio(value: float) -> str:
     return f"{value:.2f}"
 
 
-def _engines(rows: list[EngineCost]) -> Table:
+def _engines(rows: list[EngineCost]) -> BenchTable:
     first = rows[0].cpu_per_packet_s if rows else 1.0
-    return Table(
+    return BenchTable(
         id="per-packet",
         title="One network on every engine",
         intro="The same dumbbell with NewReno flows, as each engine has it; packets are those that "
@@ -168,9 +168,9 @@ def _engines(rows: list[EngineCost]) -> Table:
     )
 
 
-def _builds(rows: list[EngineCost]) -> Table:
+def _builds(rows: list[EngineCost]) -> BenchTable:
     default = next((row.cpu_per_packet_s for row in rows if row.version == NS3_VERSION), 1.0)
-    return Table(
+    return BenchTable(
         id="builds",
         title="Other versions of ns-3",
         intro="The same network and program on each version that was built here. 3.37 is Debian’s, "
@@ -190,9 +190,9 @@ def _builds(rows: list[EngineCost]) -> Table:
     )
 
 
-def _ways(rows: list[Way]) -> Table:
+def _ways(rows: list[Alternative]) -> BenchTable:
     ours = rows[0].cpu_per_packet_s or 1.0
-    return Table(
+    return BenchTable(
         id="ways",
         title="What a user would do instead",
         intro="The same dumbbells on one core, the first three ways by turns, of which the "
@@ -209,7 +209,7 @@ def _ways(rows: list[Way]) -> Table:
     )
 
 
-def _way(row: Way, ours_s: float) -> Cells:
+def _way(row: Alternative, ours_s: float) -> Cells:
     cost_s = row.cpu_per_packet_s
     if cost_s is None or row.packets is None or row.cpu_s is None or row.wall_s is None:
         return (row.name, f"{row.metrics} ({row.reason})", *[MISSING] * 6)
@@ -225,8 +225,8 @@ def _way(row: Way, ours_s: float) -> Cells:
     )
 
 
-def _predictions(rows: list[Prediction]) -> Table:
-    return Table(
+def _predictions(rows: list[Prediction]) -> BenchTable:
+    return BenchTable(
         id="predictions",
         title="Predicted and used CPU time",
         intro="The cost model decides batches, their order and the time that is said before a run "
@@ -253,9 +253,9 @@ def _predictions(rows: list[Prediction]) -> Table:
     )
 
 
-def _stages(rows: list[Stage]) -> Table:
+def _stages(rows: list[Stage]) -> BenchTable:
     simulate_s = next((row.wall_s for row in rows if row.name == "simulate"), 0.0)
-    return Table(
+    return BenchTable(
         id="stages",
         title="Stages",
         intro="Of a whole run of tier quick on ns-3, and of starting our programs.",
@@ -274,9 +274,9 @@ def _stages(rows: list[Stage]) -> Table:
     )
 
 
-def _memory(rows: list[Memory]) -> Table:
+def _memory(rows: list[Memory]) -> BenchTable:
     words = {"duration_s": "seconds simulated", "flows": "flows"}
-    return Table(
+    return BenchTable(
         id="memory",
         title="Memory of one run",
         intro="Peak resident size of the largest process of a run, while the duration grows and "

@@ -30,7 +30,7 @@ OUTCOMES = (HOLDS, NAMED, DEVIATES, REFUSED)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckOutcome:
     """A check on one engine; `expected` and `interval` only where they are the engine's own."""
 
     engine: str
@@ -54,7 +54,7 @@ class CheckView:
     interval: str
     source: str
     tolerance: str
-    outcomes: list[Outcome]
+    outcomes: list[CheckOutcome]
 
 
 @dataclass(frozen=True)
@@ -167,9 +167,9 @@ def _check(check: Check, engines: list[str], rows: dict[tuple[str, str], Row]) -
     )
 
 
-def _outcome(check: Check, row: Row) -> Outcome:
+def _outcome(check: Check, row: Row) -> CheckOutcome:
     own = check.expectation(row["engine"]) is not check
-    return Outcome(
+    return CheckOutcome(
         engine=row["engine"],
         verdict=_verdict(row),
         observed=number(row["observed"], row["unit"]),

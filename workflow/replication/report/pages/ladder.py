@@ -18,7 +18,7 @@ from replication.study.table import Row
 
 
 @dataclass(frozen=True)
-class Flip:
+class VersionEffect:
     """A verdict that another version changes; `reason` says what the version lacks, if it does."""
 
     study: str
@@ -49,7 +49,7 @@ class LadderView:
     current: bool
     default: str
     summaries: list[Summary]
-    flips: list[Flip]
+    flips: list[VersionEffect]
     refused: list[tuple[str, str, int]]
     steps: list[Step]
     figures: list[Figure]
@@ -74,13 +74,13 @@ def ladder_view(source: Source) -> LadderView | None:
     )
 
 
-def _flips(rows: list[Row]) -> Iterator[Flip]:
+def _flips(rows: list[Row]) -> Iterator[VersionEffect]:
     """Yield verdicts that differ where both versions could run the item."""
     default = {_key(row): row for row in rows if row["version"] == NS3_VERSION}
     for row in rows:
         other = default[_key(row)]
         if is_flip(row):
-            yield Flip(
+            yield VersionEffect(
                 study=row["study"],
                 item=_item(row),
                 version=row["version"],

@@ -50,7 +50,7 @@ class Deviation:
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditFinding:
     """What the audit found by one check of one study."""
 
     study: Study
@@ -67,7 +67,7 @@ class Overview:
     rows: list[TallyRow]
     cells: Tally
     claims: Tally
-    findings: list[Finding]
+    findings: list[AuditFinding]
     deviations: list[Deviation]
 
 
@@ -139,7 +139,7 @@ def _rows(source: Source) -> list[TallyRow]:
     return rows
 
 
-def _findings(source: Source) -> list[Finding]:
+def _findings(source: Source) -> list[AuditFinding]:
     """Return the audit's findings, one line for each study and kind, impossible ones first."""
     found = source.findings
     counted = Counter((row["study"], row["check"], row["finding"]) for row in found)
@@ -147,7 +147,7 @@ def _findings(source: Source) -> list[Finding]:
     for row in found:
         first.setdefault((row["study"], row["check"], row["finding"]), row)
     return [
-        Finding(source.studies[key[0]], key[1], count, first[key])
+        AuditFinding(source.studies[key[0]], key[1], count, first[key])
         for key, count in sorted(counted.most_common(), key=lambda pair: pair[0][2] != "impossible")
     ]
 
@@ -182,7 +182,7 @@ def _deviations(source: Source, cells: list[Row]) -> list[Deviation]:
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageTime:
     """A stage of the workflow and what it took."""
 
     name: str
@@ -192,7 +192,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunSummary:
     """What was run, from provenance.json."""
 
     tier: str
@@ -205,7 +205,7 @@ class Ran:
     engines: list[tuple[str, str]]
     runtime: str
     facts: list[tuple[str, str]]
-    stages: list[Stage]
+    stages: list[StageTime]
 
     @property
     def whose(self) -> str:
@@ -221,13 +221,13 @@ class Ran:
         return f"{''.join(parts)}."
 
 
-def ran(provenance: dict[str, Any]) -> Ran:
+def ran(provenance: dict[str, Any]) -> RunSummary:
     """Return what provenance.json says was run; what it does not say is left out."""
     tier = _mapping(provenance, "tier")
     config = _mapping(provenance, "config")
     engines = {k: v for k, v in _mapping(provenance, "engines").items() if isinstance(v, dict)}
     name = str(tier.get("id") or config.get("tier") or "unknown")
-    return Ran(
+    return RunSummary(
         tier=name,
         tier_title=str(tier.get("title", "")),
         quick=name == "quick" or tier.get("levels") == "quick",
@@ -289,13 +289,13 @@ def _memory(value: float) -> str:
     return f"{value / 2**20:,.0f} MiB"
 
 
-def _stages(stages: dict[str, Any]) -> list[Stage]:
+def _stages(stages: dict[str, Any]) -> list[StageTime]:
     rows = []
     for name, stage in stages.items():
         if not isinstance(stage, dict):
             continue
         rows.append(
-            Stage(
+            StageTime(
                 name.replace("_", " "),
                 numbers.count(float(stage.get("jobs", 0))),
                 numbers.duration(float(stage.get("wall_s", 0))),

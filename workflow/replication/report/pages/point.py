@@ -15,7 +15,13 @@ import pandas as pd
 
 from replication.judge.participation import is_supported
 from replication.measure.results import Results
-from replication.report.charts.data import Run, flow_algorithm, level_label, read_series, runs_of
+from replication.report.charts.data import (
+    DrawnRun,
+    flow_algorithm,
+    level_label,
+    read_series,
+    runs_of,
+)
 from replication.report.charts.run import FLOWS, run_data
 from replication.report.parts.ledger import plain
 from replication.report.parts.link import PointLink, PointLinks
@@ -109,14 +115,14 @@ def point_pages(source: Source, study: Study, results: Results) -> Iterator[Poin
     for row in design:
         by_point.setdefault((row["experiment"], row["point"]), []).append(row)
     for experiment in study.experiments:
-        material = _Material.of(source, study, experiment, results)
+        material = _PageSources.of(source, study, experiment, results)
         for link in links.links:
             if link.experiment == experiment.id:
                 yield _page(link, by_point[link.experiment, link.point], material)
 
 
 @dataclass(frozen=True)
-class _Material:
+class _PageSources:
     """What the pages of an experiment are made from."""
 
     study: Study
@@ -132,8 +138,8 @@ class _Material:
     @classmethod
     def of(
         cls, source: Source, study: Study, experiment: Experiment, results: Results
-    ) -> _Material:
-        first: dict[tuple[str, str], Run] = {}
+    ) -> _PageSources:
+        first: dict[tuple[str, str], DrawnRun] = {}
         for run in runs_of(results, experiment):
             first.setdefault((run.point, run.engine), run)
         runs = list(first.values())
@@ -158,7 +164,7 @@ def _by_run(frame: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     return {(str(key[0]), str(key[1])): part for key, part in grouped}
 
 
-def _page(link: PointLink, rows: list[Row], material: _Material) -> PointPage:
+def _page(link: PointLink, rows: list[Row], material: _PageSources) -> PointPage:
     experiment, keys = material.experiment, link.levels
     factors = [factor for factor in experiment.factors if factor.id in keys]
     by_engine: dict[str, list[Row]] = {}
@@ -183,7 +189,7 @@ def _page(link: PointLink, rows: list[Row], material: _Material) -> PointPage:
     )
 
 
-def _engine(engine: str, rows: list[Row], material: _Material) -> EngineRuns:
+def _engine(engine: str, rows: list[Row], material: _PageSources) -> EngineRuns:
     ran = [row for row in rows if is_supported(row)]
     scenarios = material.results.scenarios
     flows = [
@@ -217,7 +223,7 @@ def _run(engine: str, row: Row, scenario: Mapping[str, Any]) -> RunRow:
 
 
 def _flows(
-    replicate: int, scenario: Mapping[str, Any], row: Row, material: _Material
+    replicate: int, scenario: Mapping[str, Any], row: Row, material: _PageSources
 ) -> Iterator[FlowRow]:
     table = material.flows.get((row["scenario"], row["engine"]))
     if table is None:

@@ -14,11 +14,11 @@ from replication.judge.participation import is_supported
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.report.parts import number as numbers
+from replication.report.parts.claim_chart import ClaimChart, claim_chart
 from replication.report.parts.figure import FigureView
 from replication.report.parts.link import Key, PointLink, PointLinks, cell_id
 from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study
-from replication.report.parts.strip import Strip, claim_strip
 from replication.report.parts.topology import Topology, draw
 from replication.report.parts.verdict import VERDICTS, Tally, Verdict, verdict
 from replication.study.claim_model import AllTest, Claim, NotTestable, SimpleTest, ValueTest
@@ -27,7 +27,7 @@ from replication.study.study import Cell, Experiment, Study, Table
 
 
 @dataclass(frozen=True)
-class Beside:
+class OtherEngine:
     """What another engine says of an item that the study's own headline engine cannot test."""
 
     engine: str
@@ -54,7 +54,7 @@ class CellView:
     verdict: Verdict
     reason: str
     #: Another engine's verdict, where this one stands but cannot test the cell.
-    beside: Beside | None
+    beside: OtherEngine | None
     #: Where the page shows it, empty on engines whose verdicts do not stand.
     html_id: str
     points: list[PointLink]
@@ -111,8 +111,8 @@ class ClaimView:
     tests: list[TestView]
     #: One an engine, that of the headline first.
     results: list[ClaimResult]
-    beside: Beside | None
-    strip: Strip | None
+    beside: OtherEngine | None
+    strip: ClaimChart | None
     points: list[PointLink]
 
 
@@ -303,20 +303,20 @@ def _sentences(text: str) -> list[str]:
     return [part for part in re.split(r"(?<=\.) (?=[A-Z])", text) if part]
 
 
-def _cell_beside(row: Row, rows: list[Row], engines: list[str]) -> Beside | None:
+def _cell_beside(row: Row, rows: list[Row], engines: list[str]) -> OtherEngine | None:
     if row["engine"] != next(iter(engines), ""):
         return None
     return _beside([other for other in rows if _key(other) == _key(row)], row["engine"])
 
 
-def _beside(rows: list[Row], headline: str) -> Beside | None:
+def _beside(rows: list[Row], headline: str) -> OtherEngine | None:
     """Return the default engine's verdict if it has one and that of the headline has none."""
     found = {row["engine"]: verdict(row["verdict"]) for row in rows}
     undecided = verdict(NOT_TESTABLE)
     other = found.get(DEFAULT, undecided)
     if found.get(headline) != undecided or other == undecided:
         return None
-    return Beside(DEFAULT, other)
+    return OtherEngine(DEFAULT, other)
 
 
 def _cell(
@@ -325,7 +325,7 @@ def _cell(
     row: Row,
     printed: PublishedNumber | None,
     notes: list[str],
-    beside: Beside | None,
+    beside: OtherEngine | None,
     points: dict[Key, list[PointLink]],
 ) -> CellView:
     unit = row["unit"]
@@ -404,7 +404,7 @@ def _claims(
                 tests=list(_tests(claim)) if claim else [],
                 results=[_result(row, unit) for row in results],
                 beside=_beside(results, next(iter(engines), "")),
-                strip=claim_strip(claim, results) if claim else None,
+                strip=claim_chart(claim, results) if claim else None,
                 points=links.under_claim(claim) if claim else [],
             )
         )

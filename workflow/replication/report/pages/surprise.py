@@ -19,7 +19,7 @@ NAMED = 2
 
 
 @dataclass(frozen=True)
-class Divided:
+class EngineDisagreement:
     """A claim on which engines come to other verdicts."""
 
     claim: str
@@ -28,17 +28,17 @@ class Divided:
 
 
 @dataclass(frozen=True)
-class StudyDivided:
+class StudyDisagreements:
     """The claims of a study that divide its engines; the first few are named."""
 
     study: Study
     count: int
     decided: int
-    named: list[Divided]
+    named: list[EngineDisagreement]
 
 
 @dataclass(frozen=True)
-class Flip:
+class AssumptionEffect:
     """A claim whose verdict one unstated choice turns."""
 
     claim: str
@@ -54,14 +54,14 @@ class StudyFlips:
     study: Study
     count: int
     total: int
-    named: list[Flip]
+    named: list[AssumptionEffect]
 
 
 @dataclass(frozen=True)
 class Surprises:
     """What divides and what flips; `varied` says whether unstated choices were varied at all."""
 
-    divided: list[StudyDivided]
+    divided: list[StudyDisagreements]
     flips: list[StudyFlips]
     varied: bool
 
@@ -78,7 +78,7 @@ def surprises(source: Source) -> Surprises:
     return Surprises([one for one in divided if one.count], flips, varied)
 
 
-def _divided(source: Source, study: Study) -> StudyDivided:
+def _divided(source: Source, study: Study) -> StudyDisagreements:
     claims: dict[str, list[Row]] = {}
     shown = source.shown_engines(study.id)
     for row in of_study(source.claims, study.id):
@@ -88,12 +88,12 @@ def _divided(source: Source, study: Study) -> StudyDivided:
     apart = {
         name: rows for name, rows in several.items() if len({row["verdict"] for row in rows}) > 1
     }
-    return StudyDivided(
+    return StudyDisagreements(
         study=study,
         count=len(apart),
         decided=len(several),
         named=[
-            Divided(
+            EngineDisagreement(
                 name,
                 rows[0]["quote"],
                 [
@@ -121,7 +121,9 @@ def _flips(study: Study, rows: list[Row]) -> StudyFlips:
         count=len(flipped),
         total=sum(row["word"] != "not testable" for row in rows),
         named=[
-            Flip(row["claim"], quotes.get(row["claim"], ""), row["flipped_by"], row["word"])
+            AssumptionEffect(
+                row["claim"], quotes.get(row["claim"], ""), row["flipped_by"], row["word"]
+            )
             for row in flipped[:NAMED]
         ],
     )

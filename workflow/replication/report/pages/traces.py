@@ -26,7 +26,7 @@ FILES = (COMPARISON, NEARNESS)
 
 
 @dataclass(frozen=True)
-class EngineView:
+class TraceEngineView:
     """One engine's mean over replicates beside a published figure."""
 
     reproduced: Number
@@ -43,7 +43,7 @@ class TraceRow:
     metric: str
     unit: str
     published: Number
-    engines: list[EngineView | None]
+    engines: list[TraceEngineView | None]
 
 
 @dataclass(frozen=True)
@@ -146,10 +146,10 @@ def _rows(rows: list[Row], engines: list[str]) -> list[TraceRow]:
     return views
 
 
-def _engine(row: Row | None) -> EngineView | None:
+def _engine(row: Row | None) -> TraceEngineView | None:
     if row is None:
         return None
-    return EngineView(
+    return TraceEngineView(
         reproduced=numbers.number(row["reproduced_mean"]),
         deviation=numbers.percent(row["relative_deviation"]),
         interval=numbers.interval(row["reproduced_low"], row["reproduced_high"]),

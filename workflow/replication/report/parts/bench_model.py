@@ -90,7 +90,7 @@ class Stage(Document):
     how: str
 
 
-class Way(Document):
+class Alternative(Document):
     """One way to run the same scenarios, one after the other, on one core.
 
     `start_s` is the CPU time of a run of a hundredth of a second, in which next to nothing is
@@ -152,7 +152,7 @@ class Bench(Document):
     builds: list[EngineCost]
     memory: list[Memory]
     stages: list[Stage]
-    ways: list[Way]
+    ways: list[Alternative]
     predictions: list[Prediction]
 
 

@@ -21,7 +21,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Place:
+class DrawnNode:
     """A node, or several like ones, at its centre (pixels)."""
 
     name: str
@@ -32,7 +32,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Wire:
+class DrawnLink:
     """A link from left to right; `label` is empty where a like link beside it has it."""
 
     x1: float
@@ -50,8 +50,8 @@ class Topology:
 
     width: float
     height: float
-    places: list[Place]
-    wires: list[Wire]
+    places: list[DrawnNode]
+    wires: list[DrawnLink]
     words: str
 
 
@@ -79,7 +79,7 @@ def draw(scenario: Json) -> Topology:
             y = round(height * (row + 0.5) / len(rows[layer]), 1)
             at |= dict.fromkeys(names, (x, y))
             is_router = len(beside[names[0]]) > 1
-            places.append(Place(_name(names), _note(scenario, names), x, y, is_router))
+            places.append(DrawnNode(_name(names), _note(scenario, names), x, y, is_router))
     wires = _wires(scenario, at)
     return Topology(WIDTH, height, places, wires, _words(scenario, wires))
 
@@ -166,9 +166,9 @@ def _note(scenario: Json, names: tuple[str, ...]) -> str:
     return "; ".join(f"{role} {', '.join(kinds)}" for role, kinds in by_role.items())
 
 
-def _wires(scenario: Json, at: Mapping[str, tuple[float, float]]) -> list[Wire]:
+def _wires(scenario: Json, at: Mapping[str, tuple[float, float]]) -> list[DrawnLink]:
     watched = {(monitor["link"], monitor["direction"]) for monitor in scenario["monitors"]}
-    wires: dict[tuple[float, float, float, float], Wire] = {}
+    wires: dict[tuple[float, float, float, float], DrawnLink] = {}
     said: set[tuple[float, float, str]] = set()
     for link in scenario["links"]:
         ends = sorted([(*at[link["a"]], "ab"), (*at[link["b"]], "ba")])
@@ -183,13 +183,13 @@ def _wires(scenario: Json, at: Mapping[str, tuple[float, float]]) -> list[Wire]:
         said.add((x1, x2, label))
         if (x1, y1, x2, y2) not in wires:
             words = label if is_new else ""
-            wires[x1, y1, x2, y2] = Wire(
+            wires[x1, y1, x2, y2] = DrawnLink(
                 x1, y1, x2, y2, words, "; ".join(queues), is_bottleneck=bool(queues)
             )
     return list(wires.values())
 
 
-def _words(scenario: Json, wires: Sequence[Wire]) -> str:
+def _words(scenario: Json, wires: Sequence[DrawnLink]) -> str:
     flows: defaultdict[tuple[str, str, str], int] = defaultdict(int)
     for flow in scenario["flows"]:
         flows[_kind(flow), flow["source"], flow["destination"]] += 1

@@ -42,7 +42,7 @@ def verdict(word: str) -> Verdict:
 
 
 @dataclass(frozen=True)
-class Share:
+class VerdictShare:
     """How many of a tally have one verdict."""
 
     verdict: Verdict
@@ -53,13 +53,13 @@ class Share:
 class Tally:
     """Verdicts counted."""
 
-    shares: tuple[Share, ...]
+    shares: tuple[VerdictShare, ...]
 
     @classmethod
     def of(cls, words: Iterable[str]) -> Tally:
         """Count verdict words."""
         counted = Counter(verdict(word).word for word in words)
-        return cls(tuple(Share(v, counted[v.word]) for v in VERDICTS))
+        return cls(tuple(VerdictShare(v, counted[v.word]) for v in VERDICTS))
 
     @property
     def total(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from replication.engines.catalogue import NS3
 from replication.engines.ns3_version import NS3_VERSION
 from replication.plan.pipeline import Paths
-from replication.report.parts.bench_model import Figure, Way
+from replication.report.parts.bench_model import Alternative, Figure
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.scenario import Scenario, canonical_json
@@ -23,7 +23,7 @@ from replication.study.seal import write_sealed
 
 from bench.engine import Size, programs
 from bench.scenario import dumbbell
-from bench.timed import Say, Timed, least, timed
+from bench.timed import Announce, Timed, least, timed
 
 SOURCES = Path("workflow") / "bench"
 #: Where `make setup-bench` installs ns-3's Python bindings.
@@ -46,7 +46,7 @@ class Variants:
     flow_monitor: Path
 
 
-def build_variants(root: Path, folder: Path, say: Say) -> Variants:
+def build_variants(root: Path, folder: Path, say: Announce) -> Variants:
     """Compile the variants against what the program was built from.
 
     Raises
@@ -65,7 +65,7 @@ def build_variants(root: Path, folder: Path, say: Say) -> Variants:
     return Variants(program.resolve(), folder / "bare", folder / "flow-monitor")
 
 
-def instrumentation(variants: Variants, size: Size, folder: Path, say: Say) -> Figure:
+def instrumentation(variants: Variants, size: Size, folder: Path, say: Announce) -> Figure:
     """Return the CPU time of our program over that of the bare one, on the same events.
 
     Raises
@@ -125,8 +125,8 @@ def loop(program: list[str], scenarios: list[Scenario], folder: Path) -> Timed:
 
 
 def ways(
-    root: Path, variants: Variants, size: Size, folder: Path, with_bindings: bool, say: Say
-) -> list[Way]:
+    root: Path, variants: Variants, size: Size, folder: Path, with_bindings: bool, say: Announce
+) -> list[Alternative]:
     """Run the same dumbbells in every way, by turns; of each, the turn with the least CPU time."""
     scenarios = [
         dumbbell("ns3", size.flows, size.duration_s, rate_bps=r) for r in size.way_rates_bps
@@ -157,7 +157,7 @@ def ways(
     _check_monitor(folder / "monitor", folder / "loop", scenarios)
     first = {"name": OURS, "metrics": "ours", "scenarios": len(scenarios), "packets": packets}
     return [
-        Way.model_validate(first | {"cpu_s": batch.cpu_s, "wall_s": batch.wall_s}),
+        Alternative.model_validate(first | {"cpu_s": batch.cpu_s, "wall_s": batch.wall_s}),
         *(
             min(way, key=lambda turn: turn.cpu_s or 0.0).model_copy(update={"packets": packets})
             for way in others
@@ -167,8 +167,8 @@ def ways(
 
 
 def _binding_ways(
-    root: Path, scenarios: list[Scenario], folder: Path, wanted: bool, say: Say
-) -> list[Way]:
+    root: Path, scenarios: list[Scenario], folder: Path, wanted: bool, say: Announce
+) -> list[Alternative]:
     name = "shell loop over Python bindings"
     python = (root / BINDINGS / "bin" / "python").absolute()
     found = []
@@ -176,7 +176,7 @@ def _binding_ways(
         base = {"name": name, "metrics": metrics, "scenarios": len(scenarios)}
         if not wanted or not python.is_file():
             reason = "not installed: `make setup-bench`" if wanted else "left out of a quick bench"
-            found.append(Way.model_validate(base | {"reason": reason}))
+            found.append(Alternative.model_validate(base | {"reason": reason}))
             continue
         say(f"Python bindings with {metrics}")
         script = str((root / SOURCES / "bindings.py").resolve())
@@ -191,10 +191,10 @@ def _binding_ways(
 
 def _timed_way(
     name: str, metrics: str, command: list[str], scenarios: list[Scenario], folder: Path
-) -> Way:
+) -> Alternative:
     start = loop(command, [dumbbell("ns3", len(scenarios[0].flows), START_S)], folder)
     used = loop(command, scenarios, folder)
-    return Way(
+    return Alternative(
         name=name,
         metrics=metrics,
         scenarios=len(scenarios),
@@ -232,7 +232,7 @@ def read_flows(path: Path) -> list[dict[str, Any]]:
         return list(csv.DictReader(file))
 
 
-def way_ratios(rows: list[Way]) -> list[Figure]:
+def way_ratios(rows: list[Alternative]) -> list[Figure]:
     """Return our CPU time per packet over that of every other way that was measured."""
     ours = next(row for row in rows if row.name == OURS)
     return [

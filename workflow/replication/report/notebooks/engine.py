@@ -1,4 +1,4 @@
-"""A chapter on engines: what a notebook shows of one study on several engines."""
+"""What the notebook on engines shows of one study on several engines."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pandas as pd
 
-from replication.compare.agreement import CELL, CLAIM, Judged, Pair, Rate, rates
+from replication.compare.agreement import CELL, CLAIM, Pair, Rate, StudyVerdicts, rates
 from replication.compare.agreement_table import read_judged
 from replication.judge.headline import headline
 from replication.report.charts.data import read_cells
 from replication.report.charts.engine import engine_figures
 from replication.report.charts.figure import Figure
 from replication.report.charts.verdict import verdicts_figure
-from replication.report.notebooks.chapter import find_project
+from replication.report.notebooks.experiment import find_project
 from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table, text
 from replication.study.seal import open_sealed
 
 
 @dataclass(frozen=True)
-class EngineChapter:
+class EngineNotebook:
     """One study's verdicts on every engine.
 
     Attributes
@@ -32,13 +32,13 @@ class EngineChapter:
         Folder of reproduced results.
     """
 
-    judged: Judged
+    judged: StudyVerdicts
     pairs: list[Pair]
     folder: Path
 
     @classmethod
-    def open(cls, study: str, data: str, root: str = "") -> EngineChapter:
-        """Open the chapter; parameters and errors are those of `Chapter.open`."""
+    def open(cls, study: str, data: str, root: str = "") -> EngineNotebook:
+        """Open the notebook; parameters and errors are those of `ExperimentNotebook.open`."""
         project = Path(root) if root else find_project(Path.cwd())
         folder = Path(data) if Path(data).is_absolute() else project / data
         judged = read_judged(project, folder, study)

@@ -1,4 +1,4 @@
-"""Stories: what the experiments say on each published table and claim, made of numbers.
+"""Explanations: what the experiments say on each published table and claim, made of numbers.
 
 No sentence says more than the rows it is made from: its words are fixed, its numbers, names and
 verdicts are the evidence's.
@@ -25,7 +25,7 @@ SHOWN_VALUES = 6
 
 
 @dataclass(frozen=True)
-class Story:
+class TableExplanation:
     """A heading and its sentences."""
 
     id: str
@@ -33,9 +33,9 @@ class Story:
     sentences: list[str]
 
 
-def table_stories(study: Study, rows: RobustnessRows) -> list[Story]:
-    """Return the story of each published table that was tested."""
-    stories = []
+def table_explanations(study: Study, rows: RobustnessRows) -> list[TableExplanation]:
+    """Return the explanation of each published table that was tested."""
+    explanations = []
     for table in study.tables:
         sentences = [
             *_cells(rows, table.id),
@@ -44,8 +44,8 @@ def table_stories(study: Study, rows: RobustnessRows) -> list[Story]:
             *_left(rows, table.id),
         ]
         if sentences:
-            stories.append(Story(table.id, table.title, sentences))
-    return stories
+            explanations.append(TableExplanation(table.id, table.title, sentences))
+    return explanations
 
 
 def claim_sentence(row: Row, claim: Claim, scale: Scale) -> str:

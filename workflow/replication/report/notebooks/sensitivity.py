@@ -1,4 +1,4 @@
-"""The chapter on sensitivity: what the notebook `sensitivity` shows of one study."""
+"""What the notebook on sensitivity shows of one study."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 
 from replication.plan.config import load_study
 from replication.report.charts.spread import spread_figures
-from replication.report.notebooks.chapter import find_project
+from replication.report.notebooks.experiment import find_project
 from replication.report.notebooks.markup import Html, show, table, text
+from replication.sensitivity.explanation import cell_gaps, claim_sentence, table_explanations
 from replication.sensitivity.robustness_rows import RobustnessRows
-from replication.sensitivity.story import cell_gaps, claim_sentence, table_stories
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.study import Study
 
 
 @dataclass(frozen=True)
-class SensitivityChapter:
+class SensitivityNotebook:
     """What `make sensitivity` found on one study."""
 
     study: Study
@@ -24,8 +24,8 @@ class SensitivityChapter:
     scale: Scale
 
     @classmethod
-    def open(cls, study: str, data: str, root: str = "") -> SensitivityChapter:
-        """Open the chapter.
+    def open(cls, study: str, data: str, root: str = "") -> SensitivityNotebook:
+        """Open the notebook.
 
         Parameters
         ----------
@@ -69,9 +69,11 @@ class SensitivityChapter:
     def stories(self) -> Html:
         """Return what explains the gaps between published tables and ours."""
         parts = []
-        for story in table_stories(self.study, self.rows):
-            items = "".join(f"<li>{text(sentence)}</li>" for sentence in story.sentences)
-            parts.append(f"<h4>Table {text(story.id)}: {text(story.title)}</h4><ul>{items}</ul>")
+        for explanation in table_explanations(self.study, self.rows):
+            items = "".join(f"<li>{text(sentence)}</li>" for sentence in explanation.sentences)
+            parts.append(
+                f"<h4>Table {text(explanation.id)}: {text(explanation.title)}</h4><ul>{items}</ul>"
+            )
         return Html("".join(parts) or "<p>The study has no published table.</p>")
 
     def gaps(self) -> Html:

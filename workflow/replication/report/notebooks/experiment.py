@@ -1,4 +1,4 @@
-"""A chapter: what a notebook shows of one study and one type of experiment.
+"""What a notebook shows of one study and one type of experiment.
 
 Prose about findings is made from verdicts and numbers, so that it cannot say anything else than
 the tables and charts beside it.
@@ -28,7 +28,7 @@ _STUDIES = Path("configs") / "studies"
 
 
 @dataclass(frozen=True)
-class Chapter:
+class ExperimentNotebook:
     """Results of one study's experiments of one type.
 
     Attributes
@@ -48,8 +48,8 @@ class Chapter:
     claims: pd.DataFrame
 
     @classmethod
-    def open(cls, study: str, kind: str, data: str, root: str = "") -> Chapter:
-        """Open the chapter.
+    def open(cls, study: str, kind: str, data: str, root: str = "") -> ExperimentNotebook:
+        """Open the notebook.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Chapter:
 
     @property
     def experiments(self) -> list[Experiment]:
-        """Return the study's experiments of the chapter's type."""
+        """Return the study's experiments of the notebook's type."""
         return [e for e in self.study.experiments if e.type == self.kind]
 
     def question(self) -> Html:
@@ -131,7 +131,7 @@ class Chapter:
         return Html(words + (f"<ul>{''.join(lines)}</ul>" if lines else ""))
 
     def claim_table(self) -> Html:
-        """Return the chapter's claims with statistic, interval, what was asked, and verdict."""
+        """Return the notebook's claims with statistic, interval, what was asked, and verdict."""
         rows = [
             (
                 row["claim"],
@@ -148,7 +148,7 @@ class Chapter:
         return Html(table(head, rows, "Claims") if rows else "<p>No claims.</p>")
 
     def cell_table(self) -> Html:
-        """Return the chapter's published numbers beside the reproduced ones."""
+        """Return the notebook's published numbers beside the reproduced ones."""
         rows = []
         for row in self._own_cells().to_dict("records"):
             unit, factor = display_unit(str(row["unit"]))
@@ -171,7 +171,7 @@ class Chapter:
         return Html(table([*head, "Deviation", "Verdict"], rows, "Published numbers"))
 
     def figures(self) -> list[Figure]:
-        """Return the figures of all experiments of the chapter."""
+        """Return the figures of all experiments of the notebook."""
         return [
             figure
             for experiment in self.experiments

@@ -1,4 +1,4 @@
-"""A chapter on published traces: what its notebook shows of one study."""
+"""What the notebook on published traces shows of one study."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WIND
 from replication.measure.window import DISTANCE, LABELS
 from replication.plan.config import load_study
 from replication.report.charts.overlay import overlay_figures
-from replication.report.notebooks.chapter import find_project
+from replication.report.notebooks.experiment import find_project
 from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table
 from replication.study.errors import InputError
 from replication.study.parquet import read_parquet
@@ -20,7 +20,7 @@ from replication.study.study import Study
 
 
 @dataclass(frozen=True)
-class TraceChapter:
+class TraceNotebook:
     """The comparison of a study's published traces.
 
     Attributes
@@ -37,8 +37,8 @@ class TraceChapter:
     windows: pd.DataFrame
 
     @classmethod
-    def open(cls, study: str, data: str, root: str = "") -> TraceChapter:
-        """Open the chapter; parameters as for `report.notebooks.chapter.Chapter`.
+    def open(cls, study: str, data: str, root: str = "") -> TraceNotebook:
+        """Open the notebook; parameters as for `report.notebooks.experiment.ExperimentNotebook`.
 
         Raises
         ------

@@ -17,7 +17,7 @@ PAD = 0.12
 
 
 @dataclass(frozen=True)
-class StripRow:
+class ClaimChartRow:
     """One engine: its statistic and, with enough replicates, the ends of its interval (pixels)."""
 
     engine: str
@@ -38,19 +38,19 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Strip:
+class ClaimChart:
     """The drawing; the band from `asked_low` to `asked_high` is where the claim holds (pixels)."""
 
     width: float
     height: float
     asked_low: float
     asked_high: float
-    rows: list[StripRow]
+    rows: list[ClaimChartRow]
     ticks: list[Tick]
     words: str
 
 
-def claim_strip(claim: Claim, results: list[Row]) -> Strip | None:
+def claim_chart(claim: Claim, results: list[Row]) -> ClaimChart | None:
     """Return the drawing of a claim; None where nothing was measured.
 
     Parameters
@@ -69,7 +69,7 @@ def claim_strip(claim: Claim, results: list[Row]) -> Strip | None:
     )
     rows = [_row(row, ROW * (n + 0.5) + 4, scale) for n, row in enumerate(measured)]
     low, high = (None if end is None else scale.at(end) for end in asked)
-    return Strip(
+    return ClaimChart(
         width=WIDTH,
         height=ROW * len(rows) + 4 + FOOT,
         asked_low=MARGIN if low is None else low,
@@ -97,10 +97,10 @@ class _Scale:
         return round(MARGIN + share * (WIDTH - 2 * MARGIN), 1)
 
 
-def _row(row: Row, y: float, scale: _Scale) -> StripRow:
+def _row(row: Row, y: float, scale: _Scale) -> ClaimChartRow:
     low, high = parse(row["low"]), parse(row["high"])
     has_interval = low is not None and high is not None
-    return StripRow(
+    return ClaimChartRow(
         engine=row["engine"],
         verdict=verdict(row["verdict"]),
         y=y,
