@@ -15,7 +15,7 @@ from replication.compare.conformance import (
     judge,
     merge_conformance,
     run_checks,
-    write_table,
+    write_frame,
 )
 from replication.compare.conformance_model import Conformance, load_conformance, recovery_check
 from replication.compare.conformance_quantity import QUANTITIES, ObservedRun
@@ -287,11 +287,11 @@ def written(folder, document=DOCUMENT):
             rows.append(row | {"note": "no <b>codel" if verdict == "refused" else ""})
         (folder / "conformance").mkdir(exist_ok=True)
         place = folder / "conformance" / engine
-        write_table(pd.DataFrame(rows), place.with_suffix(".csv"))
+        write_frame(pd.DataFrame(rows), place.with_suffix(".csv"))
         shown = numbers(**{engine: {"timeouts": 0.0, "goodput_bps": 1e6}})
-        write_table(shown, place.with_suffix(".recovery.csv"))
+        write_frame(shown, place.with_suffix(".recovery.csv"))
         frame = windows(RECOVERED, 1000).assign(variant="reno", losses="two", engine=engine)
-        write_table(frame, place.with_suffix(".cwnd.csv"))
+        write_frame(frame, place.with_suffix(".cwnd.csv"))
     merge_conformance(document, ["ns3", "ns2"], folder)
 
 

@@ -1,8 +1,7 @@
 """A point's page: what was run there, on what, with which parameters, and what came out.
 
 A reader comes here from a number or a claim: the scenarios with their seeds and the commands that
-run them again, the flows of every replicate, the first replicate over time, and every parameter
-with its source.
+run them again, the flows of every replicate, the first replicate over time, and every parameter.
 """
 
 from __future__ import annotations
@@ -85,12 +84,11 @@ class EngineRuns:
 
 @dataclass(frozen=True)
 class ParameterRow:
-    """A parameter's value at the point and where it comes from."""
+    """A parameter's value at the point, and whether a level, the paper or we set it."""
 
     name: str
     value: str
     kind: str
-    source: str
 
 
 @dataclass(frozen=True)
@@ -263,7 +261,7 @@ def _parameters(
                 varied |= dict.fromkeys(level.set, factor)
     return [
         ParameterRow(
-            name, f"{_resolved(name, values)} {p.unit}".strip(), *_source(p, varied.get(name))
+            name, f"{_resolved(name, values)} {p.unit}".strip(), _kind(p, varied.get(name))
         )
         for name, p in parameters.items()
     ]
@@ -276,10 +274,6 @@ def _resolved(name: str, values: dict[str, Any]) -> str:
         return plain(values[name])
 
 
-def _source(parameter: Parameter, factor: Factor | None) -> tuple[str, str]:
+def _kind(parameter: Parameter, factor: Factor | None) -> str:
     tagged = parameter if factor is None else factor
-    kind = "" if factor is None else "varied, "
-    if tagged.published is not None:
-        return f"{kind}published", tagged.published.place
-    assert tagged.assumed is not None  # the model demands one of the two
-    return f"{kind}assumed", tagged.assumed.source
+    return ("varied, " if factor else "") + ("published" if tagged.published else "assumed")
