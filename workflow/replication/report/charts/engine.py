@@ -9,7 +9,7 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 
-from replication.report.charts.data import display_unit
+from replication.measure.unit import display_unit
 from replication.report.charts.figure import (
     INK,
     Drawing,
