@@ -315,7 +315,12 @@ class Pipeline:
 
     def page_code(self, page: str) -> str:
         """Return a hash over what makes a part of the report: its modules and templates."""
-        return page_hash(f"{PACKAGE}.report.writers.{page if page in PAGES else 'study'}")
+        return self._page_code[page if page in PAGES else "study"]
+
+    @functools.cached_property
+    def _page_code(self) -> dict[str, str]:
+        names = (*PAGES, "study")
+        return {name: page_hash(f"{PACKAGE}.report.writers.{name}") for name in names}
 
     @property
     def shown(self) -> str:
