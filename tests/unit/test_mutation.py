@@ -54,7 +54,7 @@ def flipped(after):
 
 def mutated(variant, environment, column, change, flows=("tcp1", "tcp2")):
     """Return the results with one column changed for some flows of one point."""
-    runs = RESULTS.runs("homogeneous", {"variant": variant, "environment": environment})
+    runs = RESULTS.runs("homogeneous", {"variant": [variant], "environment": [environment]})
     table = RESULTS.flows.copy()
     chosen = table["scenario"].isin(runs["scenario"]) & table["flow"].isin(flows)
     assert chosen.sum() == len(runs) * len(flows)

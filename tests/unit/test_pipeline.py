@@ -21,7 +21,7 @@ def quick():
 
 def test_a_modules_closure_holds_what_it_imports_at_any_depth():
     names = {path.stem for path in closure("replication.judge.evaluate")}
-    assert {"evaluate", "claim", "comparison", "feature", "trace", "errors"} <= names
+    assert {"evaluate", "claim", "comparison", "feature", "cwnd", "errors"} <= names
     assert "render" not in names
     assert "number" in {path.stem for path in closure("replication.report.pages.study")}
 

@@ -20,7 +20,7 @@ def load(folder):
 
 
 def test_runs_are_those_of_the_levels_asked_for(loaded):
-    runs = load(loaded).runs("sweep", {"variant": ["reno", "vegas"], "access": "mid"})
+    runs = load(loaded).runs("sweep", {"variant": ["reno", "vegas"], "access": ["mid"]})
     assert len(runs) == 2 * 2
     assert set(runs["variant"]) == {"reno", "vegas"} and set(runs["access"]) == {"mid"}
     assert set(runs["replicate"]) == {0, 1}
@@ -29,7 +29,7 @@ def test_runs_are_those_of_the_levels_asked_for(loaded):
 def test_runs_of_an_unknown_experiment_or_factor_are_none(loaded):
     results = load(loaded)
     assert results.runs("other", {}).empty
-    assert results.runs("sweep", {"colour": "red"}).empty
+    assert results.runs("sweep", {"colour": ["red"]}).empty
 
 
 def test_segment_sizes_come_from_the_scenarios(loaded):
