@@ -9,7 +9,9 @@ rule compare_engines:
         scenarios=expand(rules.design_study.output.scenarios, **OWN, study=PIPE.studies),
         flows=expand(rules.collect_results.output.flows, **OWN, study=PIPE.studies),
         series=expand(rules.collect_results.output.series, **OWN, study=PIPE.studies),
-        claims=expand(rules.evaluate_study.output.typed_claims, **OWN, study=PIPE.studies),
+        claims=expand(
+            rules.evaluate_study.output.typed_claims, **OWN, study=PIPE.studies
+        ),
         cells=expand(rules.evaluate_study.output.typed_cells, **OWN, study=PIPE.studies),
     output:
         rates=f"{PATHS.data}/agreement.csv",

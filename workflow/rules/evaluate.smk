@@ -40,7 +40,9 @@ rule merge_evaluations:
         cells=expand(rules.evaluate_study.output.cells, **OWN, study=PIPE.studies),
         claims=expand(rules.evaluate_study.output.claims, **OWN, study=PIPE.studies),
         audit=expand(rules.evaluate_study.output.audit, **OWN, study=PIPE.studies),
-        typed_cells=expand(rules.evaluate_study.output.typed_cells, **OWN, study=PIPE.studies),
+        typed_cells=expand(
+            rules.evaluate_study.output.typed_cells, **OWN, study=PIPE.studies
+        ),
         typed_claims=expand(
             rules.evaluate_study.output.typed_claims, **OWN, study=PIPE.studies
         ),
