@@ -106,7 +106,7 @@ def test_a_release_says_what_has_changed_since(made, path, word):
     assert "made from the code and data that are here" in release.check_release(made.root)
     with (made.root / path).open("a") as file:
         file.write("\n")
-    said = f"made from other versions of: {word}; `make release` renews it"
+    said = f"made from another version of {word}; `make release` renews it"
     with pytest.raises(InputError, match=said):
         release.check_release(made.root)
     with pytest.raises(InputError, match=said), release.released_results(made.root):
