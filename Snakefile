@@ -39,14 +39,7 @@ LADDER_STUDIES = load_settings(REPO).studies
 OWN = {"data": PATHS.data}
 
 
-def plan_of(wildcards):
-    """Return the plan that the files of a data folder follow."""
-    return PLANS.of(wildcards.data)
-
-
-def own(pattern):
-    """Return a pattern of files, as those of this run's data folder."""
-    return expand(pattern, **OWN, allow_missing=True)
+include: "workflow/rules/common.smk"
 
 
 # Heeded by `snakemake --sdm apptainer` alone: every rule then runs in this image.
