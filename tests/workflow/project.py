@@ -137,9 +137,10 @@ def finished_project(target):
 
     REPLICATION_FINISHED names a project where it has, to be copied; else it is run here.
     """
-    project = copy_project(target, engines_from=ROOT)
-    if finished := os.environ.get("REPLICATION_FINISHED"):
-        project.adopt_results(Path(finished).resolve())
+    finished = Path(os.environ.get("REPLICATION_FINISHED", ROOT)).resolve()
+    project = copy_project(target, engines_from=finished)
+    if "REPLICATION_FINISHED" in os.environ:
+        project.adopt_results(finished)
     else:
         project.snakemake("all", **QUICK)
     return project
