@@ -15,7 +15,7 @@ from replication.study.seal import sealed, write_sealed
 from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "workflow" / "replication"
+TEMPLATES = ROOT / "workflow" / "replication" / "report" / "templates"
 OLD = "3.39.post2"
 
 
@@ -136,7 +136,7 @@ def test_there_is_no_section_without_a_ladder(tmp_path):
 
 def rendered(view):
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(PACKAGE / "templates"),
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
