@@ -195,7 +195,7 @@ def test_a_shorter_trace_cuts_both_sides(project):
             "line 123: cwnd_segments is 'fast'",
         ),
         ("<html>Not found</html>\n", "line 1: 1 columns"),
-        (trace_text(flows=1), "no flow flow2"),
+        (trace_text(flows=1), "1 data flows for 2 names"),
     ],
 )
 def test_a_file_that_is_no_trace_is_named_with_its_line(project, text, message):
