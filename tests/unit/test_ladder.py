@@ -16,7 +16,6 @@ from replication.study.seal import sealed, write_sealed
 from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
-TEMPLATES = ROOT / "workflow" / "replication" / "report" / "templates"
 OLD = "3.39.post2"
 
 
