@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from replication.engine import ENGINES, NS3
+from replication.engine_model import Engine
 from replication.errors import RunError
-from replication.files import write_text
+from replication.lowering import write_inputs
 from replication.native import Native
 from replication.process import Limits, Usage
 from replication.scenario import Scenario
@@ -42,6 +44,11 @@ class Run:
         return self.counts.get("events")
 
 
+def engine_of(program: Path) -> Engine:
+    """Return the engine of a program; what has another name is a variant of ns-3's."""
+    return ENGINES.get(program.name.removeprefix("replicate-"), NS3)
+
+
 def run(program: Path, scenario: Scenario, folder: Path) -> Run:
     """Run an engine's program on a scenario in `folder`, which is made anew.
 
@@ -51,7 +58,7 @@ def run(program: Path, scenario: Scenario, folder: Path) -> Run:
         It failed; the message holds its last words.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    write_text(folder / "scenario.json", scenario.canonical_json() + "\n")
+    write_inputs(folder, scenario, engine_of(program))
     native = Native(program.resolve())
     try:
         usage = native.run(folder, LIMITS, lambda: None)

@@ -18,7 +18,7 @@ from replication.bench_run import Say, Timed, least, timed
 from replication.bench_scenario import dumbbell
 from replication.engine import NS3
 from replication.errors import InputError
-from replication.files import write_text
+from replication.lowering import PLAN_FILE, write_inputs
 from replication.ns3_version import NS3_VERSION
 from replication.pipeline import Paths
 from replication.scenario import Scenario, canonical_json
@@ -111,11 +111,11 @@ def simulate_batch(root: Path, scenarios: list[Scenario], folder: Path) -> tuple
 
 
 def loop(program: list[str], scenarios: list[Scenario], folder: Path) -> Timed:
-    """Run a program in a shell loop, a folder with scenario.json for each scenario."""
+    """Run a program in a shell loop, a folder with scenario.json and plan for each scenario."""
     folders = [(folder / str(number)).resolve() for number in range(len(scenarios))]
     shutil.rmtree(folder, ignore_errors=True)
     for own, scenario in zip(folders, scenarios, strict=True):
-        write_text(own / "scenario.json", scenario.canonical_json() + "\n")
+        write_inputs(own, scenario, NS3)
     quoted = " ".join(f"'{word}'" if word != ">" else word for word in program)
     environment = os.environ | {"LC_ALL": "C"}
     return timed(
@@ -139,7 +139,7 @@ def ways(
             folder / "monitor",
         ),
     }
-    inputs = ["--scenario", "scenario.json", "--output", "."]
+    inputs = ["--plan", PLAN_FILE, "--output", "."]
     turns = [
         (
             simulate_batch(root, scenarios, folder / "batch")[0],

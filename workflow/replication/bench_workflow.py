@@ -22,6 +22,7 @@ from replication.bench_run import Say, run, timed
 from replication.bench_scenario import dumbbell
 from replication.bench_way import START_S, loop, simulate_batch
 from replication.config import study_ids
+from replication.lowering import PLAN_FILE
 from replication.pipeline import Paths, Pipeline
 from replication.scale import SETTINGS, lay_out, make_project, run_snakemake
 from replication.seal import read_sealed
@@ -166,7 +167,7 @@ def short_runs(root: Path, size: Size, folder: Path, say: Say) -> list[Figure]:
     scenarios = [run.scenario for runs in plan.runs.values() for run in runs]
     say(f"a batch of {len(scenarios)} short runs, and the same in a shell loop")
     program = str(programs(root)["ns3"].resolve())
-    command = [program, "--scenario", "scenario.json", "--output", "."]
+    command = [program, "--plan", PLAN_FILE, "--output", "."]
     turns = [
         (
             simulate_batch(root, scenarios, folder / "batch"),

@@ -21,8 +21,8 @@ from replication.conformance_recovery import compare, named, recovery_numbers, w
 from replication.engine import ENGINES
 from replication.engine_model import Engine
 from replication.errors import InputError, RunError
-from replication.files import write_text
 from replication.launcher import Launch, make_runtime
+from replication.lowering import write_inputs
 from replication.process import Limits
 from replication.runtime import Runtime
 from replication.scenario import Scenario, TcpFlow
@@ -74,7 +74,7 @@ class Runner:
 
     def _start(self, scenario: Scenario, trace: bool = False) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="run.", dir=self.work))
-        write_text(folder / "scenario.json", scenario.canonical_json())
+        write_inputs(folder, scenario, self.engine)
         try:
             self.runtime.run(folder, LIMITS, lambda: None, trace)
         except RunError as error:

@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from replication.engine_model import Engine
+from replication.errors import InputError
 from replication.files import sha256_of
+from replication.lowering import write_inputs
 from replication.scenario import Scenario
 
 TABLES = ("flows.csv", "series.csv", "run.json")
@@ -47,12 +50,21 @@ class Store:
             return None
         return usage if intact else None
 
-    def begin(self, scenario_id: str, scenario: Scenario) -> Path:
-        """Make a private working folder with scenario.json in it."""
+    def begin(self, scenario_id: str, scenario: Scenario, engine: Engine) -> Path:
+        """Make a private working folder with scenario.json and its plan in it.
+
+        Raises
+        ------
+        InputError
+            The engine refuses the scenario.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{scenario_id}.", dir=self.folder))
-        text = scenario.canonical_json() + "\n"
-        (work / "scenario.json").write_text(text, encoding="utf-8")
+        try:
+            write_inputs(work, scenario, engine)
+        except InputError:
+            work.rmdir()
+            raise
         return work
 
     def finish(self, scenario_id: str, work: Path, usage: dict[str, Any]) -> dict[str, Any]:
