@@ -10,8 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from replication.engine import NS3
 from replication.errors import InputError, RunError
 from replication.gather import collect
+from replication.lowering import write_inputs
 from replication.native import Native
 from replication.pipeline import require_plain_name
 from replication.process import Limits
@@ -87,8 +89,7 @@ def test_a_damaged_engine_is_said(part, tmp_path, tally, monkeypatch):
     scenario = Scenario.model_validate(minimal_scenario())
     broken = broken_engine(tmp_path, part)
     work = tmp_path / "work"
-    work.mkdir()
-    (work / "scenario.json").write_text(scenario.canonical_json())
+    write_inputs(work, scenario, NS3)
     if part == "library":  # what a runtime path gives, for a copy elsewhere
         wrapper = tmp_path / "wrapper"
         wrapper.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH={tmp_path} exec {broken} "$@"\n')

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 from replication.config import load_study, load_tier
 from replication.design import Plan, design_study, write_design
-from replication.engine import ENGINES, NS2, NS3
+from replication.engine import ENGINES, LINUX, NS2, NS3
 from replication.errors import InputError
 from replication.scenario import Scenario
 from replication.store import Store
@@ -136,7 +136,7 @@ def test_a_study_sets_the_host_by_its_ledger(tmp_path):
     write_design(plan, "kapadia", tmp_path)
     written = json.loads((tmp_path / "scenarios" / "kapadia.json").read_text())
     assert {Scenario.model_validate(s).id for s in written.values()} == set(written)
-    work = Store(tmp_path / "store").begin(runs[0].scenario_id, runs[0].scenario)
+    work = Store(tmp_path / "store").begin(runs[0].scenario_id, runs[0].scenario, LINUX)
     stored = json.loads((work / "scenario.json").read_text())
     assert stored["host"] == {"segmentation_offload": True, "timer_hz": 1000}
 

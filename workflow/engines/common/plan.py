@@ -8,6 +8,7 @@ made: here a plan is whole and for this engine, or refused in a line.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -304,6 +305,8 @@ def _read(lines: _Lines, engine: str) -> Plan:
         raise InputError(f"a plan of version {head.version}, not {VERSION}")
     if head.engine != engine:
         raise InputError(f"a plan for engine {head.engine}, not {engine}")
+    if not re.fullmatch("[0-9a-f]{64}", head.scenario):
+        raise InputError("plan.scenario: not a hash")
     plan = Plan(head.scenario, lines.next(Run, "run"), lines.next(Host, "host"))
     plan.nodes = list(lines.all(Node, "node"))
     for link in lines.all(Link, "link"):

@@ -24,8 +24,23 @@ from plan import (
     Tcp,
 )
 
-#: Congestion controls whose name in the kernel is not the scenario's.
-CONTROLS = {"linuxreno": "reno", "westwood_plus": "westwood"}
+#: Congestion controls, and the kernel's names of them.
+CONTROLS = {
+    "bbr": "bbr",
+    "bic": "bic",
+    "cubic": "cubic",
+    "highspeed": "highspeed",
+    "htcp": "htcp",
+    "hybla": "hybla",
+    "illinois": "illinois",
+    "linuxreno": "reno",
+    "lp": "lp",
+    "scalable": "scalable",
+    "vegas": "vegas",
+    "veno": "veno",
+    "westwood_plus": "westwood",
+    "yeah": "yeah",
+}
 #: Bits of guest/network.h: where the packet tap listens, by side of the link.
 TAP_IN, TAP_OUT, TAP_MONITOR = (1, 4), (2, 8), (16, 32)
 ETHERNET_MTU_BYTES = 1500
@@ -180,8 +195,9 @@ def _flow_line(flow: Flow, forth: Path) -> str:
     if not tuned_window(flow):
         window = flow.maximum_window_bytes or 0
         buffer = 2 * window + BUFFER_SPARE_BYTES
-    control = CONTROLS.get(flow.congestion_control, flow.congestion_control)
+    if flow.congestion_control not in CONTROLS:
+        raise InputError(f"linux has no congestion control {flow.congestion_control!r}")
     return (
-        f"tcp {ends} {control} {flow.segment_bytes} {window} {buffer}"
+        f"tcp {ends} {CONTROLS[flow.congestion_control]} {flow.segment_bytes} {window} {buffer}"
         f" {int(flow.sack)} {int(flow.timestamps)}"
     )

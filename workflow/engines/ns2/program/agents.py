@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plan import Tcp
+from plan import InputError, Tcp
 
 SIMULATOR_VERSION = "2.35"
 #: Windows and thresholds without a limit, in packets; more than any network here holds.
@@ -52,8 +52,21 @@ SACK = Agent("Sack1")
 # (syn_ still makes it wait for that packet's acknowledgement.)
 VEGAS = Agent("Vegas", syn=False, own_headers=False)
 
-#: Modules of Agent/TCP/Linux whose names are not the scenario's. Its "westwood" is Westwood+.
-LINUX = {"linuxreno": "reno", "westwood_plus": "westwood"}
+#: Modules of Agent/TCP/Linux by the scenario's names. Its "westwood" is Westwood+.
+LINUX = {
+    "bic": "bic",
+    "cubic": "cubic",
+    "highspeed": "highspeed",
+    "htcp": "htcp",
+    "hybla": "hybla",
+    "illinois": "illinois",
+    "linuxreno": "reno",
+    "scalable": "scalable",
+    "veno": "veno",
+    "westwood_plus": "westwood",
+    "yeah": "yeah",
+}
+NATIVE = {"tahoe": TAHOE, "reno": RENO, "vegas": VEGAS}
 
 
 def agent_of(flow: Tcp) -> Agent:
@@ -63,5 +76,8 @@ def agent_of(flow: Tcp) -> Agent:
         return SACK if flow.sack else NEWRENO
     if control == "highspeed" and not flow.sack:
         return NEWRENO  # with windowOption_ 8, RFC 3649
-    native = {"tahoe": TAHOE, "reno": RENO, "vegas": VEGAS}
-    return native.get(control) or Agent("Linux", LINUX.get(control, control), syn=False)
+    if control in NATIVE:
+        return NATIVE[control]
+    if control not in LINUX:
+        raise InputError(f"ns2 has no congestion control {control!r}")
+    return Agent("Linux", LINUX[control], syn=False)
