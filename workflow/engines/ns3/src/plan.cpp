@@ -140,7 +140,7 @@ private:
     std::size_t m_number = 0;
 };
 
-/// By which a red queue is described beyond its limit.
+/// Floyd and Jacobson 1993.
 void ReadRed(Statement& line, QueueSpec& queue)
 {
     queue.minimum_threshold_packets = line.Value<double>("minimum_threshold_packets");
