@@ -49,10 +49,9 @@ FLOW_COLUMNS = (
 
 @dataclass(frozen=True)
 class RunRow:
-    """One replicate: its scenario, its seed and the command that runs it again."""
+    """One replicate: its seed and the command that runs its scenario again."""
 
     replicate: int
-    scenario: str
     seed: int
     duration: str
     command: str
@@ -213,7 +212,6 @@ def _engine(engine: str, rows: list[Row], material: _PageSources) -> EngineRuns:
 def _run(engine: str, row: Row, scenario: Mapping[str, Any]) -> RunRow:
     return RunRow(
         replicate=int(row["replicate"]) + 1,
-        scenario=row["scenario"],
         seed=int(scenario["seed"]),
         duration=f"{scenario['duration_s']:g} s",
         command=f"replicate run {row['scenario']} --engine {engine}",
