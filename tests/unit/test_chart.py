@@ -15,15 +15,15 @@ from replication.measure.results import Results
 from replication.measure.thin import kept_samples, thin
 from replication.plan.config import load_study, study_ids
 from replication.report.charts.claim import claimed_values
-from replication.report.charts.data import Display, axis_factor, display_factor, estimates
 from replication.report.charts.experiment import (
     cells_figure,
     experiment_figures,
     scatter_figure,
     verdicts_figure,
 )
-from replication.report.charts.figure import MAXIMUM_POINTS, PALETTE
-from replication.report.charts.line import Horizontal
+from replication.report.drawing.data import Display, axis_factor, display_factor, estimates
+from replication.report.drawing.figure import MAXIMUM_POINTS, PALETTE
+from replication.report.drawing.line import Horizontal
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "notebooks" / "fixture"

@@ -7,7 +7,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.report.charts.figure import (
+from replication.report.charts.verdict import empty_chart, verdict_colours, verdict_symbols
+from replication.report.drawing.figure import (
     INK,
     PUBLISHED,
     PUBLISHED_MARK,
@@ -19,8 +20,7 @@ from replication.report.charts.figure import (
     symbols,
     three_digits,
 )
-from replication.report.charts.line import published_legend
-from replication.report.charts.verdict import empty_chart, verdict_colours, verdict_symbols
+from replication.report.drawing.line import published_legend
 from replication.study.study import Table
 from replication.study.verdict import Verdict
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from replication.report.charts.data import axis_factor, display_factor, display_metric
+from replication.report.drawing.data import axis_factor, display_factor, display_metric
 from replication.study.claim_model import Claim, Quantity, RatioTest, ValueTest
 from replication.study.study import Experiment, Study
 
@@ -26,7 +26,7 @@ def claimed_values(
     study, experiment, metric
         Whose claims, and about what.
     frame
-        What `report.charts.data.estimates` returns for the metric.
+        What `report.drawing.data.estimates` returns for the metric.
 
     Returns
     -------

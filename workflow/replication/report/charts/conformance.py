@@ -7,7 +7,7 @@ import pandas as pd
 
 from replication.compare.conformance_model import Recovery
 from replication.measure.thin import thin
-from replication.report.charts.figure import (
+from replication.report.drawing.figure import (
     Drawing,
     Figure,
     colours,

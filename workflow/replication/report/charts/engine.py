@@ -10,7 +10,8 @@ import altair as alt
 import pandas as pd
 
 from replication.measure.unit import display_unit
-from replication.report.charts.figure import (
+from replication.report.charts.verdict import empty_chart
+from replication.report.drawing.figure import (
     INK,
     Drawing,
     Figure,
@@ -20,7 +21,6 @@ from replication.report.charts.figure import (
     symbols,
     three_digits,
 )
-from replication.report.charts.verdict import empty_chart
 from replication.study.seal import open_sealed
 
 _KEYS = ["study", "table", "row", "column", "unit"]

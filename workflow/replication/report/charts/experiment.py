@@ -9,18 +9,18 @@ import pandas as pd
 
 from replication.measure.results import Results
 from replication.report.charts.cells import cells_figure, scatter_figure
-from replication.report.charts.data import (
+from replication.report.charts.points import factor_figures, pair_figures, published_figures
+from replication.report.charts.time import jain_figures, time_figures
+from replication.report.charts.trace import trace_figures
+from replication.report.charts.verdict import verdicts_figure
+from replication.report.drawing.data import (
     PublishedValue,
     axis_factor,
     flow_ids,
     published_values,
     read_cells,
 )
-from replication.report.charts.figure import Figure, with_prefix
-from replication.report.charts.points import factor_figures, pair_figures, published_figures
-from replication.report.charts.time import jain_figures, time_figures
-from replication.report.charts.trace import trace_figures
-from replication.report.charts.verdict import verdicts_figure
+from replication.report.drawing.figure import Figure, with_prefix
 from replication.study.study import Experiment, ExperimentType, Study, Table
 
 __all__ = [

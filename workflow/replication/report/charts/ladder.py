@@ -7,8 +7,8 @@ import pandas as pd
 
 from replication.compare.ladder import CHANGES, REFERENCE, SAME
 from replication.engines.ns3_version import NS3_VERSION
-from replication.report.charts.figure import Figure, colours, make_figure, symbols, with_prefix
 from replication.report.charts.verdict import verdicts_figure
+from replication.report.drawing.figure import Figure, colours, make_figure, symbols, with_prefix
 from replication.study.table import Row
 
 

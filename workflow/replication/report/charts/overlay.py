@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 
 from replication.compare.trace_comparison import PUBLISHED as PUBLISHED_SOURCE
-from replication.report.charts.figure import (
+from replication.report.drawing.figure import (
     DASHES,
     INK,
     PALETTE,

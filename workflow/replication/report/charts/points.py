@@ -9,7 +9,7 @@ import pandas as pd
 
 from replication.measure.results import Results
 from replication.report.charts.claim import claimed_bounds, claimed_values
-from replication.report.charts.data import (
+from replication.report.drawing.data import (
     Display,
     PublishedValue,
     axis_factor,
@@ -23,8 +23,8 @@ from replication.report.charts.data import (
     scenario_flows,
     series_order,
 )
-from replication.report.charts.figure import Figure, make_figure, three_digits
-from replication.report.charts.line import Horizontal, Panel
+from replication.report.drawing.figure import Figure, make_figure, three_digits
+from replication.report.drawing.line import Horizontal, Panel
 from replication.study.study import Experiment, Study
 
 

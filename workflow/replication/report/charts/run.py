@@ -15,7 +15,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from replication.report.charts.figure import (
+from replication.report.charts.run_line import Line, Marks, lines_of, loss_ticks, marks_of
+from replication.report.charts.trace import TITLES
+from replication.report.drawing.figure import (
     DASHES,
     INK,
     PALETTE,
@@ -25,8 +27,6 @@ from replication.report.charts.figure import (
     themed,
     zoom_of,
 )
-from replication.report.charts.run_line import Line, Marks, lines_of, loss_ticks, marks_of
-from replication.report.charts.trace import TITLES
 
 #: Samples that each quantity of a run may keep: a page has a chart an engine.
 LIMITS = {"cwnd": 240, "ssthresh": 60, "rtt": 120, "throughput": 120, "queue": 90}

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from replication.measure.thin import kept_samples
-from replication.report.charts.data import flow_label
-from replication.report.charts.figure import Drawing
 from replication.report.charts.time import bin_ends
+from replication.report.drawing.data import flow_label
+from replication.report.drawing.figure import Drawing
 
 Floats = npt.NDArray[np.float64]
 Flows = Mapping[str, Mapping[str, object]]

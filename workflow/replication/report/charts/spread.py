@@ -5,8 +5,8 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from replication.report.charts.data import display_metric
-from replication.report.charts.figure import WIDTH, Figure, colours, make_figure, three_digits
+from replication.report.drawing.data import display_metric
+from replication.report.drawing.figure import WIDTH, Figure, colours, make_figure, three_digits
 from replication.sensitivity.spread import SOURCES
 
 

@@ -10,7 +10,14 @@ import altair as alt
 import pandas as pd
 
 from replication.measure.results import Results
-from replication.report.charts.data import (
+from replication.report.charts.run_line import (
+    line_frame,
+    lines_of,
+    loss_ticks,
+    mark_frame,
+    marks_of,
+)
+from replication.report.drawing.data import (
     DrawnRun,
     PublishedValue,
     flow_label,
@@ -18,7 +25,7 @@ from replication.report.charts.data import (
     runs_of,
     scenario_flows,
 )
-from replication.report.charts.figure import (
+from replication.report.drawing.figure import (
     INK,
     PUBLISHED_MARK,
     WIDTH,
@@ -30,13 +37,6 @@ from replication.report.charts.figure import (
     make_figure,
     three_digits,
     zoom_of,
-)
-from replication.report.charts.run_line import (
-    line_frame,
-    lines_of,
-    loss_ticks,
-    mark_frame,
-    marks_of,
 )
 from replication.study.claim_model import covers
 from replication.study.study import Experiment

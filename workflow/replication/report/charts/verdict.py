@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.report.charts.figure import (
+from replication.report.drawing.figure import (
     INK,
     VERDICT_COLOURS,
     VERDICT_SYMBOLS,

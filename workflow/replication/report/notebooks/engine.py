@@ -10,10 +10,10 @@ from replication.compare.agreement import CELL, CLAIM, Pair, Rate, StudyVerdicts
 from replication.compare.agreement_table import read_judged
 from replication.judge.headline import headline
 from replication.judge.verdict_table import read_table
-from replication.report.charts.data import read_cells
 from replication.report.charts.engine import engine_figures
-from replication.report.charts.figure import Figure
 from replication.report.charts.verdict import verdicts_figure
+from replication.report.drawing.data import read_cells
+from replication.report.drawing.figure import Figure
 from replication.report.notebooks.experiment import find_project
 from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table, text
 

@@ -17,9 +17,9 @@ import pandas as pd
 from replication.judge.verdict_table import read_table
 from replication.measure.results import Results
 from replication.plan.config import load_study
-from replication.report.charts.data import read_cells
 from replication.report.charts.experiment import figures_of, tables_of
-from replication.report.charts.figure import Figure
+from replication.report.drawing.data import read_cells
+from replication.report.drawing.figure import Figure
 from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table, text
 from replication.study.errors import InputError
 from replication.study.study import Experiment, Parameter, Study, parameters_of

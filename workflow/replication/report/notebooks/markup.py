@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from replication.report.charts.figure import Figure, three_digits
+from replication.report.drawing.figure import Figure, three_digits
 
 
 @dataclass(frozen=True)

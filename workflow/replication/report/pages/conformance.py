@@ -15,7 +15,7 @@ from replication.compare.conformance_model import (
 )
 from replication.compare.conformance_quantity import QUANTITIES
 from replication.report.charts.conformance import recovery_figures
-from replication.report.charts.figure import Figure
+from replication.report.drawing.figure import Figure
 from replication.report.parts.number import Number, display_unit, interval, number
 from replication.report.parts.source import Row, Source
 from replication.report.parts.verdict import Badge

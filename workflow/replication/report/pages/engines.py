@@ -13,7 +13,7 @@ from replication.engines.catalogue import ENGINES
 from replication.engines.debian import package_warning
 from replication.judge.headline import FAMILIES, Headline
 from replication.judge.participation import Participation
-from replication.report.charts.figure import Figure
+from replication.report.drawing.figure import Figure
 from replication.report.pages.agreement import AgreementView, agreement_view
 from replication.report.pages.conformance import conformance_view
 from replication.report.pages.ladder import ladder_view

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from replication.compare.ladder import NOT_RUN, Summary, is_flip, read_ladder, summarise
 from replication.engines.ns3_release import Change, between, read_changes
 from replication.engines.ns3_version import NS3_VERSION
-from replication.report.charts.figure import Figure
 from replication.report.charts.ladder import ladder_figures
+from replication.report.drawing.figure import Figure
 from replication.report.parts import number as numbers
 from replication.report.parts.source import Source
 from replication.report.parts.verdict import Badge, badge

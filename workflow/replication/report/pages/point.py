@@ -14,14 +14,14 @@ import pandas as pd
 
 from replication.judge.participation import is_supported
 from replication.measure.results import Results
-from replication.report.charts.data import (
+from replication.report.charts.run import FLOWS, run_data
+from replication.report.drawing.data import (
     DrawnRun,
     flow_algorithm,
     level_label,
     read_series,
     runs_of,
 )
-from replication.report.charts.run import FLOWS, run_data
 from replication.report.parts.ledger import plain
 from replication.report.parts.link import PointLink, PointLinks
 from replication.report.parts.number import MISSING, significant

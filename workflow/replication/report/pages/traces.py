@@ -10,9 +10,9 @@ import pandas as pd
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
 from replication.measure.window import DISTANCE, LABELS
 from replication.report.charts.experiment import Figure
-from replication.report.charts.figure import with_prefix
-from replication.report.charts.name import name_of
 from replication.report.charts.overlay import overlay_figures
+from replication.report.drawing.figure import with_prefix
+from replication.report.drawing.name import name_of
 from replication.report.parts import number as numbers
 from replication.report.parts.figure import FigureView
 from replication.report.parts.number import Number

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from replication.judge.claim import conditions
 from replication.judge.verdict_table import Judged
-from replication.report.charts.figure import three_digits
+from replication.report.drawing.figure import three_digits
 from replication.report.parts.number import parse
 from replication.report.parts.verdict import Badge, badge
 from replication.study.claim_model import AllTest, Claim, EquivalenceTest, NotTestable, SimpleTest

@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from replication.report.charts.experiment import Figure
-from replication.report.charts.name import file_of
+from replication.report.drawing.name import file_of
 from replication.report.parts.download import write_download
 from replication.report.parts.number import MISSING, significant
 from replication.study.files import write_text

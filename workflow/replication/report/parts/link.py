@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from replication.judge.participation import is_supported
 from replication.judge.verdict_table import Judged
-from replication.report.charts.data import level_label
-from replication.report.charts.name import file_of, name_of
+from replication.report.drawing.data import level_label
+from replication.report.drawing.name import file_of, name_of
 from replication.report.parts.source import Row
 from replication.study.study import Study
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from replication.report.charts.data import flow_algorithm
+from replication.report.drawing.data import flow_algorithm
 
 WIDTH, ROW, MARGIN, BOX = 760, 64, 70, 116
 #: More like hosts than these are drawn as one.

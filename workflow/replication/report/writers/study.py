@@ -7,8 +7,8 @@ from pathlib import Path
 
 from replication.measure.results import Results
 from replication.plan.notebook_kind import SENSITIVITY, made_from, notebook_names
-from replication.report.charts.data import read_cells
 from replication.report.charts.experiment import Figure, figures_of
+from replication.report.drawing.data import read_cells
 from replication.report.notebooks.notebook import recorded_origin, to_html
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.robust import robust_view

@@ -16,7 +16,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.report.charts.name import name_of
+from replication.report.drawing.name import name_of
 from replication.study.verdict import Verdict
 
 #: Any Altair chart: its classes share no useful type.
@@ -53,7 +53,7 @@ class Figure:
     Attributes
     ----------
     id
-        Unique in a report and safe as an HTML id: see `report.charts.name`.
+        Unique in a report and safe as an HTML id: see `report.drawing.name`.
     title
         What is shown, in a few words.
     chart

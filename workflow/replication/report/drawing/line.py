@@ -9,8 +9,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.report.charts.data import Display
-from replication.report.charts.figure import (
+from replication.report.drawing.data import Display
+from replication.report.drawing.figure import (
     INK,
     PUBLISHED,
     PUBLISHED_MARK,
