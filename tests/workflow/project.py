@@ -103,8 +103,15 @@ class Project:
     def adopt_results(self, root):
         """Copy what a finished run has left beside its engines."""
         for name in ("data/reproduced", "reports/notebooks", "reports/html"):
-            ignored = shutil.ignore_patterns(Path(BUILT).name) if name in BUILT else None
-            shutil.copytree(root / name, self.root / name, ignore=ignored, dirs_exist_ok=True)
+            # A page is called "engines" too.
+            shutil.copytree(
+                root / name,
+                self.root / name,
+                ignore=lambda folder, _: [
+                    p.name for p in [root / BUILT] if folder == str(p.parent)
+                ],
+                dirs_exist_ok=True,
+            )
         records = root / ".snakemake/metadata"
         for path in filter(Path.is_file, records.rglob("*")):
             # How an engine was built names the folder that it was built in.
