@@ -16,6 +16,8 @@ def whole(tmp_path_factory):
     return finished_project(tmp_path_factory.mktemp("whole") / "project")
 
 
+# Before the workers read the groups.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
         shared = (SHARED[name] for name in SHARED if name in item.fixturenames)

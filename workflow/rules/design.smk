@@ -4,7 +4,7 @@
 rule design_study:
     input:
         study="configs/studies/{study}.yaml",
-        tier=lambda wildcards: f"configs/tiers/{plan_of(wildcards).config.tier}.yaml",
+        tier=lambda wildcards: plan_of(wildcards).tier_file,
     output:
         design="{data}/design/{study}.csv",
         scenarios="{data}/design/scenarios/{study}.json",
@@ -15,7 +15,9 @@ rule design_study:
     localrule: True
     params:
         code=PIPE.code("plan.design"),
-        sources=lambda wildcards: plan_of(wildcards).sources(wildcards.study),
+        sources=lambda wildcards: plan_of(wildcards).sources(
+            wildcards.study, plan_of(wildcards).tier_file
+        ),
         # What the batches are named by is in it.
         selection=lambda wildcards: plan_of(wildcards).selection,
     shell:

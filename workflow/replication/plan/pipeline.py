@@ -345,6 +345,11 @@ class Pipeline:
         """
         return self.content(f"configs/studies/{study}.yaml", *more)
 
+    @property
+    def tier_file(self) -> str:
+        """Return where the tier is described, below the project's folder."""
+        return f"configs/tiers/{self.config.tier}.yaml"
+
     @functools.cached_property
     def goal(self) -> dict[Path, dict[str, float]]:
         """Return the expected CPU seconds of each scenario, by the store it goes to."""
