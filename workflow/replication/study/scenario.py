@@ -53,6 +53,8 @@ CongestionControl = Literal[
     "yeah",
 ]
 CONGESTION_CONTROLS: tuple[str, ...] = get_args(CongestionControl)
+#: Beyond any series that a machine here could hold.
+MOST_SERIES_ROWS = 1e9
 
 
 class DropTail(Document):
@@ -86,8 +88,8 @@ class Red(Document):
 
     kind: Literal["red"] = "red"
     limit_packets: Count
-    minimum_threshold_packets: Annotated[float, Field(ge=0)]
-    maximum_threshold_packets: Annotated[float, Field(gt=0)]
+    minimum_threshold_packets: Annotated[float, Field(ge=0, le=1e9)]
+    maximum_threshold_packets: Annotated[float, Field(gt=0, le=1e9)]
     queue_weight: Annotated[float, Field(gt=0, le=1)]
     maximum_probability: Annotated[float, Field(gt=0, le=1)]
     mean_packet_bytes: Count
@@ -179,6 +181,12 @@ class Link(Document):
     loss_ba: Loss | None = None
     """As `loss_ab`, from b to a."""
 
+    @model_validator(mode="after")
+    def _sends_something(self) -> Link:
+        if self.rate_bps < 1:
+            raise ValueError(f"link {self.id}: rate_bps must be at least 1")
+        return self
+
 
 class _Flow(Document):
     id: Identifier
@@ -243,6 +251,13 @@ class TcpFlow(_Flow):
     """Of CUBIC."""
     cubic_fast_convergence: bool = True
     """Of CUBIC."""
+
+    @model_validator(mode="after")
+    def _a_segment_fits_its_window(self) -> TcpFlow:
+        window = self.maximum_window_bytes
+        if window is not None and window < self.segment_bytes:
+            raise ValueError(f"flow {self.id}: maximum_window_bytes is below segment_bytes")
+        return self
 
 
 class CbrFlow(_Flow):
@@ -337,7 +352,18 @@ class Scenario(Document):
         _known(links, (m.link for m in self.monitors), "monitors", "link")
         if self.sampling_interval_s > self.duration_s:
             raise ValueError("sampling_interval_s is longer than duration_s")
+        if self.series_rows > MOST_SERIES_ROWS:
+            raise ValueError(f"sampling_interval_s: more than {MOST_SERIES_ROWS:g} rows of series")
         return self
+
+    @property
+    def series_rows(self) -> float:
+        """Return how many samples there are of all flows and monitors, nearly."""
+        return self.duration_s / self.sampling_interval_s * (len(self.flows) + len(self.monitors))
+
+    def host_or_default(self) -> Host:
+        """Return what all hosts have in common, said or not."""
+        return self.host or Host()
 
     def host_settings(self) -> dict[str, Any]:
         """Return what of the host differs from the defaults, by name."""
@@ -348,9 +374,14 @@ class Scenario(Document):
         return canonical_json(self.model_dump(mode="json"))
 
     @property
+    def sha256(self) -> str:
+        """Return the SHA-256 of the canonical JSON."""
+        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+
+    @property
     def id(self) -> str:
-        """Return the first 16 hex digits of the SHA-256 of the canonical JSON."""
-        return hashlib.sha256(self.canonical_json().encode()).hexdigest()[:16]
+        """Return the first 16 hex digits of that hash."""
+        return self.sha256[:16]
 
 
 def canonical_json(value: Any) -> str:

@@ -1,4 +1,4 @@
-/// What to build and run, as the launcher worked it out of the scenario: words and numbers, a
+/// What to build and run, as the launcher worked it out of the plan: words and numbers, a
 /// statement a line (see plan.c). Everything was checked before; here a fault is fatal.
 #pragma once
 

@@ -14,9 +14,10 @@ import tempfile
 from pathlib import Path
 
 from archive import archive
-from features import DEFAULT_HZ
-from fields import refuse
+from plan import InputError
 
+#: Of the kernel that is always there.
+DEFAULT_HZ = 250
 _MEMORY_BYTES = 512 << 20
 _COMMAND_LINE = (
     f"mem={_MEMORY_BYTES >> 20}M",
@@ -59,12 +60,10 @@ def kernel_version(folder: Path, timer_hz: int) -> str:
     except FileNotFoundError:
         others = {int(path.name.split("-")[1]) for path in folder.glob("version-*")}
         wanted = ",".join(str(hz) for hz in sorted({DEFAULT_HZ, timer_hz, *others}))
-        refuse(
-            "host.timer_hz",
-            timer_hz,
-            "no kernel with this timer frequency was built; run workflow/engines/linux/build "
-            f"--hz {wanted} --output {folder}",
-        )
+        raise InputError(
+            f"host.timer_hz: {timer_hz}: no kernel with this timer frequency was built; run "
+            f"workflow/engines/linux/build --hz {wanted} --output {folder}"
+        ) from None
 
 
 def _memory_folder(work: Path) -> Path:

@@ -1,6 +1,6 @@
 #include "flow_socket.hpp"
 
-#include "features.hpp"
+#include "errors.hpp"
 
 #include <ns3/boolean.h>
 #include <ns3/data-rate.h>
@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace replicate
 {
@@ -38,13 +39,45 @@ constexpr std::uint32_t kReadySegments = 64;
 /// Bound on it, so that a huge window does not overflow the buffer's 31 bits.
 constexpr std::uint32_t kMostReady = 1U << 28;
 
+/// ns-3 type of a congestion control; Tahoe and Reno share one of ours, in sockets of ours.
+std::string CongestionTypeId(const std::string& congestion_control)
+{
+    static const std::map<std::string, std::string> types = {
+        {"bbr", "ns3::TcpBbr"},
+        {"bic", "ns3::TcpBic"},
+        {"cubic", "ns3::TcpCubic"},
+        {"highspeed", "ns3::TcpHighSpeed"},
+        {"htcp", "ns3::TcpHtcp"},
+        {"hybla", "ns3::TcpHybla"},
+        {"illinois", "ns3::TcpIllinois"},
+        {"ledbat", "ns3::TcpLedbat"},
+        {"linuxreno", "ns3::TcpLinuxReno"},
+        {"lp", "ns3::TcpLp"},
+        {"newreno", "ns3::TcpNewReno"},
+        {"reno", "replicate::ClassicWindow"},
+        {"scalable", "ns3::TcpScalable"},
+        {"tahoe", "replicate::ClassicWindow"},
+        {"vegas", "ns3::TcpVegas"},
+        {"veno", "ns3::TcpVeno"},
+        {"westwood_plus", kWestwoodPlusIsMode ? "ns3::TcpWestwood" : "ns3::TcpWestwoodPlus"},
+        {"yeah", "ns3::TcpYeah"},
+    };
+    const auto found = types.find(congestion_control);
+    if (found == types.end())
+        throw InputError("congestion_control: ns3 has no '" + congestion_control + "'");
+    return found->second;
+}
+
 ns3::Ptr<ns3::TcpCongestionOps> MakeCongestionControl(const FlowSpec& spec)
 {
     ns3::ObjectFactory factory(CongestionTypeId(spec.congestion_control));
     if (spec.congestion_control == "cubic") {
         factory.Set("FastConvergence", ns3::BooleanValue(spec.cubic_fast_convergence));
-        if (kCubicHasFriendliness)
+        if constexpr (kCubicHasFriendliness)
             factory.Set("TcpFriendliness", ns3::BooleanValue(spec.cubic_tcp_friendliness));
+        else if (spec.cubic_tcp_friendliness) // a plan does not say for which release it is
+            throw InputError(std::string("cubic_tcp_friendliness: cubic of ns-3 ") +
+                             kSimulatorVersion + " has none");
         factory.Set("HyStart", ns3::BooleanValue(true));
         factory.Set("Beta", ns3::DoubleValue(0.7));
         factory.Set("C", ns3::DoubleValue(0.4));

@@ -1,6 +1,5 @@
 #include "flows.hpp"
 
-#include "errors.hpp"
 #include "reno_socket.hpp"
 #include "routing.hpp"
 #include "tahoe_socket.hpp"
@@ -114,9 +113,6 @@ Flows::Flows(const Scenario& scenario, const Topology& topology, Metrics& metric
 
 std::uint16_t Flows::NextPort(std::uint32_t node)
 {
-    if (m_ports[node] == 65535)
-        throw InputError("flows: more than 64511 at node " + m_scenario.nodes[node] +
-                         ": spread them over more nodes");
     return ++m_ports[node];
 }
 

@@ -1,4 +1,4 @@
-/// One run as the scenario file states it: SI units, ids resolved to indices, all checks passed.
+/// One run as its plan states it: SI units, ids resolved to indices, all checks passed.
 #pragma once
 
 #include <cstdint>
@@ -83,10 +83,16 @@ struct FlowSpec {
     bool cubic_fast_convergence = true;
 };
 
-/// A queue that is sampled into `series`.
-struct MonitorSpec {
+/// One direction of a link: 0 is a to b, 1 is b to a.
+struct DirectionSpec {
     std::uint32_t link = 0;
     int direction = 0;
+};
+
+/// The end that sends by this direction reaches a node by it.
+struct RouteSpec {
+    DirectionSpec by;
+    std::uint32_t to = 0;
 };
 
 struct Scenario {
@@ -97,10 +103,8 @@ struct Scenario {
     std::vector<std::string> nodes;
     std::vector<LinkSpec> links;
     std::vector<FlowSpec> flows;
-    std::vector<MonitorSpec> monitors;
+    std::vector<DirectionSpec> monitors; ///< whose queues are sampled into `series`
+    std::vector<RouteSpec> routes;
 };
-
-/// Read and check a scenario file, paths of the flows included; throws InputError.
-Scenario ReadScenario(const std::string& path);
 
 } // namespace replicate

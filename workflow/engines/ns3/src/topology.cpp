@@ -14,8 +14,6 @@
 #include <ns3/traffic-control-layer.h>
 #include <ns3/uinteger.h>
 
-#include <map>
-
 namespace replicate
 {
 namespace
@@ -181,22 +179,9 @@ void Topology::MakeHooks(const Scenario& scenario, Metrics& metrics, std::uint32
 
 void Topology::MakeRoutes(const Scenario& scenario)
 {
-    std::map<std::uint32_t, std::vector<int>> towards;
-    const auto install = [&](const FlowSpec& flow, std::uint32_t from, std::uint32_t to) {
-        auto [next, fresh] = towards.try_emplace(to);
-        if (fresh)
-            next->second = NextLinks(scenario, to);
-        auto node = from;
-        for (const auto link : Path(scenario, next->second, flow, from, to)) {
-            const int side = scenario.links[link].ends[0] == node ? 0 : 1;
-            RoutingOf(m_nodes.Get(node))
-                ->AddRoute(NodeAddress(to), m_egress[2 * link + side].device);
-            node = scenario.links[link].ends[1 - side];
-        }
-    };
-    for (const auto& flow : scenario.flows) {
-        install(flow, flow.source, flow.destination);
-        install(flow, flow.destination, flow.source);
+    for (const auto& route : scenario.routes) {
+        const auto& device = m_egress[2 * route.by.link + route.by.direction].device;
+        RoutingOf(device->GetNode())->AddRoute(NodeAddress(route.to), device);
     }
 }
 
