@@ -43,7 +43,7 @@ def run_fast(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a function that runs a scenario on linux, with kernels of 250 and of 1000 Hz."""
     folder = tmp_path_factory.mktemp("fast")
     subprocess.run([BUILD, "--hz", "250,1000", "--output", folder], check=True)
-    return runner(invoker(folder / "replicate-linux"), tmp_path_factory)
+    return runner("linux", invoker(folder / "replicate-linux"), tmp_path_factory)
 
 
 def test_a_default_host_in_words_is_the_default(run_linux: Run) -> None:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 from functools import partial
+from itertools import product
 from random import Random
 
 from replication.engines.catalogue import NS2, NS3
@@ -12,7 +13,7 @@ from replication.study.scenario import Scenario
 from tests.faults.conftest import ROOT, number
 from tests.faults.hostile import STRINGS
 from tests.faults.sanitized import ENVIRONMENT, SANITIZE
-from tests.faults.test_programs import QUEUES
+from tests.faults.test_programs import QUEUES, SHAPER
 from tests.unit.test_lowering import READER, scenario
 
 CASES = number("CASES", 5000) // 5
@@ -52,12 +53,13 @@ def mutated(plan, random):
 
 
 def plans(engine):
-    """Yield a plan of each kind of queue."""
+    """Yield a plan of each kind of queue, without and with what came later."""
     document = json.loads(scenario().canonical_json())
-    for queue in QUEUES:
+    for queue, shaped in product(QUEUES, (False, True)):
         document["links"][0] |= {
             "queue_ab": queue,
             "loss_ba": {"kind": "random", "probability": 0.1},
+            "shaper_ab": SHAPER if shaped else None,
         }
         given = Scenario.model_validate(document)
         if not engine.refusal(given):

@@ -48,6 +48,8 @@ CONTROLS = {
 }
 LINUX = {"sack": True, "limited_transmit": True}
 QUEUES = (droptail(20), {"kind": "droptail", "limit_bytes": 20000}, pfifo(20), red(5, 15))
+SHAPER = {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9}
+FRAMES = {"frame_bytes": 14, "shaper_ba": SHAPER}
 QUEUES += (codel(), codel(kind="fq_codel"), pie())
 
 
@@ -58,6 +60,8 @@ def bad_scenarios(draw, engine):
     extra = LINUX if control in ("cubic", "bbr") else {}
     flows = [tcp("t", control, **extra), cbr("c", 1e5, stop_s=0.5)]
     flows[0]["initial_ssthresh_bytes"] = draw(st.sampled_from([None, 8000]))
+    flows[0]["connect_s"] = draw(st.sampled_from([None, 0]))
+    flows[0]["start_s"] = draw(st.sampled_from([0, 0.25]))
     document = dumbbell(
         flows,
         duration_s=draw(st.sampled_from([0.5, 1, 2.5])),
@@ -65,6 +69,8 @@ def bad_scenarios(draw, engine):
         loss=draw(st.sampled_from([None, {"kind": "random", "probability": 0.05}])),
         access_bps=1e7,
     )
+    if engine == "ns3":
+        document["links"][0] |= draw(st.sampled_from([{}, {"shaper_ab": SHAPER}, FRAMES]))
     document = json.loads(json.dumps(document))  # nothing is shared within it
     for _ in range(draw(st.integers(0, 3))):
         mutate(draw, document)

@@ -32,6 +32,13 @@ TCP = {
     "minimum_rto_s": 0.2,
     "initial_rto_s": 1.0,
 }
+LINUX_TCP = TCP | {
+    "congestion_control": "linuxreno",
+    "recovery": "prr",
+    "limited_transmit": True,
+    "clock_granularity_s": 0.004,
+    "delayed_ack_timeout_s": 0.04,
+}
 LISTED = {"kind": "listed", "flow": "t", "data_packets": [9, 3, 9]}
 PLAN = """\
 plan version 1 engine ns2 scenario {sha256}
@@ -39,19 +46,23 @@ run duration_ns 1000000000 sampling_interval_ns 100000000 seed 1
 host segmentation_offload 0 timer_hz 250
 node id a
 node id b
-link id ab a 0 b 1 rate_bps 1000000.0 delay_ns 10000000
+link id ab a 0 b 1 rate_bps 1000000.0 delay_ns 10000000 frame_bytes 0
 queue_ab kind droptail limit_packets 50 limit_bytes none
 queue_ba kind droptail limit_packets 50 limit_bytes none
 loss_ab kind listed flow 1 data_packets 3,9
 loss_ba kind none
+shaper_ab kind none
+shaper_ba kind none
 flow id f kind cbr source 0 destination 1 start_ns 0 stop_ns 1000000000 rate_bps 100000.0 \
 packet_bytes 500
 flow id t kind tcp source 0 destination 1 start_ns 250000000 stop_ns 1000000000 \
-congestion_control newreno recovery classic sack 0 timestamps 0 segment_bytes 1000 \
+connect_ns 250000000 congestion_control newreno recovery classic sack 0 timestamps 0 \
+segment_bytes 1000 \
 initial_window_segments 2 initial_ssthresh_bytes none maximum_window_bytes none \
 delayed_ack_segments 2 delayed_ack_timeout_ns 200000000 minimum_rto_ns 200000000 \
 initial_rto_ns 1000000000 clock_granularity_ns 1000000 limited_transmit 0 vegas_alpha_packets 2 \
-vegas_beta_packets 4 vegas_gamma_packets 1 cubic_tcp_friendliness 1 cubic_fast_convergence 1
+vegas_beta_packets 4 vegas_gamma_packets 1 cubic_tcp_friendliness 1 cubic_fast_convergence 1 \
+cubic_beta 0.8 cubic_hystart 0
 monitor link 0 direction ba
 route link 0 direction ab to 1
 route link 0 direction ba to 0
@@ -83,6 +94,37 @@ def test_engines_are_given_the_same_but_for_their_name():
     assert {plan.replace(f" {name} ", " X ", 1) for name, plan in plans.items()} == {
         plans["ns3"].replace(" ns3 ", " X ", 1)
     }
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+def test_what_is_left_to_an_engine_is_in_its_plan(engine):
+    own = "cubic_beta 0.8 cubic_hystart 0" if engine == NS2 else "cubic_beta 0.7 cubic_hystart 1"
+    flow = LINUX_TCP if engine == LINUX else TCP
+    left, stated = (
+        scenario(flows=[flow | said], links=minimal_scenario()["links"], monitors=[])
+        for said in ({}, {"cubic_beta": 0.25})
+    )
+    assert own in lower(left, engine)
+    assert "cubic_beta 0.25 " in lower(stated, engine)
+    # A scenario that does not have the key is the one that it was before there was such a key.
+    assert '"cubic_beta":0.25' in stated.canonical_json()
+    assert "cubic_beta" not in left.canonical_json()
+
+
+def test_a_connection_before_its_data_and_a_shaper_are_in_the_plan():
+    link = minimal_scenario()["links"][0] | {"frame_bytes": 14}
+    link["shaper_ba"] = {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9}
+    flows = [TCP | {"connect_s": 0}]
+    plan = lower(scenario(flows=flows, links=[link], monitors=[]), NS3)
+    assert " delay_ns 10000000 frame_bytes 14\n" in plan
+    assert "\nshaper_ab kind none\nshaper_ba kind token_bucket burst_bytes 1600 " in plan
+    assert " line_rate_bps 1000000000.0\n" in plan
+    assert " start_ns 250000000 stop_ns 1000000000 connect_ns 0 " in plan
+
+
+@pytest.mark.parametrize("key", ["connect_s", "frame_bytes", "shaper_ab", "shaper_ba"])
+def test_keys_that_came_later_are_no_part_of_who_does_not_have_them(key):
+    assert key not in scenario().canonical_json()
 
 
 def test_what_a_program_reads_is_what_was_given(tmp_path):

@@ -23,6 +23,7 @@ from engine_scenarios import (
 )
 from linux_scenarios import linux_red, linux_tcp
 
+NS2_LINUX = {"sack": True, "limited_transmit": True}
 FLOWS = {
     "ns3": [
         ({"congestion_control": "westwood"}, "'westwood'"),
@@ -39,6 +40,8 @@ FLOWS = {
         ({"recovery": "prr"}, "with PRR"),
         ({"congestion_control": "cubic"}, "cubic without SACK and limited transmit"),
         ({"congestion_control": "cubic", "sack": True}, "cubic without SACK and limited transmit"),
+        ({"congestion_control": "cubic"} | NS2_LINUX | {"cubic_beta": 0.7}, "beta other than 0.8"),
+        ({"congestion_control": "cubic"} | NS2_LINUX | {"cubic_hystart": True}, "with HyStart"),
         ({"congestion_control": "highspeed", "sack": True}, "without limited transmit"),
         ({"delayed_ack_segments": 3}, "more than two segments"),
     ],
@@ -46,6 +49,7 @@ FLOWS = {
         ({"congestion_control": "tahoe"}, "'tahoe'"),
         ({"congestion_control": "newreno"}, "'newreno'"),
         ({"congestion_control": "lp"}, "lp without timestamps"),
+        ({"congestion_control": "cubic", "cubic_beta": 1e-4}, "beta of 0 or 1 in 1024ths"),
         ({"recovery": "classic"}, "recovery other than PRR"),
         ({"limited_transmit": False}, "without limited transmit"),
         ({"delayed_ack_segments": 3}, "more than two segments"),
@@ -133,18 +137,101 @@ def test_a_queue_that_an_engine_lacks_is_refused(engine, queue, words):
     assert words in refusal(engine, single_link([flow(engine)], queue=queue))
 
 
+SHAPER = {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9}
+BYTES = {"kind": "droptail", "limit_bytes": 9000}
+
+
+@pytest.mark.parametrize(
+    ("engine", "queue", "changes", "words"),
+    [
+        ("ns2", droptail(), {"shaper_ab": SHAPER}, "shaper"),
+        ("ns2", droptail(), {"shaper_ba": SHAPER}, "shaper"),
+        ("ns2", droptail(), {"frame_bytes": 14}, "frame_bytes"),
+        ("ns3", droptail(), {"frame_bytes": 1}, "frame_bytes of 1"),
+        ("ns3", BYTES, {"frame_bytes": 14}, "limits in bytes"),
+        ("ns3", red(5, 15) | {"byte_mode": True}, {"frame_bytes": 14}, "limits in bytes"),
+    ],
+)
+def test_a_link_that_an_engine_lacks_is_refused(engine, queue, changes, words):
+    document = single_link([flow(engine)], queue=queue)
+    assert refusal(engine, document) == ""
+    document["links"][0] |= changes
+    assert words in refusal(engine, document)
+
+
+@pytest.mark.parametrize("engine", ["ns3", "linux"])
+def test_shapers_and_frames_are_there(engine):
+    document = single_link([flow(engine)], queue=droptail(5))
+    document["links"][0] |= {"shaper_ab": SHAPER, "shaper_ba": SHAPER, "frame_bytes": 14}
+    assert refusal(engine, document) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"shaper_ab": SHAPER | {"line_rate_bps": 1e5}}, "line_rate_bps is below rate_bps"),
+        ({"shaper_ba": SHAPER | {"burst_bytes": 15_000_001}}, "more than 60 s"),
+        ({"shaper_ab": SHAPER, "queue_ab": pfifo(9) | {"device_queue_packets": 2}}, "device queue"),
+        ({"shaper_ab": SHAPER | {"kind": "leaky"}}, "token_bucket"),
+        ({"frame_bytes": 256}, "255"),
+    ],
+)
+def test_a_shaper_that_is_none_is_no_scenario(changes, words):
+    document = single_link([flow("ns3")])
+    document["links"][0] |= changes
+    with pytest.raises(ValidationError, match=words):
+        Scenario.model_validate(document)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"congestion_control": "newreno"}, "newreno with a connection before its data"),
+        ({"congestion_control": "highspeed"}, "highspeed with a connection before its data"),
+        ({"congestion_control": "vegas"}, ""),
+        ({"congestion_control": "linuxreno"} | NS2_LINUX, ""),
+        ({"congestion_control": "newreno", "connect_s": 1}, ""),
+    ],
+)
+def test_ns2_cannot_hold_back_the_data_behind_a_syn(changes, words):
+    document = single_link([flow("ns2", start_s=1, **{"connect_s": 0.5} | changes)])
+    said = refusal("ns2", document)
+    assert words in said and bool(words) == bool(said)
+
+
+def test_nobody_connects_after_the_start():
+    with pytest.raises(ValidationError, match="connect_s must not be after start_s"):
+        Scenario.model_validate(single_link([flow("ns3", start_s=1, connect_s=1.5)]))
+
+
 def test_linux_cannot_count_losses():
     assert "'listed'" in refusal("linux", single_link([flow("linux")], loss=listed(3)))
 
 
 @pytest.mark.parametrize(
     ("control", "changes"),
-    [("vegas", {"vegas_alpha_packets": 1}), ("cubic", {"cubic_fast_convergence": False})],
+    [
+        ("vegas", {"vegas_alpha_packets": 1}),
+        ("cubic", {"cubic_fast_convergence": False}),
+        ("cubic", {"cubic_beta": 0.5}),
+        ("cubic", {"cubic_hystart": False}),
+    ],
 )
 def test_flows_that_want_different_kernels_are_refused(control, changes):
     flows = [flow("linux", "a", control), flow("linux", "b", control, **changes)]
     assert next(iter(changes)) in refusal("linux", single_link(flows))
     assert refusal("linux", single_link([flows[0], flow("linux", "b", "bic", **changes)])) == ""
+
+
+def test_what_a_flow_leaves_to_the_kernel_is_what_another_may_state():
+    stated = {"cubic_beta": 0.7, "cubic_hystart": True}
+    flows = [flow("linux", "a", "cubic"), flow("linux", "b", "cubic", **stated)]
+    assert refusal("linux", single_link(flows)) == ""
+
+
+def test_ns2_may_be_told_what_its_cubic_has():
+    own = {"cubic_beta": 0.8, "cubic_hystart": False}
+    assert refusal("ns2", single_link([flow("ns2", control="cubic", **NS2_LINUX, **own)])) == ""
 
 
 @pytest.mark.parametrize("window", [None, 4_000_000])

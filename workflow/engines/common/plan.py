@@ -142,16 +142,34 @@ Loss = NoLoss | RandomLoss | ListedLoss
 
 
 @dataclass
+class NoShaper:
+    """A packet takes its time at the link's rate."""
+
+
+@dataclass
+class TokenBucket:
+    """Linux's HTB with one class."""
+
+    burst_bytes: int
+    line_rate_bps: float
+
+
+Shaper = NoShaper | TokenBucket
+
+
+@dataclass
 class Link:
-    """A link between nodes; queues and losses are of the directions ab and ba."""
+    """A link between nodes; queues, losses and shapers are of the directions ab and ba."""
 
     id: str
     a: int
     b: int
     rate_bps: float
     delay_ns: int
+    frame_bytes: int
     queues: list[Queue] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
+    shapers: list[Shaper] = field(default_factory=list)
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -168,6 +186,7 @@ class Tcp:
     destination: int
     start_ns: int
     stop_ns: int
+    connect_ns: int
     congestion_control: str
     recovery: str
     sack: bool
@@ -187,6 +206,8 @@ class Tcp:
     vegas_gamma_packets: int
     cubic_tcp_friendliness: bool
     cubic_fast_convergence: bool
+    cubic_beta: float
+    cubic_hystart: bool
 
     @property
     def packet_bytes(self) -> int:

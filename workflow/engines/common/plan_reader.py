@@ -23,6 +23,7 @@ from plan import (
     Monitor,
     Node,
     NoLoss,
+    NoShaper,
     Pfifo,
     Pie,
     Plan,
@@ -31,6 +32,7 @@ from plan import (
     Route,
     Run,
     Tcp,
+    TokenBucket,
 )
 
 VERSION = "1"
@@ -44,6 +46,7 @@ _QUEUES = {
     "pie": Pie,
 }
 _LOSSES = {"none": NoLoss, "random": RandomLoss, "listed": ListedLoss}
+_SHAPERS = {"none": NoShaper, "token_bucket": TokenBucket}
 _FLOWS = {"tcp": Tcp, "cbr": Cbr}
 
 
@@ -76,6 +79,7 @@ def _read(lines: _Lines, engine: str) -> Plan:
     for link in lines.all(Link, "link"):
         link.queues = [lines.next_of(_QUEUES, f"queue_{way}") for way in DIRECTIONS]
         link.losses = [lines.next_of(_LOSSES, f"loss_{way}") for way in DIRECTIONS]
+        link.shapers = [lines.next_of(_SHAPERS, f"shaper_{way}") for way in DIRECTIONS]
         plan.links.append(link)
     while lines.word == "flow":
         plan.flows.append(lines.next_of(_FLOWS, "flow", 2))

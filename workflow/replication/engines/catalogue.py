@@ -13,7 +13,7 @@ from pathlib import Path
 from replication.engines.debian import other_build
 from replication.engines.model import Engine, knows_no_host
 from replication.engines.ns3_version import NS3_VERSION, lacks, missing_packages, system_libraries
-from replication.study.scenario import CoDel, FqCoDel, Pie, Queue, Red, Scenario, TcpFlow
+from replication.study.scenario import CoDel, DropTail, FqCoDel, Pie, Queue, Red, Scenario, TcpFlow
 
 
 def _ns3_refuses_flow(flow: TcpFlow) -> str:
@@ -31,9 +31,20 @@ def _ns3_refuses_flow(flow: TcpFlow) -> str:
 _NS3_MOST_FLOWS_AT_A_NODE = 64511
 
 
+def _limit_in_bytes(queue: Queue) -> bool:
+    if isinstance(queue, DropTail):
+        return queue.limit_bytes is not None
+    return isinstance(queue, Red) and queue.byte_mode
+
+
 def _ns3_refuses_scenario(scenario: Scenario) -> str:
     if refused := knows_no_host(scenario):
         return refused
+    for link in scenario.links:
+        if link.frame_bytes == 1:
+            return "frame_bytes of 1: its links have two at least"
+        if link.frame_bytes and any(map(_limit_in_bytes, (link.queue_ab, link.queue_ba))):
+            return "frame_bytes in limits in bytes"
     ends = Counter(node for flow in scenario.flows for node in (flow.source, flow.destination))
     node, flows = ends.most_common(1)[0]
     return f"ports for {flows} flows at node {node}" if flows > _NS3_MOST_FLOWS_AT_A_NODE else ""
@@ -56,8 +67,17 @@ _NS2_LINUX = frozenset(
 )
 
 
+#: Its module is that of Linux 2.6.22: 819/1024, before HyStart (2.6.29).
+_NS2_CUBIC_BETA = 0.8
+
+
 def _ns2_refuses_flow(flow: TcpFlow) -> str:
     control = flow.congestion_control
+    shakes_hands = control in ("tahoe", "reno", "newreno")
+    shakes_hands = shakes_hands or (control == "highspeed" and not flow.sack)
+    if flow.connects_early and shakes_hands:
+        # Its agents send the first segment on the SYN's acknowledgement, whatever they are told.
+        return "with a connection before its data"
     if flow.recovery == "prr":
         return "with PRR"
     if flow.delayed_ack_segments > 2:
@@ -68,7 +88,14 @@ def _ns2_refuses_flow(flow: TcpFlow) -> str:
         return "without SACK and limited transmit"
     if control == "highspeed" and flow.sack and not flow.limited_transmit:
         return "with SACK but without limited transmit"
-    return ""
+    if control == "cubic" and _in_1024ths(flow) != round(1024 * _NS2_CUBIC_BETA):
+        return f"with a beta other than {_NS2_CUBIC_BETA}"
+    return "with HyStart" if control == "cubic" and flow.cubic_hystart else ""
+
+
+def _in_1024ths(flow: TcpFlow) -> int:
+    """Return CUBIC's beta as Linux's module has it (BICTCP_BETA_SCALE of tcp_cubic.c)."""
+    return round(1024 * (flow.cubic_beta or 0))
 
 
 def _ns2_refuses_queue(queue: Queue) -> str:
@@ -77,6 +104,14 @@ def _ns2_refuses_queue(queue: Queue) -> str:
     if queue.device_queue_packets > 1:
         return "with a device queue of more than one packet"
     return "with a minimum threshold of 0" if queue.minimum_threshold_packets == 0 else ""
+
+
+def _ns2_refuses_scenario(scenario: Scenario) -> str:
+    if refused := knows_no_host(scenario):
+        return refused
+    if any(link.shaper_ab or link.shaper_ba for link in scenario.links):
+        return "shaper"
+    return "frame_bytes" if any(link.frame_bytes for link in scenario.links) else ""
 
 
 #: The kernel's fixed timers: TCP_TIMEOUT_INIT, and the delayed acknowledgement.
@@ -92,7 +127,12 @@ _LINUX_MOST_FLOWS, _LINUX_MOST_LINKS, _LINUX_MOST_ROWS = 5000, 4000, 10**7
 #: A module's parameters, of which the kernel has one set.
 _LINUX_SHARED = {
     "vegas": ("vegas_alpha_packets", "vegas_beta_packets", "vegas_gamma_packets"),
-    "cubic": ("cubic_tcp_friendliness", "cubic_fast_convergence"),
+    "cubic": (
+        "cubic_tcp_friendliness",
+        "cubic_fast_convergence",
+        "cubic_beta",
+        "cubic_hystart",
+    ),
 }
 
 
@@ -109,6 +149,8 @@ def _linux_refuses_flow(flow: TcpFlow) -> str:
         return "with an acknowledgement for more than two segments"
     if flow.delayed_ack_segments == 2 and flow.delayed_ack_timeout_s != _LINUX_DELAYED_ACK_S:
         return "with a delayed acknowledgement timeout other than 0.04 s"
+    if flow.congestion_control == "cubic" and not 0 < _in_1024ths(flow) < 1024:
+        return "with a beta of 0 or 1 in 1024ths"
     if flow.congestion_control == "lp" and not flow.timestamps:
         return "without timestamps"
     if flow.minimum_rto_s > _LINUX_MOST_RTO_S:
@@ -156,7 +198,7 @@ def _linux_refuses_scenario(scenario: Scenario) -> str:
         return "flows whose maximum windows, from 3145728 bytes on, differ"
     host = scenario.host_or_default()
     for control, names in _LINUX_SHARED.items():
-        alike = [f for f in scenario.flows if isinstance(f, TcpFlow)]
+        alike = [LINUX.resolved(f) for f in scenario.flows if isinstance(f, TcpFlow)]
         alike = [f for f in alike if f.congestion_control == control]
         for name in names:
             if len({getattr(flow, name) for flow in alike}) > 1:
@@ -271,6 +313,9 @@ NS2 = Engine(
     losses=frozenset({"random", "listed"}),
     refuse_flow=_ns2_refuses_flow,
     refuse_queue=_ns2_refuses_queue,
+    refuse_scenario=_ns2_refuses_scenario,
+    cubic_beta=_NS2_CUBIC_BETA,
+    cubic_hystart=False,
     cost_base_s=0.13,
     cost_per_packet_hop_s=1.0e-6,
     shared=True,

@@ -7,11 +7,13 @@ default filled in and every route found. Programs read it strictly and check not
     run duration_ns 10000000000 sampling_interval_ns 100000000 seed 1
     host segmentation_offload 0 timer_hz 250
     node id s0
-    link id wire a 0 b 1 rate_bps 2000000.0 delay_ns 20000000
+    link id wire a 0 b 1 rate_bps 2000000.0 delay_ns 20000000 frame_bytes 0
     queue_ab kind droptail limit_packets 50 limit_bytes none
     queue_ba ...
     loss_ab kind random probability 0.01
     loss_ba kind none
+    shaper_ab kind token_bucket burst_bytes 1600 line_rate_bps 1000000000.0
+    shaper_ba kind none
     flow id c kind cbr source 0 destination 1 start_ns 0 stop_ns 10000000000 rate_bps ...
     monitor link 0 direction ab
     route link 0 direction ab to 1
@@ -34,7 +36,7 @@ from replication.engines.routing import Routes
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.model import Document
-from replication.study.scenario import Flow, Link, Scenario
+from replication.study.scenario import Flow, Link, Scenario, TcpFlow
 
 #: What a program must know to read a plan; another grammar has another number.
 VERSION = 1
@@ -75,9 +77,9 @@ def nanoseconds(seconds: float) -> int:
 
 
 def _nanoseconds(name: str, seconds: float) -> int:
-    """Return a field's time in ns; all but these two must last."""
+    """Return a field's time in ns; all but these must last."""
     ns = nanoseconds(seconds)
-    if ns == 0 and name not in ("start_s", "delay_s"):
+    if ns == 0 and name not in ("connect_s", "start_s", "delay_s"):
         raise InputError(f"{name}: {seconds!r} is less than a nanosecond")
     return ns
 
@@ -118,7 +120,8 @@ class _Plan:
         return " ".join(parts)
 
     def _link(self, link: Link) -> Iterator[str]:
-        members = _members(link, "queue_ab", "queue_ba", "loss_ab", "loss_ba")
+        parts = ("queue", "loss", "shaper")
+        members = _members(link, *(f"{part}_{way}" for part in parts for way in _WAYS))
         yield self._line("link", members | {end: self._nodes[members[end]] for end in "ab"})
         for way in _WAYS:
             queue = _members(getattr(link, f"queue_{way}"))
@@ -126,6 +129,11 @@ class _Plan:
         for way in _WAYS:
             loss = getattr(link, f"loss_{way}")
             yield self._line(f"loss_{way}", {"kind": "none"} if loss is None else self._loss(loss))
+        for way in _WAYS:
+            shaper = getattr(link, f"shaper_{way}")
+            yield self._line(
+                f"shaper_{way}", {"kind": "none"} if shaper is None else _members(shaper)
+            )
 
     def _loss(self, loss: Document) -> dict[str, Any]:
         members = _members(loss)
@@ -135,10 +143,12 @@ class _Plan:
         return members
 
     def _flow(self, flow: Flow) -> str:
-        members = _members(flow)
+        members = _members(self._engine.resolved(flow) if isinstance(flow, TcpFlow) else flow)
         first = {name: members.pop(name) for name in ("id", "kind")}
         for end in ("source", "destination"):
             members[end] = self._nodes[members[end]]
+        if "connect_s" in members and members["connect_s"] is None:
+            members["connect_s"] = flow.start_s
         # What is to come after the end of the run comes never.
         members["stop_s"] = min(flow.stop_s, self._scenario.duration_s)
         if nanoseconds(flow.start_s) >= nanoseconds(members["stop_s"]):

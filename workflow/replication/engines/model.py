@@ -38,6 +38,10 @@ class Engine:
         Say what of a supported flow or queue is refused all the same; empty for nothing.
     refuse_scenario : callable
         Say what of a scenario as a whole is refused, its hosts' settings say.
+    cubic_beta : float
+        What CUBIC's window is multiplied by at a loss where a flow does not say.
+    cubic_hystart : bool
+        Whether CUBIC has HyStart where a flow does not say.
     most_hops : int
         How many links a path may have: what the time to live of its packets leaves room for.
     shared : bool
@@ -62,6 +66,8 @@ class Engine:
     cost_base_s: float
     cost_per_packet_hop_s: float
     refuse_scenario: Callable[[Scenario], str] = knows_no_host
+    cubic_beta: float = 0.7
+    cubic_hystart: bool = True
     most_hops: int = 250
     shared: bool = False
     missing: Callable[[Path], list[str]] = lambda root: []
@@ -110,11 +116,17 @@ class Engine:
         digest, _, version = fingerprint.partition("-")
         return f"{version}+{digest}"
 
+    def resolved(self, flow: TcpFlow) -> TcpFlow:
+        """Return a flow that says what this engine has where the flow left it to the engine."""
+        own = {"cubic_beta": self.cubic_beta, "cubic_hystart": self.cubic_hystart}
+        return flow.model_copy(update={k: v for k, v in own.items() if getattr(flow, k) is None})
+
     def refusal(self, scenario: Scenario) -> str:
         """Return why this engine cannot run `scenario`, or an empty string."""
         for flow in scenario.flows:
             if not isinstance(flow, TcpFlow):
                 continue
+            flow = self.resolved(flow)
             if flow.congestion_control not in self.congestion_controls:
                 return f"{self.name} has no congestion control {flow.congestion_control!r}"
             if refused := self.refuse_flow(flow):

@@ -53,6 +53,11 @@ CongestionControl = Literal[
     "yeah",
 ]
 CONGESTION_CONTROLS: tuple[str, ...] = get_args(CongestionControl)
+#: A key that is left out of every serialisation while it is null: scenarios that do not have it
+#: keep the identity that they had before there was such a key.
+_OPTIONAL: Any = Field(default=None, exclude_if=lambda value: value is None)
+#: For longer HTB keeps no tokens (`mbuffer` of sch_htb.c).
+MOST_BURST_S = 60.0
 #: Beyond any series that a machine here could hold.
 MOST_SERIES_ROWS = 1e9
 
@@ -159,6 +164,18 @@ class ListedLoss(Document):
 Loss = Annotated[RandomLoss | ListedLoss, Field(discriminator="kind")]
 
 
+class TokenBucket(Document):
+    """Shaper that pays afterwards, as a class of Linux's HTB does (sch_htb.c, tc-htb(8)).
+
+    Tokens come at the link's `rate_bps`, at most `burst_bytes` of them. A packet goes while there
+    is no debt, passes at `line_rate_bps`, and its whole length is taken off, into debt if need be.
+    """
+
+    kind: Literal["token_bucket"] = "token_bucket"
+    burst_bytes: Count
+    line_rate_bps: Rate
+
+
 class Link(Document):
     """Duplex point-to-point link; `queue_ab` is the queue at a's egress towards b."""
 
@@ -172,6 +189,11 @@ class Link(Document):
     """In each direction."""
     delay_s: Seconds
     """One way."""
+    frame_bytes: Annotated[int, Field(ge=0, le=255), WHOLE] = Field(
+        default=0, exclude_if=lambda value: value == 0
+    )
+    """What a packet has more than its IP bytes in rates and in limits in bytes; Ethernet as Linux's
+    disciplines count it: 14. Results count IP bytes."""
     queue_ab: Queue
     """At a's egress to b."""
     queue_ba: Queue
@@ -180,11 +202,35 @@ class Link(Document):
     """`{kind: random, probability}`, or `{kind: listed, flow, data_packets: [n, ...]}`."""
     loss_ba: Loss | None = None
     """As `loss_ab`, from b to a."""
+    shaper_ab: TokenBucket | None = _OPTIONAL
+    """`{kind: token_bucket, burst_bytes, line_rate_bps}`: `rate_bps` is then a token bucket's, as
+    of Linux's HTB, behind which a packet passes at `line_rate_bps`. Null: a packet takes its time
+    at `rate_bps`, and the next one waits for it."""
+    shaper_ba: TokenBucket | None = _OPTIONAL
+    """As `shaper_ab`, from b to a."""
 
     @model_validator(mode="after")
     def _sends_something(self) -> Link:
         if self.rate_bps < 1:
             raise ValueError(f"link {self.id}: rate_bps must be at least 1")
+        return self
+
+    @model_validator(mode="after")
+    def _shapes_something(self) -> Link:
+        for shaper, queue in ((self.shaper_ab, self.queue_ab), (self.shaper_ba, self.queue_ba)):
+            if shaper is None:
+                continue
+            if shaper.line_rate_bps < self.rate_bps:
+                raise ValueError(f"link {self.id}: a shaper's line_rate_bps is below rate_bps")
+            if 8 * shaper.burst_bytes > MOST_BURST_S * self.rate_bps:
+                raise ValueError(
+                    f"link {self.id}: burst_bytes are more than {MOST_BURST_S:g} s of rate_bps"
+                )
+            if not isinstance(queue, DropTail) and queue.device_queue_packets != 1:
+                raise ValueError(
+                    f"link {self.id}: a shaped queue has no device queue: leave "
+                    "device_queue_packets out"
+                )
         return self
 
 
@@ -212,6 +258,8 @@ class TcpFlow(_Flow):
     """
 
     kind: Literal["tcp"] = "tcp"
+    connect_s: Seconds | None = _OPTIONAL
+    """When the handshake begins; data follow from `start_s` on. Null: at `start_s`."""
     congestion_control: CongestionControl
     """`tahoe`, `reno`, `newreno`, `linuxreno`, `cubic`, `vegas`, `westwood`, `westwood_plus`,
     `highspeed`, `bbr` and others; an engine refuses by name what it lacks."""
@@ -251,6 +299,23 @@ class TcpFlow(_Flow):
     """Of CUBIC."""
     cubic_fast_convergence: bool = True
     """Of CUBIC."""
+    cubic_beta: Annotated[float, Field(gt=0, lt=1)] | None = _OPTIONAL
+    """Of CUBIC: what its window is multiplied by at a loss. Null is the engine's own: 0.7 in ns-3
+    and Linux, 0.8 in ns-2, whose module is older (819/1024)."""
+    cubic_hystart: bool | None = _OPTIONAL
+    """Of CUBIC: whether a growing delay ends its slow start. Null is the engine's own: true in ns-3
+    and Linux, false in ns-2, whose module is older."""
+
+    @model_validator(mode="after")
+    def _connects_before_it_starts(self) -> TcpFlow:
+        if self.connect_s is not None and self.connect_s > self.start_s:
+            raise ValueError(f"flow {self.id}: connect_s must not be after start_s")
+        return self
+
+    @property
+    def connects_early(self) -> bool:
+        """Return whether the handshake begins before there are data."""
+        return self.connect_s is not None and self.connect_s < self.start_s
 
     @model_validator(mode="after")
     def _a_segment_fits_its_window(self) -> TcpFlow:

@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from guest_plan import make_guest_plan
-from machine import DEFAULT_HZ, MachineError, kernel_version, run_machine
+from guest_plan import kernel_words, make_guest_plan
+from machine import DEFAULT_HZ, Boot, MachineError, kernel_version, run_machine
 from plan import InputError
 from plan_reader import read_plan
 from tables import Results, flows_csv, run_json, series_csv
@@ -67,12 +67,12 @@ def _run(options: dict[str, str]) -> None:
     plan = read_plan(path, "linux")
     timer_hz = plan.host.timer_hz
     try:
-        guest_plan = make_guest_plan(plan)
+        boot = Boot(make_guest_plan(plan), timer_hz, plan.run.seed, kernel_words(plan))
         version = kernel_version(FOLDER, timer_hz)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     output = _folder(options["--output"])
-    results = Results(run_machine(FOLDER, guest_plan, timer_hz, plan.run.seed, output))
+    results = Results(run_machine(FOLDER, boot, output))
     tables = {
         "flows.csv": flows_csv(plan, results),
         "series.csv": series_csv(plan, results),

@@ -22,6 +22,7 @@ from plan import (
     Red,
     Routes,
     Tcp,
+    TokenBucket,
 )
 
 #: Congestion controls, and the kernel's names of them.
@@ -50,6 +51,8 @@ BUFFER_SPARE_BYTES = 1 << 20
 #: and none are the kernel's own tuning, up to this.
 MOST_FIXED_WINDOW_BYTES, UNLIMITED_WINDOW_BYTES = (3 << 20) - 1, 32 << 20
 QUEUE_VALUES = 8
+#: The kernel's scale of CUBIC's beta, and its own beta on it (tcp_cubic.c).
+CUBIC_BETA_SCALE, CUBIC_BETA = 1024, 717
 
 Path = list[int]
 
@@ -118,20 +121,35 @@ def _parameters(flow: Flow) -> dict[tuple[str, str], int]:
         return {
             ("tcp_cubic", "tcp_friendliness"): int(flow.cubic_tcp_friendliness),
             ("tcp_cubic", "fast_convergence"): int(flow.cubic_fast_convergence),
+            ("tcp_cubic", "hystart"): int(flow.cubic_hystart),
         }
     return {}
 
 
+def kernel_words(plan: Plan) -> list[str]:
+    """Return what of a plan the kernel must know when it starts, as words of its command line.
+
+    `cubictcp_register` derives what Reno would have from beta once. The kernel's own value is left
+    out, since the command line is a part of what its random numbers come from.
+    """
+    cubic = (f for f in plan.flows if isinstance(f, Tcp) and f.congestion_control == "cubic")
+    betas = {round(CUBIC_BETA_SCALE * flow.cubic_beta) for flow in cubic}
+    return [f"tcp_cubic.beta={beta}" for beta in sorted(betas - {CUBIC_BETA})]
+
+
 def _queue_lines(plan: Plan, largest: int) -> Iterator[str]:
     for number, link in enumerate(plan.links):
-        rate_bytes_per_s = round(link.rate_bps / 8)
         for direction, (queue, loss) in enumerate(zip(link.queues, link.losses, strict=True)):
             kind, device_packets, values = _discipline(queue)
             padded = [*values, *[0] * (QUEUE_VALUES - len(values))]
+            line_bps, burst_bytes = link.rate_bps, device_packets * largest
+            shaper = link.shapers[direction]
+            if isinstance(shaper, TokenBucket):
+                line_bps, burst_bytes = shaper.line_rate_bps, shaper.burst_bytes
             yield (
-                f"queue {number} {direction} {rate_bytes_per_s} {link.delay_ns}"
-                f" {round(_probability(loss) * (2**32 - 1))} {device_packets * largest}"
-                f" {kind} {' '.join(repr(float(v)) for v in padded)}"
+                f"queue {number} {direction} {round(link.rate_bps / 8)} {round(line_bps / 8)}"
+                f" {link.delay_ns} {round(_probability(loss) * (2**32 - 1))} {burst_bytes}"
+                f" {link.frame_bytes} {kind} {' '.join(repr(float(v)) for v in padded)}"
             )
 
 
@@ -199,5 +217,5 @@ def _flow_line(flow: Flow, forth: Path) -> str:
         raise InputError(f"linux has no congestion control {flow.congestion_control!r}")
     return (
         f"tcp {ends} {CONTROLS[flow.congestion_control]} {flow.segment_bytes} {window} {buffer}"
-        f" {int(flow.sack)} {int(flow.timestamps)}"
+        f" {int(flow.sack)} {int(flow.timestamps)} {flow.connect_ns}"
     )

@@ -78,8 +78,8 @@ ns3::Ptr<ns3::TcpCongestionOps> MakeCongestionControl(const FlowSpec& spec)
         else if (spec.cubic_tcp_friendliness) // a plan does not say for which release it is
             throw InputError(std::string("cubic_tcp_friendliness: cubic of ns-3 ") +
                              kSimulatorVersion + " has none");
-        factory.Set("HyStart", ns3::BooleanValue(true));
-        factory.Set("Beta", ns3::DoubleValue(0.7));
+        factory.Set("HyStart", ns3::BooleanValue(spec.cubic_hystart));
+        factory.Set("Beta", ns3::DoubleValue(spec.cubic_beta));
         factory.Set("C", ns3::DoubleValue(0.4));
     } else if (spec.congestion_control == "westwood_plus" && kWestwoodPlusIsMode) {
         factory.Set("ProtocolType", ns3::StringValue("WestwoodPlus"));
@@ -180,7 +180,14 @@ void FlowSocket::BecomeSender(Metrics* metrics, Trace* trace, std::uint32_t flow
     if (auto bbr = ns3::DynamicCast<ns3::TcpBbr>(m_congestionControl))
         bbr->SetStream(1'000'000 + flow);
     m_txTrace.ConnectWithoutContext(ns3::MakeCallback(&FlowSocket::SegmentSent, this));
+}
+
+void FlowSocket::Begin()
+{
+    m_begun = true;
     Refill();
+    if (m_connected)
+        SendPendingData(true);
 }
 
 /// Data is put into the buffer directly and in large pieces: Send() would cost an event each time.
@@ -230,7 +237,7 @@ void FlowSocket::ReceivedAck(ns3::Ptr<ns3::Packet> packet, const ns3::TcpHeader&
     if (m_window_cap != 0)
         m_rWnd = std::min(m_rWnd.Get(), m_window_cap);
     m_rWnd -= m_rWnd % m_tcb->m_segmentSize; // only whole segments are ever sent
-    if (m_metrics)
+    if (m_begun)
         Refill();
     if (m_trace)
         TraceEvent("ack", header.GetAckNumber());

@@ -140,6 +140,12 @@ private:
     std::size_t m_number = 0;
 };
 
+/// Whole bits a second.
+std::uint64_t Rate(Statement& line, const std::string& name)
+{
+    return static_cast<std::uint64_t>(std::llround(line.Value<double>(name)));
+}
+
 /// Floyd and Jacobson 1993.
 void ReadRed(Statement& line, QueueSpec& queue)
 {
@@ -206,24 +212,40 @@ std::optional<LossSpec> ReadLoss(Statement line)
     return kind == 0 ? std::nullopt : std::optional(loss);
 }
 
+std::optional<ShaperSpec> ReadShaper(Statement line)
+{
+    ShaperSpec shaper;
+    const bool shaped = line.Choice("kind", {"none", "token_bucket"}) == 1;
+    if (shaped) {
+        shaper.burst_bytes = line.Value<std::uint32_t>("burst_bytes");
+        shaper.line_rate_bps = Rate(line, "line_rate_bps");
+    }
+    line.End();
+    return shaped ? std::optional(shaper) : std::nullopt;
+}
+
 LinkSpec ReadLink(Statement& line, Lines& lines, const Scenario& scenario)
 {
     LinkSpec link;
     link.id = line.Text("id");
     link.ends[0] = line.Place("a", scenario.nodes.size());
     link.ends[1] = line.Place("b", scenario.nodes.size());
-    link.rate_bps = static_cast<std::uint64_t>(std::llround(line.Value<double>("rate_bps")));
+    link.rate_bps = Rate(line, "rate_bps");
     link.delay_ns = line.Value<std::int64_t>("delay_ns");
+    link.frame_bytes = line.Value<std::uint32_t>("frame_bytes");
     line.End();
     link.queue[0] = ReadQueue(lines.Next("queue_ab"));
     link.queue[1] = ReadQueue(lines.Next("queue_ba"));
     link.loss[0] = ReadLoss(lines.Next("loss_ab"));
     link.loss[1] = ReadLoss(lines.Next("loss_ba"));
+    link.shaper[0] = ReadShaper(lines.Next("shaper_ab"));
+    link.shaper[1] = ReadShaper(lines.Next("shaper_ba"));
     return link;
 }
 
 void ReadTcp(Statement& line, FlowSpec& flow)
 {
+    flow.connect_ns = line.Value<std::int64_t>("connect_ns");
     flow.congestion_control = line.Text("congestion_control");
     flow.prr = line.Choice("recovery", {"classic", "prr"}) == 1;
     flow.sack = line.Flag("sack");
@@ -243,6 +265,8 @@ void ReadTcp(Statement& line, FlowSpec& flow)
     flow.vegas_gamma_packets = line.Value<std::uint32_t>("vegas_gamma_packets");
     flow.cubic_tcp_friendliness = line.Flag("cubic_tcp_friendliness");
     flow.cubic_fast_convergence = line.Flag("cubic_fast_convergence");
+    flow.cubic_beta = line.Value<double>("cubic_beta");
+    flow.cubic_hystart = line.Flag("cubic_hystart");
 }
 
 FlowSpec ReadFlow(Statement& line, const Scenario& scenario)

@@ -40,6 +40,12 @@ struct LossSpec {
     std::vector<std::uint64_t> data_packets; ///< sorted; 1 is the first to cross
 };
 
+/// A token bucket at the link's rate, as of Linux's HTB; what it lets go passes at the line's rate.
+struct ShaperSpec {
+    std::uint32_t burst_bytes = 0;
+    std::uint64_t line_rate_bps = 0;
+};
+
 /// Duplex link; index 0 of the pairs is the direction a to b, index 1 is b to a.
 struct LinkSpec {
     std::string id;
@@ -47,7 +53,9 @@ struct LinkSpec {
     std::uint64_t rate_bps = 0;
     std::int64_t delay_ns = 0;
     QueueSpec queue[2];
+    std::uint32_t frame_bytes = 0; ///< beyond IP; 0 leaves the framing to the device
     std::optional<LossSpec> loss[2];
+    std::optional<ShaperSpec> shaper[2];
 };
 
 /// A TCP bulk transfer or a CBR stream.
@@ -62,6 +70,7 @@ struct FlowSpec {
     double rate_bps = 0;
     std::uint32_t packet_bytes = 0;
     // TCP
+    std::int64_t connect_ns = 0; ///< at most start_ns
     std::string congestion_control;
     bool prr = false;
     bool sack = false;
@@ -81,6 +90,8 @@ struct FlowSpec {
     std::uint32_t vegas_gamma_packets = 0;
     bool cubic_tcp_friendliness = true;
     bool cubic_fast_convergence = true;
+    double cubic_beta = 0;
+    bool cubic_hystart = true;
 };
 
 /// One direction of a link: 0 is a to b, 1 is b to a.

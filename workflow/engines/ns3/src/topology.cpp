@@ -3,13 +3,13 @@
 #include "loss.hpp"
 #include "queues.hpp"
 #include "routing.hpp"
+#include "shaper.hpp"
 
 #include <ns3/internet-stack-helper.h>
 #include <ns3/ipv4-interface-address.h>
 #include <ns3/ipv4-l3-protocol.h>
 #include <ns3/ipv4-routing-helper.h>
 #include <ns3/net-device-queue-interface.h>
-#include <ns3/point-to-point-channel.h>
 #include <ns3/simulator.h>
 #include <ns3/traffic-control-layer.h>
 #include <ns3/uinteger.h>
@@ -92,15 +92,16 @@ Topology::Topology(const Scenario& scenario, Metrics& metrics) : m_egress(2 * sc
 void Topology::MakeLink(const Scenario& scenario, std::uint32_t link)
 {
     const auto& spec = scenario.links[link];
-    auto channel = ns3::CreateObject<ns3::PointToPointChannel>();
+    auto channel = ns3::CreateObject<FramedChannel>();
     channel->SetAttribute("Delay", ns3::TimeValue(ns3::NanoSeconds(spec.delay_ns)));
     for (int i = 0; i < 2; ++i) {
         auto& egress = m_egress[2 * link + i];
-        egress.queue = MakeDeviceQueue(spec.queue[i]);
+        egress.queue = spec.shaper[i] ? MakeLineQueue() : MakeDeviceQueue(spec.queue[i]);
         egress.device = ns3::CreateObject<ns3::PointToPointNetDevice>();
         egress.device->SetAddress(ns3::Mac48Address::Allocate());
         egress.device->SetMtu(kMtu);
-        egress.device->SetDataRate(ns3::DataRate(spec.rate_bps));
+        egress.device->SetDataRate(ns3::DataRate(LineRate(spec, i)));
+        egress.device->SetInterframeGap(FrameTime(spec, i));
         egress.device->SetQueue(egress.queue);
         m_nodes.Get(spec.ends[i])->AddDevice(egress.device);
         egress.device->Attach(channel);
@@ -135,6 +136,8 @@ void Topology::MakeQueues(const Scenario& scenario, std::uint32_t link)
         auto& egress = m_egress[2 * link + i];
         const std::int64_t stream = kStreamsPerDirection * (2 * std::int64_t{link} + i);
         egress.disc = MakeQueueDisc(spec.queue[i], spec, stream + 1);
+        if (spec.shaper[i] && !egress.disc)
+            egress.disc = MakeFifo(spec.queue[i]);
         if (spec.loss[i])
             m_egress[2 * link + 1 - i].device->SetReceiveErrorModel(
                 MakeLoss(*spec.loss[i], stream));
@@ -149,7 +152,8 @@ void Topology::MakeQueues(const Scenario& scenario, std::uint32_t link)
         egress.queue->TraceConnectWithoutContext(
             "Dequeue", ns3::MakeBoundCallback(&WakeWhenStopped, tx, device_queue));
         auto layer = egress.device->GetNode()->GetObject<ns3::TrafficControlLayer>();
-        layer->SetRootQueueDiscOnDevice(egress.device, egress.disc);
+        layer->SetRootQueueDiscOnDevice(
+            egress.device, spec.shaper[i] ? MakeShaper(spec, i, egress.disc) : egress.disc);
     }
 }
 
