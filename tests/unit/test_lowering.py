@@ -46,7 +46,7 @@ run duration_ns 1000000000 sampling_interval_ns 100000000 seed 1
 host segmentation_offload 0 timer_hz 250
 node id a
 node id b
-link id ab a 0 b 1 rate_bps 1000000.0 delay_ns 10000000 frame_bytes 0
+link id ab a 0 b 1 rate_bps 1000000.0 delay_ns 10000000 jitter_ns 0 frame_bytes 0
 queue_ab kind droptail limit_packets 50 limit_bytes none
 queue_ba kind droptail limit_packets 50 limit_bytes none
 loss_ab kind listed flow 1 data_packets 3,9
@@ -112,17 +112,17 @@ def test_what_is_left_to_an_engine_is_in_its_plan(engine):
 
 
 def test_a_connection_before_its_data_and_a_shaper_are_in_the_plan():
-    link = minimal_scenario()["links"][0] | {"frame_bytes": 14}
+    link = minimal_scenario()["links"][0] | {"frame_bytes": 14, "jitter_s": 0.002}
     link["shaper_ba"] = {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9}
     flows = [TCP | {"connect_s": 0}]
     plan = lower(scenario(flows=flows, links=[link], monitors=[]), NS3)
-    assert " delay_ns 10000000 frame_bytes 14\n" in plan
+    assert " delay_ns 10000000 jitter_ns 2000000 frame_bytes 14\n" in plan
     assert "\nshaper_ab kind none\nshaper_ba kind token_bucket burst_bytes 1600 " in plan
     assert " line_rate_bps 1000000000.0\n" in plan
     assert " start_ns 250000000 stop_ns 1000000000 connect_ns 0 " in plan
 
 
-@pytest.mark.parametrize("key", ["connect_s", "frame_bytes", "shaper_ab", "shaper_ba"])
+@pytest.mark.parametrize("key", ["connect_s", "frame_bytes", "jitter_s", "shaper_ab", "shaper_ba"])
 def test_keys_that_came_later_are_no_part_of_who_does_not_have_them(key):
     assert key not in scenario().canonical_json()
 

@@ -147,6 +147,8 @@ BYTES = {"kind": "droptail", "limit_bytes": 9000}
         ("ns2", droptail(), {"shaper_ab": SHAPER}, "shaper"),
         ("ns2", droptail(), {"shaper_ba": SHAPER}, "shaper"),
         ("ns2", droptail(), {"frame_bytes": 14}, "frame_bytes"),
+        ("ns2", droptail(), {"jitter_s": 0.001}, "jitter"),
+        ("linux", droptail(), {"jitter_s": 4.5}, "jitter above 4 s"),
         ("ns3", droptail(), {"frame_bytes": 1}, "frame_bytes of 1"),
         ("ns3", BYTES, {"frame_bytes": 14}, "limits in bytes"),
         ("ns3", red(5, 15) | {"byte_mode": True}, {"frame_bytes": 14}, "limits in bytes"),
@@ -163,6 +165,7 @@ def test_a_link_that_an_engine_lacks_is_refused(engine, queue, changes, words):
 def test_shapers_and_frames_are_there(engine):
     document = single_link([flow(engine)], queue=droptail(5))
     document["links"][0] |= {"shaper_ab": SHAPER, "shaper_ba": SHAPER, "frame_bytes": 14}
+    document["links"][0] |= {"jitter_s": 0.001}
     assert refusal(engine, document) == ""
 
 

@@ -19,7 +19,8 @@ from replication.run.native import Native
 from replication.run.process import Limits, Usage
 from replication.run.run_table import check_run
 from replication.study.errors import InputError
-from replication.study.scenario import DropTail, Link, Monitor, Scenario, TcpFlow
+from replication.study.link import DropTail, Link
+from replication.study.scenario import Monitor, Scenario, TcpFlow
 
 from bench.scale import Measurement
 

@@ -166,6 +166,7 @@ class Link:
     b: int
     rate_bps: float
     delay_ns: int
+    jitter_ns: int
     frame_bytes: int
     queues: list[Queue] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)

@@ -13,7 +13,8 @@ from pathlib import Path
 from replication.engines.debian import other_build
 from replication.engines.model import Engine, knows_no_host
 from replication.engines.ns3_version import NS3_VERSION, lacks, missing_packages, system_libraries
-from replication.study.scenario import CoDel, DropTail, FqCoDel, Pie, Queue, Red, Scenario, TcpFlow
+from replication.study.link import CoDel, DropTail, FqCoDel, Pie, Queue, Red
+from replication.study.scenario import Scenario, TcpFlow
 
 
 def _ns3_refuses_flow(flow: TcpFlow) -> str:
@@ -111,6 +112,8 @@ def _ns2_refuses_scenario(scenario: Scenario) -> str:
         return refused
     if any(link.shaper_ab or link.shaper_ba for link in scenario.links):
         return "shaper"
+    if any(link.jitter_s for link in scenario.links):
+        return "jitter"
     return "frame_bytes" if any(link.frame_bytes for link in scenario.links) else ""
 
 
@@ -122,6 +125,8 @@ _LINUX_LEAST_TUNED_WINDOW_BYTES = 3 << 20
 _LINUX_SEGMENT_BYTES = (88, 32755)
 _LINUX_WINDOW_BYTES = (1200, 1 << 28)
 _LINUX_MOST_RTO_S = 120.0
+#: Half of it is a signed number of 32 bits (`tabledist` of sch_netem.c).
+_LINUX_MOST_JITTER_S = 4.0
 #: More links would not be up in time (guest/common.h); more rows would not fit the guest's memory.
 _LINUX_MOST_FLOWS, _LINUX_MOST_LINKS, _LINUX_MOST_ROWS = 5000, 4000, 10**7
 #: A module's parameters, of which the kernel has one set.
@@ -180,6 +185,8 @@ def _linux_tuned_windows(scenario: Scenario) -> set[int | None]:
 def _linux_refuses_size(scenario: Scenario) -> str:
     if any(round(link.rate_bps / 8) == 0 for link in scenario.links):
         return "link slower than 8 bit/s"
+    if any(link.jitter_s > _LINUX_MOST_JITTER_S for link in scenario.links):
+        return f"link with a jitter above {_LINUX_MOST_JITTER_S:g} s"
     for what, size, most in (
         ("links", len(scenario.links), _LINUX_MOST_LINKS),
         ("flows", len(scenario.flows), _LINUX_MOST_FLOWS),

@@ -7,7 +7,7 @@ default filled in and every route found. Programs read it strictly and check not
     run duration_ns 10000000000 sampling_interval_ns 100000000 seed 1
     host segmentation_offload 0 timer_hz 250
     node id s0
-    link id wire a 0 b 1 rate_bps 2000000.0 delay_ns 20000000 frame_bytes 0
+    link id wire a 0 b 1 rate_bps 2000000.0 delay_ns 20000000 jitter_ns 0 frame_bytes 0
     queue_ab kind droptail limit_packets 50 limit_bytes none
     queue_ba ...
     loss_ab kind random probability 0.01
@@ -35,8 +35,9 @@ from replication.engines.model import Engine
 from replication.engines.routing import Routes
 from replication.study.errors import InputError
 from replication.study.files import write_text
+from replication.study.link import Link
 from replication.study.model import Document
-from replication.study.scenario import Flow, Link, Scenario, TcpFlow
+from replication.study.scenario import Flow, Scenario, TcpFlow
 
 #: What a program must know to read a plan; another grammar has another number.
 VERSION = 1
@@ -79,7 +80,7 @@ def nanoseconds(seconds: float) -> int:
 def _nanoseconds(name: str, seconds: float) -> int:
     """Return a field's time in ns; all but these must last."""
     ns = nanoseconds(seconds)
-    if ns == 0 and name not in ("connect_s", "start_s", "delay_s"):
+    if ns == 0 and name not in ("connect_s", "start_s", "delay_s", "jitter_s"):
         raise InputError(f"{name}: {seconds!r} is less than a nanosecond")
     return ns
 

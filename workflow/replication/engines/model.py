@@ -10,7 +10,8 @@ from pathlib import Path
 
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
-from replication.study.scenario import CbrFlow, Queue, Scenario, TcpFlow
+from replication.study.link import Queue
+from replication.study.scenario import CbrFlow, Scenario, TcpFlow
 
 #: What turns a scenario into what the program reads: as it is imported, wherever the root is.
 _LOWERING = tuple(Path(__file__).with_name(name) for name in ("lowering.py", "routing.py"))

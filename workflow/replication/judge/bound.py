@@ -18,7 +18,8 @@ from functools import cached_property
 from typing import Any
 
 from replication.study.claim_model import Flows, Where
-from replication.study.scenario import CbrFlow, Flow, Link, Scenario
+from replication.study.link import Link
+from replication.study.scenario import CbrFlow, Flow, Scenario
 from replication.study.study import Experiment, Level, Study, parameters_of, plain_values
 from replication.study.template import expand, instantiate, resolve
 

@@ -11,11 +11,11 @@ static void read_queue(const char *line, struct plan *plan)
 	double *v = queue.value;
 
 	if (sscanf(line,
-		   "queue %d %d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32
+		   "queue %d %d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32
 		   " %" SCNu32 " %11s %lf %lf %lf %lf %lf %lf %lf %lf",
 		   &link, &direction, &queue.rate_Bps, &queue.line_Bps, &queue.delay_ns,
-		   &queue.loss, &queue.burst_bytes, &queue.frame_bytes, queue.kind, v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6,
-		   v + 7) != 17 ||
+		   &queue.jitter_ns, &queue.loss, &queue.burst_bytes, &queue.frame_bytes, queue.kind, v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6,
+		   v + 7) != 18 ||
 	    link < 0 || link >= plan->links || direction < AHEAD || direction > BACK)
 		die("plan: %s", line);
 	plan->link[link].queue[direction] = queue;

@@ -10,7 +10,7 @@ struct plan_queue {
 	char kind[12];
 	uint64_t rate_Bps; /* 8 times this is the link's rate in bit/s */
 	uint64_t line_Bps; /* at which a packet passes: the same without a shaper */
-	uint64_t delay_ns;
+	uint64_t delay_ns, jitter_ns;
 	uint32_t loss; /* of 2^32-1 */
 	uint32_t burst_bytes;
 	uint32_t frame_bytes; /* beyond IP, of each packet */

@@ -213,7 +213,9 @@ void add_wire(int socket, int device, const struct plan_queue *queue)
 {
 	struct tc_netem_qopt netem = {.limit = DEEPEST, .loss = queue->loss};
 	struct tc_netem_rate rate = {.rate = UINT32_MAX};
-	int64_t delay = (int64_t)queue->delay_ns;
+	/* netem's delay is the middle of what it draws from. */
+	int64_t jitter = (int64_t)queue->jitter_ns / 2;
+	int64_t delay = (int64_t)queue->delay_ns + jitter;
 	struct request request;
 	struct nlattr *options;
 
@@ -226,6 +228,7 @@ void add_wire(int socket, int device, const struct plan_queue *queue)
 	memcpy((char *)&request + request.header.nlmsg_len, &netem, sizeof(netem));
 	request.header.nlmsg_len += NLMSG_ALIGN(sizeof(netem));
 	request_put(&request, TCA_NETEM_LATENCY64, &delay, sizeof(delay));
+	request_put(&request, TCA_NETEM_JITTER64, &jitter, sizeof(jitter));
 	request_put(&request, TCA_NETEM_RATE, &rate, sizeof(rate));
 	request_put(&request, TCA_NETEM_RATE64, &queue->line_Bps, sizeof(queue->line_Bps));
 	request_end(&request, options);

@@ -13,6 +13,7 @@ from plan import (
     Flow,
     FqCoDel,
     InputError,
+    Link,
     ListedLoss,
     Loss,
     Pie,
@@ -139,18 +140,22 @@ def kernel_words(plan: Plan) -> list[str]:
 
 def _queue_lines(plan: Plan, largest: int) -> Iterator[str]:
     for number, link in enumerate(plan.links):
-        for direction, (queue, loss) in enumerate(zip(link.queues, link.losses, strict=True)):
-            kind, device_packets, values = _discipline(queue)
-            padded = [*values, *[0] * (QUEUE_VALUES - len(values))]
-            line_bps, burst_bytes = link.rate_bps, device_packets * largest
-            shaper = link.shapers[direction]
-            if isinstance(shaper, TokenBucket):
-                line_bps, burst_bytes = shaper.line_rate_bps, shaper.burst_bytes
-            yield (
-                f"queue {number} {direction} {round(link.rate_bps / 8)} {round(line_bps / 8)}"
-                f" {link.delay_ns} {round(_probability(loss) * (2**32 - 1))} {burst_bytes}"
-                f" {link.frame_bytes} {kind} {' '.join(repr(float(v)) for v in padded)}"
-            )
+        for direction in range(2):
+            yield f"queue {number} {direction} {_queue_values(link, direction, largest)}"
+
+
+def _queue_values(link: Link, direction: int, largest: int) -> str:
+    kind, device_packets, values = _discipline(link.queues[direction])
+    line_bps, burst_bytes = link.rate_bps, device_packets * largest
+    shaper = link.shapers[direction]
+    if isinstance(shaper, TokenBucket):
+        line_bps, burst_bytes = shaper.line_rate_bps, shaper.burst_bytes
+    loss = round(_probability(link.losses[direction]) * (2**32 - 1))
+    padded = [*values, *[0] * (QUEUE_VALUES - len(values))]
+    return (
+        f"{round(link.rate_bps / 8)} {round(line_bps / 8)} {link.delay_ns} {link.jitter_ns} {loss}"
+        f" {burst_bytes} {link.frame_bytes} {kind} {' '.join(repr(float(v)) for v in padded)}"
+    )
 
 
 def _probability(loss: Loss) -> float:

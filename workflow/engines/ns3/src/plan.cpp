@@ -232,6 +232,7 @@ LinkSpec ReadLink(Statement& line, Lines& lines, const Scenario& scenario)
     link.ends[1] = line.Place("b", scenario.nodes.size());
     link.rate_bps = Rate(line, "rate_bps");
     link.delay_ns = line.Value<std::int64_t>("delay_ns");
+    link.jitter_ns = line.Value<std::int64_t>("jitter_ns");
     link.frame_bytes = line.Value<std::uint32_t>("frame_bytes");
     line.End();
     link.queue[0] = ReadQueue(lines.Next("queue_ab"));

@@ -52,6 +52,7 @@ struct LinkSpec {
     std::uint32_t ends[2] = {0, 0};
     std::uint64_t rate_bps = 0;
     std::int64_t delay_ns = 0;
+    std::int64_t jitter_ns = 0;
     QueueSpec queue[2];
     std::uint32_t frame_bytes = 0; ///< beyond IP; 0 leaves the framing to the device
     std::optional<LossSpec> loss[2];

@@ -1,7 +1,6 @@
 #include "shaper.hpp"
 
 #include <ns3/nstime.h>
-#include <ns3/point-to-point-net-device.h>
 #include <ns3/simulator.h>
 
 #include <algorithm>
@@ -11,8 +10,6 @@ namespace replicate
 namespace
 {
 
-/// Framing that the point-to-point device adds to an IP packet.
-constexpr std::uint32_t kPppHeaderBytes = 2;
 /// The deepest debt (`mbuffer` of sch_htb.c).
 constexpr std::int64_t kMostDebtNs = 60'000'000'000;
 
@@ -93,22 +90,6 @@ ns3::Ptr<ns3::QueueDisc> MakeShaper(const LinkSpec& link, int direction,
     only->SetQueueDisc(queue);
     bucket->AddQueueDiscClass(only);
     return bucket;
-}
-
-ns3::Time FrameTime(const LinkSpec& link, int direction)
-{
-    if (link.frame_bytes == 0)
-        return ns3::NanoSeconds(0);
-    return ns3::NanoSeconds(
-        Nanoseconds(link.frame_bytes - kPppHeaderBytes, LineRate(link, direction)));
-}
-
-bool FramedChannel::TransmitStart(ns3::Ptr<const ns3::Packet> packet,
-                                  ns3::Ptr<ns3::PointToPointNetDevice> source, ns3::Time duration)
-{
-    ns3::TimeValue rest;
-    source->GetAttribute("InterframeGap", rest);
-    return PointToPointChannel::TransmitStart(packet, source, duration + rest.Get());
 }
 
 } // namespace replicate

@@ -4,6 +4,7 @@
 #include "queues.hpp"
 #include "routing.hpp"
 #include "shaper.hpp"
+#include "wire.hpp"
 
 #include <ns3/internet-stack-helper.h>
 #include <ns3/ipv4-interface-address.h>
@@ -19,8 +20,13 @@ namespace replicate
 namespace
 {
 
-/// Random streams of one link direction: loss first, then the queue discipline's.
+/// Random streams of one link direction: loss first, then the queue discipline's, last the jitter.
 constexpr std::int64_t kStreamsPerDirection = 4;
+
+std::int64_t StreamOf(std::uint32_t link, int direction)
+{
+    return kStreamsPerDirection * (2 * std::int64_t{link} + direction);
+}
 
 /// The largest there is: segments are never fragmented.
 constexpr std::uint16_t kMtu = 65535;
@@ -92,8 +98,8 @@ Topology::Topology(const Scenario& scenario, Metrics& metrics) : m_egress(2 * sc
 void Topology::MakeLink(const Scenario& scenario, std::uint32_t link)
 {
     const auto& spec = scenario.links[link];
-    auto channel = ns3::CreateObject<FramedChannel>();
-    channel->SetAttribute("Delay", ns3::TimeValue(ns3::NanoSeconds(spec.delay_ns)));
+    const std::int64_t streams[] = {StreamOf(link, 0) + 3, StreamOf(link, 1) + 3};
+    auto channel = MakeChannel(spec, streams);
     for (int i = 0; i < 2; ++i) {
         auto& egress = m_egress[2 * link + i];
         egress.queue = spec.shaper[i] ? MakeLineQueue() : MakeDeviceQueue(spec.queue[i]);
@@ -134,7 +140,7 @@ void Topology::MakeQueues(const Scenario& scenario, std::uint32_t link)
     const auto& spec = scenario.links[link];
     for (int i = 0; i < 2; ++i) {
         auto& egress = m_egress[2 * link + i];
-        const std::int64_t stream = kStreamsPerDirection * (2 * std::int64_t{link} + i);
+        const auto stream = StreamOf(link, i);
         egress.disc = MakeQueueDisc(spec.queue[i], spec, stream + 1);
         if (spec.shaper[i] && !egress.disc)
             egress.disc = MakeFifo(spec.queue[i]);
