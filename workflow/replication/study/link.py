@@ -172,6 +172,15 @@ class Link(Document):
     shaper_ba: TokenBucket | None = OPTIONAL
     """As `shaper_ab`, from b to a."""
 
+    def shaper(self, direction: str) -> TokenBucket | None:
+        """Return what shapes a direction: ab or ba."""
+        return self.shaper_ab if direction == "ab" else self.shaper_ba
+
+    def passing_bps(self, direction: str) -> float:
+        """Return the rate at which a packet passes in a direction: of the line behind a shaper."""
+        shaper = self.shaper(direction)
+        return self.rate_bps if shaper is None else shaper.line_rate_bps
+
     @model_validator(mode="after")
     def _sends_something(self) -> Link:
         if self.rate_bps < 1:
