@@ -44,7 +44,7 @@ def stage(root: Path, name: str, context: Path) -> dict[str, str]:
         (folder / "__init__.py").touch()
     (context / "runner" / "__main__.py").write_text(_RUNNER_MAIN, encoding="utf-8")
     folder = root / "workflow" / "engines"
-    for path in ENGINES[name].sources(root):
+    for path in ENGINES[name].program_sources(root):
         place = context / "engines" / path.relative_to(folder)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, place)

@@ -69,7 +69,7 @@ def test_a_hang_and_a_greedy_run_are_stopped(container, tmp_path):
     greedy = "x=a; while :; do x=$x$x; done"
     assert shell(container, greedy, Limits(2**27, 20.0))["status"] != 0
     with pytest.raises(RunError, match="replicate-"):
-        container.run(tmp_path / "run", AMPLE, lambda: None)  # there is no scenario.json
+        container.run(tmp_path / "run", AMPLE, lambda: None)  # there is no plan
 
 
 def test_the_container_is_gone_when_its_job_is_killed(podman, tmp_path):

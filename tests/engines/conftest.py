@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # pytest imports by file here
 
-from engine_bench import TRAITS, Bench, Invoke, Run
+from engine_bench import TRAITS, Bench, Invoke, Run, write_plan
 from engine_recovery import RTT_S, SEGMENT, VARIANTS
 from engine_results import Result, read_result
 from engine_scenarios import listed, single_link
@@ -30,14 +29,13 @@ def invoker(program: Path) -> Invoke:
     return invoke
 
 
-def runner(invoke: Invoke, folders: pytest.TempPathFactory) -> Run:
+def runner(engine: str, invoke: Invoke, folders: pytest.TempPathFactory) -> Run:
     """Return a function that runs a scenario (a dict) and reads back what was written."""
 
     def run(scenario: dict[str, Any], *, trace: bool = False, **options: Any) -> Result:
         folder = folders.mktemp("run")
-        path, output, trace_path = folder / "scenario.json", folder / "out", folder / "trace.csv"
-        path.write_text(json.dumps(scenario))
-        words = ["--scenario", path, "--output", output]
+        output, trace_path = folder / "out", folder / "trace.csv"
+        words = ["--plan", write_plan(folder, engine, scenario), "--output", output]
         done = invoke(*words, *(["--trace", trace_path] if trace else []), **options)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
@@ -61,7 +59,7 @@ def invoke_ns3(ns3_program: Path) -> Invoke:
 @pytest.fixture(scope="session")
 def run_ns3(invoke_ns3: Invoke, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a function that runs a scenario (a dict) on ns3 and reads back what was written."""
-    return runner(invoke_ns3, tmp_path_factory)
+    return runner("ns3", invoke_ns3, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +77,7 @@ def invoke_ns2(ns2_program: Path) -> Invoke:
 @pytest.fixture(scope="session")
 def run_ns2(invoke_ns2: Invoke, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a function that runs a scenario (a dict) on ns2 and reads back what was written."""
-    return runner(invoke_ns2, tmp_path_factory)
+    return runner("ns2", invoke_ns2, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -97,7 +95,7 @@ def invoke_linux(linux_program: Path) -> Invoke:
 @pytest.fixture(scope="session")
 def run_linux(invoke_linux: Invoke, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a function that runs a scenario (a dict) on linux and reads back what was written."""
-    return runner(invoke_linux, tmp_path_factory)
+    return runner("linux", invoke_linux, tmp_path_factory)
 
 
 @pytest.fixture(scope="session", params=list(TRAITS))

@@ -12,12 +12,21 @@ from typing import Any
 from engine_results import Result
 from engine_scenarios import Json, codel, droptail, pfifo, pie, red, tcp
 from linux_scenarios import linux_red, linux_tcp
+from replication.engines.catalogue import ENGINES
+from replication.engines.lowering import PLAN_FILE, write_inputs
+from replication.study.scenario import Scenario
 
 Invoke = Callable[..., subprocess.CompletedProcess[str]]
 Run = Callable[..., Result]
 #: ns-2's agents that run modules of Linux, which always use SACK and limited transmit.
 NS2_LINUX = {"bic", "cubic", "highspeed", "htcp", "hybla", "illinois", "linuxreno", "scalable"}
 NS2_LINUX |= {"veno", "westwood_plus", "yeah"}
+
+
+def write_plan(folder: Path, engine: str, scenario: Json) -> Path:
+    """Write a scenario and its plan for an engine into a folder; return the plan's path."""
+    write_inputs(folder, Scenario.model_validate(scenario), ENGINES[engine])
+    return folder / PLAN_FILE
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import os
 import subprocess
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from engine_bench import write_plan
 from engine_results import Result, read_result
 from engine_scenarios import Json, cbr, droptail, link, tcp
 
@@ -176,13 +176,13 @@ def side_by_side(experiment: Experiment, program: Path, folder: Path) -> Beside:
     wrapper.parent.mkdir()
     wrapper.write_text(WRAPPER.format(ns=ns, probe=HERE / "ns2_probe.tcl"))
     wrapper.chmod(0o755)
-    (folder / "scenario.json").write_text(json.dumps(experiment.scenario()))
+    path = write_plan(folder, "ns2", experiment.scenario())
     surroundings = os.environ | {
         "PATH": f"{wrapper.parent}:{os.environ['PATH']}",
         "KEPT": str(folder),
         "VALUES_AT": repr(experiment._values_at_s),
     }
-    words = [program, "--scenario", folder / "scenario.json", "--output", folder / "out"]
+    words = [program, "--plan", path, "--output", folder / "out"]
     subprocess.run(words, check=True, env=surroundings)
     plain, most_packets, most_bytes = read_trace(trace)
     return Beside(

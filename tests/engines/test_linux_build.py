@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from engine_bench import write_plan
 from engine_scenarios import cbr, dumbbell
 from linux_scenarios import linux_red, linux_tcp
 
@@ -39,11 +39,11 @@ def test_built_again_from_the_cached_kernel_it_is_the_same(
         again = (tmp_path / "a b" / "engine" / name).read_bytes()
         assert again == (linux_program.parent / name).read_bytes(), name
     flows = [linux_tcp("t", "bbr", sack=True), cbr("c", 5e5)]
-    (tmp_path / "s.json").write_text(json.dumps(dumbbell(flows, queue=linux_red(5, 15))))
+    plan = write_plan(tmp_path, "linux", dumbbell(flows, queue=linux_red(5, 15)))
     runs = []
     for program in (linux_program, tmp_path / "a b" / "engine" / "replicate-linux"):
         output = tmp_path / f"out{len(runs)}"
-        command = [program, "--scenario", tmp_path / "s.json", "--output", output]
+        command = [program, "--plan", plan, "--output", output]
         subprocess.check_call(command)
         runs.append({path.name: path.read_bytes() for path in output.iterdir()})
     assert runs[0] == runs[1]

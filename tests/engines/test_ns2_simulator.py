@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import time
@@ -12,6 +11,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from engine_bench import write_plan
 from engine_scenarios import Json, cbr, listed, single_link, tcp
 
 Invoke = Callable[..., CompletedProcess[str]]
@@ -27,17 +27,15 @@ def test_listed_losses_need_the_syn_to_pass(invoke_ns2: Invoke, tmp_path: Path) 
     flows = [cbr("c", 4e6, stop_s=0.5), tcp("t", "reno", start_s=0.1)]
     queue = {"kind": "droptail", "limit_packets": 1}
     scenario = single_link(flows, rate_bps=1e6, duration_s=20, queue=queue, loss=listed(1))
-    path = tmp_path / "s.json"
-    path.write_text(json.dumps(scenario))
-    done = invoke_ns2("--scenario", path, "--output", tmp_path / "out")
+    path = write_plan(tmp_path, "ns2", scenario)
+    done = invoke_ns2("--plan", path, "--output", tmp_path / "out")
     assert done.returncode == 2
-    assert "links[0].loss_ab" in done.stderr and "SYN" in done.stderr
+    assert "link wire" in done.stderr and "SYN" in done.stderr
     assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_a_missing_simulator_is_named(invoke_ns2: Invoke, tmp_path: Path) -> None:
-    (tmp_path / "s.json").write_text(json.dumps(good()))
-    words = ("--scenario", tmp_path / "s.json", "--output", tmp_path / "out")
+    words = ("--plan", write_plan(tmp_path, "ns2", good()), "--output", tmp_path / "out")
     # A folder with what the launcher needs, but no ns.
     done = invoke_ns2(*words, env={"PATH": str(tmp_path)})
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -50,10 +48,9 @@ def test_a_missing_simulator_is_named(invoke_ns2: Invoke, tmp_path: Path) -> Non
 def test_a_broken_simulator_is_a_defect(
     invoke_ns2: Invoke, tmp_path: Path, script: str, word: str
 ) -> None:
-    (tmp_path / "s.json").write_text(json.dumps(good()))
     (tmp_path / "ns").write_text(f"#!/bin/sh\n{script}\n")
     (tmp_path / "ns").chmod(0o755)
-    words = ("--scenario", tmp_path / "s.json", "--output", tmp_path / "out")
+    words = ("--plan", write_plan(tmp_path, "ns2", good()), "--output", tmp_path / "out")
     done = invoke_ns2(*words, env={"PATH": f"{tmp_path}:{os.defpath}"})
     assert (done.returncode, done.stderr.count("\n")) == (3, 1)
     assert word in done.stderr
@@ -62,8 +59,8 @@ def test_a_broken_simulator_is_a_defect(
 
 def test_a_killed_program_takes_the_simulator_along(ns2_program: Path, tmp_path: Path) -> None:
     scenario = single_link([cbr("c", 1e7)], rate_bps=1e7, duration_s=2000)
-    (tmp_path / "s.json").write_text(json.dumps(scenario))
-    command = [ns2_program, "--scenario", tmp_path / "s.json", "--output", tmp_path / "out"]
+    path = write_plan(tmp_path, "ns2", scenario)
+    command = [ns2_program, "--plan", path, "--output", tmp_path / "out"]
     process = subprocess.Popen(command)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     simulator = wait_for(lambda: children.read_text().split())[0]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import invoker, runner
+from engine_bench import write_plan
 from engine_scenarios import codel, dumbbell, pie, red, tcp
 from replication.engines.catalogue import chosen_engine
 from replication.engines.ns3_version import (
@@ -48,7 +49,7 @@ def program(version) -> Path:
 @pytest.fixture(scope="module")
 def run_version(program, tmp_path_factory):
     """Return a function that runs a scenario on the version."""
-    return runner(invoker(program), tmp_path_factory)
+    return runner("ns3", invoker(program), tmp_path_factory)
 
 
 def release(version: str) -> str:
@@ -124,12 +125,12 @@ def test_a_window_full_to_the_byte_does_not_crash_it(run_version):
 def test_what_a_version_lacks_is_refused_by_name(program, version, tmp_path):
     study, tier = load_study(ROOT, "dzivhani"), load_tier(ROOT, "quick")
     runs = design_study(study, tier, ["ns3"], version)
-    for levels, refusal in {r.levels["variant"]: r.refusal for r in runs}.items():
-        scenario = next(r.scenario for r in runs if r.levels["variant"] == levels)
-        path = tmp_path / f"{levels}.json"
-        path.write_text(scenario.model_copy(update={"duration_s": 1.0}).model_dump_json())
-        words = ["--scenario", path, "--output", tmp_path / levels]
-        done = invoker(program)(*words)
+    for variant, refusal in {r.levels["variant"]: r.refusal for r in runs}.items():
+        scenario = next(r.scenario for r in runs if r.levels["variant"] == variant)
+        brief = scenario.model_copy(update={"duration_s": 1.0})
+        # As for the default version, which has it: the program must not go on without.
+        path = write_plan(tmp_path / variant, "ns3", brief.model_dump(mode="json"))
+        done = invoker(program)("--plan", path, "--output", path.with_name("out"))
         assert done.returncode == (2 if refusal else 0), done.stderr
         if refusal:
             assert "cubic_tcp_friendliness" in done.stderr

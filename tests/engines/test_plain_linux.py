@@ -78,7 +78,7 @@ def machine(linux_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Ma
     sys.path[:0] = [str(ENGINE / "launcher"), str(ENGINE.parent / "common")]
     try:
         from archive import archive
-        from machine import run_machine
+        from machine import Boot, run_machine
     finally:
         del sys.path[:2]
     folder = tmp_path_factory.mktemp("plain")
@@ -97,7 +97,8 @@ def machine(linux_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Ma
     (folder / "linux").symlink_to(linux_program.parent / "linux")
 
     def run(commands: list[str]) -> str:
-        text: str = run_machine(folder, "\n".join(commands) + "\n", 250, 1, folder)
+        boot = Boot(plan="\n".join(commands) + "\n", timer_hz=250, seed=1, words=[])
+        text: str = run_machine(folder, boot, folder)
         assert "failed" not in text, text
         return text
 

@@ -12,7 +12,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "workflow" / "engines" / "ns3"
-COMPILER = "g++ -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+SANITIZE = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZE += ("-fno-omit-frame-pointer",)
+COMPILER = " ".join(["g++", *SANITIZE])
 #: Leaks are ns-3's own: it frees little at its end. A finding ends the program with a code that
 #: it never gives itself.
 FOUND = 99

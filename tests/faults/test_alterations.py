@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from random import Random
 
 import pytest
+from replication.engines.catalogue import NS3
 from replication.judge.registration import changed_after_the_fact, record_path, register
 from replication.plan.config import load_study
 from replication.run.gather import read_runs
@@ -213,7 +214,7 @@ def test_an_altered_run_or_program_is_not_used(tmp_path, tally):
     job = make_job(tmp_path)
     names = list(job.scenarios)
     for name, scenario in job.scenarios.items():
-        work = job.store.begin(name, scenario)
+        work = job.store.begin(name, scenario, NS3)
         job.runtime.run(work, job.limits, lambda: None)
         job.store.finish(name, work, {"cpu_s": 1.0})
     built = tmp_path / "engine"

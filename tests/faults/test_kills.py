@@ -41,7 +41,7 @@ def forget(project):
 
 def find(process, kind):
     """Return a running process of that kind below Snakemake, or None."""
-    word = {"batch": "simulate", "simulator": "--scenario"}[kind]
+    word = {"batch": "simulate", "simulator": "--plan"}[kind]
     for child in process.children(recursive=True):
         try:
             words = child.cmdline()

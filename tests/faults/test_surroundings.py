@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+from replication.engines.catalogue import NS3
+from replication.engines.lowering import write_inputs
 from replication.run.folder import require_plain_name
 from replication.run.gather import collect
 from replication.run.native import Native
@@ -82,8 +84,7 @@ def test_a_damaged_engine_is_said(part, tmp_path, tally, monkeypatch):
     scenario = Scenario.model_validate(minimal_scenario())
     broken = broken_engine(tmp_path, part)
     work = tmp_path / "work"
-    work.mkdir()
-    (work / "scenario.json").write_text(scenario.canonical_json())
+    write_inputs(work, scenario, NS3)
     if part == "library":  # what a runtime path gives, for a copy elsewhere
         wrapper = tmp_path / "wrapper"
         wrapper.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH={tmp_path} exec {broken} "$@"\n')

@@ -11,14 +11,14 @@ from tests.unit.test_models import minimal_scenario
 
 #: Writes the tables of the contract for a scenario of one flow `f` and ten samples.
 PROGRAM = """#!/bin/sh
-[ "$1" = --scenario ] && [ "$3" = --output ] || exit 2
+[ "$1" = --plan ] && [ "$3" = --output ] || exit 2
 echo run >> "{counter}"
 {first}
 echo "flow,kind,{flow_columns}" > "$4/flows.csv"
 echo "f,cbr{flow_values}" >> "$4/flows.csv"
 echo "time_s,flow,link,{series_columns}" > "$4/series.csv"
 for i in 1 2 3 4 5 6 7 8 9 10; do echo "$i,f,{series_values}" >> "$4/series.csv"; done
-id=$(head -c -1 "$2" | sha256sum | cut -c 1-16)
+id=$(sed -n '1s/.* scenario \\([0-9a-f]\\{{16\\}}\\).*/\\1/p' "$2")
 echo "{{\\"scenario\\": \\"$id\\"}}" > "$4/run.json"
 {more}
 """

@@ -6,11 +6,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study
-from replication.judge.bound import set_ups
+from replication.judge.bound import SetUp, StatedLink, set_ups
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
 from replication.study.published import read_published
+from replication.study.scenario import Scenario
 from replication.study.verdict import Verdict
+
+from tests.unit.test_models import minimal_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -319,6 +322,22 @@ def test_bounds_follow_the_path(world):
     assert point.delay_s(flow, strict=False) == pytest.approx(PROPAGATION_S + TRANSMISSION_S)
     assert point.rate_bps(flow, strict=True) == LINK_BPS
     assert point.total_rate_bps(point.flows("tcp"), strict=True) == LINK_BPS
+
+
+def test_a_shaper_bounds_the_rate_by_its_tokens_and_the_delay_by_its_line():
+    document = minimal_scenario()  # packets of 500 bytes for 1 s over 1 Mbit/s and 10 ms
+    document["links"][0]["shaper_ab"] = {
+        "kind": "token_bucket",
+        "burst_bytes": 2000,
+        "line_rate_bps": 1e8,
+    }
+    scenario = Scenario.model_validate(document)
+    point = SetUp(scenario, {"ab": StatedLink(rate=True, delay=True)})
+    flow = scenario.flows[0]
+    assert point.delay_s(flow, strict=False) == pytest.approx(0.01 + 8 * 500 / 1e8)
+    # 125000 bytes of tokens, the burst, and one packet on credit.
+    assert point.rate_bps(flow, strict=True) == pytest.approx(8 * (125_000 + 2000 + 500))
+    assert point.total_rate_bps([flow], strict=False) == point.rate_bps(flow, strict=True)
 
 
 # -- the papers -----------------------------------------------------------------------------------

@@ -163,10 +163,10 @@ def test_what_tools_leave_behind_does_not_change_the_fingerprint(tmp_path, left)
     folder = tmp_path / "workflow" / "engines" / "ns3"
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "main.cpp").write_text("int main() {}")
-    before = NS3.sources(tmp_path)
+    before = NS3.program_sources(tmp_path)
     (folder / left).parent.mkdir(parents=True, exist_ok=True)
     (folder / left).write_text("left")
-    assert NS3.sources(tmp_path) == before == [folder / "src" / "main.cpp"]
+    assert NS3.program_sources(tmp_path) == before == [folder / "src" / "main.cpp"]
 
 
 def test_tiers_name_themselves():

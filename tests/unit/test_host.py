@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
-from replication.engines.catalogue import ENGINES, NS2, NS3
+from replication.engines.catalogue import ENGINES, LINUX, NS2, NS3
 from replication.plan.config import load_study, load_tier
 from replication.plan.design import Plan, design_study, write_design
 from replication.run.store import Store
@@ -136,9 +136,14 @@ def test_a_study_sets_the_host_by_its_ledger(tmp_path):
     write_design(runs, [], "kapadia", tmp_path)
     written = json.loads((tmp_path / "scenarios" / "kapadia.json").read_text())
     assert {Scenario.model_validate(s).id for s in written.values()} == set(written)
-    work = Store(tmp_path / "store").begin(runs[0].scenario_id, runs[0].scenario)
+    fast = study_with(
+        "kapadia", segmentation_offload=True, timer_hz=1000, clock_granularity_s=0.001
+    )
+    run = design_study(fast, QUICK, ["linux"])[0]
+    work = Store(tmp_path / "store").begin(run.scenario_id, run.scenario, LINUX)
     stored = json.loads((work / "scenario.json").read_text())
     assert stored["host"] == {"segmentation_offload": True, "timer_hz": 1000}
+    assert "\nhost segmentation_offload 1 timer_hz 1000\n" in (work / "plan.txt").read_text()
 
 
 def test_the_kernels_that_a_plan_needs_are_known():

@@ -1,16 +1,14 @@
 """The store: only complete and intact runs count."""
 
 import pytest
+from replication.engines.catalogue import NS3
 from replication.run.store import TABLES, Store
+from replication.study.scenario import Scenario
+
+from tests.unit.test_models import minimal_scenario
 
 ID = "0123456789abcdef"
-
-
-class Anything:
-    """Stands for a scenario where its content does not matter."""
-
-    def canonical_json(self):
-        return "{}"
+SCENARIO = Scenario.model_validate(minimal_scenario())
 
 
 @pytest.fixture
@@ -19,7 +17,7 @@ def store(tmp_path):
 
 
 def finish(store, text="1\n"):
-    work = store.begin(ID, Anything())
+    work = store.begin(ID, SCENARIO, NS3)
     for name in TABLES:
         (work / name).write_text(text)
     store.finish(ID, work, {"cpu_s": 0.5})
@@ -32,7 +30,7 @@ def test_a_finished_run_is_found_with_its_usage(store):
 
 
 def test_a_run_killed_before_its_end_does_not_count(store):
-    work = store.begin(ID, Anything())
+    work = store.begin(ID, SCENARIO, NS3)
     (work / "flows.csv").write_text("half")
     assert store.finished() == set()
     assert store.usage(ID) is None
@@ -61,7 +59,7 @@ def test_a_broken_entry_is_replaced(store):
 
 
 def test_two_who_finish_the_same_run_leave_one_result_and_no_litter(store):
-    first, second = store.begin(ID, Anything()), store.begin(ID, Anything())
+    first, second = store.begin(ID, SCENARIO, NS3), store.begin(ID, SCENARIO, NS3)
     for work in (first, second):
         for name in TABLES:
             (work / name).write_text("same\n")
@@ -70,13 +68,13 @@ def test_two_who_finish_the_same_run_leave_one_result_and_no_litter(store):
 
 
 def test_whoever_begins_a_run_again_leaves_a_finished_one_to_its_readers(store):
-    store.begin(ID, Anything())
-    late = store.begin(ID, Anything())
+    store.begin(ID, SCENARIO, NS3)
+    late = store.begin(ID, SCENARIO, NS3)
     finish(store)
     before = (store.entry(ID) / "flows.csv").stat().st_ino
     for name in TABLES:
         (late / name).write_text("1\n")
     store.finish(ID, late, {"cpu_s": 0.1})
     assert (store.entry(ID) / "flows.csv").stat().st_ino == before
-    store.begin(ID, Anything())
+    store.begin(ID, SCENARIO, NS3)
     assert store.usage(ID) is not None

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from replication.engines.catalogue import NS3
+from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.engines.ns3_version import NS3_VERSION
 from replication.plan.pipeline import Paths
 from replication.report.parts.bench_model import Alternative, Figure
 from replication.study.errors import InputError
-from replication.study.files import write_text
 from replication.study.scenario import Scenario, canonical_json
 from replication.study.seal import write_sealed
 from replication.study.table import write_table
@@ -113,11 +113,11 @@ def simulate_batch(root: Path, scenarios: list[Scenario], folder: Path) -> tuple
 
 
 def loop(program: list[str], scenarios: list[Scenario], folder: Path) -> Timed:
-    """Run a program in a shell loop, a folder with scenario.json for each scenario."""
+    """Run a program in a shell loop, a folder with scenario.json and plan for each scenario."""
     folders = [(folder / str(number)).resolve() for number in range(len(scenarios))]
     shutil.rmtree(folder, ignore_errors=True)
     for own, scenario in zip(folders, scenarios, strict=True):
-        write_text(own / "scenario.json", scenario.canonical_json() + "\n")
+        write_inputs(own, scenario, NS3)
     quoted = " ".join(f"'{word}'" if word != ">" else word for word in program)
     environment = os.environ | {"LC_ALL": "C"}
     return timed(
@@ -141,7 +141,7 @@ def ways(
             folder / "monitor",
         ),
     }
-    inputs = ["--scenario", "scenario.json", "--output", "."]
+    inputs = ["--plan", PLAN_FILE, "--output", "."]
     turns = [
         (
             simulate_batch(root, scenarios, folder / "batch")[0],

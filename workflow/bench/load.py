@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from replication.engines.catalogue import ENGINES
+from replication.engines.lowering import write_inputs
+from replication.engines.model import Engine
 from replication.plan.pipeline import Pipeline
 from replication.report.parts.reliability import Load
 from replication.run.native import Native
 from replication.run.process import Limits, Usage
 from replication.run.run_table import check_run
 from replication.study.errors import InputError
-from replication.study.scenario import DropTail, Link, Monitor, Scenario, TcpFlow
+from replication.study.link import DropTail, Link
+from replication.study.scenario import Monitor, Scenario, TcpFlow
 
 from bench.scale import Measurement
 
@@ -89,12 +92,12 @@ def measure_load(root: Path, engine: str, flows: int, hours: float) -> Iterator[
     if not program.is_file():
         raise InputError(f"--engine: {engine} is not built: run `make engines`")
     wide = many_flows(flows)
-    used = _run(program.resolve(), wide)
+    used = _run(program.resolve(), ENGINES[engine], wide)
     title = f"{flows} flows in one scenario of {MANY_FLOWS_S:g} s, on {engine}"
     yield _entry(f"flows-{engine}", title, wide, used)
-    short = _run(program.resolve(), long_run(1))
+    short = _run(program.resolve(), ENGINES[engine], long_run(1))
     whole = long_run(hours)
-    used = _run(program.resolve(), whole)
+    used = _run(program.resolve(), ENGINES[engine], whole)
     entry = _entry(
         f"hours-{engine}", f"{hours:g} simulated hours of one flow, on {engine}", whole, used
     )
@@ -124,10 +127,10 @@ def sweep_entry(measured: Measurement, memory_limit_bytes: int) -> Load:
     )
 
 
-def _run(program: Path, scenario: Scenario) -> Usage:
+def _run(program: Path, engine: Engine, scenario: Scenario) -> Usage:
     with tempfile.TemporaryDirectory(prefix="load-") as folder:
         work = Path(folder)
-        (work / "scenario.json").write_text(scenario.canonical_json() + "\n", encoding="utf-8")
+        write_inputs(work, scenario, engine)
         native = Native(program)
         try:
             used = native.run(work, LIMITS, lambda: None)

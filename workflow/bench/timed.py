@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from replication.engines.catalogue import ENGINES, NS3
+from replication.engines.lowering import write_inputs
+from replication.engines.model import Engine
 from replication.run.native import Native
 from replication.run.process import Limits, Usage
 from replication.study.errors import RunError
-from replication.study.files import write_text
 from replication.study.scenario import Scenario
 
 LIMITS = Limits(memory_bytes=4 * 2**30, time_s=600.0)
@@ -42,6 +44,11 @@ class TimedRun:
         return self.counts.get("events")
 
 
+def engine_of(program: Path) -> Engine:
+    """Return the engine of a program; what has another name is a variant of ns-3's."""
+    return ENGINES.get(program.name.removeprefix("replicate-"), NS3)
+
+
 def run(program: Path, scenario: Scenario, folder: Path) -> TimedRun:
     """Run an engine's program on a scenario in `folder`, which is made anew.
 
@@ -51,7 +58,7 @@ def run(program: Path, scenario: Scenario, folder: Path) -> TimedRun:
         It failed; the message holds its last words.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    write_text(folder / "scenario.json", scenario.canonical_json() + "\n")
+    write_inputs(folder, scenario, engine_of(program))
     native = Native(program.resolve())
     try:
         usage = native.run(folder, LIMITS, lambda: None)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from replication.engines.lowering import PLAN_FILE
 from replication.plan.config import study_ids
 from replication.plan.pipeline import Paths, Pipeline
 from replication.report.parts.bench_model import Figure, Stage
@@ -164,7 +165,7 @@ def short_runs(root: Path, size: Size, folder: Path, say: Announce) -> list[Figu
     scenarios = [run.scenario for runs in plan.runs.values() for run in runs]
     say(f"a batch of {len(scenarios)} short runs, and the same in a shell loop")
     program = str(programs(root)["ns3"].resolve())
-    command = [program, "--scenario", "scenario.json", "--output", "."]
+    command = [program, "--plan", PLAN_FILE, "--output", "."]
     turns = [
         (
             simulate_batch(root, scenarios, folder / "batch"),

@@ -34,7 +34,7 @@ rule build_ns3_program:
         ),
         sources=lambda wildcards: [
             p.relative_to(REPO)
-            for p in chosen_engine("ns3", wildcards.version).sources(REPO)
+            for p in chosen_engine("ns3", wildcards.version).program_sources(REPO)
         ],
     output:
         program=f"{PATHS.data}/engines/ns3-{{digest}}-{{version}}/replicate-ns3",
@@ -60,7 +60,7 @@ rule build_ns3_program:
 
 rule build_ns2_program:
     input:
-        sources=[p.relative_to(REPO) for p in ENGINES["ns2"].sources(REPO)],
+        sources=[p.relative_to(REPO) for p in ENGINES["ns2"].program_sources(REPO)],
     output:
         program=PIPE.program("ns2"),
         seal=PIPE.program("ns2").with_name(SEAL),
@@ -81,7 +81,7 @@ rule build_ns2_program:
 
 rule build_linux_program:
     input:
-        sources=[p.relative_to(REPO) for p in ENGINES["linux"].sources(REPO)],
+        sources=[p.relative_to(REPO) for p in ENGINES["linux"].program_sources(REPO)],
     output:
         program=PIPE.program("linux"),
         kernel=PIPE.program("linux").with_name("linux"),

@@ -15,10 +15,10 @@
 #include <ns3/ipv4-address-helper.h>
 #include <ns3/ipv4-l3-protocol.h>
 #include <ns3/packet-sink-helper.h>
-#include <ns3/point-to-point-helper.h>
 #include <ns3/pie-queue-disc.h>
-#include <ns3/pointer.h>
+#include <ns3/point-to-point-helper.h>
 #include <ns3/point-to-point-net-device.h>
+#include <ns3/pointer.h>
 #include <ns3/red-queue-disc.h>
 #include <ns3/rng-seed-manager.h>
 #include <ns3/simulator.h>
@@ -41,8 +41,8 @@ uint32_t g_cwnd, g_ssthresh, g_received, g_dropped;
 
 void Print(const char* event, SequenceNumber32 sequence)
 {
-    std::cout << Simulator::Now().GetNanoSeconds() << ' ' << event << ' '
-              << sequence.GetValue() - 1 << ' ' << g_cwnd << ' ' << g_ssthresh << '\n';
+    std::cout << Simulator::Now().GetNanoSeconds() << ' ' << event << ' ' << sequence.GetValue() - 1
+              << ' ' << g_cwnd << ' ' << g_ssthresh << '\n';
 }
 
 void Sent(Ptr<const Packet> packet, const TcpHeader& header, Ptr<const TcpSocketBase>)
@@ -180,8 +180,8 @@ int main(int argc, char** argv)
     BulkSendHelper bulk("ns3::TcpSocketFactory", InetSocketAddress(interfaces.GetAddress(1), 9));
     auto source = bulk.Install(nodes.Get(0));
     source.Start(Seconds(0));
-    nodes.Get(1)->GetObject<Ipv4L3Protocol>()->TraceConnectWithoutContext(
-        "LocalDeliver", MakeCallback(&Delivered));
+    nodes.Get(1)->GetObject<Ipv4L3Protocol>()->TraceConnectWithoutContext("LocalDeliver",
+                                                                          MakeCallback(&Delivered));
     Simulator::Schedule(NanoSeconds(1), &Watch, source.Get(0));
     Simulator::Stop(Seconds(duration_s));
     Simulator::Run();

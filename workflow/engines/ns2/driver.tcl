@@ -2,7 +2,7 @@
 #
 #   ns driver.tcl DATA EVENTS CALLS
 #
-# DATA holds lines of numbers and of the words below, written by plan.py; nothing in it is evaluated.
+# DATA holds lines of numbers and of the words below, written by orders.py; nothing in it is evaluated.
 # EVENTS is the pipe to the reader. With CALLS = 1 each packet's line is followed by its sender's
 # state. A host's packets are traced between its agent and its node, so that no line is written
 # where nobody needs one:

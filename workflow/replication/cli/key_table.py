@@ -19,7 +19,8 @@ from pydantic.fields import FieldInfo
 from replication.judge.hypothesis import Hypothesis, Reading
 from replication.plan.config import Config, Tier
 from replication.study.claim_model import Claim, Quantity, Test
-from replication.study.scenario import CbrFlow, Host, Link, Queue, TcpFlow
+from replication.study.link import Link, Queue
+from replication.study.scenario import CbrFlow, Host, TcpFlow
 from replication.study.sensitivity_settings import (
     Importance,
     Scale,

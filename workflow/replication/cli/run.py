@@ -6,12 +6,15 @@ import json
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from replication.cli.option import DATA, HERE, Data, Root
 from replication.study.errors import InputError
+
+if TYPE_CHECKING:
+    from replication.study.scenario import Scenario
 
 
 def run(
@@ -33,6 +36,7 @@ def run(
 def rerun(root: Path, data: Path, scenario_id: str, engine: str, output: Path) -> str:
     """Run the scenario and copy its tables to `output`; return a line that says so."""
     from replication.engines.catalogue import ENGINES
+    from replication.engines.lowering import PLAN_FILE, SCENARIO_FILE, write_inputs
     from replication.plan.config import load_config
     from replication.plan.pipeline import Paths
     from replication.run.launcher import Launch, make_runtime
@@ -42,7 +46,7 @@ def rerun(root: Path, data: Path, scenario_id: str, engine: str, output: Path) -
     if engine not in ENGINES:
         raise InputError(f"engine: {engine!r} is unknown; there are {', '.join(ENGINES)}")
     config = load_config(root / "configs" / "config.yaml")
-    text = find_scenario(data, scenario_id)
+    scenario = find_scenario(data, scenario_id)
     fingerprint = config.engine(engine).fingerprint(root)
     program = Paths(data=data).program(engine, fingerprint)
     if config.runtime == "native":
@@ -53,28 +57,28 @@ def rerun(root: Path, data: Path, scenario_id: str, engine: str, output: Path) -
     with tempfile.TemporaryDirectory() as folder:
         runtime = make_runtime(root, Launch(config.runtime, engine, program), Path(folder))
         work = Path(folder) / "run"
-        work.mkdir()
-        (work / "scenario.json").write_text(text, encoding="utf-8")
+        write_inputs(work, scenario, config.engine(engine))
         try:
             used = runtime.run(work, limits, lambda: None)
         finally:
             runtime.close()
         output.mkdir(parents=True, exist_ok=True)
-        for name in (*TABLES, "scenario.json"):
+        names = (*TABLES, SCENARIO_FILE, PLAN_FILE)
+        for name in names:
             shutil.copyfile(work / name, output / name)
-    return f"{output}: flows.csv, series.csv, run.json, scenario.json ({used.cpu_s:.2f} s of CPU)"
+    return f"{output}: {', '.join(names)} ({used.cpu_s:.2f} s of CPU)"
 
 
-def find_scenario(data: Path, scenario_id: str) -> str:
-    """Return the JSON of a designed scenario; InputError if no design knows the id."""
-    from replication.study.scenario import canonical_json
+def find_scenario(data: Path, scenario_id: str) -> Scenario:
+    """Return a designed scenario; InputError if no design knows the id."""
+    from replication.study.scenario import Scenario
     from replication.study.seal import read_sealed
 
     folder = data / "design" / "scenarios"
     for path in sorted(folder.glob("*.json")):
         scenario = json.loads(read_sealed(path)).get(scenario_id)
         if scenario is not None:
-            return canonical_json(scenario)
+            return Scenario.model_validate(scenario)
     raise InputError(
         f"scenario: no design in {folder} knows {scenario_id!r}; take an id from the report "
         "or from a design's `scenario` column"

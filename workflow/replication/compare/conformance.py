@@ -19,12 +19,12 @@ from replication.compare.conformance_model import Check, Conformance
 from replication.compare.conformance_quantity import QUANTITIES, ObservedRun
 from replication.compare.conformance_recovery import compare, named, recovery_numbers, windows
 from replication.engines.catalogue import ENGINES
+from replication.engines.lowering import write_inputs
 from replication.engines.model import Engine
 from replication.run.launcher import Launch, make_runtime
 from replication.run.process import Limits
 from replication.run.runtime import Runtime
 from replication.study.errors import InputError, RunError
-from replication.study.files import write_text
 from replication.study.scenario import Scenario, TcpFlow
 from replication.study.seal import open_sealed, remedy, write_sealed
 from replication.study.table import (
@@ -74,7 +74,7 @@ class Runner:
 
     def _start(self, scenario: Scenario, trace: bool = False) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="run.", dir=self.work))
-        write_text(folder / "scenario.json", scenario.canonical_json())
+        write_inputs(folder, scenario, self.engine)
         try:
             self.runtime.run(folder, LIMITS, lambda: None, trace)
         except RunError as error:

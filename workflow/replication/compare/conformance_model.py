@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue, ValidationError, model_validator
 from replication.compare.conformance_quantity import QUANTITIES
 from replication.study.errors import describe
 from replication.study.files import read_model
+from replication.study.link import DropTail, Loss, Queue
 from replication.study.model import (
     Count,
     Document,
@@ -19,7 +20,7 @@ from replication.study.model import (
     Seconds,
     Text,
 )
-from replication.study.scenario import DropTail, Loss, Queue, Scenario
+from replication.study.scenario import Scenario
 from replication.study.study import EngineName, unique
 
 Settings = dict[str, JsonValue]

@@ -6,13 +6,15 @@ import functools
 import math
 import shutil
 import subprocess
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 from replication.engines.debian import other_build
-from replication.engines.model import Engine
+from replication.engines.model import Engine, knows_no_host
 from replication.engines.ns3_version import NS3_VERSION, lacks, missing_packages, system_libraries
-from replication.study.scenario import Host, Queue, Red, Scenario, TcpFlow
+from replication.study.link import CoDel, DropTail, FqCoDel, Pie, Queue, Red
+from replication.study.scenario import Scenario, TcpFlow
 
 
 def _ns3_refuses_flow(flow: TcpFlow) -> str:
@@ -24,6 +26,29 @@ def _ns3_refuses_flow(flow: TcpFlow) -> str:
     if control == "bbr" and not (flow.sack or flow.limited_transmit):
         return "with neither SACK nor limited transmit"
     return ""
+
+
+#: Ports from 1025 on, one for each flow that begins or ends at a node.
+_NS3_MOST_FLOWS_AT_A_NODE = 64511
+
+
+def _limit_in_bytes(queue: Queue) -> bool:
+    if isinstance(queue, DropTail):
+        return queue.limit_bytes is not None
+    return isinstance(queue, Red) and queue.byte_mode
+
+
+def _ns3_refuses_scenario(scenario: Scenario) -> str:
+    if refused := knows_no_host(scenario):
+        return refused
+    for link in scenario.links:
+        if link.frame_bytes == 1:
+            return "frame_bytes of 1: its links have two at least"
+        if link.frame_bytes and any(map(_limit_in_bytes, (link.queue_ab, link.queue_ba))):
+            return "frame_bytes in limits in bytes"
+    ends = Counter(node for flow in scenario.flows for node in (flow.source, flow.destination))
+    node, flows = ends.most_common(1)[0]
+    return f"ports for {flows} flows at node {node}" if flows > _NS3_MOST_FLOWS_AT_A_NODE else ""
 
 
 #: ns-2's agents that run Linux's own modules, on a scoreboard that always uses SACK.
@@ -43,8 +68,17 @@ _NS2_LINUX = frozenset(
 )
 
 
+#: Its module is that of Linux 2.6.22: 819/1024, before HyStart (2.6.29).
+_NS2_CUBIC_BETA = 0.8
+
+
 def _ns2_refuses_flow(flow: TcpFlow) -> str:
     control = flow.congestion_control
+    shakes_hands = control in ("tahoe", "reno", "newreno")
+    shakes_hands = shakes_hands or (control == "highspeed" and not flow.sack)
+    if flow.connects_early and shakes_hands:
+        # Its agents send the first segment on the SYN's acknowledgement, whatever they are told.
+        return "with a connection before its data"
     if flow.recovery == "prr":
         return "with PRR"
     if flow.delayed_ack_segments > 2:
@@ -55,7 +89,14 @@ def _ns2_refuses_flow(flow: TcpFlow) -> str:
         return "without SACK and limited transmit"
     if control == "highspeed" and flow.sack and not flow.limited_transmit:
         return "with SACK but without limited transmit"
-    return ""
+    if control == "cubic" and _in_1024ths(flow) != round(1024 * _NS2_CUBIC_BETA):
+        return f"with a beta other than {_NS2_CUBIC_BETA}"
+    return "with HyStart" if control == "cubic" and flow.cubic_hystart else ""
+
+
+def _in_1024ths(flow: TcpFlow) -> int:
+    """Return CUBIC's beta as Linux's module has it (BICTCP_BETA_SCALE of tcp_cubic.c)."""
+    return round(1024 * (flow.cubic_beta or 0))
 
 
 def _ns2_refuses_queue(queue: Queue) -> str:
@@ -66,10 +107,38 @@ def _ns2_refuses_queue(queue: Queue) -> str:
     return "with a minimum threshold of 0" if queue.minimum_threshold_packets == 0 else ""
 
 
+def _ns2_refuses_scenario(scenario: Scenario) -> str:
+    if refused := knows_no_host(scenario):
+        return refused
+    if any(link.shaper_ab or link.shaper_ba for link in scenario.links):
+        return "shaper"
+    if any(link.jitter_s for link in scenario.links):
+        return "jitter"
+    return "frame_bytes" if any(link.frame_bytes for link in scenario.links) else ""
+
+
 #: The kernel's fixed timers: TCP_TIMEOUT_INIT, and the delayed acknowledgement.
 _LINUX_INITIAL_RTO_S = 1.0
 _LINUX_DELAYED_ACK_S = 0.04
 _LINUX_LEAST_TUNED_WINDOW_BYTES = 3 << 20
+#: Bounds of its TCP_MAXSEG, of windows that hold two such segments, and of TCP_RTO_MAX.
+_LINUX_SEGMENT_BYTES = (88, 32755)
+_LINUX_WINDOW_BYTES = (1200, 1 << 28)
+_LINUX_MOST_RTO_S = 120.0
+#: Half of it is a signed number of 32 bits (`tabledist` of sch_netem.c).
+_LINUX_MOST_JITTER_S = 4.0
+#: More links would not be up in time (guest/common.h); more rows would not fit the guest's memory.
+_LINUX_MOST_FLOWS, _LINUX_MOST_LINKS, _LINUX_MOST_ROWS = 5000, 4000, 10**7
+#: A module's parameters, of which the kernel has one set.
+_LINUX_SHARED = {
+    "vegas": ("vegas_alpha_packets", "vegas_beta_packets", "vegas_gamma_packets"),
+    "cubic": (
+        "cubic_tcp_friendliness",
+        "cubic_fast_convergence",
+        "cubic_beta",
+        "cubic_hystart",
+    ),
+}
 
 
 def _linux_refuses_flow(flow: TcpFlow) -> str:
@@ -85,6 +154,25 @@ def _linux_refuses_flow(flow: TcpFlow) -> str:
         return "with an acknowledgement for more than two segments"
     if flow.delayed_ack_segments == 2 and flow.delayed_ack_timeout_s != _LINUX_DELAYED_ACK_S:
         return "with a delayed acknowledgement timeout other than 0.04 s"
+    if flow.congestion_control == "cubic" and not 0 < _in_1024ths(flow) < 1024:
+        return "with a beta of 0 or 1 in 1024ths"
+    if flow.congestion_control == "lp" and not flow.timestamps:
+        return "without timestamps"
+    if flow.minimum_rto_s > _LINUX_MOST_RTO_S:
+        return "with a minimum RTO above 120 s"
+    return _linux_refuses_sizes(flow.segment_bytes, flow.maximum_window_bytes)
+
+
+def _linux_refuses_sizes(segment_bytes: int, window_bytes: int | None) -> str:
+    least, most = _LINUX_SEGMENT_BYTES
+    if not least <= segment_bytes <= most:
+        return f"with segments of {segment_bytes} bytes, but from {least} to {most}"
+    if window_bytes is None:
+        return ""
+    # A sender keeps its segments to half of the window.
+    least, most = max(_LINUX_WINDOW_BYTES[0], 2 * segment_bytes), _LINUX_WINDOW_BYTES[1]
+    if not least <= window_bytes <= most:
+        return f"with a maximum window of {window_bytes} bytes, but from {least} to {most}"
     return ""
 
 
@@ -94,11 +182,34 @@ def _linux_tuned_windows(scenario: Scenario) -> set[int | None]:
     return {w for w in windows if w is None or w >= _LINUX_LEAST_TUNED_WINDOW_BYTES}
 
 
-def _linux_refuses_host(scenario: Scenario) -> str:
+def _linux_refuses_size(scenario: Scenario) -> str:
+    if any(round(link.rate_bps / 8) == 0 for link in scenario.links):
+        return "link slower than 8 bit/s"
+    if any(link.jitter_s > _LINUX_MOST_JITTER_S for link in scenario.links):
+        return f"link with a jitter above {_LINUX_MOST_JITTER_S:g} s"
+    for what, size, most in (
+        ("links", len(scenario.links), _LINUX_MOST_LINKS),
+        ("flows", len(scenario.flows), _LINUX_MOST_FLOWS),
+        ("rows of series", round(scenario.series_rows), _LINUX_MOST_ROWS),
+    ):
+        if size > most:
+            return f"room for {size} {what}, but for {most}"
+    return ""
+
+
+def _linux_refuses_scenario(scenario: Scenario) -> str:
     """Return which flow wants timers or windows that do not fit the one kernel."""
+    if refused := _linux_refuses_size(scenario):
+        return refused
     if len(_linux_tuned_windows(scenario)) > 1:
         return "flows whose maximum windows, from 3145728 bytes on, differ"
-    host = scenario.host or Host()
+    host = scenario.host_or_default()
+    for control, names in _LINUX_SHARED.items():
+        alike = [LINUX.resolved(f) for f in scenario.flows if isinstance(f, TcpFlow)]
+        alike = [f for f in alike if f.congestion_control == control]
+        for name in names:
+            if len({getattr(flow, name) for flow in alike}) > 1:
+                return f"flows of {control} that differ in {name}"
     for flow in scenario.flows:
         if not isinstance(flow, TcpFlow):
             continue
@@ -115,13 +226,34 @@ def _linux_refuses_host(scenario: Scenario) -> str:
     return ""
 
 
-def _linux_refuses_queue(queue: Queue) -> str:
-    if not isinstance(queue, Red):
-        return ""
-    if queue.gentle or queue.wait or queue.byte_mode:
+def _linux_refuses_red(red: Red) -> str:
+    if red.gentle or red.wait or red.byte_mode:
         return "that is gentle, waits or counts bytes"
-    exponent = math.log2(queue.queue_weight)
-    return "" if exponent == round(exponent) else "with a weight that is not a power of two"
+    power = -math.log2(red.queue_weight)
+    if power != round(power):
+        return "with a weight that is not a power of two"
+    high = red.maximum_threshold_packets
+    # What red_check_params of the kernel wants to fit into 31 bits.
+    fits = high * red.mean_packet_bytes * 2.0**power < 2**31
+    return (
+        ""
+        if power <= 31 and high <= 1e6 and fits
+        else "with thresholds this high or so low a weight"
+    )
+
+
+def _linux_refuses_queue(queue: Queue) -> str:
+    if isinstance(queue, Red):
+        return _linux_refuses_red(queue)
+    if isinstance(queue, CoDel | FqCoDel | Pie):
+        other_s = queue.update_interval_s if isinstance(queue, Pie) else queue.interval_s
+        if any(round(time_s * 1e9) % 1000 for time_s in (queue.target_s, other_s)):
+            return "with times that are not whole microseconds"
+    if isinstance(queue, FqCoDel) and queue.buckets > 65536:
+        return "with more than 65536 buckets"
+    if isinstance(queue, FqCoDel) and not 256 <= queue.quantum_bytes <= 1 << 20:
+        return "with a quantum below 256 or above 1048576 bytes"
+    return ""
 
 
 def linux_cache(root: Path) -> Path:
@@ -176,6 +308,7 @@ NS3 = Engine(
     losses=frozenset({"random", "listed"}),
     refuse_flow=_ns3_refuses_flow,
     refuse_queue=lambda queue: "",
+    refuse_scenario=_ns3_refuses_scenario,
     cost_base_s=0.05,
     cost_per_packet_hop_s=4e-6,
 )
@@ -187,6 +320,9 @@ NS2 = Engine(
     losses=frozenset({"random", "listed"}),
     refuse_flow=_ns2_refuses_flow,
     refuse_queue=_ns2_refuses_queue,
+    refuse_scenario=_ns2_refuses_scenario,
+    cubic_beta=_NS2_CUBIC_BETA,
+    cubic_hystart=False,
     cost_base_s=0.13,
     cost_per_packet_hop_s=1.0e-6,
     shared=True,
@@ -220,7 +356,9 @@ LINUX = Engine(
     refuse_queue=_linux_refuses_queue,
     cost_base_s=0.35,
     cost_per_packet_hop_s=10e-6,
-    refuse_host=_linux_refuses_host,
+    refuse_scenario=_linux_refuses_scenario,
+    # A Linux host sends with a time to live of 64.
+    most_hops=60,
     shared=True,
     missing=_linux_lacks,
     built=lambda root: (linux_cache(root) / _linux_key(root) / "linux").is_file(),

@@ -59,7 +59,7 @@ def tag(root: Path, name: str) -> str:
     digest = hashlib.sha256(sha256_of(*recipe(root, name)).encode())
     for engine in ENGINES if name == ANALYSIS else (name,):
         # Not the fingerprint: an image's compiler and kernel sources are not the machine's.
-        sources = sha256_of(*ENGINES[engine].sources(root))
+        sources = sha256_of(*ENGINES[engine].program_sources(root))
         digest.update(f"{ENGINES[engine].version} {sources}".encode())
     return digest.hexdigest()[:12]
 

@@ -10,10 +10,15 @@ from pathlib import Path
 
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
-from replication.study.scenario import CbrFlow, Queue, Scenario, TcpFlow
+from replication.study.link import Queue
+from replication.study.scenario import CbrFlow, Scenario, TcpFlow
+
+#: What turns a scenario into what the program reads: as it is imported, wherever the root is.
+_LOWERING = tuple(Path(__file__).with_name(name) for name in ("lowering.py", "routing.py"))
 
 
-def _knows_no_host(scenario: Scenario) -> str:
+def knows_no_host(scenario: Scenario) -> str:
+    """Return the first setting of a scenario's hosts: a simulator has none."""
     settings = list(scenario.host_settings())
     return f"host setting {settings[0]!r}" if settings else ""
 
@@ -32,8 +37,14 @@ class Engine:
         What is supported; anything else is refused by name.
     refuse_flow, refuse_queue : callable
         Say what of a supported flow or queue is refused all the same; empty for nothing.
-    refuse_host : callable
-        Say what a scenario wants of its hosts that cannot be had; a simulator has no settings.
+    refuse_scenario : callable
+        Say what of a scenario as a whole is refused, its hosts' settings say.
+    cubic_beta : float
+        What CUBIC's window is multiplied by at a loss where a flow does not say.
+    cubic_hystart : bool
+        Whether CUBIC has HyStart where a flow does not say.
+    most_hops : int
+        How many links a path may have: what the time to live of its packets leaves room for.
     shared : bool
         Whether `workflow/engines/common` is a part of its program.
     missing : callable
@@ -55,7 +66,10 @@ class Engine:
     refuse_queue: Callable[[Queue], str]
     cost_base_s: float
     cost_per_packet_hop_s: float
-    refuse_host: Callable[[Scenario], str] = _knows_no_host
+    refuse_scenario: Callable[[Scenario], str] = knows_no_host
+    cubic_beta: float = 0.7
+    cubic_hystart: bool = True
+    most_hops: int = 250
     shared: bool = False
     missing: Callable[[Path], list[str]] = lambda root: []
     built: Callable[[Path], bool] = lambda root: True
@@ -67,6 +81,10 @@ class Engine:
 
     def sources(self, root: Path) -> list[Path]:
         """Return the files that decide the results of this engine's runs."""
+        return [*self.program_sources(root), *_LOWERING]
+
+    def program_sources(self, root: Path) -> list[Path]:
+        """Return the files that its program is made of."""
         folder = self.source_folder(root)
         folders = [folder, folder.with_name("common")] if self.shared else [folder]
         return sorted(
@@ -99,11 +117,17 @@ class Engine:
         digest, _, version = fingerprint.partition("-")
         return f"{version}+{digest}"
 
+    def resolved(self, flow: TcpFlow) -> TcpFlow:
+        """Return a flow that says what this engine has where the flow left it to the engine."""
+        own = {"cubic_beta": self.cubic_beta, "cubic_hystart": self.cubic_hystart}
+        return flow.model_copy(update={k: v for k, v in own.items() if getattr(flow, k) is None})
+
     def refusal(self, scenario: Scenario) -> str:
         """Return why this engine cannot run `scenario`, or an empty string."""
         for flow in scenario.flows:
             if not isinstance(flow, TcpFlow):
                 continue
+            flow = self.resolved(flow)
             if flow.congestion_control not in self.congestion_controls:
                 return f"{self.name} has no congestion control {flow.congestion_control!r}"
             if refused := self.refuse_flow(flow):
@@ -117,7 +141,7 @@ class Engine:
             for loss in (link.loss_ab, link.loss_ba):
                 if loss is not None and loss.kind not in self.losses:
                     return f"{self.name} has no loss model {loss.kind!r}"
-        refused = self.refuse_host(scenario)
+        refused = self.refuse_scenario(scenario)
         return f"{self.name} has no {refused}" if refused else ""
 
     def require(self, root: Path) -> None:

@@ -18,7 +18,8 @@ from functools import cached_property
 from typing import Any
 
 from replication.study.claim_model import Flows, Where
-from replication.study.scenario import CbrFlow, Flow, Link, Scenario
+from replication.study.link import Link
+from replication.study.scenario import CbrFlow, Flow, Scenario
 from replication.study.study import Experiment, Level, Study, parameters_of, plain_values
 from replication.study.template import expand, instantiate, resolve
 
@@ -65,7 +66,8 @@ class SetUp:
     @cached_property
     def signature(self) -> tuple[Any, ...]:
         """What two set-ups share that differ only in the order of links along the path."""
-        links = sorted((link.rate_bps, link.delay_s) for link in self.scenario.links)
+        alike = {"rate_bps", "delay_s", "jitter_s", "frame_bytes", "shaper_ab", "shaper_ba"}
+        links = sorted(link.model_dump_json(include=alike) for link in self.scenario.links)
         dropped = {"id", "source", "destination"}
         flows = sorted(flow.model_dump_json(exclude=dropped) for flow in self.scenario.flows)
         return self.scenario.duration_s, tuple(links), tuple(flows)
@@ -92,7 +94,7 @@ class SetUp:
         bits = 8 * packet_bytes(flow)
         if strict:
             return sum(link.delay_s for link, _ in self.path(flow) if self.stated[link.id].delay)
-        return sum(link.delay_s + bits / link.rate_bps for link, _ in self.path(flow))
+        return sum(link.delay_s + bits / link.passing_bps(way) for link, way in self.path(flow))
 
     def rtt_s(self, flow: Flow, strict: bool) -> float:
         """Return the least round-trip time: there as data, back as an acknowledgement."""
@@ -103,10 +105,8 @@ class SetUp:
 
     def rate_bps(self, flow: Flow, strict: bool) -> float:
         """Return the largest mean rate of one flow: its slowest link, infinite if unstated."""
-        return min(
-            (self._rate(link, strict) for link, _ in self.path(flow)),
-            default=math.inf,
-        )
+        crossed = self.path(flow)
+        return min((self._rate(hop, strict, [flow]) for hop in crossed), default=math.inf)
 
     def total_rate_bps(self, flows: list[Flow], strict: bool) -> float:
         """Return the largest sum of the flows' mean rates, each over its own active time.
@@ -115,24 +115,34 @@ class SetUp:
         the same time, their rates may add up to more: by the span of all over the shortest.
         """
         paths = [self.path(flow) for flow in flows]
-        shared = [
-            link
-            for link, direction in (paths[0] if paths else [])
-            if all((link, direction) in path for path in paths)
-        ]
-        span = max(f.stop_s for f in flows) - min(f.start_s for f in flows)
+        shared = [hop for hop in (paths[0] if paths else []) if all(hop in path for path in paths)]
+        span = _span_s(flows)
         active = min(f.stop_s - f.start_s for f in flows)
-        together = min((self._rate(link, strict) for link in shared), default=math.inf)
+        together = min((self._rate(hop, strict, flows) for hop in shared), default=math.inf)
         return min(together * span / active, sum(self.rate_bps(flow, strict) for flow in flows))
 
     def most_packets(self, flows: list[Flow]) -> float:
         """Return the most data packets that can arrive, with the assumed packet size."""
-        span = max(f.stop_s for f in flows) - min(f.start_s for f in flows)
+        span = _span_s(flows)
         smallest = min(packet_bytes(flow) for flow in flows)
         return self.total_rate_bps(flows, strict=False) * span / (8 * smallest)
 
-    def _rate(self, link: Link, strict: bool) -> float:
-        return link.rate_bps if self.stated[link.id].rate or not strict else math.inf
+    def _rate(self, hop: tuple[Link, str], strict: bool, flows: list[Flow]) -> float:
+        """Return the largest mean rate at which a direction carries these flows."""
+        link, direction = hop
+        if strict and not self.stated[link.id].rate:
+            return math.inf
+        shaper = link.shaper(direction)
+        if shaper is None:
+            return link.rate_bps
+        # Beside what its tokens pay for goes its burst, and a packet on credit.
+        more_bytes = shaper.burst_bytes + max(packet_bytes(flow) for flow in flows)
+        return link.rate_bps + 8 * more_bytes / _span_s(flows)
+
+
+def _span_s(flows: list[Flow]) -> float:
+    """Return how long some of these flows may be active, from the first to the last."""
+    return max(flow.stop_s for flow in flows) - min(flow.start_s for flow in flows)
 
 
 def packet_bytes(flow: Flow) -> int:
@@ -234,6 +244,6 @@ def _shortest_path(
             continue
         seen.add(node)
         for other, link, direction in neighbours.get(node, []):
-            hop = link.delay_s + 8 * size_bytes / link.rate_bps
+            hop = link.delay_s + 8 * size_bytes / link.passing_bps(direction)
             heapq.heappush(queue, (cost + hop, next(ties), other, [*path, (link, direction)]))
     return []

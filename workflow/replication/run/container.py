@@ -10,7 +10,7 @@ from pathlib import Path
 from replication.engines.image import Image, require
 from replication.run.process import Limits, Usage
 from replication.run.runner_process import RunnerProcess
-from replication.run.runtime import scenario_command
+from replication.run.runtime import program_command
 
 #: Where an image has the engines' programs and the runner, and where it sees the runs.
 PROGRAMS = "/opt/replicate"
@@ -77,7 +77,7 @@ class Container:
     def run(
         self, work: Path, limits: Limits, waiting: Callable[[], None], trace: bool = False
     ) -> Usage:
-        """Run the engine's program on scenario.json in `work`, a folder in ours.
+        """Run the engine's program on the plan in `work`, a folder in ours.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class Container:
             The container or the program could not start, failed, or went over a limit.
         """
         inside = f"{WORK}/{work.relative_to(self.folder)}"
-        command = scenario_command(f"{self._programs}/replicate-{self.engine}", inside, trace)
+        command = program_command(f"{self._programs}/replicate-{self.engine}", inside, trace)
         return self._started(limits).run(command, limits, (work, inside), waiting)
 
     @property

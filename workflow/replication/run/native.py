@@ -10,7 +10,7 @@ from pathlib import Path
 
 from replication.run.process import Limits, Usage
 from replication.run.runner_process import RunnerProcess
-from replication.run.runtime import scenario_command
+from replication.run.runtime import program_command
 
 _MAIN = """
 import sys
@@ -43,14 +43,14 @@ class Native:
     def run(
         self, work: Path, limits: Limits, waiting: Callable[[], None], trace: bool = False
     ) -> Usage:
-        """Run the program on scenario.json in `work`.
+        """Run the program on the plan in `work`.
 
         Raises
         ------
         RunError
             It could not start, failed, or went over a limit; the message holds its last words.
         """
-        command = scenario_command(str(self.program), str(work), trace)
+        command = program_command(str(self.program), str(work), trace)
         return self.runner.run(command, limits, (work, str(work)), waiting)
 
     def written_version(self, limits: Limits) -> str:

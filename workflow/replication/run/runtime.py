@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from replication.engines.lowering import PLAN_FILE
 from replication.run.process import STDERR, Limits, Usage
 from replication.study.errors import REMEDIES, RunError
 
@@ -45,7 +46,7 @@ class Runtime(Protocol):
     def run(
         self, work: Path, limits: Limits, waiting: Callable[[], None], trace: bool = False
     ) -> Usage:
-        """Run the program on scenario.json in `work`, to its end; the tables appear there too.
+        """Run the program on the plan in `work`, to its end; the tables appear there too.
 
         With `trace`, so does trace.csv, the senders' events.
 
@@ -69,9 +70,9 @@ class Runtime(Protocol):
         ...
 
 
-def scenario_command(program: str, work: str, trace: bool) -> list[str]:
-    """Return the command line of an engine's program on scenario.json in folder `work`."""
-    words = [program, "--scenario", f"{work}/scenario.json", "--output", work]
+def program_command(program: str, work: str, trace: bool) -> list[str]:
+    """Return the command line of an engine's program on the plan in folder `work`."""
+    words = [program, "--plan", f"{work}/{PLAN_FILE}", "--output", work]
     return [*words, "--trace", f"{work}/trace.csv"] if trace else words
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from replication.engines.catalogue import ENGINES
 from replication.run.launcher import Launch, make_runtime
 from replication.run.process import Limits
 from replication.run.run_table import RunTables, check_run
@@ -141,7 +142,7 @@ def run_job(job: Job, progress: Callable[[], None]) -> dict[str, Finished]:
 
 def _run_one(job: Job, scenario_id: str, progress: Callable[[], None]) -> Finished:
     scenario = job.scenarios[scenario_id]
-    work = job.store.begin(scenario_id, scenario)
+    work = job.store.begin(scenario_id, scenario, ENGINES[job.engine])
     try:
         used = job.runtime.run(work, job.limits, progress)
         tables = check_run(work, scenario)

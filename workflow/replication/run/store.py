@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from replication.engines.lowering import write_inputs
+from replication.engines.model import Engine
+from replication.study.errors import InputError
 from replication.study.files import sha256_of
 from replication.study.scenario import Scenario
 
@@ -47,12 +50,21 @@ class Store:
             return None
         return usage if intact else None
 
-    def begin(self, scenario_id: str, scenario: Scenario) -> Path:
-        """Make a private working folder with scenario.json in it."""
+    def begin(self, scenario_id: str, scenario: Scenario, engine: Engine) -> Path:
+        """Make a private working folder with scenario.json and its plan in it.
+
+        Raises
+        ------
+        InputError
+            The engine refuses the scenario.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{scenario_id}.", dir=self.folder))
-        text = scenario.canonical_json() + "\n"
-        (work / "scenario.json").write_text(text, encoding="utf-8")
+        try:
+            write_inputs(work, scenario, engine)
+        except InputError:
+            work.rmdir()
+            raise
         return work
 
     def finish(self, scenario_id: str, work: Path, usage: dict[str, Any]) -> dict[str, Any]:

@@ -54,6 +54,9 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 Interval = Annotated[tuple[float, float], Strict(False)]
 #: Part of a run, in s from its start.
 Window = Annotated[Interval, AfterValidator(_window)]
+#: A key that is left out of every serialisation while it is null: documents that do not have it
+#: keep the identity that they had before there was such a key.
+OPTIONAL: Any = Field(default=None, exclude_if=lambda value: value is None)
 PROSE = AfterValidator(_prose)
 LINE = AfterValidator(_line)
 Text = Annotated[str, Field(min_length=1, max_length=2000), PROSE]

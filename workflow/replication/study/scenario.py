@@ -19,13 +19,14 @@ from pydantic import (
     model_validator,
 )
 
+from replication.study.link import Link, ListedLoss
 from replication.study.model import (
+    OPTIONAL,
     WHOLE,
     Count,
     Document,
     Identifier,
     PositiveSeconds,
-    Probability,
     Rate,
     Seconds,
 )
@@ -53,131 +54,8 @@ CongestionControl = Literal[
     "yeah",
 ]
 CONGESTION_CONTROLS: tuple[str, ...] = get_args(CongestionControl)
-
-
-class DropTail(Document):
-    """Finite FIFO of the outgoing device itself; give packets or bytes, not both."""
-
-    kind: Literal["droptail"] = "droptail"
-    limit_packets: Count | None = None
-    limit_bytes: Count | None = None
-
-    @model_validator(mode="after")
-    def _one_limit(self) -> DropTail:
-        if (self.limit_packets is None) == (self.limit_bytes is None):
-            raise ValueError("give exactly one of limit_packets and limit_bytes")
-        return self
-
-
-class Pfifo(Document):
-    """FIFO queue discipline in front of a device queue (RFC-free; Linux `pfifo`)."""
-
-    kind: Literal["pfifo"] = "pfifo"
-    limit_packets: Count
-    device_queue_packets: Count = 1
-
-
-class Red(Document):
-    """Random Early Detection (Floyd and Jacobson 1993).
-
-    With `byte_mode` the queue is measured, and drops are weighted, in bytes: thresholds and limit
-    count packets of `mean_packet_bytes` (ns-2: `queue_in_bytes_` and `bytes_`).
-    """
-
-    kind: Literal["red"] = "red"
-    limit_packets: Count
-    minimum_threshold_packets: Annotated[float, Field(ge=0)]
-    maximum_threshold_packets: Annotated[float, Field(gt=0)]
-    queue_weight: Annotated[float, Field(gt=0, le=1)]
-    maximum_probability: Annotated[float, Field(gt=0, le=1)]
-    mean_packet_bytes: Count
-    gentle: bool = True
-    byte_mode: bool = False
-    wait: bool = True
-    device_queue_packets: Count = 1
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Red:
-        if self.minimum_threshold_packets >= self.maximum_threshold_packets:
-            raise ValueError("minimum_threshold_packets must be below maximum_threshold_packets")
-        return self
-
-
-class CoDel(Document):
-    """Controlled Delay (RFC 8289)."""
-
-    kind: Literal["codel"] = "codel"
-    limit_packets: Count
-    target_s: PositiveSeconds
-    interval_s: PositiveSeconds
-    device_queue_packets: Count = 1
-
-
-class FqCoDel(Document):
-    """Flow Queue CoDel (RFC 8290)."""
-
-    kind: Literal["fq_codel"] = "fq_codel"
-    limit_packets: Count
-    target_s: PositiveSeconds
-    interval_s: PositiveSeconds
-    buckets: Count = 1024
-    quantum_bytes: Count = 1514
-    device_queue_packets: Count = 1
-
-
-class Pie(Document):
-    """Proportional Integral controller Enhanced (RFC 8033)."""
-
-    kind: Literal["pie"] = "pie"
-    limit_packets: Count
-    target_s: PositiveSeconds
-    update_interval_s: PositiveSeconds
-    mean_packet_bytes: Count = 1000
-    device_queue_packets: Count = 1
-
-
-Queue = Annotated[DropTail | Pfifo | Red | CoDel | FqCoDel | Pie, Field(discriminator="kind")]
-
-
-class RandomLoss(Document):
-    """Independent loss of each packet that crosses the link direction."""
-
-    kind: Literal["random"] = "random"
-    probability: Probability
-
-
-class ListedLoss(Document):
-    """Loss of the n-th data packets of a flow (1 is the first to cross this direction)."""
-
-    kind: Literal["listed"] = "listed"
-    flow: Identifier
-    data_packets: Annotated[list[Count], Field(min_length=1)]
-
-
-Loss = Annotated[RandomLoss | ListedLoss, Field(discriminator="kind")]
-
-
-class Link(Document):
-    """Duplex point-to-point link; `queue_ab` is the queue at a's egress towards b."""
-
-    id: Identifier
-    """Its name."""
-    a: Identifier
-    """A node."""
-    b: Identifier
-    """The other node."""
-    rate_bps: Rate
-    """In each direction."""
-    delay_s: Seconds
-    """One way."""
-    queue_ab: Queue
-    """At a's egress to b."""
-    queue_ba: Queue
-    """At b's egress to a."""
-    loss_ab: Loss | None = None
-    """`{kind: random, probability}`, or `{kind: listed, flow, data_packets: [n, ...]}`."""
-    loss_ba: Loss | None = None
-    """As `loss_ab`, from b to a."""
+#: Beyond any series that a machine here could hold.
+MOST_SERIES_ROWS = 1e9
 
 
 class _Flow(Document):
@@ -204,6 +82,8 @@ class TcpFlow(_Flow):
     """
 
     kind: Literal["tcp"] = "tcp"
+    connect_s: Seconds | None = OPTIONAL
+    """When the handshake begins; data follow from `start_s` on. Null: at `start_s`."""
     congestion_control: CongestionControl
     """`tahoe`, `reno`, `newreno`, `linuxreno`, `cubic`, `vegas`, `westwood`, `westwood_plus`,
     `highspeed`, `bbr` and others; an engine refuses by name what it lacks."""
@@ -243,6 +123,30 @@ class TcpFlow(_Flow):
     """Of CUBIC."""
     cubic_fast_convergence: bool = True
     """Of CUBIC."""
+    cubic_beta: Annotated[float, Field(gt=0, lt=1)] | None = OPTIONAL
+    """Of CUBIC: what its window is multiplied by at a loss. Null is the engine's own: 0.7 in ns-3
+    and Linux, 0.8 in ns-2, whose module is older (819/1024)."""
+    cubic_hystart: bool | None = OPTIONAL
+    """Of CUBIC: whether a growing delay ends its slow start. Null is the engine's own: true in ns-3
+    and Linux, false in ns-2, whose module is older."""
+
+    @model_validator(mode="after")
+    def _connects_before_it_starts(self) -> TcpFlow:
+        if self.connect_s is not None and self.connect_s > self.start_s:
+            raise ValueError(f"flow {self.id}: connect_s must not be after start_s")
+        return self
+
+    @property
+    def connects_early(self) -> bool:
+        """Return whether the handshake begins before there are data."""
+        return self.connect_s is not None and self.connect_s < self.start_s
+
+    @model_validator(mode="after")
+    def _a_segment_fits_its_window(self) -> TcpFlow:
+        window = self.maximum_window_bytes
+        if window is not None and window < self.segment_bytes:
+            raise ValueError(f"flow {self.id}: maximum_window_bytes is below segment_bytes")
+        return self
 
 
 class CbrFlow(_Flow):
@@ -337,7 +241,18 @@ class Scenario(Document):
         _known(links, (m.link for m in self.monitors), "monitors", "link")
         if self.sampling_interval_s > self.duration_s:
             raise ValueError("sampling_interval_s is longer than duration_s")
+        if self.series_rows > MOST_SERIES_ROWS:
+            raise ValueError(f"sampling_interval_s: more than {MOST_SERIES_ROWS:g} rows of series")
         return self
+
+    @property
+    def series_rows(self) -> float:
+        """Return how many samples there are of all flows and monitors, nearly."""
+        return self.duration_s / self.sampling_interval_s * (len(self.flows) + len(self.monitors))
+
+    def host_or_default(self) -> Host:
+        """Return what all hosts have in common, said or not."""
+        return self.host or Host()
 
     def host_settings(self) -> dict[str, Any]:
         """Return what of the host differs from the defaults, by name."""
@@ -348,9 +263,14 @@ class Scenario(Document):
         return canonical_json(self.model_dump(mode="json"))
 
     @property
+    def sha256(self) -> str:
+        """Return the SHA-256 of the canonical JSON."""
+        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+
+    @property
     def id(self) -> str:
-        """Return the first 16 hex digits of the SHA-256 of the canonical JSON."""
-        return hashlib.sha256(self.canonical_json().encode()).hexdigest()[:16]
+        """Return the first 16 hex digits of that hash."""
+        return self.sha256[:16]
 
 
 def canonical_json(value: Any) -> str:

@@ -256,7 +256,7 @@ static void transmitted(int number, const struct packet *packet)
 	int64_t sample, index;
 
 	transmitter->free_ns =
-	    begin_ns + (int64_t)((uint64_t)packet->ip_bytes * NS_PER_S / queue->rate_Bps);
+	    begin_ns + (int64_t)((uint64_t)(packet->ip_bytes + queue->frame_bytes) * NS_PER_S / queue->line_Bps);
 	index = interval_of(transmitter->free_ns);
 	if (index >= 0 && transmitter->free_ns <= the_plan->duration_ns)
 		intervals[index].ip_bytes += packet->ip_bytes;

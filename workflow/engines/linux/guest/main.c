@@ -94,6 +94,8 @@ static int64_t next_time(int64_t now)
 	for (int i = 0; i < plan.flows; i++) {
 		const struct plan_flow *flow = &plan.flow[i];
 
+		if (flow->tcp && flow->connect_ns > now)
+			earlier(&when, flow->connect_ns);
 		if (flow->start_ns > now)
 			earlier(&when, flow->start_ns);
 		else if (flow->stop_ns > now)
@@ -119,7 +121,7 @@ static void sample(int64_t index)
 		struct flow_interval *interval = &ledger_flow(i)->interval[index];
 		struct tcp_state state;
 
-		if (!plan.flow[i].tcp)
+		if (!plan.flow[i].tcp || !flow_started(i))
 			continue;
 		state = flow_state(i);
 		if (!state.connected)
@@ -148,6 +150,8 @@ static void act(int64_t now)
 	for (int i = 0; i < plan.flows; i++) {
 		const struct plan_flow *flow = &plan.flow[i];
 
+		if (flow->tcp && flow->connect_ns <= now && !flow_connected(i))
+			flow_connect(i);
 		if (flow->start_ns <= now && !flow_started(i))
 			flow_start(i);
 		if (flow->stop_ns <= now)

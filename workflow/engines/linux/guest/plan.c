@@ -11,11 +11,11 @@ static void read_queue(const char *line, struct plan *plan)
 	double *v = queue.value;
 
 	if (sscanf(line,
-		   "queue %d %d %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32
-		   " %11s %lf %lf %lf %lf %lf %lf %lf %lf",
-		   &link, &direction, &queue.rate_Bps, &queue.delay_ns, &queue.loss,
-		   &queue.burst_bytes, queue.kind, v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6,
-		   v + 7) != 15 ||
+		   "queue %d %d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32
+		   " %" SCNu32 " %11s %lf %lf %lf %lf %lf %lf %lf %lf",
+		   &link, &direction, &queue.rate_Bps, &queue.line_Bps, &queue.delay_ns,
+		   &queue.jitter_ns, &queue.loss, &queue.burst_bytes, &queue.frame_bytes, queue.kind, v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6,
+		   v + 7) != 18 ||
 	    link < 0 || link >= plan->links || direction < AHEAD || direction > BACK)
 		die("plan: %s", line);
 	plan->link[link].queue[direction] = queue;
@@ -28,11 +28,11 @@ static bool read_tcp(const char *line, struct plan_flow *flow)
 	flow->tcp = true;
 	if (sscanf(line,
 		   "tcp %d %d %" SCNd64 " %" SCNd64 " %d %d %d %d %15s %" SCNu32 " %" SCNu32
-		   " %" SCNu32 " %d %d",
+		   " %" SCNu32 " %d %d %" SCNd64,
 		   &flow->source, &flow->destination, &flow->start_ns, &flow->stop_ns,
 		   &flow->source_link, &flow->source_side, &flow->last_link, &flow->last_side,
 		   flow->control, &flow->segment_bytes, &flow->maximum_window,
-		   &flow->receive_buffer, &sack, &timestamps) != 14)
+		   &flow->receive_buffer, &sack, &timestamps, &flow->connect_ns) != 15)
 		return false;
 	flow->sack = sack;
 	flow->timestamps = timestamps;

@@ -1,4 +1,4 @@
-/// What to build and run, as the launcher worked it out of the scenario: words and numbers, a
+/// What to build and run, as the launcher worked it out of the plan: words and numbers, a
 /// statement a line (see plan.c). Everything was checked before; here a fault is fatal.
 #pragma once
 
@@ -9,9 +9,11 @@ enum { AHEAD, BACK }; /* a to b, b to a */
 struct plan_queue {
 	char kind[12];
 	uint64_t rate_Bps; /* 8 times this is the link's rate in bit/s */
-	uint64_t delay_ns;
+	uint64_t line_Bps; /* at which a packet passes: the same without a shaper */
+	uint64_t delay_ns, jitter_ns;
 	uint32_t loss; /* of 2^32-1 */
 	uint32_t burst_bytes;
+	uint32_t frame_bytes; /* beyond IP, of each packet */
 	double value[8]; /* by kind: see queue.c */
 };
 
@@ -33,6 +35,7 @@ struct plan_flow {
 	bool tcp;
 	int source, destination;
 	int64_t start_ns, stop_ns;
+	int64_t connect_ns; /* of TCP: at most start_ns */
 	int source_link, source_side; /* where its packets enter the network */
 	int last_link, last_side;     /* and where they leave it */
 	char control[16];

@@ -53,10 +53,10 @@ void redirect(int socket, int from, int to)
 	netlink_do(socket, &request, "redirect");
 }
 
-/// Sizes of packets from here on are those of IP: without the Ethernet header.
-static void count_ip_bytes(struct request *request)
+/// Sizes of packets from here on are those of IP and the link's frame, for Ethernet's header.
+static void count_frames(struct request *request, const struct plan_queue *queue)
 {
-	struct tc_sizespec sizes = {.overhead = -ETH_HLEN, .linklayer = TC_LINKLAYER_ETHERNET};
+	struct tc_sizespec sizes = {.overhead = (int)queue->frame_bytes - ETH_HLEN, .linklayer = TC_LINKLAYER_ETHERNET};
 	struct nlattr *stab = request_nest(request, TCA_STAB);
 
 	request_put(request, TCA_STAB_BASE, &sizes, sizeof(sizes));
@@ -72,7 +72,7 @@ static void add_shaper(int socket, int device, const struct plan_queue *queue)
 	struct request request;
 
 	begin(&request, RTM_NEWQDISC, device, TC_H_ROOT, 1u << 16, "htb");
-	count_ip_bytes(&request);
+	count_frames(&request, queue);
 	options = request_nest(&request, TCA_OPTIONS);
 	request_put(&request, TCA_HTB_INIT, &root, sizeof(root));
 	request_end(&request, options);
@@ -213,21 +213,24 @@ void add_wire(int socket, int device, const struct plan_queue *queue)
 {
 	struct tc_netem_qopt netem = {.limit = DEEPEST, .loss = queue->loss};
 	struct tc_netem_rate rate = {.rate = UINT32_MAX};
-	int64_t delay = (int64_t)queue->delay_ns;
+	/* netem's delay is the middle of what it draws from. */
+	int64_t jitter = (int64_t)queue->jitter_ns / 2;
+	int64_t delay = (int64_t)queue->delay_ns + jitter;
 	struct request request;
 	struct nlattr *options;
 
-	if (queue->rate_Bps < UINT32_MAX)
-		rate.rate = (uint32_t)queue->rate_Bps;
+	if (queue->line_Bps < UINT32_MAX)
+		rate.rate = (uint32_t)queue->line_Bps;
 	begin(&request, RTM_NEWQDISC, device, TC_H_ROOT, 1u << 16, "netem");
-	count_ip_bytes(&request);
+	count_frames(&request, queue);
 	options = request_nest(&request, TCA_OPTIONS);
 	/* netem's fixed part has no attribute header. */
 	memcpy((char *)&request + request.header.nlmsg_len, &netem, sizeof(netem));
 	request.header.nlmsg_len += NLMSG_ALIGN(sizeof(netem));
 	request_put(&request, TCA_NETEM_LATENCY64, &delay, sizeof(delay));
+	request_put(&request, TCA_NETEM_JITTER64, &jitter, sizeof(jitter));
 	request_put(&request, TCA_NETEM_RATE, &rate, sizeof(rate));
-	request_put(&request, TCA_NETEM_RATE64, &queue->rate_Bps, sizeof(queue->rate_Bps));
+	request_put(&request, TCA_NETEM_RATE64, &queue->line_Bps, sizeof(queue->line_Bps));
 	request_end(&request, options);
 	netlink_do(socket, &request, "netem");
 }

@@ -18,7 +18,7 @@ enum role { SENDER, LISTENER, RECEIVER };
 
 struct connection {
 	int sender, listener, receiver;
-	bool started, stopped;
+	bool connected, started, stopped;
 	struct tcp_state last;
 };
 
@@ -151,20 +151,23 @@ static bool node_agrees(int node, const struct plan_flow *with)
 	return true;
 }
 
+bool flow_connected(int flow)
+{
+	return connections[flow].connected;
+}
+
 bool flow_started(int flow)
 {
 	return connections[flow].started;
 }
 
-void flow_start(int number)
+void flow_connect(int number)
 {
 	const struct plan_flow *flow = &the_plan->flow[number];
 	struct connection *connection = &connections[number];
 	struct sockaddr_in there = end(destination_address(number));
 
-	connection->started = true;
-	if (!flow->tcp)
-		return;
+	connection->connected = true;
 	enter_namespace(the_network->node_namespace[flow->source]);
 	offer(flow->sack, flow->timestamps);
 	if (connect(connection->sender, (struct sockaddr *)&there, sizeof(there)) &&
@@ -173,7 +176,13 @@ void flow_start(int number)
 	if (!node_agrees(flow->source, flow))
 		offer(true, true); /* so that it accepts whatever others offer */
 	enter_namespace(the_network->wire_namespace);
-	watch(number, SENDER, connection->sender, EPOLLOUT);
+}
+
+void flow_start(int number)
+{
+	connections[number].started = true;
+	if (the_plan->flow[number].tcp)
+		watch(number, SENDER, connections[number].sender, EPOLLOUT);
 }
 
 struct tcp_state flow_state(int number)

@@ -18,7 +18,11 @@ struct tcp_state {
 /// Make both ends; nothing is sent yet. `poll` is an epoll instance.
 void sockets_open(const struct plan *plan, const struct network *network, int poll);
 
+bool flow_connected(int flow);
+/// Begin the handshake of a TCP flow.
+void flow_connect(int flow);
 bool flow_started(int flow);
+/// From now on there are data.
 void flow_start(int flow);
 /// Fall silent: no new data, no retransmissions; what is in the network still arrives.
 void flow_stop(int flow);

@@ -6,24 +6,22 @@ import os
 import sys
 from pathlib import Path
 
-from features import DEFAULT_HZ, supports_json
-from fields import InputError
-from machine import MachineError, kernel_version, run_machine
-from plan import make_plan
-from scenario import read_scenario
+from guest_plan import kernel_words, make_guest_plan
+from machine import DEFAULT_HZ, Boot, MachineError, kernel_version, run_machine
+from plan import InputError
+from plan_reader import read_plan
 from tables import Results, flows_csv, run_json, series_csv
 
 HELP = """\
-usage: replicate-linux --scenario FILE --output DIR
-       replicate-linux --version | --supports | --help
+usage: replicate-linux --plan FILE --output DIR
+       replicate-linux --version | --help
 
 Run one scenario on a Linux kernel in virtual time and write flows.csv, series.csv and run.json.
-  --scenario FILE  scenario (JSON, see workflow/replication/scenario.py)
-  --output DIR     directory for the results; created if absent
-  --version        print the version of the kernel that ticks 250 times a second, and the hashes
-                   of kernel and guest
-  --supports       print as JSON what this engine supports
-exit code: 0 done, 2 bad input or unsupported feature, 3 defect of this program
+  --plan FILE   the scenario's plan, which `replicate run` leaves beside its results
+  --output DIR  directory for the results; created if absent
+  --version     print the version of the kernel that ticks 250 times a second, and the hashes of
+                kernel and guest
+exit code: 0 done, 2 bad input, 3 defect of this program
 """
 #: The folder that build has put this program into, beside kernel, archive and version.
 FOLDER = Path(sys.argv[0]).resolve().parent
@@ -32,13 +30,13 @@ FOLDER = Path(sys.argv[0]).resolve().parent
 def _options(words: list[str]) -> dict[str, str]:
     options: dict[str, str] = {}
     for at in range(0, len(words), 2):
-        if words[at] not in ("--scenario", "--output"):
+        if words[at] not in ("--plan", "--output"):
             raise InputError(f"{words[at]}: unknown option: see --help")
         if at + 1 == len(words) or not words[at + 1]:
             raise InputError(f"{words[at]}: without a value: see --help")
         options[words[at]] = words[at + 1]
     if len(options) < 2:
-        raise InputError("--scenario and --output: missing: give both, see --help")
+        raise InputError("--plan and --output: missing: give both, see --help")
     return options
 
 
@@ -65,19 +63,20 @@ def _write_all(folder: Path, tables: dict[str, str]) -> None:
 
 
 def _run(options: dict[str, str]) -> None:
-    path = options["--scenario"]
+    path = options["--plan"]
+    plan = read_plan(path, "linux")
+    timer_hz = plan.host.timer_hz
     try:
-        scenario = read_scenario(path)
-        plan = make_plan(scenario)
-        version = kernel_version(FOLDER, scenario.host.timer_hz)
+        boot = Boot(make_guest_plan(plan), timer_hz, plan.run.seed, kernel_words(plan))
+        version = kernel_version(FOLDER, timer_hz)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     output = _folder(options["--output"])
-    results = Results(run_machine(FOLDER, plan, scenario.host.timer_hz, scenario.seed, output))
+    results = Results(run_machine(FOLDER, boot, output))
     tables = {
-        "flows.csv": flows_csv(scenario, results),
-        "series.csv": series_csv(scenario, results),
-        "run.json": run_json(scenario, results, version),
+        "flows.csv": flows_csv(plan, results),
+        "series.csv": series_csv(plan, results),
+        "run.json": run_json(plan, results, version),
     }
     _write_all(output, tables)
 
@@ -96,8 +95,6 @@ def main(words: list[str]) -> int:
             print(HELP, end="")
         elif words == ["--version"]:
             print(f"linux {version} (replicate-linux)")
-        elif words == ["--supports"]:
-            print(supports_json(version))
         else:
             _run(_options(words))
     except InputError as error:

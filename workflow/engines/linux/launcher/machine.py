@@ -1,7 +1,8 @@
 """The machine: boots the kernel on a plan, in virtual time, and returns what it wrote.
 
 The kernel's traces depend on its binary, the archive, the command line and the seed, and on nothing
-else: the command line is mixed into the guest's random numbers, so it is the same for every run.
+else: the command line is mixed into the guest's random numbers, so it is the same for every run but
+for settings that the kernel takes there alone.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import os
 import shutil
 import signal
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from archive import archive
-from features import DEFAULT_HZ
-from fields import refuse
+from plan import InputError
 
+#: Of the kernel that is always there.
+DEFAULT_HZ = 250
 _MEMORY_BYTES = 512 << 20
 _COMMAND_LINE = (
     f"mem={_MEMORY_BYTES >> 20}M",
@@ -41,6 +44,16 @@ class MachineError(Exception):
     """The guest failed: exit code 3."""
 
 
+@dataclass(frozen=True)
+class Boot:
+    """What a kernel is started with: the guest's plan, ticks a second, seed, and further words."""
+
+    plan: str
+    timer_hz: int
+    seed: int
+    words: list[str]
+
+
 def _of_kernel(name: str, timer_hz: int) -> str:
     """Return what a kernel's file is called; the default kernel has the bare name."""
     return name if timer_hz == DEFAULT_HZ else f"{name}-{timer_hz}"
@@ -59,12 +72,10 @@ def kernel_version(folder: Path, timer_hz: int) -> str:
     except FileNotFoundError:
         others = {int(path.name.split("-")[1]) for path in folder.glob("version-*")}
         wanted = ",".join(str(hz) for hz in sorted({DEFAULT_HZ, timer_hz, *others}))
-        refuse(
-            "host.timer_hz",
-            timer_hz,
-            "no kernel with this timer frequency was built; run workflow/engines/linux/build "
-            f"--hz {wanted} --output {folder}",
-        )
+        raise InputError(
+            f"host.timer_hz: {timer_hz}: no kernel with this timer frequency was built; run "
+            f"workflow/engines/linux/build --hz {wanted} --output {folder}"
+        ) from None
 
 
 def _memory_folder(work: Path) -> Path:
@@ -79,7 +90,7 @@ def _memory_folder(work: Path) -> Path:
     return shared if roomy and executable and os.access(shared, os.W_OK | os.X_OK) else work
 
 
-def _become_kernel(kernel: Path, work: Path, seed: int) -> None:
+def _become_kernel(kernel: Path, work: Path, seed: int, words: list[str]) -> None:
     """Turn this (forked) process into the kernel; never returns."""
     try:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -94,20 +105,21 @@ def _become_kernel(kernel: Path, work: Path, seed: int) -> None:
             "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # rseq does not survive the kernel's tricks
             "TMPDIR": str(_memory_folder(work)),
         }
-        os.execve(kernel, ["linux", *_COMMAND_LINE], environment)
+        os.execve(kernel, ["linux", *_COMMAND_LINE, *words], environment)
     finally:
         os._exit(127)
 
 
-def run_machine(folder: Path, plan: str, timer_hz: int, seed: int, scratch: Path) -> str:
-    """Boot the kernel in `folder` that ticks so often on a plan; return the text of its results."""
+def run_machine(folder: Path, boot: Boot, scratch: Path) -> str:
+    """Boot a kernel of `folder` on the guest's plan; return the text of its results."""
     work = Path(tempfile.mkdtemp(prefix=".machine.", dir=scratch))
     try:
         base = (folder / "initrd").read_bytes()
-        (work / "initrd").write_bytes(base + archive({"plan": plan.encode()}))
+        (work / "initrd").write_bytes(base + archive({"plan": boot.plan.encode()}))
         child = os.fork()
         if child == 0:
-            _become_kernel((folder / _of_kernel("linux", timer_hz)).absolute(), work, seed)
+            kernel = (folder / _of_kernel("linux", boot.timer_hz)).absolute()
+            _become_kernel(kernel, work, boot.seed, boot.words)
         _, status = os.waitpid(child, 0)
         return _results(work, status)
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from scenario import Scenario
+from plan import Cbr, Plan, Tcp
 
 FLOW_COLUMNS = (
     "flow,kind,throughput_bps,goodput_bps,delay_mean_s,delay_p95_s,rtt_mean_s,packets_sent,"
@@ -54,17 +54,17 @@ class Results:
         return sum(flow[column] for flow in self.flows)
 
 
-def flows_csv(scenario: Scenario, results: Results) -> str:
+def flows_csv(plan: Plan, results: Results) -> str:
     """Return the table of flows."""
     lines = [FLOW_COLUMNS]
-    for flow, numbers in zip(scenario.flows, results.flows, strict=True):
+    for flow, numbers in zip(plan.flows, results.flows, strict=True):
         sent, received, dropped, again, ip_bytes, app_bytes, delay, p95, samples, rtt, timeouts = (
             numbers
         )
         active_s = (flow.stop_ns - flow.start_ns) / 1e9
         cells = [
             flow.id,
-            "tcp" if flow.tcp else "cbr",
+            "cbr" if isinstance(flow, Cbr) else "tcp",
             shortest(ip_bytes * 8 / active_s),
             shortest(app_bytes * 8 / active_s),
             _ratio(delay / 1e9, received),
@@ -95,35 +95,37 @@ def _flow_cells(segment_bytes: int, span_s: float, numbers: list[int]) -> str:
     return ",".join(cells)
 
 
-def _series(scenario: Scenario, results: Results) -> Iterator[str]:
+def _series(plan: Plan, results: Results) -> Iterator[str]:
     yield SERIES_COLUMNS
-    span_s = scenario.interval_ns / 1e9
+    interval_ns = plan.run.sampling_interval_ns
+    span_s = interval_ns / 1e9
     samples = iter(results.samples)
-    for k in range(1, scenario.samples + 1):
-        time = decimal_seconds(k * scenario.interval_ns)
-        for flow in scenario.flows:
-            yield f"{time},{flow.id},,{_flow_cells(flow.segment_bytes, span_s, next(samples))}"
-        for link, direction in scenario.monitors:
+    for k in range(1, plan.samples + 1):
+        time = decimal_seconds(k * interval_ns)
+        for flow in plan.flows:
+            segment_bytes = flow.segment_bytes if isinstance(flow, Tcp) else 0
+            yield f"{time},{flow.id},,{_flow_cells(segment_bytes, span_s, next(samples))}"
+        for monitor in plan.monitors:
             ip_bytes, packets, drops = next(samples)
-            name = f"{scenario.links[link].id}:{('ab', 'ba')[direction]}"
-            yield f"{time},,{name},{shortest(ip_bytes * 8 / span_s)},,,,,{packets},{drops},"
+            rate = shortest(ip_bytes * 8 / span_s)
+            yield f"{time},,{plan.name(monitor.hop)},{rate},,,,,{packets},{drops},"
 
 
-def series_csv(scenario: Scenario, results: Results) -> str:
+def series_csv(plan: Plan, results: Results) -> str:
     """Return the table of samples."""
-    return "\n".join(_series(scenario, results)) + "\n"
+    return "\n".join(_series(plan, results)) + "\n"
 
 
-def run_json(scenario: Scenario, results: Results, version: str) -> str:
+def run_json(plan: Plan, results: Results, version: str) -> str:
     """Return what was run and its totals; nothing of the machine it ran on."""
     sent, received, dropped = (results.total(column) for column in range(3))
     document = {
         "engine": "linux",
         "version": version,
-        "scenario": scenario.sha256[:16],
-        "scenario_sha256": scenario.sha256,
-        "duration_s": scenario.duration_ns / 1e9,
-        "seed": scenario.seed,
+        "scenario": plan.sha256[:16],
+        "scenario_sha256": plan.sha256,
+        "duration_s": plan.run.duration_ns / 1e9,
+        "seed": plan.run.seed,
         "data_packets_sent": sent,
         "data_packets_received": received,
         "data_packets_dropped": dropped,

@@ -6,7 +6,6 @@ failed). On failure one line says why, and nothing is written.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -15,15 +14,14 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from features import SIMULATOR_VERSION, supports
-from fields import InputError
-from plan import has_syn, write_plan
+from agents import SIMULATOR_VERSION
+from orders import has_syn, make_orders
+from plan import InputError, ListedLoss, Plan
+from plan_reader import read_plan
 from reader import BrokenRunError, Reader
-from routing import find_paths
-from scenario import Scenario, read_scenario
 from tables import TRACE_HEAD, flows_csv, run_json, series_csv
 
-USAGE = "usage: replicate-ns2 --scenario FILE.json --output DIR [--trace FILE.csv]"
+USAGE = "usage: replicate-ns2 --plan FILE --output DIR [--trace FILE.csv]"
 DRIVER = Path(__file__).resolve().parent / "driver.tcl"
 
 
@@ -48,39 +46,35 @@ def _command(words: list[str]) -> int:
     if words == ["--version"]:
         print(f"ns2 {SIMULATOR_VERSION}")
         return 0
-    if words == ["--supports"]:
-        print(json.dumps(supports()))
-        return 0
     if words in (["--help"], ["-h"]):
-        print(f"{USAGE}\n       replicate-ns2 --version | --supports | --help")
+        print(f"{USAGE}\n       replicate-ns2 --version | --help")
         return 0
     options = dict(zip(words[::2], words[1::2], strict=False))
-    known = {"--scenario", "--output", "--trace"}
-    if len(words) != 2 * len(options) or not {"--scenario", "--output"} <= set(options) <= known:
+    known = {"--plan", "--output", "--trace"}
+    if len(words) != 2 * len(options) or not {"--plan", "--output"} <= set(options) <= known:
         raise InputError(USAGE)
-    _run(options["--scenario"], Path(options["--output"]), options.get("--trace"))
+    _run(options["--plan"], Path(options["--output"]), options.get("--trace"))
     return 0
 
 
-def _run(scenario_path: str, output: Path, trace_path: str | None) -> None:
+def _run(plan_path: str, output: Path, trace_path: str | None) -> None:
+    plan = read_plan(plan_path, "ns2")
     try:
-        scenario = read_scenario(scenario_path)
-        paths = find_paths(scenario)
-        plan = write_plan(scenario, paths)
+        orders = make_orders(plan)
         trace: list[str] | None = None if trace_path is None else []
-        reader = Reader(scenario, trace)
+        reader = Reader(plan, trace)
         output.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".ns2.", dir=output) as folder:
             work = Path(folder)
-            _simulate(plan, work, reader, trace is not None)
-            _check_listed(scenario, reader)
-            _write(work, output / "flows.csv", [flows_csv(scenario, reader)])
-            _write(work, output / "series.csv", series_csv(scenario, reader))
+            _simulate(orders, work, reader, trace is not None)
+            _check_listed(plan, reader)
+            _write(work, output / "flows.csv", [flows_csv(plan, reader)])
+            _write(work, output / "series.csv", series_csv(plan, reader))
             if trace_path is not None and trace is not None:
                 Path(trace_path).write_text("\n".join([TRACE_HEAD, *trace]) + "\n")
-            _write(work, output / "run.json", [run_json(scenario, reader)])
+            _write(work, output / "run.json", [run_json(plan, reader)])
     except InputError as error:
-        raise InputError(f"{scenario_path}: {error}") from None
+        raise InputError(f"{plan_path}: {error}") from None
 
 
 def _write(work: Path, path: Path, pieces: Iterable[str]) -> None:
@@ -90,14 +84,14 @@ def _write(work: Path, path: Path, pieces: Iterable[str]) -> None:
     (work / path.name).replace(path)
 
 
-def _simulate(plan: str, work: Path, reader: Reader, calls: bool) -> None:
-    (work / "plan").write_text(plan)
+def _simulate(orders: str, work: Path, reader: Reader, calls: bool) -> None:
+    (work / "orders").write_text(orders)
     receive, send = os.pipe()
     with (work / "errors").open("wb") as stderr:
         try:
             # stdout is ns-2's own chatter (addresses of objects among it).
             process = subprocess.Popen(
-                ["ns", str(DRIVER), "plan", f"/dev/fd/{send}", str(int(calls))],
+                ["ns", str(DRIVER), "orders", f"/dev/fd/{send}", str(int(calls))],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
@@ -136,15 +130,14 @@ def _check_exit(status: int, errors: Path, broken: BrokenRunError | None) -> Non
         raise broken
 
 
-def _check_listed(scenario: Scenario, reader: Reader) -> None:
+def _check_listed(plan: Plan, reader: Reader) -> None:
     """Refuse a run in which a SYN sent again shifted the numbers of listed losses."""
-    for i, direction in enumerate(scenario.directions):
-        loss = direction.loss
-        if loss is None or loss.flow < 0 or not has_syn(scenario.flows[loss.flow]):
-            continue
-        if reader.flows[loss.flow].syns_again:
-            way = direction.name.rsplit(":", 1)[1]
-            raise InputError(
-                f"links[{i // 2}].loss_{way}: listed: not supported by ns2 where the flow's SYN is"
-                " lost too; let the SYN through"
-            )
+    for link in plan.links:
+        for loss in link.losses:
+            if not isinstance(loss, ListedLoss) or not has_syn(plan.flows[loss.flow]):
+                continue
+            if reader.flows[loss.flow].syns_again:
+                raise InputError(
+                    f"link {link.id}: listed losses: not supported by ns2 where the flow's SYN is"
+                    " lost too; let the SYN through"
+                )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from features import UNLIMITED_PACKETS
+from agents import UNLIMITED_PACKETS
 
 #: Delays are counted in bins this wide, for their 95th percentile.
 BIN_US = 10

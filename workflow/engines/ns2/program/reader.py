@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from features import agent_of
+from agents import agent_of
 from metrics import FlowCount, FlowSample, Interval, LinkSample, Sample
-from plan import has_syn
-from scenario import Flow, Scenario
+from orders import has_syn
+from plan import Flow, Plan, Tcp
 
 
 class BrokenRunError(Exception):
@@ -18,7 +18,7 @@ class BrokenRunError(Exception):
 
 
 def _count_of(flow: Flow) -> FlowCount:
-    bare = flow.kind == "tcp" and agent_of(flow.settings).bare_first
+    bare = isinstance(flow, Tcp) and agent_of(flow).bare_first
     missing = flow.packet_bytes - flow.payload_bytes if bare else 0
     return FlowCount(flow.packet_bytes, has_syn(flow), missing)
 
@@ -26,16 +26,16 @@ def _count_of(flow: Flow) -> FlowCount:
 class Reader:
     """What is known of a run so far; `read` fills it."""
 
-    def __init__(self, scenario: Scenario, trace: list[str] | None = None) -> None:
-        self.flows = [_count_of(flow) for flow in scenario.flows]
+    def __init__(self, plan: Plan, trace: list[str] | None = None) -> None:
+        self.flows = [_count_of(flow) for flow in plan.flows]
         self.samples: list[Sample] = []
         self.control_dropped = 0
         self.ended = False
-        self._scenario = scenario
-        self._tcp = [i for i, flow in enumerate(scenario.flows) if flow.kind == "tcp"]
-        self._monitored = {d: n for n, d in enumerate(scenario.monitors)}
-        self._drops = [0] * len(scenario.monitors)
-        self._left: list[list[int]] = [[] for _ in scenario.monitors]
+        self._plan = plan
+        self._tcp = [i for i, flow in enumerate(plan.flows) if isinstance(flow, Tcp)]
+        self._monitored = {monitor.hop: n for n, monitor in enumerate(plan.monitors)}
+        self._drops = [0] * len(plan.monitors)
+        self._left: list[list[int]] = [[] for _ in plan.monitors]
         #: Send time of every data packet in the network, by its unique id.
         self._under_way: dict[bytes, int] = {}
         self._trace = trace
@@ -151,8 +151,8 @@ class Reader:
     def _record(self, state: list[bytes], line: list[bytes], trace: list[str]) -> None:
         """Add the rows of --trace: bytes counted from 0, cwnd as the sender has it now."""
         index = int(state[1])
-        flow, spec = self.flows[index], self._scenario.flows[index]
-        segment = spec.settings["segment_bytes"]
+        flow, spec = self.flows[index], self._plan.flows[index]
+        segment = spec.payload_bytes
         number = int(line[10]) - flow.first_data
         if line[0] == b"+" and number < 0:
             return

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from features import SIMULATOR_VERSION, agent_of
+from agents import SIMULATOR_VERSION, agent_of
 from metrics import FlowCount, FlowSample
+from plan import Cbr, Flow, Plan, Red, Tcp
 from reader import Reader
-from scenario import Flow, Scenario
 
 FLOWS_HEAD = (
     "flow,kind,throughput_bps,goodput_bps,delay_mean_s,delay_p95_s,rtt_mean_s,packets_sent,"
@@ -37,10 +37,10 @@ def decimal_s(ns: int) -> str:
     return f"{ns // 10**9}.{ns % 10**9:09d}".rstrip("0").removesuffix(".")
 
 
-def flows_csv(scenario: Scenario, reader: Reader) -> str:
+def flows_csv(plan: Plan, reader: Reader) -> str:
     """Return flows.csv."""
     lines = [FLOWS_HEAD]
-    for flow, count in zip(scenario.flows, reader.flows, strict=True):
+    for flow, count in zip(plan.flows, reader.flows, strict=True):
         lines.append(_flow_line(flow, count))
     return "\n".join(lines) + "\n"
 
@@ -49,7 +49,7 @@ def _flow_line(flow: Flow, count: FlowCount) -> str:
     active_s = (flow.stop_ns - flow.start_ns) / 1e9
     fields = [
         flow.id,
-        flow.kind,
+        "cbr" if isinstance(flow, Cbr) else "tcp",
         shortest(count.counted_bytes * 8 / active_s),
         shortest(_delivered(flow, count) * flow.payload_bytes * 8 / active_s),
         ratio(count.delay_us / 1e6, count.received),
@@ -69,18 +69,18 @@ def _flow_line(flow: Flow, count: FlowCount) -> str:
 
 def _delivered(flow: Flow, count: FlowCount) -> int:
     """Return packets for the application: all of CBR's, in order or not."""
-    return count.counted if flow.kind == "cbr" else count.delivered_packets
+    return count.counted if isinstance(flow, Cbr) else count.delivered_packets
 
 
-def series_csv(scenario: Scenario, reader: Reader) -> Iterator[str]:
+def series_csv(plan: Plan, reader: Reader) -> Iterator[str]:
     """Yield series.csv piece by piece."""
     yield SERIES_HEAD + "\n"
-    interval_s = scenario.interval_ns / 1e9
-    monitors = [scenario.directions[i].name for i in scenario.monitors]
+    interval_s = plan.run.sampling_interval_ns / 1e9
+    monitors = [plan.name(monitor.hop) for monitor in plan.monitors]
     for number, sample in enumerate(reader.samples, start=1):
-        now_ns = number * scenario.interval_ns
+        now_ns = number * plan.run.sampling_interval_ns
         time = decimal_s(now_ns)
-        for flow, row in zip(scenario.flows, sample.flows, strict=True):
+        for flow, row in zip(plan.flows, sample.flows, strict=True):
             yield f"{time},{flow.id},,{_flow_row(flow, row, now_ns, interval_s)}\n"
         for name, link in zip(monitors, sample.links, strict=True):
             rate = shortest(link.left_bytes * 8 / interval_s)
@@ -90,8 +90,8 @@ def series_csv(scenario: Scenario, reader: Reader) -> Iterator[str]:
 def _flow_row(flow: Flow, row: FlowSample, now_ns: int, interval_s: float) -> str:
     interval = row.interval
     cwnd = ssthresh = rtt = ""
-    if flow.kind == "tcp" and row.connected and now_ns <= flow.stop_ns:
-        segment = flow.settings["segment_bytes"]
+    if isinstance(flow, Tcp) and row.connected and now_ns <= flow.stop_ns:
+        segment = flow.segment_bytes
         cwnd = str(round(row.cwnd * segment))
         ssthresh = FlowCount.bytes_or_empty(row.ssthresh, segment)
         rtt = shortest(row.rtt_us / 1e6) if row.rtt_us else ""
@@ -100,18 +100,18 @@ def _flow_row(flow: Flow, row: FlowSample, now_ns: int, interval_s: float) -> st
     return f"{rate},{cwnd},{ssthresh},{rtt},{delay},,{interval.drops},{interval.retransmissions}"
 
 
-def run_json(scenario: Scenario, reader: Reader) -> str:
+def run_json(plan: Plan, reader: Reader) -> str:
     """Return run.json: what ran, its totals, and what the agents do not do as asked."""
     flows = reader.flows
     document = {
         "engine": "ns2",
         "version": SIMULATOR_VERSION,
-        "scenario": scenario.sha256[:16],
-        "scenario_sha256": scenario.sha256,
-        "duration_s": scenario.duration_ns / 1e9,
-        "seed": scenario.seed,
-        "agents": {f.id: agent_of(f.settings).title for f in scenario.flows if f.kind == "tcp"},
-        "traits": _traits(scenario),
+        "scenario": plan.sha256[:16],
+        "scenario_sha256": plan.sha256,
+        "duration_s": plan.run.duration_ns / 1e9,
+        "seed": plan.run.seed,
+        "agents": {f.id: agent_of(f).title for f in plan.flows if isinstance(f, Tcp)},
+        "traits": _traits(plan),
         "data_packets_sent": sum(flow.sent for flow in flows),
         "data_packets_received": sum(flow.received for flow in flows),
         "data_packets_dropped": sum(flow.dropped for flow in flows),
@@ -121,18 +121,18 @@ def run_json(scenario: Scenario, reader: Reader) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _traits(scenario: Scenario) -> list[str]:
+def _traits(plan: Plan) -> list[str]:
     """Return where ns-2's agents and queues differ from the scenario's words."""
     traits = set()
-    for flow in scenario.flows:
-        if flow.kind != "tcp":
+    for flow in plan.flows:
+        if isinstance(flow, Cbr):
             continue
-        agent = agent_of(flow.settings)
+        agent = agent_of(flow)
         if not agent.syn:
             bare = ", without headers" if agent.bare_first else ""
             traits.add(f"{agent.title} has no handshake: its first packet carries data{bare}")
-        if agent.name == "Vegas" and flow.settings["limited_transmit"]:
+        if agent.name == "Vegas" and flow.limited_transmit:
             traits.add(f"{agent.title} has no limited transmit")
-    if any(direction.queue.kind == "red" for direction in scenario.directions):
+    if any(isinstance(queue, Red) for link in plan.links for queue in link.queues):
         traits.add("Queue/RED has no device queue below it")
     return sorted(traits)

@@ -1,6 +1,6 @@
 #include "flow_socket.hpp"
 
-#include "features.hpp"
+#include "errors.hpp"
 
 #include <ns3/boolean.h>
 #include <ns3/data-rate.h>
@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace replicate
 {
@@ -38,15 +39,47 @@ constexpr std::uint32_t kReadySegments = 64;
 /// Bound on it, so that a huge window does not overflow the buffer's 31 bits.
 constexpr std::uint32_t kMostReady = 1U << 28;
 
+/// ns-3 type of a congestion control; Tahoe and Reno share one of ours, in sockets of ours.
+std::string CongestionTypeId(const std::string& congestion_control)
+{
+    static const std::map<std::string, std::string> types = {
+        {"bbr", "ns3::TcpBbr"},
+        {"bic", "ns3::TcpBic"},
+        {"cubic", "ns3::TcpCubic"},
+        {"highspeed", "ns3::TcpHighSpeed"},
+        {"htcp", "ns3::TcpHtcp"},
+        {"hybla", "ns3::TcpHybla"},
+        {"illinois", "ns3::TcpIllinois"},
+        {"ledbat", "ns3::TcpLedbat"},
+        {"linuxreno", "ns3::TcpLinuxReno"},
+        {"lp", "ns3::TcpLp"},
+        {"newreno", "ns3::TcpNewReno"},
+        {"reno", "replicate::ClassicWindow"},
+        {"scalable", "ns3::TcpScalable"},
+        {"tahoe", "replicate::ClassicWindow"},
+        {"vegas", "ns3::TcpVegas"},
+        {"veno", "ns3::TcpVeno"},
+        {"westwood_plus", kWestwoodPlusIsMode ? "ns3::TcpWestwood" : "ns3::TcpWestwoodPlus"},
+        {"yeah", "ns3::TcpYeah"},
+    };
+    const auto found = types.find(congestion_control);
+    if (found == types.end())
+        throw InputError("congestion_control: ns3 has no '" + congestion_control + "'");
+    return found->second;
+}
+
 ns3::Ptr<ns3::TcpCongestionOps> MakeCongestionControl(const FlowSpec& spec)
 {
     ns3::ObjectFactory factory(CongestionTypeId(spec.congestion_control));
     if (spec.congestion_control == "cubic") {
         factory.Set("FastConvergence", ns3::BooleanValue(spec.cubic_fast_convergence));
-        if (kCubicHasFriendliness)
+        if constexpr (kCubicHasFriendliness)
             factory.Set("TcpFriendliness", ns3::BooleanValue(spec.cubic_tcp_friendliness));
-        factory.Set("HyStart", ns3::BooleanValue(true));
-        factory.Set("Beta", ns3::DoubleValue(0.7));
+        else if (spec.cubic_tcp_friendliness) // a plan does not say for which release it is
+            throw InputError(std::string("cubic_tcp_friendliness: cubic of ns-3 ") +
+                             kSimulatorVersion + " has none");
+        factory.Set("HyStart", ns3::BooleanValue(spec.cubic_hystart));
+        factory.Set("Beta", ns3::DoubleValue(spec.cubic_beta));
         factory.Set("C", ns3::DoubleValue(0.4));
     } else if (spec.congestion_control == "westwood_plus" && kWestwoodPlusIsMode) {
         factory.Set("ProtocolType", ns3::StringValue("WestwoodPlus"));
@@ -147,7 +180,14 @@ void FlowSocket::BecomeSender(Metrics* metrics, Trace* trace, std::uint32_t flow
     if (auto bbr = ns3::DynamicCast<ns3::TcpBbr>(m_congestionControl))
         bbr->SetStream(1'000'000 + flow);
     m_txTrace.ConnectWithoutContext(ns3::MakeCallback(&FlowSocket::SegmentSent, this));
+}
+
+void FlowSocket::Begin()
+{
+    m_begun = true;
     Refill();
+    if (m_connected)
+        SendPendingData(true);
 }
 
 /// Data is put into the buffer directly and in large pieces: Send() would cost an event each time.
@@ -197,7 +237,7 @@ void FlowSocket::ReceivedAck(ns3::Ptr<ns3::Packet> packet, const ns3::TcpHeader&
     if (m_window_cap != 0)
         m_rWnd = std::min(m_rWnd.Get(), m_window_cap);
     m_rWnd -= m_rWnd % m_tcb->m_segmentSize; // only whole segments are ever sent
-    if (m_metrics)
+    if (m_begun)
         Refill();
     if (m_trace)
         TraceEvent("ack", header.GetAckNumber());

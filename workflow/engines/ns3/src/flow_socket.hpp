@@ -34,8 +34,11 @@ public:
     /// Set every default of ns-3 from the scenario; both ends of a flow are configured alike.
     void Configure(const FlowSpec& spec);
 
-    /// Make this end the sender: an endless supply of data, counted under this flow.
+    /// Make this end the sender, whose data are counted under this flow.
     void BecomeSender(Metrics* metrics, Trace* trace, std::uint32_t flow);
+
+    /// From now on there is an endless supply of data.
+    void Begin();
 
     /// Fall silent: no new data, no retransmissions, arriving acknowledgements are ignored.
     void Stop();
@@ -79,6 +82,7 @@ private:
     Trace* m_trace = nullptr;
     std::uint32_t m_flow = 0;
     std::uint32_t m_window_cap = 0; ///< 0: none
+    bool m_begun = false;
     bool m_stopped = false;
     bool m_ignoring_echoes = false;
 };

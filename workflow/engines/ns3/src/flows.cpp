@@ -1,6 +1,5 @@
 #include "flows.hpp"
 
-#include "errors.hpp"
 #include "reno_socket.hpp"
 #include "routing.hpp"
 #include "tahoe_socket.hpp"
@@ -55,9 +54,14 @@ void CbrReceived(Metrics* metrics, std::uint32_t flow, ns3::Ptr<ns3::Socket> soc
         metrics->ApplicationReceived(flow, packet->GetSize());
 }
 
-void StartTcp(ns3::Ptr<FlowSocket> socket, ns3::Address peer)
+void ConnectTcp(ns3::Ptr<FlowSocket> socket, ns3::Address peer)
 {
     socket->Connect(peer);
+}
+
+void BeginTcp(ns3::Ptr<FlowSocket> socket)
+{
+    socket->Begin();
 }
 
 void StopTcp(ns3::Ptr<FlowSocket> socket)
@@ -114,9 +118,6 @@ Flows::Flows(const Scenario& scenario, const Topology& topology, Metrics& metric
 
 std::uint16_t Flows::NextPort(std::uint32_t node)
 {
-    if (m_ports[node] == 65535)
-        throw InputError("flows: more than 64511 at node " + m_scenario.nodes[node] +
-                         ": spread them over more nodes");
     return ++m_ports[node];
 }
 
@@ -136,7 +137,12 @@ void Flows::MakeTcp(std::uint32_t flow, ns3::Ptr<ns3::Node> source, ns3::Ptr<ns3
     sender->Bind(from);
     sender->BecomeSender(&m_metrics, &m_trace, flow);
     m_senders[flow] = sender;
-    ns3::Simulator::Schedule(ns3::NanoSeconds(spec.start_ns), &StartTcp, sender, ns3::Address(to));
+    ns3::Simulator::Schedule(ns3::NanoSeconds(spec.connect_ns), &ConnectTcp, sender,
+                             ns3::Address(to));
+    if (spec.connect_ns == spec.start_ns)
+        sender->Begin();
+    else
+        ns3::Simulator::Schedule(ns3::NanoSeconds(spec.start_ns), &BeginTcp, sender);
     ns3::Simulator::Schedule(ns3::NanoSeconds(spec.stop_ns), &StopTcp, sender);
 }
 

@@ -2,12 +2,11 @@
 
 #include "complain.hpp"
 #include "errors.hpp"
-#include "features.hpp"
 #include "flows.hpp"
 #include "metrics.hpp"
 #include "output.hpp"
+#include "plan.hpp"
 #include "release.hpp"
-#include "scenario.hpp"
 #include "topology.hpp"
 #include "trace.hpp"
 
@@ -30,26 +29,25 @@ using namespace replicate;
 constexpr const char* kScheduler = "ns3::PriorityQueueScheduler";
 
 constexpr const char* kHelp =
-    "usage: replicate-ns3 --scenario FILE --output DIR [--trace FILE]\n"
-    "       replicate-ns3 --version | --supports | --help\n"
+    "usage: replicate-ns3 --plan FILE --output DIR [--trace FILE]\n"
+    "       replicate-ns3 --version | --help\n"
     "\n"
     "Run one scenario on ns-3 and write flows.csv, series.csv and run.json into DIR.\n"
-    "  --scenario FILE  scenario (JSON, see workflow/replication/scenario.py)\n"
-    "  --output DIR     directory for the results; created if absent\n"
-    "  --trace FILE     also record every segment and acknowledgement of the TCP senders (CSV)\n"
-    "  --version        print the simulator's version\n"
-    "  --supports       print as JSON what this engine supports\n"
-    "exit code: 0 done, 2 bad input or unsupported feature, 3 defect of this program\n";
+    "  --plan FILE   the scenario's plan, which `replicate run` leaves beside its results\n"
+    "  --output DIR  directory for the results; created if absent\n"
+    "  --trace FILE  also record every segment and acknowledgement of the TCP senders (CSV)\n"
+    "  --version     print the simulator's version\n"
+    "exit code: 0 done, 2 bad input, 3 defect of this program\n";
 
 struct Options {
-    std::string scenario, output, trace;
+    std::string plan, output, trace;
 };
 
 Options ParseOptions(const std::vector<std::string>& words)
 {
     Options options;
     for (std::size_t i = 0; i < words.size(); i += 2) {
-        std::string* target = words[i] == "--scenario" ? &options.scenario
+        std::string* target = words[i] == "--plan"     ? &options.plan
                               : words[i] == "--output" ? &options.output
                               : words[i] == "--trace"  ? &options.trace
                                                        : nullptr;
@@ -59,8 +57,8 @@ Options ParseOptions(const std::vector<std::string>& words)
             throw InputError(words[i] + ": without a value: see --help");
         *target = words[i + 1];
     }
-    if (options.scenario.empty() || options.output.empty())
-        throw InputError("--scenario and --output: missing: give both, see --help");
+    if (options.plan.empty() || options.output.empty())
+        throw InputError("--plan and --output: missing: give both, see --help");
     return options;
 }
 
@@ -74,7 +72,7 @@ void MakeDirectory(const std::string& path)
 
 void Run(const Options& options)
 {
-    const Scenario scenario = ReadScenario(options.scenario);
+    const Scenario scenario = ReadPlan(options.plan);
     Trace trace(scenario);
     if (!options.trace.empty())
         trace.Open(options.trace);
@@ -116,8 +114,6 @@ int main(int argc, char** argv)
             std::cout << kHelp;
         else if (words.size() == 1 && words[0] == "--version")
             std::cout << "ns3 " << kSimulatorVersion << " (replicate-ns3)\n";
-        else if (words.size() == 1 && words[0] == "--supports")
-            std::cout << SupportsJson() << '\n';
         else
             Run(ParseOptions(words));
     } catch (const InputError& error) {

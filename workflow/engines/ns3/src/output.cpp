@@ -117,7 +117,7 @@ std::string Sampler::FlowRow(std::uint32_t flow)
            std::to_string(interval.drops) + "," + std::to_string(interval.retransmissions) + "\n";
 }
 
-std::string Sampler::MonitorRow(const MonitorSpec& monitor)
+std::string Sampler::MonitorRow(const DirectionSpec& monitor)
 {
     auto& link = m_metrics.Link(monitor.link, monitor.direction);
     const double span = Seconds(m_scenario.sampling_interval_ns);

@@ -47,7 +47,7 @@ private:
     void Schedule();
     void Sample();
     std::string FlowRow(std::uint32_t flow);
-    std::string MonitorRow(const MonitorSpec& monitor);
+    std::string MonitorRow(const DirectionSpec& monitor);
 
     const Scenario& m_scenario;
     const Topology& m_topology;

@@ -19,6 +19,9 @@ namespace replicate
 namespace
 {
 
+/// Packets that fit between a shaper and its line: what it lets go is never held back there.
+constexpr std::uint32_t kLinePackets = 1'000'000;
+
 using ns3::BooleanValue;
 using ns3::DoubleValue;
 using ns3::QueueSize;
@@ -37,6 +40,17 @@ QueueSizeValue Bytes(std::uint64_t bytes)
 QueueSizeValue Packets(std::uint32_t packets)
 {
     return QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, packets));
+}
+
+/// Of a FIFO: in packets or in bytes.
+QueueSizeValue LimitOf(const QueueSpec& spec)
+{
+    return spec.limit_packets ? Packets(*spec.limit_packets) : Bytes(*spec.limit_bytes);
+}
+
+ns3::Ptr<ns3::Queue<ns3::Packet>> MakeDropTail(const QueueSizeValue& limit)
+{
+    return ns3::CreateObjectWithAttributes<ns3::DropTailQueue<ns3::Packet>>("MaxSize", limit);
 }
 
 TimeValue Nanoseconds(std::int64_t ns)
@@ -112,12 +126,18 @@ ns3::Ptr<ns3::QueueDisc> MakePie(const QueueSpec& spec, std::int64_t stream)
 
 ns3::Ptr<ns3::Queue<ns3::Packet>> MakeDeviceQueue(const QueueSpec& spec)
 {
-    QueueSize limit(QueueSizeUnit::PACKETS, spec.device_queue_packets);
-    if (spec.kind == QueueKind::DropTail)
-        limit = spec.limit_packets ? QueueSize(QueueSizeUnit::PACKETS, *spec.limit_packets)
-                                   : QueueSize(QueueSizeUnit::BYTES, *spec.limit_bytes);
-    return ns3::CreateObjectWithAttributes<ns3::DropTailQueue<ns3::Packet>>("MaxSize",
-                                                                            QueueSizeValue(limit));
+    return MakeDropTail(spec.kind == QueueKind::DropTail ? LimitOf(spec)
+                                                         : Packets(spec.device_queue_packets));
+}
+
+ns3::Ptr<ns3::Queue<ns3::Packet>> MakeLineQueue()
+{
+    return MakeDropTail(Packets(kLinePackets));
+}
+
+ns3::Ptr<ns3::QueueDisc> MakeFifo(const QueueSpec& spec)
+{
+    return ns3::CreateObjectWithAttributes<ns3::FifoQueueDisc>("MaxSize", LimitOf(spec));
 }
 
 ns3::Ptr<ns3::QueueDisc> MakeQueueDisc(const QueueSpec& spec, const LinkSpec& link,
@@ -127,8 +147,7 @@ ns3::Ptr<ns3::QueueDisc> MakeQueueDisc(const QueueSpec& spec, const LinkSpec& li
     case QueueKind::DropTail:
         return nullptr;
     case QueueKind::Pfifo:
-        return ns3::CreateObjectWithAttributes<ns3::FifoQueueDisc>("MaxSize",
-                                                                   Packets(*spec.limit_packets));
+        return MakeFifo(spec);
     case QueueKind::Red:
         return MakeRed(spec, link, stream);
     case QueueKind::CoDel:

@@ -1,15 +1,8 @@
 #include "routing.hpp"
 
-#include "errors.hpp"
-#include "fields.hpp"
-
 #include <ns3/ipv4-header.h>
 #include <ns3/ipv4-route.h>
 #include <ns3/net-device.h>
-
-#include <algorithm>
-#include <deque>
-#include <map>
 
 namespace replicate
 {
@@ -17,79 +10,8 @@ namespace
 {
 
 constexpr std::uint32_t kFirstAddress = 0x0a000001; // 10.0.0.1
-constexpr std::size_t kMostHops = 250;              // below the largest IP time to live
-
-/// Links at each node, in the order of the scenario.
-std::vector<std::vector<std::uint32_t>> LinksByNode(const Scenario& scenario)
-{
-    std::vector<std::vector<std::uint32_t>> at(scenario.nodes.size());
-    for (std::uint32_t i = 0; i < scenario.links.size(); ++i)
-        for (const auto end : scenario.links[i].ends)
-            at[end].push_back(i);
-    return at;
-}
-
-std::uint32_t OtherEnd(const LinkSpec& link, std::uint32_t node)
-{
-    return link.ends[0] == node ? link.ends[1] : link.ends[0];
-}
 
 } // namespace
-
-std::vector<int> NextLinks(const Scenario& scenario, std::uint32_t destination)
-{
-    const auto at = LinksByNode(scenario);
-    constexpr int kFar = 1 << 30;
-    std::vector<int> hops(scenario.nodes.size(), kFar);
-    std::deque<std::uint32_t> todo = {destination};
-    hops[destination] = 0;
-    for (; !todo.empty(); todo.pop_front())
-        for (const auto link : at[todo.front()]) {
-            const auto other = OtherEnd(scenario.links[link], todo.front());
-            if (hops[other] == kFar) {
-                hops[other] = hops[todo.front()] + 1;
-                todo.push_back(other);
-            }
-        }
-    std::vector<int> next(scenario.nodes.size(), -1);
-    for (std::uint32_t node = 0; node < next.size(); ++node)
-        for (const auto link : at[node])
-            if (next[node] < 0 && hops[node] != kFar &&
-                hops[OtherEnd(scenario.links[link], node)] == hops[node] - 1)
-                next[node] = static_cast<int>(link);
-    return next;
-}
-
-std::vector<std::uint32_t> Path(const Scenario& scenario, const std::vector<int>& next,
-                                const FlowSpec& flow, std::uint32_t source,
-                                std::uint32_t destination)
-{
-    std::vector<std::uint32_t> path;
-    for (auto node = source; node != destination;) {
-        if (next[node] < 0)
-            Refuse("flow " + flow.id + ".destination",
-                   "'" + scenario.nodes[flow.destination] + "' cannot be reached from '" +
-                       scenario.nodes[flow.source] + "'",
-                   "add links that join them");
-        path.push_back(static_cast<std::uint32_t>(next[node]));
-        node = OtherEnd(scenario.links[path.back()], node);
-    }
-    if (path.size() > kMostHops)
-        Refuse("flow " + flow.id + ".destination", std::to_string(path.size()) + " hops away",
-               "keep paths to at most " + std::to_string(kMostHops) + " hops");
-    return path;
-}
-
-void CheckPaths(const Scenario& scenario)
-{
-    std::map<std::uint32_t, std::vector<int>> towards;
-    for (const auto& flow : scenario.flows) {
-        auto [next, fresh] = towards.try_emplace(flow.destination);
-        if (fresh)
-            next->second = NextLinks(scenario, flow.destination);
-        Path(scenario, next->second, flow, flow.source, flow.destination);
-    }
-}
 
 ns3::Ipv4Address NodeAddress(std::uint32_t node)
 {

@@ -1,32 +1,18 @@
-/// Static shortest-path routing for exactly the pairs of nodes that flows use.
+/// Static routing by the plan's routes.
 ///
 /// ns-3's global routing computes a table of every subnet for every node and searches it linearly
-/// for every packet; with a thousand nodes both are too slow. Here paths have the fewest hops, and
-/// the earlier link of the scenario wins a tie.
+/// for every packet; with a thousand nodes both are too slow.
 #pragma once
 
 #include "release.hpp"
-#include "scenario.hpp"
 
 #include <ns3/ipv4-routing-protocol.h>
 #include <ns3/ipv4.h>
 
 #include <unordered_map>
-#include <vector>
 
 namespace replicate
 {
-
-/// Outgoing link of every node towards one destination; -1 where it cannot be reached.
-std::vector<int> NextLinks(const Scenario& scenario, std::uint32_t destination);
-
-/// Links from source to destination; throws InputError if there is no path or it is too long.
-std::vector<std::uint32_t> Path(const Scenario& scenario, const std::vector<int>& next,
-                                const FlowSpec& flow, std::uint32_t source,
-                                std::uint32_t destination);
-
-/// Check that every flow has a path in both directions; throws InputError.
-void CheckPaths(const Scenario& scenario);
 
 /// One address a node: 10.0.0.1 onwards in the order of the scenario.
 ns3::Ipv4Address NodeAddress(std::uint32_t node);

@@ -1,4 +1,4 @@
-/// One run as the scenario file states it: SI units, ids resolved to indices, all checks passed.
+/// One run as its plan states it: SI units, ids resolved to indices, all checks passed.
 #pragma once
 
 #include <cstdint>
@@ -40,14 +40,23 @@ struct LossSpec {
     std::vector<std::uint64_t> data_packets; ///< sorted; 1 is the first to cross
 };
 
+/// A token bucket at the link's rate, as of Linux's HTB; what it lets go passes at the line's rate.
+struct ShaperSpec {
+    std::uint32_t burst_bytes = 0;
+    std::uint64_t line_rate_bps = 0;
+};
+
 /// Duplex link; index 0 of the pairs is the direction a to b, index 1 is b to a.
 struct LinkSpec {
     std::string id;
     std::uint32_t ends[2] = {0, 0};
     std::uint64_t rate_bps = 0;
     std::int64_t delay_ns = 0;
+    std::int64_t jitter_ns = 0;
     QueueSpec queue[2];
+    std::uint32_t frame_bytes = 0; ///< beyond IP; 0 leaves the framing to the device
     std::optional<LossSpec> loss[2];
+    std::optional<ShaperSpec> shaper[2];
 };
 
 /// A TCP bulk transfer or a CBR stream.
@@ -62,6 +71,7 @@ struct FlowSpec {
     double rate_bps = 0;
     std::uint32_t packet_bytes = 0;
     // TCP
+    std::int64_t connect_ns = 0; ///< at most start_ns
     std::string congestion_control;
     bool prr = false;
     bool sack = false;
@@ -81,12 +91,20 @@ struct FlowSpec {
     std::uint32_t vegas_gamma_packets = 0;
     bool cubic_tcp_friendliness = true;
     bool cubic_fast_convergence = true;
+    double cubic_beta = 0;
+    bool cubic_hystart = true;
 };
 
-/// A queue that is sampled into `series`.
-struct MonitorSpec {
+/// One direction of a link: 0 is a to b, 1 is b to a.
+struct DirectionSpec {
     std::uint32_t link = 0;
     int direction = 0;
+};
+
+/// The end that sends by this direction reaches a node by it.
+struct RouteSpec {
+    DirectionSpec by;
+    std::uint32_t to = 0;
 };
 
 struct Scenario {
@@ -97,10 +115,8 @@ struct Scenario {
     std::vector<std::string> nodes;
     std::vector<LinkSpec> links;
     std::vector<FlowSpec> flows;
-    std::vector<MonitorSpec> monitors;
+    std::vector<DirectionSpec> monitors; ///< whose queues are sampled into `series`
+    std::vector<RouteSpec> routes;
 };
-
-/// Read and check a scenario file, paths of the flows included; throws InputError.
-Scenario ReadScenario(const std::string& path);
 
 } // namespace replicate

@@ -3,26 +3,30 @@
 #include "loss.hpp"
 #include "queues.hpp"
 #include "routing.hpp"
+#include "shaper.hpp"
+#include "wire.hpp"
 
 #include <ns3/internet-stack-helper.h>
 #include <ns3/ipv4-interface-address.h>
 #include <ns3/ipv4-l3-protocol.h>
 #include <ns3/ipv4-routing-helper.h>
 #include <ns3/net-device-queue-interface.h>
-#include <ns3/point-to-point-channel.h>
 #include <ns3/simulator.h>
 #include <ns3/traffic-control-layer.h>
 #include <ns3/uinteger.h>
-
-#include <map>
 
 namespace replicate
 {
 namespace
 {
 
-/// Random streams of one link direction: loss first, then the queue discipline's.
+/// Random streams of one link direction: loss first, then the queue discipline's, last the jitter.
 constexpr std::int64_t kStreamsPerDirection = 4;
+
+std::int64_t StreamOf(std::uint32_t link, int direction)
+{
+    return kStreamsPerDirection * (2 * std::int64_t{link} + direction);
+}
 
 /// The largest there is: segments are never fragmented.
 constexpr std::uint16_t kMtu = 65535;
@@ -94,15 +98,16 @@ Topology::Topology(const Scenario& scenario, Metrics& metrics) : m_egress(2 * sc
 void Topology::MakeLink(const Scenario& scenario, std::uint32_t link)
 {
     const auto& spec = scenario.links[link];
-    auto channel = ns3::CreateObject<ns3::PointToPointChannel>();
-    channel->SetAttribute("Delay", ns3::TimeValue(ns3::NanoSeconds(spec.delay_ns)));
+    const std::int64_t streams[] = {StreamOf(link, 0) + 3, StreamOf(link, 1) + 3};
+    auto channel = MakeChannel(spec, streams);
     for (int i = 0; i < 2; ++i) {
         auto& egress = m_egress[2 * link + i];
-        egress.queue = MakeDeviceQueue(spec.queue[i]);
+        egress.queue = spec.shaper[i] ? MakeLineQueue() : MakeDeviceQueue(spec.queue[i]);
         egress.device = ns3::CreateObject<ns3::PointToPointNetDevice>();
         egress.device->SetAddress(ns3::Mac48Address::Allocate());
         egress.device->SetMtu(kMtu);
-        egress.device->SetDataRate(ns3::DataRate(spec.rate_bps));
+        egress.device->SetDataRate(ns3::DataRate(LineRate(spec, i)));
+        egress.device->SetInterframeGap(FrameTime(spec, i));
         egress.device->SetQueue(egress.queue);
         m_nodes.Get(spec.ends[i])->AddDevice(egress.device);
         egress.device->Attach(channel);
@@ -135,8 +140,10 @@ void Topology::MakeQueues(const Scenario& scenario, std::uint32_t link)
     const auto& spec = scenario.links[link];
     for (int i = 0; i < 2; ++i) {
         auto& egress = m_egress[2 * link + i];
-        const std::int64_t stream = kStreamsPerDirection * (2 * std::int64_t{link} + i);
+        const auto stream = StreamOf(link, i);
         egress.disc = MakeQueueDisc(spec.queue[i], spec, stream + 1);
+        if (spec.shaper[i] && !egress.disc)
+            egress.disc = MakeFifo(spec.queue[i]);
         if (spec.loss[i])
             m_egress[2 * link + 1 - i].device->SetReceiveErrorModel(
                 MakeLoss(*spec.loss[i], stream));
@@ -151,7 +158,8 @@ void Topology::MakeQueues(const Scenario& scenario, std::uint32_t link)
         egress.queue->TraceConnectWithoutContext(
             "Dequeue", ns3::MakeBoundCallback(&WakeWhenStopped, tx, device_queue));
         auto layer = egress.device->GetNode()->GetObject<ns3::TrafficControlLayer>();
-        layer->SetRootQueueDiscOnDevice(egress.device, egress.disc);
+        layer->SetRootQueueDiscOnDevice(
+            egress.device, spec.shaper[i] ? MakeShaper(spec, i, egress.disc) : egress.disc);
     }
 }
 
@@ -181,22 +189,9 @@ void Topology::MakeHooks(const Scenario& scenario, Metrics& metrics, std::uint32
 
 void Topology::MakeRoutes(const Scenario& scenario)
 {
-    std::map<std::uint32_t, std::vector<int>> towards;
-    const auto install = [&](const FlowSpec& flow, std::uint32_t from, std::uint32_t to) {
-        auto [next, fresh] = towards.try_emplace(to);
-        if (fresh)
-            next->second = NextLinks(scenario, to);
-        auto node = from;
-        for (const auto link : Path(scenario, next->second, flow, from, to)) {
-            const int side = scenario.links[link].ends[0] == node ? 0 : 1;
-            RoutingOf(m_nodes.Get(node))
-                ->AddRoute(NodeAddress(to), m_egress[2 * link + side].device);
-            node = scenario.links[link].ends[1 - side];
-        }
-    };
-    for (const auto& flow : scenario.flows) {
-        install(flow, flow.source, flow.destination);
-        install(flow, flow.destination, flow.source);
+    for (const auto& route : scenario.routes) {
+        const auto& device = m_egress[2 * route.by.link + route.by.direction].device;
+        RoutingOf(device->GetNode())->AddRoute(NodeAddress(route.to), device);
     }
 }
 

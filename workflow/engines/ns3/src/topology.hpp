@@ -19,7 +19,7 @@ namespace replicate
 struct Egress {
     ns3::Ptr<ns3::PointToPointNetDevice> device;
     ns3::Ptr<ns3::Queue<ns3::Packet>> queue;
-    ns3::Ptr<ns3::QueueDisc> disc; ///< null for kind droptail
+    ns3::Ptr<ns3::QueueDisc> disc; ///< null for kind droptail without a shaper
 
     /// Packets that wait; the one being transmitted has left the queue.
     std::uint32_t Waiting() const;

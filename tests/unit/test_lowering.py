@@ -1,0 +1,231 @@
+"""Lowering: one plan for every engine, whole and exact, or an error that names the field."""
+
+import importlib
+import sys
+from collections import deque
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from replication.engines.catalogue import ENGINES, LINUX, NS2, NS3
+from replication.engines.lowering import lower, write_inputs
+from replication.engines.routing import Routes
+from replication.study.errors import InputError
+from replication.study.scenario import Scenario
+
+from tests.unit.test_models import minimal_scenario
+
+ROOT = Path(__file__).parents[2]
+TCP = {
+    "id": "t",
+    "kind": "tcp",
+    "source": "a",
+    "destination": "b",
+    "start_s": 0.25,
+    "stop_s": 100.0,
+    "congestion_control": "newreno",
+    "segment_bytes": 1000,
+    "initial_window_segments": 2,
+    "delayed_ack_segments": 2,
+    "minimum_rto_s": 0.2,
+    "initial_rto_s": 1.0,
+}
+LINUX_TCP = TCP | {
+    "congestion_control": "linuxreno",
+    "recovery": "prr",
+    "limited_transmit": True,
+    "clock_granularity_s": 0.004,
+    "delayed_ack_timeout_s": 0.04,
+}
+LISTED = {"kind": "listed", "flow": "t", "data_packets": [9, 3, 9]}
+PLAN = """\
+plan version 1 engine ns2 scenario {sha256}
+run duration_ns 1000000000 sampling_interval_ns 100000000 seed 1
+host segmentation_offload 0 timer_hz 250
+node id a
+node id b
+link id ab a 0 b 1 rate_bps 1000000.0 delay_ns 10000000 jitter_ns 0 frame_bytes 0
+queue_ab kind droptail limit_packets 50 limit_bytes none
+queue_ba kind droptail limit_packets 50 limit_bytes none
+loss_ab kind listed flow 1 data_packets 3,9
+loss_ba kind none
+shaper_ab kind none
+shaper_ba kind none
+flow id f kind cbr source 0 destination 1 start_ns 0 stop_ns 1000000000 rate_bps 100000.0 \
+packet_bytes 500
+flow id t kind tcp source 0 destination 1 start_ns 250000000 stop_ns 1000000000 \
+connect_ns 250000000 congestion_control newreno recovery classic sack 0 timestamps 0 \
+segment_bytes 1000 \
+initial_window_segments 2 initial_ssthresh_bytes none maximum_window_bytes none \
+delayed_ack_segments 2 delayed_ack_timeout_ns 200000000 minimum_rto_ns 200000000 \
+initial_rto_ns 1000000000 clock_granularity_ns 1000000 limited_transmit 0 vegas_alpha_packets 2 \
+vegas_beta_packets 4 vegas_gamma_packets 1 cubic_tcp_friendliness 1 cubic_fast_convergence 1 \
+cubic_beta 0.8 cubic_hystart 0
+monitor link 0 direction ba
+route link 0 direction ab to 1
+route link 0 direction ba to 0
+end
+"""
+
+
+def scenario(**changes):
+    """Return a scenario of a CBR and a TCP flow over one link."""
+    document = minimal_scenario()
+    document["flows"].append(TCP)
+    document["links"][0]["loss_ab"] = LISTED
+    document["monitors"] = [{"link": "ab", "direction": "ba"}]
+    return Scenario.model_validate(document | changes)
+
+
+#: By these the programs in Python read a plan.
+sys.path.insert(0, str(ROOT / "workflow" / "engines" / "common"))
+READER, DATA = importlib.import_module("plan_reader"), importlib.import_module("plan")
+
+
+def test_a_plan_has_every_default_and_every_route():
+    assert lower(scenario(), NS2) == PLAN.format(sha256=scenario().sha256)
+
+
+def test_engines_are_given_the_same_but_for_their_name():
+    given = Scenario.model_validate(minimal_scenario())
+    plans = {name: lower(given, engine) for name, engine in ENGINES.items()}
+    assert {plan.replace(f" {name} ", " X ", 1) for name, plan in plans.items()} == {
+        plans["ns3"].replace(" ns3 ", " X ", 1)
+    }
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+def test_what_is_left_to_an_engine_is_in_its_plan(engine):
+    own = "cubic_beta 0.8 cubic_hystart 0" if engine == NS2 else "cubic_beta 0.7 cubic_hystart 1"
+    flow = LINUX_TCP if engine == LINUX else TCP
+    left, stated = (
+        scenario(flows=[flow | said], links=minimal_scenario()["links"], monitors=[])
+        for said in ({}, {"cubic_beta": 0.25})
+    )
+    assert own in lower(left, engine)
+    assert "cubic_beta 0.25 " in lower(stated, engine)
+    # A scenario that does not have the key is the one that it was before there was such a key.
+    assert '"cubic_beta":0.25' in stated.canonical_json()
+    assert "cubic_beta" not in left.canonical_json()
+
+
+def test_a_connection_before_its_data_and_a_shaper_are_in_the_plan():
+    link = minimal_scenario()["links"][0] | {"frame_bytes": 14, "jitter_s": 0.002}
+    link["shaper_ba"] = {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9}
+    flows = [TCP | {"connect_s": 0}]
+    plan = lower(scenario(flows=flows, links=[link], monitors=[]), NS3)
+    assert " delay_ns 10000000 jitter_ns 2000000 frame_bytes 14\n" in plan
+    assert "\nshaper_ab kind none\nshaper_ba kind token_bucket burst_bytes 1600 " in plan
+    assert " line_rate_bps 1000000000.0\n" in plan
+    assert " start_ns 250000000 stop_ns 1000000000 connect_ns 0 " in plan
+
+
+@pytest.mark.parametrize("key", ["connect_s", "frame_bytes", "jitter_s", "shaper_ab", "shaper_ba"])
+def test_keys_that_came_later_are_no_part_of_who_does_not_have_them(key):
+    assert key not in scenario().canonical_json()
+
+
+def test_what_a_program_reads_is_what_was_given(tmp_path):
+    (tmp_path / "plan.txt").write_text(lower(scenario(), NS2))
+    read = READER.read_plan(str(tmp_path / "plan.txt"), "ns2")
+    assert read.sha256 == scenario().sha256
+    assert read.links[0].losses == [DATA.ListedLoss(1, [3, 9]), DATA.NoLoss()]
+    assert read.flows[0] == DATA.Cbr("f", 0, 1, 0, 10**9, 1e5, 500)
+    assert (read.flows[1].segment_bytes, read.flows[1].sack) == (1000, False)
+    assert (read.flows[1].maximum_window_bytes, read.flows[1].stop_ns) == (None, 10**9)
+    assert DATA.Routes(read).path(1, 0) == [1] == [monitor.hop for monitor in read.monitors]
+
+
+@given(st.floats(1, 1e12), st.floats(0, 1))
+def test_numbers_read_back_to_the_same_doubles(rate_bps, probability):
+    link = minimal_scenario()["links"][0] | {"rate_bps": rate_bps}
+    link["loss_ba"] = {"kind": "random", "probability": probability}
+    plan = lower(scenario(links=[link]), NS3)
+    words = plan.split()
+    assert float(words[words.index("rate_bps") + 1]) == rate_bps
+    assert float(words[words.index("probability") + 1]) == probability
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"nodes": ["a", "b", "c"]}, "flow f.destination: 'c' cannot be reached from 'a'"),
+        ({"start_s": 1 - 1e-11}, "flow f: start_s"),
+        ({"duration_s": 1e-3, "sampling_interval_s": 1e-10}, "sampling_interval_s: 1e-10"),
+    ],
+)
+def test_what_no_engine_can_run_is_an_error(changes, message, tmp_path):
+    document = minimal_scenario()
+    if "nodes" in changes:
+        document["flows"][0]["destination"] = "c"
+    if "start_s" in changes:
+        document["flows"][0]["start_s"] = changes["start_s"]
+        changes = {}
+    given = Scenario.model_validate(document | changes)
+    with pytest.raises(InputError, match=message):
+        write_inputs(tmp_path / "run", given, NS3)
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_an_engine_lacks_is_an_error_and_nothing_is_written(tmp_path):
+    with pytest.raises(InputError, match=f"{scenario().id}: linux has no newreno|no congestion"):
+        write_inputs(tmp_path / "run", scenario(), LINUX)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("engine", "most"), [(NS3, 250), (NS2, 250), (LINUX, 60)])
+def test_a_path_has_as_many_hops_as_its_packets_live(engine, most):
+    def chain(hops):
+        link = minimal_scenario()["links"][0]
+        nodes = [f"n{i}" for i in range(hops + 1)]
+        links = [link | {"id": f"l{i}", "a": nodes[i], "b": nodes[i + 1]} for i in range(hops)]
+        flow = minimal_scenario()["flows"][0] | {"source": "n0", "destination": nodes[-1]}
+        changes = {"nodes": nodes, "links": links, "flows": [flow]}
+        return Scenario.model_validate(minimal_scenario() | changes)
+
+    assert lower(chain(most), engine).count("\nroute ") == 2 * most
+    with pytest.raises(InputError, match=f"{most + 1} hops"):
+        lower(chain(most + 1), engine)
+
+
+def plain_path(nodes, links, source, destination):
+    """Return the path by a search from every node's neighbours, with no short cut."""
+    out = [[] for _ in range(nodes)]
+    for number, (a, b) in enumerate(links):
+        out[a].append((2 * number, b))
+        out[b].append((2 * number + 1, a))
+    hops, waiting = {destination: 0}, deque([destination])
+    while waiting:
+        at = waiting.popleft()
+        for _, other in out[at]:
+            if other not in hops:
+                hops[other] = hops[at] + 1
+                waiting.append(other)
+    path, at = [], source
+    while at != destination:
+        if at not in hops:
+            return []
+        hop, at = next((h, n) for h, n in out[at] if hops.get(n) == hops[at] - 1)
+        path.append(hop)
+    return path
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_routes_have_the_fewest_hops_and_the_earlier_link_wins(seed):
+    random = Random(seed)
+    nodes = random.randint(2, 12)
+    links = [tuple(random.sample(range(nodes), 2)) for _ in range(random.randint(1, 16))]
+    routes = Routes(nodes, links)
+    for source in range(nodes):
+        for destination in set(range(nodes)) - {source}:
+            expected = plain_path(nodes, links, source, destination)
+            assert routes.path(source, destination) == expected
+
+
+def test_the_lowering_is_a_part_of_every_fingerprint():
+    for engine in ENGINES.values():
+        assert {"lowering.py", "routing.py"} <= {p.name for p in engine.sources(ROOT)}
+        # Images hold programs alone, and plans are made outside of them.
+        assert not {"lowering.py"} & {p.name for p in engine.program_sources(ROOT)}

@@ -1,0 +1,308 @@
+"""What each engine lacks is refused by name, before anything runs."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from replication.engines.catalogue import ENGINES
+from replication.study.scenario import CONGESTION_CONTROLS, Scenario
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))  # its modules are imported by file
+from engine_scenarios import (
+    cbr,
+    codel,
+    droptail,
+    dumbbell,
+    listed,
+    pfifo,
+    pie,
+    red,
+    single_link,
+    tcp,
+)
+from linux_scenarios import linux_red, linux_tcp
+
+NS2_LINUX = {"sack": True, "limited_transmit": True}
+FLOWS = {
+    "ns3": [
+        ({"congestion_control": "westwood"}, "'westwood'"),
+        ({"congestion_control": "dctcp"}, "'dctcp'"),
+        ({"congestion_control": "tahoe", "sack": True}, "tahoe with SACK"),
+        ({"congestion_control": "reno", "recovery": "prr"}, "reno with SACK or PRR"),
+        ({"congestion_control": "ledbat"}, "ledbat without timestamps"),
+        ({"congestion_control": "bbr"}, "bbr with neither SACK"),
+    ],
+    "ns2": [
+        ({"congestion_control": "bbr"}, "'bbr'"),
+        ({"congestion_control": "lp"}, "'lp'"),
+        ({"congestion_control": "vegas", "sack": True}, "vegas with SACK"),
+        ({"recovery": "prr"}, "with PRR"),
+        ({"congestion_control": "cubic"}, "cubic without SACK and limited transmit"),
+        ({"congestion_control": "cubic", "sack": True}, "cubic without SACK and limited transmit"),
+        ({"congestion_control": "cubic"} | NS2_LINUX | {"cubic_beta": 0.7}, "beta other than 0.8"),
+        ({"congestion_control": "cubic"} | NS2_LINUX | {"cubic_hystart": True}, "with HyStart"),
+        ({"congestion_control": "highspeed", "sack": True}, "without limited transmit"),
+        ({"delayed_ack_segments": 3}, "more than two segments"),
+    ],
+    "linux": [
+        ({"congestion_control": "tahoe"}, "'tahoe'"),
+        ({"congestion_control": "newreno"}, "'newreno'"),
+        ({"congestion_control": "lp"}, "lp without timestamps"),
+        ({"congestion_control": "cubic", "cubic_beta": 1e-4}, "beta of 0 or 1 in 1024ths"),
+        ({"recovery": "classic"}, "recovery other than PRR"),
+        ({"limited_transmit": False}, "without limited transmit"),
+        ({"delayed_ack_segments": 3}, "more than two segments"),
+        ({"delayed_ack_segments": 2}, "timeout other than 0.04 s"),
+        ({"initial_rto_s": 3}, "initial RTO other than 1 s"),
+        ({"clock_granularity_s": 0.001}, "clock granularity other than 0.004 s"),
+        ({"minimum_rto_s": 0.201}, "not a multiple of 0.004 s"),
+        ({"minimum_rto_s": 120.004}, "minimum RTO above 120 s"),
+        ({"maximum_window_bytes": 1999}, "maximum window of 1999 bytes, but from 2000"),
+        ({"maximum_window_bytes": (1 << 28) + 1}, "to 268435456"),
+        ({"maximum_window_bytes": 1199, "segment_bytes": 500}, "but from 1200"),
+        ({"initial_ssthresh_bytes": 12000}, "initial ssthresh"),
+        ({"segment_bytes": 80}, "segments of 80 bytes, but from 88"),
+        ({"segment_bytes": 40000}, "to 32755"),
+    ],
+}
+FQ_CODEL = codel(kind="fq_codel")
+QUEUES = {
+    "ns2": [
+        (codel(), "'codel'"),
+        (FQ_CODEL, "'fq_codel'"),
+        (pie(), "'pie'"),
+        (red(5, 15) | {"device_queue_packets": 2}, "device queue of more than one"),
+        (red(0, 15), "minimum threshold of 0"),
+    ],
+    "linux": [
+        (red(5, 15), "gentle"),
+        (linux_red(5, 15) | {"byte_mode": True}, "counts bytes"),
+        (linux_red(5, 15) | {"wait": True}, "waits"),
+        (linux_red(5, 15) | {"queue_weight": 0.002}, "not a power of two"),
+        (linux_red(5, 15) | {"queue_weight": 2.0**-32}, "so low a weight"),
+        # 5000 packets of 1000 bytes with a weight of 2^-9 are more than 31 bits hold.
+        (linux_red(5, 5000), "thresholds this high"),
+        (codel(target_s=0.0050001), "whole microseconds"),
+        (pie() | {"update_interval_s": 1.5e-6}, "whole microseconds"),
+        (FQ_CODEL | {"buckets": 65537}, "65536 buckets"),
+        (FQ_CODEL | {"quantum_bytes": 255}, "quantum below 256"),
+    ],
+}
+
+
+def flat(table):
+    """Return the rows of a table, each with its engine."""
+    return [(engine, *row) for engine, rows in table.items() for row in rows]
+
+
+def flow(engine, name="t", control="", **changes):
+    """Return a flow that an engine takes."""
+    if engine == "linux":
+        return linux_tcp(name, control or "linuxreno", **changes)
+    return tcp(name, control or "newreno", **changes)
+
+
+def refusal(engine, document):
+    """Return what an engine says of a scenario, in one line."""
+    said = ENGINES[engine].refusal(Scenario.model_validate(document))
+    assert "\n" not in said and (not said or said.startswith(f"{engine} has no "))
+    return said
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_an_engine_has_is_not_refused(engine):
+    queues = [droptail(20), {"kind": "droptail", "limit_bytes": 20000}, pfifo(20)]
+    queues += [linux_red(5, 15) if engine == "linux" else red(5, 15)]
+    queues += [] if engine == "ns2" else [codel(), FQ_CODEL, pie()]
+    for queue in queues:
+        assert refusal(engine, dumbbell([flow(engine), cbr("c", 1e5)], queue=queue)) == ""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("control", CONGESTION_CONTROLS)
+def test_a_congestion_control_is_there_or_refused(engine, control):
+    said = refusal(engine, single_link([flow(engine, control=control)]))
+    there = control in ENGINES[engine].congestion_controls
+    assert (f"congestion control {control!r}" in said) == (not there)
+
+
+@pytest.mark.parametrize(("engine", "changes", "words"), flat(FLOWS))
+def test_a_flow_that_an_engine_lacks_is_refused(engine, changes, words):
+    assert words in refusal(engine, single_link([flow(engine) | changes]))
+
+
+@pytest.mark.parametrize(("engine", "queue", "words"), flat(QUEUES))
+def test_a_queue_that_an_engine_lacks_is_refused(engine, queue, words):
+    assert words in refusal(engine, single_link([flow(engine)], queue=queue))
+
+
+SHAPER = {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9}
+BYTES = {"kind": "droptail", "limit_bytes": 9000}
+
+
+@pytest.mark.parametrize(
+    ("engine", "queue", "changes", "words"),
+    [
+        ("ns2", droptail(), {"shaper_ab": SHAPER}, "shaper"),
+        ("ns2", droptail(), {"shaper_ba": SHAPER}, "shaper"),
+        ("ns2", droptail(), {"frame_bytes": 14}, "frame_bytes"),
+        ("ns2", droptail(), {"jitter_s": 0.001}, "jitter"),
+        ("linux", droptail(), {"jitter_s": 4.5}, "jitter above 4 s"),
+        ("ns3", droptail(), {"frame_bytes": 1}, "frame_bytes of 1"),
+        ("ns3", BYTES, {"frame_bytes": 14}, "limits in bytes"),
+        ("ns3", red(5, 15) | {"byte_mode": True}, {"frame_bytes": 14}, "limits in bytes"),
+    ],
+)
+def test_a_link_that_an_engine_lacks_is_refused(engine, queue, changes, words):
+    document = single_link([flow(engine)], queue=queue)
+    assert refusal(engine, document) == ""
+    document["links"][0] |= changes
+    assert words in refusal(engine, document)
+
+
+@pytest.mark.parametrize("engine", ["ns3", "linux"])
+def test_shapers_and_frames_are_there(engine):
+    document = single_link([flow(engine)], queue=droptail(5))
+    document["links"][0] |= {"shaper_ab": SHAPER, "shaper_ba": SHAPER, "frame_bytes": 14}
+    document["links"][0] |= {"jitter_s": 0.001}
+    assert refusal(engine, document) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"shaper_ab": SHAPER | {"line_rate_bps": 1e5}}, "line_rate_bps is below rate_bps"),
+        ({"shaper_ba": SHAPER | {"burst_bytes": 15_000_001}}, "more than 60 s"),
+        ({"shaper_ab": SHAPER, "queue_ab": pfifo(9) | {"device_queue_packets": 2}}, "device queue"),
+        ({"shaper_ab": SHAPER | {"kind": "leaky"}}, "token_bucket"),
+        ({"frame_bytes": 256}, "255"),
+    ],
+)
+def test_a_shaper_that_is_none_is_no_scenario(changes, words):
+    document = single_link([flow("ns3")])
+    document["links"][0] |= changes
+    with pytest.raises(ValidationError, match=words):
+        Scenario.model_validate(document)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"congestion_control": "newreno"}, "newreno with a connection before its data"),
+        ({"congestion_control": "highspeed"}, "highspeed with a connection before its data"),
+        ({"congestion_control": "vegas"}, ""),
+        ({"congestion_control": "linuxreno"} | NS2_LINUX, ""),
+        ({"congestion_control": "newreno", "connect_s": 1}, ""),
+    ],
+)
+def test_ns2_cannot_hold_back_the_data_behind_a_syn(changes, words):
+    document = single_link([flow("ns2", start_s=1, **{"connect_s": 0.5} | changes)])
+    said = refusal("ns2", document)
+    assert words in said and bool(words) == bool(said)
+
+
+def test_nobody_connects_after_the_start():
+    with pytest.raises(ValidationError, match="connect_s must not be after start_s"):
+        Scenario.model_validate(single_link([flow("ns3", start_s=1, connect_s=1.5)]))
+
+
+def test_linux_cannot_count_losses():
+    assert "'listed'" in refusal("linux", single_link([flow("linux")], loss=listed(3)))
+
+
+@pytest.mark.parametrize(
+    ("control", "changes"),
+    [
+        ("vegas", {"vegas_alpha_packets": 1}),
+        ("cubic", {"cubic_fast_convergence": False}),
+        ("cubic", {"cubic_beta": 0.5}),
+        ("cubic", {"cubic_hystart": False}),
+    ],
+)
+def test_flows_that_want_different_kernels_are_refused(control, changes):
+    flows = [flow("linux", "a", control), flow("linux", "b", control, **changes)]
+    assert next(iter(changes)) in refusal("linux", single_link(flows))
+    assert refusal("linux", single_link([flows[0], flow("linux", "b", "bic", **changes)])) == ""
+
+
+def test_what_a_flow_leaves_to_the_kernel_is_what_another_may_state():
+    stated = {"cubic_beta": 0.7, "cubic_hystart": True}
+    flows = [flow("linux", "a", "cubic"), flow("linux", "b", "cubic", **stated)]
+    assert refusal("linux", single_link(flows)) == ""
+
+
+def test_ns2_may_be_told_what_its_cubic_has():
+    own = {"cubic_beta": 0.8, "cubic_hystart": False}
+    assert refusal("ns2", single_link([flow("ns2", control="cubic", **NS2_LINUX, **own)])) == ""
+
+
+@pytest.mark.parametrize("window", [None, 4_000_000])
+def test_windows_that_the_kernel_tunes_alike_must_not_differ(window):
+    windows = {"a": 3 << 20, "b": 9999, "c": window}
+    flows = [flow("linux", name, maximum_window_bytes=w) for name, w in windows.items()]
+    assert "3145728" in refusal("linux", single_link(flows))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"rate_bps": 3.0}, "slower than 8 bit/s"),
+        ({"duration_s": 100, "sampling_interval_s": 1e-5}, "rows of series, but for 10000000"),
+    ],
+)
+def test_what_is_too_slow_or_too_much_for_a_kernel_is_refused(changes, words):
+    assert words in refusal("linux", single_link([flow("linux")], **changes))
+
+
+def test_what_is_too_many_for_a_kernel_is_refused():
+    document = single_link([cbr(f"c{i}", 1e3) for i in range(5001)])
+    assert "5001 flows" in refusal("linux", document)
+
+
+def test_ns3_has_a_port_for_each_flow_of_a_node():
+    flows = [cbr(f"c{i}", 1e3, start_s=0.0, stop_s=1.0) for i in range(64512)]
+    document = single_link(flows, sampling_interval_s=10)
+    assert "ports for 64512 flows at node s0" in refusal("ns3", document)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "word"),
+    [
+        (["surprise"], 1, "surprise"),
+        (["links", 0, "rate_bps"], 0.25, "rate_bps must be at least 1"),
+        (["links", 0, "queue_ab"], droptail(0), "limit_packets"),
+        (["links", 0, "queue_ab"], droptail() | {"limit_bytes": 1}, "exactly one"),
+        (["links", 0, "queue_ab"], {"kind": "sfq", "limit_packets": 5}, "sfq"),
+        (["links", 0, "queue_ab"], red(20, 10), "minimum_threshold_packets"),
+        (["links", 0, "queue_ab"], red(2, 1e10), "maximum_threshold_packets"),
+        (["links", 0, "loss_ab"], {"kind": "random", "probability": 1.5}, "probability"),
+        (["links", 0, "loss_ab"], listed(), "data_packets"),
+        (["links", 0, "loss_ab"], listed(1, flow="x"), "'x'"),
+        (["links", 0, "loss_ab"], listed(0), "data_packets"),
+        (["nodes"], ["s0", "D0"], "nodes"),
+        (["flows", 1, "id"], "t", "duplicate flow id"),
+        (["flows", 0, "segment_bytes"], 63, "segment_bytes"),
+        (["flows", 0, "segment_bytes"], 1000.5, "segment_bytes"),
+        (["flows", 0, "segment_bytes"], True, "segment_bytes"),
+        (["flows", 0, "sack"], 1, "sack"),
+        (["flows", 0, "start_s"], 10, "start_s"),
+        (["flows", 0, "maximum_window_bytes"], 999, "maximum_window_bytes"),
+        (["flows", 0, "recovery"], "rack", "recovery"),
+        (["flows", 0, "congestion_control"], "[exit]", "congestion_control"),
+        (["flows", 0, "kind"], "quic", "quic"),
+        (["flows", 1, "packet_bytes"], 65001, "packet_bytes"),
+        (["monitors"], [{"link": "wire"}, {"link": "wire"}], "duplicate monitor"),
+        (["schema_version"], 2, "schema_version"),
+        (["sampling_interval_s"], 1e-9, "rows of series"),
+    ],
+)
+def test_a_bad_value_is_refused_by_its_field(place, value, word):
+    document = single_link([tcp("t", "newreno"), cbr("c", 1e5)])
+    target = document
+    for step in place[:-1]:
+        target = target[step]
+    target[place[-1]] = value
+    with pytest.raises(ValidationError) as caught:
+        Scenario.model_validate(document)
+    assert word in str(caught.value)

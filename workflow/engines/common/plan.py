@@ -1,0 +1,308 @@
+"""A plan as data (workflow/replication/engines/lowering.py has the grammar, and all checks).
+
+Shared by the engines whose program is Python; it is laid beside their own modules when they are
+built, and needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+DIRECTIONS = ("ab", "ba")
+#: IP and TCP headers, the TCP option of timestamps, IP and UDP headers.
+TCP_HEADER_BYTES, TIMESTAMP_BYTES, UDP_HEADER_BYTES = 40, 12, 28
+
+
+class InputError(Exception):
+    """The plan or the command line is bad, or asks for what is not here."""
+
+
+@dataclass
+class Head:
+    """Of what the plan is, and for whom."""
+
+    version: str
+    engine: str
+    scenario: str
+
+
+@dataclass
+class Run:
+    """How long, how often sampled, and the seed of all chance."""
+
+    duration_ns: int
+    sampling_interval_ns: int
+    seed: int
+
+
+@dataclass
+class Host:
+    """What all hosts have in common."""
+
+    segmentation_offload: bool
+    timer_hz: int
+
+
+@dataclass
+class Node:
+    """A host or router."""
+
+    id: str
+
+
+@dataclass
+class DropTail:
+    """FIFO of the device itself: one of the limits is none."""
+
+    limit_packets: int | None
+    limit_bytes: int | None
+
+
+@dataclass
+class Pfifo:
+    """FIFO in front of a device queue."""
+
+    limit_packets: int
+    device_queue_packets: int
+
+
+@dataclass
+class Red:
+    """Random Early Detection."""
+
+    limit_packets: int
+    minimum_threshold_packets: float
+    maximum_threshold_packets: float
+    queue_weight: float
+    maximum_probability: float
+    mean_packet_bytes: int
+    gentle: bool
+    byte_mode: bool
+    wait: bool
+    device_queue_packets: int
+
+
+@dataclass
+class CoDel:
+    """Controlled Delay."""
+
+    limit_packets: int
+    target_ns: int
+    interval_ns: int
+    device_queue_packets: int
+
+
+@dataclass
+class FqCoDel:
+    """Flow Queue CoDel."""
+
+    limit_packets: int
+    target_ns: int
+    interval_ns: int
+    buckets: int
+    quantum_bytes: int
+    device_queue_packets: int
+
+
+@dataclass
+class Pie:
+    """Proportional Integral controller Enhanced."""
+
+    limit_packets: int
+    target_ns: int
+    update_interval_ns: int
+    mean_packet_bytes: int
+    device_queue_packets: int
+
+
+Queue = DropTail | Pfifo | Red | CoDel | FqCoDel | Pie
+
+
+@dataclass
+class NoLoss:
+    """Nothing is lost on the way."""
+
+
+@dataclass
+class RandomLoss:
+    """Each packet is lost with a probability."""
+
+    probability: float
+
+
+@dataclass
+class ListedLoss:
+    """The n-th data packets of a flow are lost; 1 is the first to cross."""
+
+    flow: int
+    data_packets: list[int]
+
+
+Loss = NoLoss | RandomLoss | ListedLoss
+
+
+@dataclass
+class NoShaper:
+    """A packet takes its time at the link's rate."""
+
+
+@dataclass
+class TokenBucket:
+    """Linux's HTB with one class."""
+
+    burst_bytes: int
+    line_rate_bps: float
+
+
+Shaper = NoShaper | TokenBucket
+
+
+@dataclass
+class Link:
+    """A link between nodes; queues, losses and shapers are of the directions ab and ba."""
+
+    id: str
+    a: int
+    b: int
+    rate_bps: float
+    delay_ns: int
+    jitter_ns: int
+    frame_bytes: int
+    queues: list[Queue] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    shapers: list[Shaper] = field(default_factory=list)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Return its nodes: the senders of its directions."""
+        return self.a, self.b
+
+
+@dataclass
+class Tcp:
+    """A bulk transfer."""
+
+    id: str
+    source: int
+    destination: int
+    start_ns: int
+    stop_ns: int
+    connect_ns: int
+    congestion_control: str
+    recovery: str
+    sack: bool
+    timestamps: bool
+    segment_bytes: int
+    initial_window_segments: int
+    initial_ssthresh_bytes: int | None
+    maximum_window_bytes: int | None
+    delayed_ack_segments: int
+    delayed_ack_timeout_ns: int
+    minimum_rto_ns: int
+    initial_rto_ns: int
+    clock_granularity_ns: int
+    limited_transmit: bool
+    vegas_alpha_packets: int
+    vegas_beta_packets: int
+    vegas_gamma_packets: int
+    cubic_tcp_friendliness: bool
+    cubic_fast_convergence: bool
+    cubic_beta: float
+    cubic_hystart: bool
+
+    @property
+    def packet_bytes(self) -> int:
+        """Return the size of its largest IP packet."""
+        return self.segment_bytes + TCP_HEADER_BYTES + TIMESTAMP_BYTES * self.timestamps
+
+    @property
+    def payload_bytes(self) -> int:
+        """Return what of it the application gets."""
+        return self.segment_bytes
+
+
+@dataclass
+class Cbr:
+    """A constant bit rate."""
+
+    id: str
+    source: int
+    destination: int
+    start_ns: int
+    stop_ns: int
+    rate_bps: float
+    packet_bytes: int
+
+    @property
+    def payload_bytes(self) -> int:
+        """Return what of a packet the application gets."""
+        return self.packet_bytes - UDP_HEADER_BYTES
+
+
+Flow = Tcp | Cbr
+
+
+@dataclass
+class Monitor:
+    """A direction whose queue is sampled."""
+
+    link: int
+    direction: str
+
+    @property
+    def hop(self) -> int:
+        """Return the direction as a number: twice the link, and 1 more for ba."""
+        return 2 * self.link + DIRECTIONS.index(self.direction)
+
+
+@dataclass
+class Route(Monitor):
+    """The sending end of this direction reaches a node by it."""
+
+    to: int
+
+
+@dataclass
+class Plan:
+    """One run."""
+
+    sha256: str
+    run: Run
+    host: Host
+    nodes: list[Node] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    flows: list[Flow] = field(default_factory=list)
+    monitors: list[Monitor] = field(default_factory=list)
+    routes: list[Route] = field(default_factory=list)
+
+    @property
+    def samples(self) -> int:
+        """Return how many instants are sampled."""
+        return self.run.duration_ns // self.run.sampling_interval_ns
+
+    def name(self, hop: int) -> str:
+        """Return what tables call a direction."""
+        return f"{self.links[hop // 2].id}:{DIRECTIONS[hop % 2]}"
+
+
+class Routes:
+    """By which direction of a link each node sends to each other."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._links = plan.links
+        self._next = {
+            (plan.links[route.link].ends[route.hop % 2], route.to): route.hop
+            for route in plan.routes
+        }
+
+    def path(self, source: int, destination: int) -> list[int]:
+        """Return the directions, as numbers, from one node to another."""
+        path: list[int] = []
+        at = source
+        while at != destination:
+            hop = self._next.get((at, destination))
+            if hop is None or len(path) > len(self._links):
+                raise InputError(f"there is no route from node {source} to node {destination}")
+            path.append(hop)
+            at = self._links[hop // 2].ends[1 - hop % 2]
+        return path

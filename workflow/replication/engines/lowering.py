@@ -1,0 +1,202 @@
+"""Lowering: a scenario as the plan that an engine's program reads, the same for every engine.
+
+A plan is text, a statement a line: a word, then names and values in a fixed order, with every
+default filled in and every route found. Programs read it strictly and check nothing again.
+
+    plan version 1 engine ns3 scenario <SHA-256 of the scenario's canonical JSON>
+    run duration_ns 10000000000 sampling_interval_ns 100000000 seed 1
+    host segmentation_offload 0 timer_hz 250
+    node id s0
+    link id wire a 0 b 1 rate_bps 2000000.0 delay_ns 20000000 jitter_ns 0 frame_bytes 0
+    queue_ab kind droptail limit_packets 50 limit_bytes none
+    queue_ba ...
+    loss_ab kind random probability 0.01
+    loss_ba kind none
+    shaper_ab kind token_bucket burst_bytes 1600 line_rate_bps 1000000000.0
+    shaper_ba kind none
+    flow id c kind cbr source 0 destination 1 start_ns 0 stop_ns 10000000000 rate_bps ...
+    monitor link 0 direction ab
+    route link 0 direction ab to 1
+    end
+
+Nodes, links and flows are referred to by their place among their kind, from 0. Times are whole
+nanoseconds, truth values 0 and 1, lists have commas; other numbers read back to the same double.
+A route says by which direction of a link its sending end reaches a node, for every node that some
+flow's packets or acknowledgements go to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from replication.engines.model import Engine
+from replication.engines.routing import Routes
+from replication.study.errors import InputError
+from replication.study.files import write_text
+from replication.study.link import Link
+from replication.study.model import Document
+from replication.study.scenario import Flow, Scenario, TcpFlow
+
+#: What a program must know to read a plan; another grammar has another number.
+VERSION = 1
+#: What a run's folder holds of its input: the scenario for people, the plan for the program.
+SCENARIO_FILE, PLAN_FILE = "scenario.json", "plan.txt"
+_WAYS = ("ab", "ba")
+
+
+def write_inputs(folder: Path, scenario: Scenario, engine: Engine) -> None:
+    """Write the scenario and its plan for `engine` into `folder`, which is made.
+
+    Raises
+    ------
+    InputError
+        As `lower` does; nothing is written.
+    """
+    plan = lower(scenario, engine)
+    write_text(folder / SCENARIO_FILE, scenario.canonical_json() + "\n")
+    write_text(folder / PLAN_FILE, plan)
+
+
+def lower(scenario: Scenario, engine: Engine) -> str:
+    """Return the plan of a scenario for `engine`.
+
+    Raises
+    ------
+    InputError
+        The engine lacks something it asks for, or a flow has no path; the message says what.
+    """
+    if refused := engine.refusal(scenario):
+        raise InputError(f"scenario {scenario.id}: {refused}")
+    return "\n".join(_Plan(scenario, engine).lines()) + "\n"
+
+
+def nanoseconds(seconds: float) -> int:
+    """Return a time in s in ns, the resolution of all times that engines are given."""
+    return round(seconds * 1e9)
+
+
+def _nanoseconds(name: str, seconds: float) -> int:
+    """Return a field's time in ns; all but these must last."""
+    ns = nanoseconds(seconds)
+    if ns == 0 and name not in ("connect_s", "start_s", "delay_s", "jitter_s"):
+        raise InputError(f"{name}: {seconds!r} is less than a nanosecond")
+    return ns
+
+
+class _Plan:
+    """The lines of one plan; ids become places."""
+
+    def __init__(self, scenario: Scenario, engine: Engine) -> None:
+        self._scenario, self._engine = scenario, engine
+        self._nodes = _places(scenario.nodes)
+        self._links = _places([link.id for link in scenario.links])
+        self._flows = _places([flow.id for flow in scenario.flows])
+
+    def lines(self) -> Iterator[str]:
+        """Yield the plan's lines."""
+        scenario = self._scenario
+        yield f"plan version {VERSION} engine {self._engine.name} scenario {scenario.sha256}"
+        run = ("duration_s", "sampling_interval_s", "seed")
+        yield self._line("run", {name: getattr(scenario, name) for name in run})
+        yield self._line("host", _members(scenario.host_or_default()))
+        for name in scenario.nodes:
+            yield f"node id {name}"
+        for link in scenario.links:
+            yield from self._link(link)
+        for flow in scenario.flows:
+            yield self._flow(flow)
+        for monitor in scenario.monitors:
+            yield self._line("monitor", _members(monitor) | {"link": self._links[monitor.link]})
+        yield from self._routes()
+        yield "end"
+
+    def _line(self, word: str, members: dict[str, Any]) -> str:
+        parts = [word]
+        for name, value in members.items():
+            if name.endswith("_s"):
+                name, value = f"{name[:-2]}_ns", _nanoseconds(name, value)
+            parts += [name, _text(value)]
+        return " ".join(parts)
+
+    def _link(self, link: Link) -> Iterator[str]:
+        parts = ("queue", "loss", "shaper")
+        members = _members(link, *(f"{part}_{way}" for part in parts for way in _WAYS))
+        yield self._line("link", members | {end: self._nodes[members[end]] for end in "ab"})
+        for way in _WAYS:
+            queue = _members(getattr(link, f"queue_{way}"))
+            yield self._line(f"queue_{way}", queue)
+        for way in _WAYS:
+            loss = getattr(link, f"loss_{way}")
+            yield self._line(f"loss_{way}", {"kind": "none"} if loss is None else self._loss(loss))
+        for way in _WAYS:
+            shaper = getattr(link, f"shaper_{way}")
+            yield self._line(
+                f"shaper_{way}", {"kind": "none"} if shaper is None else _members(shaper)
+            )
+
+    def _loss(self, loss: Document) -> dict[str, Any]:
+        members = _members(loss)
+        if "flow" in members:
+            numbers = sorted(set(members["data_packets"]))
+            members |= {"flow": self._flows[members["flow"]], "data_packets": numbers}
+        return members
+
+    def _flow(self, flow: Flow) -> str:
+        members = _members(self._engine.resolved(flow) if isinstance(flow, TcpFlow) else flow)
+        first = {name: members.pop(name) for name in ("id", "kind")}
+        for end in ("source", "destination"):
+            members[end] = self._nodes[members[end]]
+        if "connect_s" in members and members["connect_s"] is None:
+            members["connect_s"] = flow.start_s
+        # What is to come after the end of the run comes never.
+        members["stop_s"] = min(flow.stop_s, self._scenario.duration_s)
+        if nanoseconds(flow.start_s) >= nanoseconds(members["stop_s"]):
+            raise InputError(f"flow {flow.id}: start_s is less than 1 ns before it stops")
+        return self._line("flow", first | members)
+
+    def _routes(self) -> Iterator[str]:
+        """Yield every hop of every flow, there and back, once."""
+        ends = [(self._nodes[link.a], self._nodes[link.b]) for link in self._scenario.links]
+        routes = Routes(len(self._nodes), ends)
+        known: set[tuple[int, int]] = set()
+        for flow in self._scenario.flows:
+            source, destination = self._nodes[flow.source], self._nodes[flow.destination]
+            for start, end in ((source, destination), (destination, source)):
+                path = routes.path(start, end)
+                self._check_path(flow, path)
+                for hop in path:
+                    if (end, hop) not in known:
+                        known.add((end, hop))
+                        yield f"route link {hop // 2} direction {_WAYS[hop % 2]} to {end}"
+
+    def _check_path(self, flow: Flow, path: list[int]) -> None:
+        where = f"flow {flow.id}.destination: {flow.destination!r}"
+        if not path:
+            raise InputError(f"{where} cannot be reached from {flow.source!r}: add links")
+        if len(path) > self._engine.most_hops:
+            raise InputError(
+                f"{where} is {len(path)} hops away from {flow.source!r}; {self._engine.name} has "
+                f"room for {self._engine.most_hops}"
+            )
+
+
+def _places(ids: list[str]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(ids)}
+
+
+def _members(document: Document, *without: str) -> dict[str, Any]:
+    """Return the fields of a document in their order, a queue's or flow's kind first."""
+    names = [name for name in type(document).model_fields if name not in without]
+    return {name: getattr(document, name) for name in sorted(names, key=lambda n: n != "kind")}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return value if isinstance(value, str) else repr(value)
