@@ -12,11 +12,12 @@ index, or `pooled`, the ratio of sums over all packets of all flows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from replication.measure.fairness import fairness_values
 from replication.measure.feature import WINDOW_FEATURES, FlowSeries, feature
 from replication.measure.metric_model import Metric, MetricError, check_metric
 from replication.measure.results import Results
@@ -96,7 +97,8 @@ def _values(
     if metric.source == "queue":
         return _queue_values(results, wanted, metric, flows)
     if metric.source == "fairness":
-        return _fairness_values(results, wanted, flows)
+        table = samples(results, flows, [*RUN, "flow"], None)
+        return fairness_values(wanted.metric, table, RUN, window)
     if metric.source == "feature":
         per_flow = _features(results, wanted.metric, flows, window)
     elif metric.source == "sampled" or window is not None:
@@ -210,15 +212,3 @@ def _queue_values(
     return aggregate(
         grouped.agg(_QUEUE[wanted.metric]).rename("value").reset_index(), wanted.aggregate
     )
-
-
-def _fairness_values(results: Results, wanted: Quantity, flows: pd.DataFrame) -> pd.DataFrame:
-    table = samples(results, flows, [*RUN, "flow"], wanted.window_s)
-    table["value"] = table["throughput_bps"].astype(float)
-    indices = table.groupby([*RUN, "time_s"])["value"].agg(lambda v: jain_index(v.to_numpy()))
-    reducers: dict[str, Callable[[pd.Series], float]] = {
-        "jain_mean": lambda v: float(v.mean()),
-        "jain_minimum": lambda v: float(v.min()),
-        "jain_variation": lambda v: float(np.std(v.dropna())) if v.notna().any() else np.nan,
-    }
-    return indices.groupby(RUN).agg(reducers[wanted.metric]).rename("value").reset_index()
