@@ -22,7 +22,7 @@ from replication.measure.feature import WINDOW_FEATURES, FlowSeries, feature
 from replication.measure.metric_model import Metric, MetricError, check_metric
 from replication.measure.results import Results
 from replication.measure.statistic import jain_index
-from replication.study.claim_model import Flows, Quantity
+from replication.study.claim_model import Flows, Quantity, StartOrder
 
 RUN = ["scenario", "engine"]
 
@@ -82,6 +82,10 @@ def chosen_flows(results: Results, runs: pd.DataFrame, chosen: Flows) -> pd.Data
         return flows
     if isinstance(chosen, str):
         return flows[flows["kind"] == chosen]
+    if isinstance(chosen, StartOrder):
+        places = results.start_order
+        named = places.loc[places["place"] == chosen.start_order, ["scenario", "flow"]]
+        return flows.merge(named, on=["scenario", "flow"])
     unknown = sorted(set(chosen) - set(flows["flow"]))
     if unknown:
         known = ", ".join(sorted(flows["flow"].unique()))
