@@ -3,7 +3,8 @@
 A cell is `reproduced` if the mean over replicates lies within the preset tolerance of the
 published value widened by half its last printed digit. That is all that can be asked: the papers
 print no variance, so equality cannot be tested. A value that the audit finds to break a physical
-bound is `impossible`; one whose points were not run is `not testable`.
+bound is `impossible`; one whose points were not run is `not testable`, and so is one that is
+inside with more than a fifth of the replicates left out.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pandas as pd
 
 from replication.judge.comparison import UntestableError, complete
 from replication.judge.coverage import Coverage
+from replication.judge.sample import left_out, outcomes
 from replication.judge.verdict_table import Judged
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric import quantity
@@ -48,9 +50,17 @@ def evaluate_cells(
         shown = _shown(cell)
         for engine in results.engines:
             ours = values[values["engine"] == engine].drop(columns="engine")
-            found = estimate(replicate_means(ours).to_numpy(dtype=float))
-            why_not = untestable(coverage, engine, cell, found.n)
-            notes = coverage.notes(engine, cell.quantity)
+            means = replicate_means(ours)
+            found = estimate(means.to_numpy(dtype=float))
+            gone = left_out(coverage, engine, [cell.quantity], means.index)
+            why_not = untestable(coverage, engine, cell, found.n) or (
+                gone.sentence if gone.too_many else ""
+            )
+            notes = [
+                *([gone.sentence] if gone.count and not gone.too_many else []),
+                *outcomes(cell.quantity, ours),
+                *coverage.notes(engine, cell.quantity),
+            ]
             broken = impossible.get(cell.key, "")
             yield {
                 **judge_cell(study.id, cell, engine, found, why_not, broken, notes),

@@ -11,6 +11,7 @@ The rule, fixed before any run is looked at:
 
 A statistic that is undefined in some replicates (a crossover that does not occur) rules out
 `reproduced`, and `direction only` unless it is defined in most.
+Replicates that lack a point are left out; more than a fifth of them rules out `reproduced`.
 A claim of several parts is reproduced if all are, not reproduced if any is not, and else not
 testable if any part is not; `direction only` is what remains.
 """
@@ -30,6 +31,7 @@ from replication.judge.comparison import (
     compare,
 )
 from replication.judge.coverage import Coverage
+from replication.judge.sample import left_out, outcomes
 from replication.judge.verdict_table import Judged
 from replication.judge.wording import describe, statistic_unit
 from replication.measure.metric import quantity
@@ -122,7 +124,7 @@ class _Measurements:
         self.results = results
         self.coverage = Coverage(study, results)
         self._frames: dict[str, pd.DataFrame] = {}
-        self._undefined: dict[tuple[str, str], int] = {}
+        self._looked_up: dict[tuple[str, str], tuple[Quantity, pd.DataFrame]] = {}
 
     def look_up(self, engine: str, side: str, wanted: Quantity) -> pd.DataFrame:
         """Return replicate, factors, value on `engine`; values that are undefined are left out."""
@@ -130,8 +132,8 @@ class _Measurements:
             self._frames[side] = quantity(self.results, wanted)
         frame = self._frames[side]
         ours = frame[frame["engine"] == engine]
+        self._looked_up[engine, side] = wanted, ours.drop(columns="engine")
         defined = ours[ours["value"].notna()]
-        self._undefined[engine, side] = len(ours) - len(defined)
         if defined.empty:
             window = wanted.window_s
             span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
@@ -142,14 +144,19 @@ class _Measurements:
             )
         return defined.drop(columns="engine")
 
-    def left_out(self, engine: str, prefix: str) -> str:
-        """Return how many values of the sides that begin with `prefix` are undefined."""
-        count = sum(
-            number
-            for (where, side), number in self._undefined.items()
+    def notes(self, engine: str, prefix: str) -> set[str]:
+        """Return what is to be said of the values of the sides that begin with `prefix`."""
+        sides = [
+            looked_up
+            for (where, side), looked_up in self._looked_up.items()
             if where == engine and side.startswith(prefix)
-        )
-        return f"{count} undefined value{'s' if count > 1 else ''} left out." if count else ""
+        ]
+        found = {sentence for wanted, values in sides for sentence in outcomes(wanted, values)}
+        found |= {" ".join(self.coverage.notes(engine, wanted)) for wanted, _ in sides}
+        count = sum(int(values["value"].isna().sum()) for _, values in sides)
+        if count:
+            found.add(f"{count} undefined value{'s' if count > 1 else ''} left out.")
+        return found - {""}
 
     def evidence(self, claim: str) -> pd.DataFrame:
         """Return the tidy values of every side that was looked up."""
@@ -226,9 +233,12 @@ def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: s
     except UntestableError as error:
         return _untestable(text, str(expect), f"Not testable on {engine}: {error}")
     judgement = judge_statistic(comparison, expect, direction, text)
-    notes = {" ".join(measurements.coverage.notes(engine, wanted)) for wanted in sides(test)}
-    notes |= {measurements.left_out(engine, prefix)}
-    return replace(judgement, reasons=[*judgement.reasons, *sorted(notes - {""})])
+    gone = left_out(measurements.coverage, engine, sides(test), comparison.values.index)
+    verdict = judgement.verdict
+    if gone.too_many and verdict == Verdict.REPRODUCED:
+        verdict = Verdict.DIRECTION_ONLY
+    notes = [*([gone.sentence] if gone.count else []), *sorted(measurements.notes(engine, prefix))]
+    return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *notes])
 
 
 def judge_statistic(
