@@ -94,6 +94,13 @@ def test_the_interval_does_not_decide_a_cell_but_is_given():
     assert (row["reproduced_low"], row["reproduced_high"], row["n"]) == (100e3, 1500e3, 3)
 
 
+def test_a_number_of_another_thing_is_not_testable_however_close(world):
+    study = world.table(not_comparable={"slow": {"throughput": "The sender's count."}})
+    (row,) = judged(world, study, SLOW)
+    assert row["verdict"] == "not testable"
+    assert row["reason"].startswith("Not testable: The sender's count.")
+
+
 def test_an_impossible_value_is_impossible_however_close():
     row = judge_cell("s", mapped(), "ns3", estimate([800e3]), impossible="Beyond the link.")
     assert row["verdict"] == "impossible" and row["inside"] is True

@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from replication.judge.hypothesis import Hypothesis, Reading
 from replication.plan.config import Config, Tier
+from replication.study.change import Change
 from replication.study.claim_model import Claim, Quantity, Test
 from replication.study.scenario import CbrFlow, Host, Link, Queue, TcpFlow
 from replication.study.sensitivity_settings import (
@@ -34,7 +35,7 @@ MODELS: dict[str, type[BaseModel]] = {
     for model in (
         *(Config, Tier, Sensitivity, StudyScale, Scale, Search, Importance, Hypothesis, Reading),
         *(Study, Parameter, Experiment, Factor, Level, Link, TcpFlow, CbrFlow, Host, Table, Cell),
-        *(Claim, Quantity),
+        *(Claim, Quantity, Change),
     )
 }
 UNIONS = {"Queue": Queue, "Test": Test}

@@ -13,6 +13,7 @@ from replication.study.files import read_model
 from replication.study.model import (
     Count,
     Document,
+    EngineName,
     Identifier,
     PositiveSeconds,
     Rate,
@@ -20,7 +21,7 @@ from replication.study.model import (
     Text,
 )
 from replication.study.scenario import DropTail, Loss, Queue, Scenario
-from replication.study.study import EngineName, unique
+from replication.study.study import unique
 
 Settings = dict[str, JsonValue]
 #: What is told of one loss recovery; see compare.conformance_recovery.

@@ -89,6 +89,8 @@ def untestable(
     coverage: Coverage, engine: str, cell: MappedCell, n: int, replicate: int | None = None
 ) -> str:
     """Return why a cell with `n` values cannot be tested on what was run; empty if it can."""
+    if cell.not_comparable:
+        return cell.not_comparable
     if not n:
         return f"no run gives {cell.quantity.metric}."
     if cell.quantity.metric in COUNTS:

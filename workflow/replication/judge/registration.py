@@ -37,6 +37,9 @@ PARTS = {
     "hypotheses": "hypotheses",
     "settings": "settings of the sensitivity analysis",
 }
+#: What of a table decides no verdict.
+_TOLD = {"tolerance": {"changed"}}
+_UNREGISTERED: Any = {"title": True, "changed": True, "cell": _TOLD, "columns": {"__all__": _TOLD}}
 #: Who registers a study: its evaluation, and its sensitivity analysis. Each keeps its own file.
 REGISTRARS = ("", ".sensitivity")
 
@@ -45,7 +48,9 @@ def registered(root: Path, study: Study) -> Registered:
     """Return the hash of each part of `PARTS` as the files have it now."""
     settings = load_sensitivity(root)
     parts: dict[str, Any] = {
-        "tolerances": [table.model_dump(mode="json", exclude={"title"}) for table in study.tables],
+        "tolerances": [
+            table.model_dump(mode="json", exclude=_UNREGISTERED) for table in study.tables
+        ],
         "margins": {claim.id: claim.test.model_dump(mode="json") for claim in study.claims},
         "ranges": {
             a.key: [a.default, a.tag.model_dump(mode="json", include={"range", "choices"})]

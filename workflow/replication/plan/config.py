@@ -13,8 +13,8 @@ from replication.engines.model import Engine
 from replication.engines.ns3_version import NS3_VERSION, Ns3Version
 from replication.study.errors import InputError, describe
 from replication.study.files import read_model, read_yaml
-from replication.study.model import Document, Identifier, PositiveSeconds
-from replication.study.study import ALL_STUDIES, EngineName, Study, unique
+from replication.study.model import Document, EngineName, Identifier, PositiveSeconds
+from replication.study.study import ALL_STUDIES, Study, unique
 
 RuntimeName = Literal["native", "docker", "podman", "apptainer", "charliecloud"]
 

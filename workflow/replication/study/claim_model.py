@@ -7,11 +7,12 @@ paper's words before a run is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
+from replication.study.change import Changes
 from replication.study.model import PROSE, Document, Identifier, Window
 
 
@@ -262,6 +263,9 @@ def sides(test: SimpleTest) -> list[Quantity]:
     return [test.left, test.right]
 
 
+Nature = Literal["result", "prediction", "arithmetic", "table", "restatement"]
+
+
 class Claim(Document):
     """A comparative sentence: its words, its place, how it was turned into a test, and the test."""
 
@@ -275,6 +279,20 @@ class Claim(Document):
     """How the words became the test, and why this threshold."""
     test: Test
     """One of the kinds below."""
+    nature: Nature = "result"
+    """What kind of sentence it is: `result`, something that the paper found; `prediction`, that
+    nobody had tried; `arithmetic` of the set-up; `table`, a row or caption of one; `restatement`
+    of another claim. Only results count in the headline's shares."""
+    repeats: Identifier | None = None
+    """Id of the claim that is the same finding in other words: judged and shown, not counted
+    again."""
+    changed: Changes = []
+    """List of [changes](#changes-after-results) made after results were seen."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the claim counts in the headline's shares."""
+        return self.nature == "result" and self.repeats is None
 
     def quantities(self) -> Iterator[Quantity]:
         """Yield every quantity that the test reads."""
@@ -286,3 +304,14 @@ class Claim(Document):
         if isinstance(self.test, NotTestable):
             return []
         return list(self.test.parts) if isinstance(self.test, AllTest) else [self.test]
+
+
+def check_repeats(claims: Sequence[Claim]) -> None:
+    """Raise ValueError unless every claim that `repeats` names another's finding, told there."""
+    told = {claim.id for claim in claims if claim.repeats is None}
+    for claim in claims:
+        if claim.repeats is not None and claim.repeats not in told:
+            raise ValueError(
+                f"claim {claim.id}: repeats {claim.repeats!r}, which is no claim of the study that "
+                "repeats none; name the claim that tells the finding first"
+            )

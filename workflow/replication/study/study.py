@@ -14,15 +14,24 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from replication.study.claim_model import Claim, Flows, Quantity, Where
-from replication.study.model import LINE, Document, Identifier, Interval, Label, Text, Window
+from replication.study.change import Changes
+from replication.study.claim_model import Claim, Flows, Quantity, Where, check_repeats
+from replication.study.model import (
+    LINE,
+    Document,
+    EngineName,
+    Identifier,
+    Interval,
+    Label,
+    Text,
+    Window,
+)
 
 #: Most points of an experiment, counted before any of them is made.
 MOST_POINTS = 10_000
 #: What stands for all studies where one is asked for.
 ALL_STUDIES = "all"
 
-EngineName = Literal["ns3", "ns2", "linux"]
 ExperimentType = Literal[
     "cbr_sweep",
     "pairwise_fairness",
@@ -35,7 +44,7 @@ ExperimentType = Literal[
 
 #: What no study may be called: the report's own pages, and words that stand for all of a list.
 RESERVED = frozenset(
-    {"index", "summary", "engines", "bench", "reliability", ALL_STUDIES, "available"}
+    {"index", "summary", "changes", "engines", "bench", "reliability", ALL_STUDIES, "available"}
 )
 
 
@@ -73,6 +82,8 @@ class _Tagged(Document):
     assumed: Assumed | None = None
     """`reason` *, `source` *, and one of `range` ([low, high], in the parameter's unit) and
     `choices` (a list)."""
+    changed: Changes = []
+    """List of [changes](#changes-after-results) made after results were seen."""
 
     @model_validator(mode="after")
     def _one_tag(self) -> _Tagged:
@@ -199,6 +210,7 @@ class Tolerance(Document):
     relative: Annotated[float, Field(gt=0, lt=1)] | None = None
     absolute: Annotated[float, Field(gt=0)] | None = None
     reason: Text
+    changed: Changes = []
 
     @model_validator(mode="after")
     def _one_kind(self) -> Tolerance:
@@ -221,7 +233,7 @@ class Cell(Document):
     """[from, to]: only this part of the run, for metrics of the series."""
     tolerance: Tolerance
     """One of `relative` (0 to 1, of the published value) and `absolute` (in the unit of the
-    CSV), with `reason` *."""
+    CSV), with `reason` *, `changed`."""
     monotonic: Literal["increasing", "decreasing"] | None = None
     """`increasing` or `decreasing`: how the column has to run along its rows; the audit checks
     the published numbers against it."""
@@ -270,6 +282,11 @@ class Table(Document):
     not_printed: dict[Identifier, list[Identifier]] = {}
     """Row key to the columns that the paper leaves empty there; every other cell needs its
     number in the CSV."""
+    not_comparable: dict[Identifier, dict[Identifier, Text]] = {}
+    """Row key to column key to reason: the number is printed, but of another thing than the
+    metric, and is `not testable`."""
+    changed: Changes = []
+    """List of [changes](#changes-after-results) made after results were seen."""
 
     @model_validator(mode="after")
     def _shape(self) -> Table:
@@ -364,6 +381,7 @@ class Study(Document):
         for claim in self.claims:
             for quantity in claim.quantities():
                 self._check_quantity(quantity, f"claim {claim.id}")
+        check_repeats(self.claims)
         return self
 
     def experiment(self, name: str) -> Experiment:
