@@ -15,7 +15,7 @@ from replication.measure.results import Results
 from replication.plan.config import load_study
 from replication.study.claim_model import NotTestable
 from replication.study.published import read_published
-from replication.study.study import Tolerance
+from replication.study.table_model import Tolerance
 from replication.study.verdict import Verdict
 
 ROOT = Path(__file__).parents[2]

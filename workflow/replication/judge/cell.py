@@ -23,7 +23,8 @@ from replication.measure.metric_model import COUNTS
 from replication.measure.results import Results
 from replication.measure.statistic import Estimate, estimate, relative_deviation
 from replication.measure.unit import display_unit
-from replication.study.study import Study, Tolerance
+from replication.study.study import Study
+from replication.study.table_model import Tolerance
 from replication.study.verdict import Verdict
 
 

@@ -24,7 +24,8 @@ from replication.report.parts.topology import Topology, draw
 from replication.report.parts.verdict import BADGES, Badge, Tally, badge
 from replication.study.claim_model import Claim
 from replication.study.published import PublishedNumber
-from replication.study.study import Cell, Experiment, Study, Table
+from replication.study.study import Experiment, Study
+from replication.study.table_model import Cell, Table
 from replication.study.verdict import Verdict
 
 
