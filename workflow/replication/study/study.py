@@ -25,7 +25,7 @@ from replication.study.model import (
     Label,
     Text,
 )
-from replication.study.table_model import Table
+from replication.study.table_model import Table, check_runs_of_one
 
 #: Most points of an experiment, counted before any of them is made.
 MOST_POINTS = 10_000
@@ -287,6 +287,7 @@ class Study(Document):
             for quantity in claim.quantities():
                 self._check_quantity(quantity, f"claim {claim.id}")
         check_repeats(self.claims)
+        check_runs_of_one(self.tables)
         return self
 
     def experiment(self, name: str) -> Experiment:

@@ -3,6 +3,7 @@ close."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -12,18 +13,33 @@ from replication.study.claim_model import Flows, Where
 from replication.study.model import LINE, Document, Identifier, Text, Window
 
 
+class Rank(Document):
+    """The published value is one run more, and has to be one that our replicates could be.
+
+    Of a table's values that are called outside, at most the share `false_discovery` is expected
+    to be there by chance.
+    """
+
+    false_discovery: Annotated[float, Field(gt=0, le=0.2)]
+
+
 class Tolerance(Document):
-    """Half-width of the band around the published value, set before any run was looked at."""
+    """How close is close, set before any run was looked at.
+
+    Half-width of the band around the published value, or its rank among the replicates.
+    """
 
     relative: Annotated[float, Field(gt=0, lt=1)] | None = None
     absolute: Annotated[float, Field(gt=0)] | None = None
+    rank: Rank | None = None
     reason: Text
     changed: Changes = []
 
     @model_validator(mode="after")
     def _one_kind(self) -> Tolerance:
-        if (self.relative is None) == (self.absolute is None):
-            raise ValueError("give exactly one of relative and absolute")
+        given = [self.relative, self.absolute, self.rank]
+        if sum(kind is not None for kind in given) != 1:
+            raise ValueError("give exactly one of relative, absolute and rank")
         return self
 
 
@@ -40,8 +56,9 @@ class Cell(Document):
     window_s: Window | None = None
     """[from, to]: only this part of the run, for metrics of the series."""
     tolerance: Tolerance
-    """One of `relative` (0 to 1, of the published value) and `absolute` (in the unit of the
-    CSV), with `reason` *, `changed`."""
+    """One of `relative` (0 to 1, of the published value), `absolute` (in the unit of the CSV) and
+    `rank` (`{false_discovery: 0.05}`: the value's [rank](#ranks) among the replicates), with
+    `reason` *, `changed`."""
     monotonic: Literal["increasing", "decreasing"] | None = None
     """`increasing` or `decreasing`: how the column has to run along its rows; the audit checks
     the published numbers against it."""
@@ -90,6 +107,9 @@ class Table(Document):
     not_printed: dict[Identifier, list[Identifier]] = {}
     """Row key to the columns that the paper leaves empty there; every other cell needs its
     number in the CSV."""
+    run_of: Identifier | None = None
+    """Tables of the same `run_of` are runs of one set-up: two, with the same experiment, `where`,
+    rows and columns, judged together by rank."""
     not_comparable: dict[Identifier, dict[Identifier, Text]] = {}
     """Row key to column key to reason: the number is printed, but of another thing than the
     metric, and is `not testable`."""
@@ -105,3 +125,23 @@ class Table(Document):
         if (self.column_factor is None) != (self.cell is None):
             raise ValueError(f"table {self.id}: cell goes with column_factor")
         return self
+
+
+def check_runs_of_one(tables: Sequence[Table]) -> None:
+    """Raise ValueError unless tables of the same `run_of` are two, and map the same."""
+    groups: dict[str, list[Table]] = {}
+    for table in tables:
+        if table.run_of is not None:
+            groups.setdefault(table.run_of, []).append(table)
+    for name, group in groups.items():
+        if len(group) != 2:
+            raise ValueError(f"run_of {name}: is of {len(group)} tables; it joins two")
+        first, second = (
+            table.model_dump(include={"experiment", "where", "row_factor", "rows", "columns"})
+            for table in group
+        )
+        if first != second:
+            raise ValueError(
+                f"run_of {name}: tables {group[0].id} and {group[1].id} differ in experiment, "
+                "where, rows or columns; runs of one set-up have the same"
+            )
