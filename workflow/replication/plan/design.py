@@ -16,6 +16,7 @@ from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3_version import NS3_VERSION
 from replication.plan.config import Config, Tier, chosen_studies, load_study, load_tier
+from replication.study.assumption import drawn
 from replication.study.errors import InputError
 from replication.study.scenario import Host, Scenario, canonical_json
 from replication.study.seal import write_sealed
@@ -100,15 +101,16 @@ def design_study(
         the message names study, experiment and point.
     """
     runs: list[Run] = []
-    replicates = max(step.count for step in tier.replicates)
     values = 0
     chosen = [chosen_engine(name, ns3_version) for name in engines]
     for experiment in study.experiments:
-        defaults = plain_values(parameters_of(study, experiment))
+        replicates = max(step.count for step in tier.replicates)
+        if tier.heeds_replicates_at_least and experiment.replicates_at_least:
+            replicates = max(replicates, experiment.replicates_at_least.count)
         for levels, overrides in points(experiment, tier):
             try:
-                filled = fill(experiment, defaults | overrides)
-                values += filled.size * replicates
+                filled = _Filled(study, experiment, overrides)
+                values += filled.of(0).size * replicates
                 if values > MOST_VALUES:
                     raise TemplateError(
                         f"with this point the design has {values} values in its scenarios, more "
@@ -120,22 +122,50 @@ def design_study(
     return runs
 
 
+class _Filled:
+    """An experiment at one point, filled with the values of each replicate when they are needed."""
+
+    def __init__(self, study: Study, experiment: Experiment, overrides: dict[str, Any]) -> None:
+        self._study = study
+        self._experiment = experiment
+        self._overrides = overrides
+        self._defaults = plain_values(parameters_of(study, experiment))
+        self._last: tuple[dict[str, Any], FilledExperiment] | None = None
+
+    def of(self, replicate: int) -> FilledExperiment:
+        """Return the experiment with the values of a replicate."""
+        values = drawn(self._study, self._experiment, replicate) | self._overrides
+        if self._last is None or self._last[0] != values:
+            self._last = values, fill(self._experiment, self._defaults | values)
+        return self._last[1]
+
+
+def _replicate_count(tier: Tier, experiment: Experiment, cost_s: float) -> int:
+    count = tier.replicates_for(cost_s)
+    least = experiment.replicates_at_least
+    if least is None or not tier.heeds_replicates_at_least:
+        return count
+    is_cheap = least.where_cost_below_s is None or cost_s < least.where_cost_below_s
+    return max(count, least.count) if is_cheap else count
+
+
 def _replicates(
     study: Study,
     experiment: Experiment,
     tier: Tier,
     engines: list[Engine],
     levels: dict[str, str],
-    filled: FilledExperiment,
+    filled: _Filled,
 ) -> Iterator[Run]:
     def scenario_of(replicate: int, limit_s: float | None) -> Scenario:
-        return place(filled, replicate_seed(study.id, experiment.id, replicate), limit_s)
+        seed = replicate_seed(study.id, experiment.id, replicate)
+        return place(filled.of(replicate), seed, limit_s)
 
     limit_s = _duration_limit(scenario_of(0, None), tier)
     first = scenario_of(0, limit_s)
     for engine in engines:
         cost_s = engine.cost_s(first)
-        for replicate in range(tier.replicates_for(cost_s)):
+        for replicate in range(_replicate_count(tier, experiment, cost_s)):
             scenario = first if replicate == 0 else scenario_of(replicate, limit_s)
             yield Run(
                 study=study.id,

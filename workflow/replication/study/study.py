@@ -23,6 +23,7 @@ from replication.study.model import (
     Identifier,
     Interval,
     Label,
+    PositiveSeconds,
     Text,
 )
 from replication.study.table_model import Table, check_runs_of_one
@@ -60,12 +61,14 @@ class Assumed(Document):
 
     `range` is the closed interval of plausible values of a number; `choices` lists the plausible
     values of anything else. `source` names the documentation or practice behind the reason.
+    `varies` is the part of the range that a testbed's runs draw from, anew for each replicate.
     """
 
     reason: Text
     source: Text
     range: Interval | None = None
     choices: list[JsonValue] | None = None
+    varies: Interval | None = None
 
     @model_validator(mode="after")
     def _one_kind_of_plausible(self) -> Assumed:
@@ -73,6 +76,10 @@ class Assumed(Document):
             raise ValueError("give exactly one of range and choices")
         if self.range is not None and self.range[0] > self.range[1]:
             raise ValueError("range must be [low, high]")
+        if self.varies is not None:
+            low, high = self.range or (math.inf, -math.inf)
+            if not low <= self.varies[0] <= self.varies[1] <= high:
+                raise ValueError("varies must be [low, high] within the range")
         return self
 
 
@@ -81,7 +88,8 @@ class _Tagged(Document):
     """`place` *, `quote`: where the paper states it, in its words."""
     assumed: Assumed | None = None
     """`reason` *, `source` *, and one of `range` ([low, high], in the parameter's unit) and
-    `choices` (a list)."""
+    `choices` (a list); `varies` ([low, high] within the range): each replicate draws its own
+    value from it, unless a level sets the parameter."""
     changed: Changes = []
     """List of [changes](#changes-after-results) made after results were seen."""
 
@@ -156,6 +164,13 @@ class Topology(Document):
     monitors: list[dict[str, JsonValue]] = []
 
 
+class ReplicatesAtLeast(Document):
+    """A number of replicates that an experiment needs, where a run is cheap enough for it."""
+
+    count: Annotated[int, Field(ge=1, le=1000)]
+    where_cost_below_s: PositiveSeconds | None = None
+
+
 class Experiment(Document):
     """A full factorial of factors over one topology and its flows."""
 
@@ -184,6 +199,9 @@ class Experiment(Document):
     """Length of a run."""
     sampling_interval_s: JsonValue
     """Of the series: 0.1 for what is read over time, 0.5 to 1 for tables."""
+    replicates_at_least: ReplicatesAtLeast | None = None
+    """`count` *, `where_cost_below_s`: the least number of replicates, in tiers that heed it, of
+    runs whose expected cost (s of CPU) is below."""
 
     @model_validator(mode="after")
     def _unique_factors(self) -> Experiment:
