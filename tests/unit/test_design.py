@@ -130,6 +130,22 @@ def test_an_experiment_may_need_more_replicates(tier, below_s, expected):
     assert len(delays(document, load_tier(ROOT, tier))) == expected
 
 
+def test_the_dearest_point_decides_how_often_all_are_repeated():
+    document = varying()
+    levels = document["experiments"][0]["factors"][0]["levels"]
+    for level in levels:
+        level["set"]["duration_s"] = 1000.0 if level is levels[-1] else 10.0
+    runs = design_study(Study.model_validate(document), PAPER, ["ns3"])
+    cheap, dear = min(r.cost_s for r in runs), max(r.cost_s for r in runs)
+    assert 2 * cheap < dear
+    least = {"count": 40, "where_cost_below_s": (cheap + dear) / 2}
+    document["experiments"][0]["replicates_at_least"] = least
+    assert max(delays(document)) < 39
+    least["where_cost_below_s"] = 2 * dear
+    runs = design_study(Study.model_validate(document), PAPER, ["ns3"])
+    assert len(runs) == 3 * 40
+
+
 def factor(count, flagged=()):
     levels = [
         {"key": f"k{i}", "label": str(i), "set": {}, "quick": i in flagged} for i in range(count)

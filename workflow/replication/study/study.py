@@ -165,7 +165,11 @@ class Topology(Document):
 
 
 class ReplicatesAtLeast(Document):
-    """A number of replicates that an experiment needs, where a run is cheap enough for it."""
+    """A number of replicates that an experiment needs, on engines that are quick enough for it.
+
+    The dearest point decides for all: a statistic over points has as many replicates as the point
+    that has the fewest.
+    """
 
     count: Annotated[int, Field(ge=1, le=1000)]
     where_cost_below_s: PositiveSeconds | None = None
@@ -200,8 +204,8 @@ class Experiment(Document):
     sampling_interval_s: JsonValue
     """Of the series: 0.1 for what is read over time, 0.5 to 1 for tables."""
     replicates_at_least: ReplicatesAtLeast | None = None
-    """`count` *, `where_cost_below_s`: the least number of replicates, in tiers that heed it, of
-    runs whose expected cost (s of CPU) is below."""
+    """`count` *, `where_cost_below_s`: the least number of replicates, in tiers that heed it, on
+    engines on which no point's run is expected to cost so much (s of CPU)."""
 
     @model_validator(mode="after")
     def _unique_factors(self) -> Experiment:
