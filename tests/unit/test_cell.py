@@ -12,7 +12,7 @@ from replication.measure.cell_map import MappedCell, map_cells
 from replication.measure.statistic import Estimate, estimate
 from replication.study.claim_model import Quantity
 from replication.study.published import PublishedError, read_published
-from replication.study.study import Cell
+from replication.study.table_model import Cell
 
 SLOW = ("slow", "throughput", "bit/s", 800e3, "800.0")  # printed in kbit/s: half a digit is 50
 
@@ -92,6 +92,13 @@ def test_the_interval_does_not_decide_a_cell_but_is_given():
     row = judge_cell("s", mapped(), "ns3", Estimate(800e3, 100e3, 1500e3, 3))
     assert row["verdict"] == "reproduced"
     assert (row["reproduced_low"], row["reproduced_high"], row["n"]) == (100e3, 1500e3, 3)
+
+
+def test_a_number_of_another_thing_is_not_testable_however_close(world):
+    study = world.table(not_comparable={"slow": {"throughput": "The sender's count."}})
+    (row,) = judged(world, study, SLOW)
+    assert row["verdict"] == "not testable"
+    assert row["reason"].startswith("Not testable: The sender's count.")
 
 
 def test_an_impossible_value_is_impossible_however_close():

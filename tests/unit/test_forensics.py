@@ -31,6 +31,7 @@ from replication.sensitivity.forensics import (
 )
 from replication.sensitivity.robustness import Verdicts
 from replication.study.assumption import variant
+from replication.study.change import Change
 from replication.study.seal import record_of, write_sealed
 from replication.study.sensitivity_settings import load_sensitivity
 
@@ -203,6 +204,11 @@ def test_tolerances_and_margins_are_registered_apart(tmp_path):
         update={"claims": [c.model_copy(update={"reading": "other"}) for c in study.claims]}
     )
     assert changed_after_the_fact(ROOT, tmp_path, reworded) == []
+    change = Change(date="2026-11-22", was="a", now="b", why="c")
+    annotated = study.model_copy(
+        update={"tables": [t.model_copy(update={"changed": [change]}) for t in study.tables]}
+    )
+    assert changed_after_the_fact(ROOT, tmp_path, annotated) == []
     fewer = study.model_copy(update={"tables": study.tables[1:]})
     assert changed_after_the_fact(ROOT, tmp_path, fewer) == ["tolerances of published numbers"]
 

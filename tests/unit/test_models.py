@@ -15,6 +15,9 @@ from replication.study.errors import InputError, describe
 from replication.study.files import read_model, read_yaml
 from replication.study.scenario import Scenario
 from replication.study.study import Study
+from replication.study.verdict import Verdict
+
+from tests.unit.conftest import CLAIM
 
 ROOT = Path(__file__).parents[2]
 STUDIES = study_ids(ROOT)
@@ -76,6 +79,47 @@ def test_a_bad_scenario_is_refused_by_field(path, value, field):
     with pytest.raises(ValidationError) as caught:
         Scenario.model_validate(document)
     assert field in str(caught.value)
+
+
+CHANGE = {"date": "2026-11-22", "was": "a tie passes", "now": "it does not", "why": "no size"}
+
+
+def test_a_change_is_read_as_a_file_has_it(world):
+    change = CHANGE | {"before": {"ns2": "direction only"}, "after": {}}
+    study = world.study(claims=[CLAIM | {"changed": [change]}])
+    (read,) = study.claims[0].changed
+    assert read.before == {"ns2": Verdict.DIRECTION_ONLY} and read.after == {}
+    for wrong in (
+        {"date": "2026-02-30"},
+        {"date": "22.11.2026"},
+        {"before": {"ns2": "maybe"}},
+        {"before": {"ns4": "reproduced"}},
+        {"why": ""},
+    ):
+        with pytest.raises(ValidationError):
+            world.study(claims=[CLAIM | {"changed": [CHANGE | wrong]}])
+
+
+def test_only_results_that_repeat_none_are_counted(world):
+    told = [
+        CLAIM,
+        CLAIM | {"id": "c02", "nature": "arithmetic"},
+        CLAIM | {"id": "c03", "repeats": "c01"},
+    ]
+    assert [claim.is_counted for claim in world.study(claims=told).claims] == [True, False, False]
+
+
+@pytest.mark.parametrize("repeated", ["c09", "c02", "c03"])
+def test_what_is_repeated_is_another_claim_that_repeats_none(world, repeated):
+    told = [
+        CLAIM,
+        CLAIM | {"id": "c02", "repeats": repeated},
+        CLAIM | {"id": "c03", "repeats": "c01"},
+    ]
+    with pytest.raises(
+        ValidationError, match=f"claim c02: repeats '{repeated}', which is no claim"
+    ):
+        world.study(claims=told)
 
 
 @pytest.mark.parametrize("name", STUDIES)

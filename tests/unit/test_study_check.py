@@ -161,6 +161,15 @@ def test_a_cell_that_the_paper_leaves_empty_is_said_to_be(world, tmp_path):
         check_study(world.table(both, not_printed=everything), write(tmp_path, *ROWS))
 
 
+def test_only_what_is_printed_is_said_to_be_another_thing(world, tmp_path):
+    told = world.table(not_comparable={"slow": {"throughput": "The sender's count."}})
+    slow, mid, _ = check_study(told, write(tmp_path, *ROWS))
+    assert (slow.not_comparable, mid.not_comparable) == ("The sender's count.", "")
+    for wrong in ({"none": {"throughput": "Why."}}, {"slow": {"speed": "Why."}}):
+        with pytest.raises(InputError, match=r"table 1: not_comparable.*no number is printed"):
+            check_study(world.table(not_comparable=wrong), write(tmp_path, *ROWS))
+
+
 # -- claims and cells against the runs ------------------------------------------------------------
 
 
@@ -172,6 +181,7 @@ def value(**quantity):
 @pytest.mark.parametrize(
     ("quantity", "message"),
     [
+        ({"flows": {"start_order": 3}}, "claim c1: flows: start_order 3, but .* has 2 tcp flows"),
         ({"flows": ["tcp3"]}, "claim c1: flows: 'tcp3' is no flow of experiment sweep.*tcp1, tcp2"),
         ({"flows": "cbr"}, "claim c1: flows: experiment sweep has no cbr flow"),
         ({"window_s": [5.0, 10.5]}, r"claim c1: window_s: ends at 10.5 s.*lasts 10 s"),

@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from replication.judge.hypothesis import Hypothesis, Reading
 from replication.plan.config import Config, Tier
+from replication.study.change import Change
 from replication.study.claim_model import Claim, Quantity, Test
 from replication.study.link import Link, Queue
 from replication.study.scenario import CbrFlow, Host, TcpFlow
@@ -28,14 +29,15 @@ from replication.study.sensitivity_settings import (
     Sensitivity,
     StudyScale,
 )
-from replication.study.study import Cell, Experiment, Factor, Level, Parameter, Study, Table
+from replication.study.study import Experiment, Factor, Level, Parameter, Study
+from replication.study.table_model import Cell, Table
 
 MODELS: dict[str, type[BaseModel]] = {
     model.__name__: model
     for model in (
         *(Config, Tier, Sensitivity, StudyScale, Scale, Search, Importance, Hypothesis, Reading),
         *(Study, Parameter, Experiment, Factor, Level, Link, TcpFlow, CbrFlow, Host, Table, Cell),
-        *(Claim, Quantity),
+        *(Claim, Quantity, Change),
     )
 }
 UNIONS = {"Queue": Queue, "Test": Test}

@@ -14,6 +14,7 @@ from replication.study.link import DropTail, Loss, Queue
 from replication.study.model import (
     Count,
     Document,
+    EngineName,
     Identifier,
     PositiveSeconds,
     Rate,
@@ -21,7 +22,7 @@ from replication.study.model import (
     Text,
 )
 from replication.study.scenario import Scenario
-from replication.study.study import EngineName, unique
+from replication.study.study import unique
 
 Settings = dict[str, JsonValue]
 #: What is told of one loss recovery; see compare.conformance_recovery.

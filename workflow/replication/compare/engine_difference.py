@@ -15,9 +15,9 @@ from pydantic import Field, model_validator
 
 from replication.compare.contrast import CONTRASTED
 from replication.study.files import read_model
-from replication.study.model import Document, Identifier
+from replication.study.model import Document, EngineName, Identifier
 from replication.study.scenario import CongestionControl
-from replication.study.study import EngineName, unique
+from replication.study.study import unique
 
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie"]

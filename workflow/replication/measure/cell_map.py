@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from replication.measure.metric_model import check_metric
 from replication.study.claim_model import Quantity, Where
 from replication.study.published import PublishedError, PublishedNumber, half_ulp
-from replication.study.study import Cell, Study, Table
+from replication.study.study import Study
+from replication.study.table_model import Cell, Table
 
 #: Tables of published files that need not be mapped: results stated in prose, and set-up figures.
 UNMAPPED = ("text", "setup")
@@ -36,6 +37,8 @@ class MappedCell:
         Metric, aggregate and tolerance.
     quantity
         The quantity over the points that the row and column name.
+    not_comparable
+        Why the number is of another thing than the metric; empty where it is not.
     """
 
     table: str
@@ -49,6 +52,7 @@ class MappedCell:
     printed: str
     cell: Cell
     quantity: Quantity
+    not_comparable: str = ""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -106,6 +110,7 @@ def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCe
                     where=where,
                     window_s=cell.window_s,
                 ),
+                not_comparable=table.not_comparable.get(number.row, {}).get(number.column, ""),
             )
         )
     return cells
@@ -149,6 +154,7 @@ def check_complete(study: Study, cells: Sequence[MappedCell], published: str) ->
             for column in columns
             if column not in table.not_printed.get(row, [])
         ]
+        _check_compared(f"{where.removesuffix('not_printed')}not_comparable", table, wanted)
         missing = [(row, column) for row, column in wanted if (table.id, row, column) not in given]
         if missing:
             row, column = missing[0]
@@ -165,6 +171,14 @@ def check_complete(study: Study, cells: Sequence[MappedCell], published: str) ->
                 raise PublishedError(
                     f"{where}: leaves column {column!r} without a number; remove it"
                 )
+
+
+def _check_compared(where: str, table: Table, printed: Sequence[tuple[str, str]]) -> None:
+    """Check that what `not_comparable` names is printed."""
+    for row, reasons in table.not_comparable.items():
+        for column in reasons:
+            if (row, column) not in printed:
+                raise PublishedError(f"{where}.{row}.{column}: no number is printed; remove it")
 
 
 class _Rows:

@@ -17,6 +17,11 @@ from scipy import stats
 
 CONFIDENCE = 0.95
 MINIMUM_REPLICATES = 3
+#: Fewer values do not show two outcomes.
+TWO_OUTCOMES_FROM = 20
+#: Of two outcomes: the least share of the values in either, the least width of one as a share of
+#: the median, and how many of the wider one's widths lie between them.
+SMALLEST_GROUP, NARROWEST_GROUP, WIDEST_GAP = 0.1, 0.005, 5.0
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,47 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
+@dataclass(frozen=True)
+class TwoOutcomes:
+    """A sample that falls in two groups: mean and size of each."""
+
+    low_mean: float
+    low_count: int
+    high_mean: float
+    high_count: int
+
+
+def two_outcomes(values: npt.ArrayLike, least_width: float = 0.0) -> TwoOutcomes | None:
+    """Return the two groups of a sample; None where it is one, or of fewer than 20 values.
+
+    Two, if the largest gap between neighbours in size is at least five times as wide as the wider
+    of the groups that it makes, and each has a tenth of the values. The rule is for jumps, such as
+    those that phase effects make (Floyd and Jacobson 1992); a test of unimodality (Hartigan and
+    Hartigan 1985) needs larger samples.
+
+    Parameters
+    ----------
+    values
+        One number per replicate; NaN are left out.
+    least_width
+        A group counts as at least so wide, and as at least 0.5 % of the median.
+    """
+    sample = np.sort(np.asarray(values, dtype=float))
+    sample = sample[np.isfinite(sample)]
+    if sample.size < TWO_OUTCOMES_FROM:
+        return None
+    gaps = np.diff(sample)
+    first = int(gaps.argmax()) + 1
+    low, high = sample[:first], sample[first:]
+    if min(low.size, high.size) < SMALLEST_GROUP * sample.size:
+        return None
+    floor = max(least_width, NARROWEST_GROUP * abs(float(np.median(sample))))
+    width = max(float(np.ptp(low)), float(np.ptp(high)), floor)
+    if gaps[first - 1] <= 0 or gaps[first - 1] < WIDEST_GAP * width:
+        return None
+    return TwoOutcomes(float(low.mean()), low.size, float(high.mean()), high.size)
+
+
 def jain_index(values: npt.ArrayLike) -> float:
     """Return Jain's fairness index, (sum x)^2 / (n sum x^2) (Jain, Chiu and Hawe 1984).
 
@@ -101,6 +147,26 @@ def jain_index(values: npt.ArrayLike) -> float:
         return math.nan
     scaled = sample / largest  # no overflow, and the index does not depend on the unit
     return float(scaled.sum() ** 2 / (scaled.size * (scaled**2).sum()))
+
+
+def ranked(values: npt.ArrayLike, tie: float) -> npt.NDArray[np.int64]:
+    """Return the rank of each value, from 0; values that are tied share one.
+
+    Parameters
+    ----------
+    values
+        Numbers.
+    tie
+        Two neighbours in size are tied if they differ by at most this share of the larger
+        magnitude; what a chain of ties links is one rank.
+    """
+    sample = np.asarray(values, dtype=float)
+    order = np.argsort(sample, kind="stable")
+    rising = sample[order]
+    apart = np.diff(rising) > tie * np.maximum(np.abs(rising[1:]), np.abs(rising[:-1]))
+    ranks = np.empty(sample.size, dtype=np.int64)
+    ranks[order] = np.concatenate([[0], np.cumsum(apart)]) if sample.size else []
+    return ranks
 
 
 def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:

@@ -13,8 +13,8 @@ from replication.engines.model import Engine
 from replication.engines.ns3_version import NS3_VERSION, Ns3Version
 from replication.study.errors import InputError, describe
 from replication.study.files import read_model, read_yaml
-from replication.study.model import Document, Identifier, PositiveSeconds
-from replication.study.study import ALL_STUDIES, EngineName, Study, unique
+from replication.study.model import Document, EngineName, Identifier, PositiveSeconds
+from replication.study.study import ALL_STUDIES, Study, unique
 
 RuntimeName = Literal["native", "docker", "podman", "apptainer", "charliecloud"]
 
@@ -41,6 +41,8 @@ class Tier(Document):
     """List of `{cost_below_s, count}`: a run whose expected cost is below `cost_below_s` (s of
     CPU) gets `count` replicates; the first step that fits counts, and the last has no
     `cost_below_s`. Intervals need three."""
+    heeds_replicates_at_least: bool = False
+    """Whether an experiment's own `replicates_at_least` raises their number."""
     levels: Literal["all", "quick"]
     """`all`, or `quick`: of each factor the levels flagged `quick: true`; without flags all of
     up to three levels, else the first, middle and last."""

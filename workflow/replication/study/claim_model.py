@@ -7,11 +7,12 @@ paper's words before a run is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
+from replication.study.change import Changes
 from replication.study.model import PROSE, Document, Identifier, Window
 
 
@@ -31,7 +32,25 @@ Levels = Annotated[
 ]
 #: Levels by factor; a factor that is left out is free.
 Where = dict[Identifier, Levels]
-Flows = list[Identifier] | Literal["tcp", "cbr", "all"]
+
+
+class StartOrder(Document):
+    """The TCP flow that starts as the `start_order`-th of its run, 1 the first.
+
+    Of flows that start at one time, the one that the scenario lists first starts first.
+    """
+
+    start_order: Annotated[int, Field(ge=1)]
+
+
+Flows = StartOrder | list[Identifier] | Literal["tcp", "cbr", "all"]
+
+
+def flows_in_words(flows: Flows) -> str:
+    """Return which flows are meant, for people."""
+    if isinstance(flows, StartOrder):
+        return f"flow {flows.start_order} by start"
+    return flows if isinstance(flows, str) else ", ".join(flows)
 
 
 def covers(where: Where, levels: Mapping[str, str]) -> bool:
@@ -52,7 +71,7 @@ class Quantity(Document):
     metric: Identifier
     """See `replicate metrics`."""
     flows: Flows = "tcp"
-    """`tcp`, `cbr`, `all`, or a list of flow ids."""
+    """`tcp`, `cbr`, `all`, flow ids, or `{start_order: k}`, the k-th TCP flow to start."""
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
     """As in a cell."""
     where: Where = {}
@@ -93,12 +112,42 @@ class Condition(Document):
         return f"{self.at_least:g} to {self.at_most:g}"
 
 
+class AmongReplicates(Document):
+    """The published value of the statistic, which has to be one that the replicates could give.
+
+    `level` bounds the two-sided p of its rank among them.
+    """
+
+    published: float
+    level: Annotated[float, Field(gt=0, le=0.2)] = 0.05
+
+    @property
+    def at_least(self) -> None:
+        """A rank has no bound that could be drawn."""
+
+    @property
+    def at_most(self) -> None:
+        """A rank has no bound that could be drawn."""
+
+    def __str__(self) -> str:
+        return f"{self.published:g} to be one of the replicates ({100 * self.level:g} %, two-sided)"
+
+
+class _Ranked(Document):
+    expect: Condition | AmongReplicates
+    direction: Condition | None = None
+
+
 class _Judged(Document):
     expect: Condition
     direction: Condition | None = None
 
 
-class RatioTest(_Judged):
+class _Tied(_Judged):
+    tie: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+
+class RatioTest(_Ranked):
     """Ratio left/right at points that match in all factors that neither side fixes.
 
     A side fixes a factor by naming one level, or by listing levels other than the other side's.
@@ -124,10 +173,11 @@ class EquivalenceTest(Document):
     direction_margin: Annotated[float, Field(gt=0)] | None = None
 
 
-class ShareTest(_Judged):
+class ShareTest(_Tied):
     """Share of left's points at which `left relation factor * right` for every matched right.
 
     A left point is matched with each right point that agrees in the factors neither side fixes.
+    What lies within the relative `tie` of the bound is neither above nor below it.
     """
 
     kind: Literal["share"]
@@ -137,16 +187,33 @@ class ShareTest(_Judged):
     factor: Annotated[float, Field(gt=0)] = 1.0
 
 
-class TrendTest(_Judged):
+class TrendTest(_Tied):
     """Spearman's rank correlation of the quantity with a factor's value.
 
     One correlation for each combination of the other factors; the statistic is the one furthest
-    from what is expected if `worst`, else their mean.
+    from what is expected if `worst`, else their mean. Values share a rank if steps of at most the
+    relative `tie` link them.
     """
 
     kind: Literal["trend"]
     of: Quantity
     over: Identifier
+    worst: bool = True
+
+
+class StepsTest(_Judged):
+    """Share of the steps from a level of factor `over` to the next at which the quantity changes.
+
+    It rises if it is above `factor` times the value before, falls if below: a rank correlation
+    knows no size. One share for each combination of the other factors; the statistic is the one
+    furthest from what is expected if `worst`, else their mean.
+    """
+
+    kind: Literal["steps"]
+    of: Quantity
+    over: Identifier
+    relation: Literal["rises", "falls"]
+    factor: Annotated[float, Field(gt=0)] = 1.0
     worst: bool = True
 
 
@@ -164,10 +231,11 @@ class CrossoverTest(_Judged):
     before: Literal["left", "right"]
 
 
-class OrderingTest(_Judged):
+class OrderingTest(_Tied):
     """Kendall's tau between the listed order (largest first) and the measured one.
 
-    Each item of `order` narrows `of` by its `where`; tau is averaged over matched points.
+    Each item of `order` narrows `of` by its `where`; tau is averaged over matched points. Values
+    share a rank as in a trend.
     """
 
     kind: Literal["ordering"]
@@ -175,7 +243,7 @@ class OrderingTest(_Judged):
     order: Annotated[list[Where], Field(min_length=2)]
 
 
-class ValueTest(_Judged):
+class ValueTest(_Ranked):
     """The quantity itself, reduced over its points. Features of a series are metrics too."""
 
     kind: Literal["value"]
@@ -184,7 +252,14 @@ class ValueTest(_Judged):
 
 
 SimpleTest = (
-    RatioTest | EquivalenceTest | ShareTest | TrendTest | CrossoverTest | OrderingTest | ValueTest
+    RatioTest
+    | EquivalenceTest
+    | ShareTest
+    | TrendTest
+    | StepsTest
+    | CrossoverTest
+    | OrderingTest
+    | ValueTest
 )
 
 
@@ -209,9 +284,12 @@ def sides(test: SimpleTest) -> list[Quantity]:
     """Return the quantities that a test compares."""
     if isinstance(test, OrderingTest):
         return [test.of.at(where) for where in test.order]
-    if isinstance(test, TrendTest | ValueTest):
+    if isinstance(test, TrendTest | StepsTest | ValueTest):
         return [test.of]
     return [test.left, test.right]
+
+
+Nature = Literal["result", "prediction", "arithmetic", "table", "restatement"]
 
 
 class Claim(Document):
@@ -227,6 +305,20 @@ class Claim(Document):
     """How the words became the test, and why this threshold."""
     test: Test
     """One of the kinds below."""
+    nature: Nature = "result"
+    """What kind of sentence it is: `result`, something that the paper found; `prediction`, that
+    nobody had tried; `arithmetic` of the set-up; `table`, a row or caption of one; `restatement`
+    of another claim. Only results count in the headline's shares."""
+    repeats: Identifier | None = None
+    """Id of the claim that is the same finding in other words: judged and shown, not counted
+    again."""
+    changed: Changes = []
+    """List of [changes](#changes-after-results) made after results were seen."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the claim counts in the headline's shares."""
+        return self.nature == "result" and self.repeats is None
 
     def quantities(self) -> Iterator[Quantity]:
         """Yield every quantity that the test reads."""
@@ -238,3 +330,14 @@ class Claim(Document):
         if isinstance(self.test, NotTestable):
             return []
         return list(self.test.parts) if isinstance(self.test, AllTest) else [self.test]
+
+
+def check_repeats(claims: Sequence[Claim]) -> None:
+    """Raise ValueError unless every claim that `repeats` names another's finding, told there."""
+    told = {claim.id for claim in claims if claim.repeats is None}
+    for claim in claims:
+        if claim.repeats is not None and claim.repeats not in told:
+            raise ValueError(
+                f"claim {claim.id}: repeats {claim.repeats!r}, which is no claim of the study that "
+                "repeats none; name the claim that tells the finding first"
+            )

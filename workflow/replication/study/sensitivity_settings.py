@@ -9,8 +9,15 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from replication.study.files import read_model
-from replication.study.model import Document, Identifier, PositiveSeconds, Probability, Text
-from replication.study.study import EngineName, Study
+from replication.study.model import (
+    Document,
+    EngineName,
+    Identifier,
+    PositiveSeconds,
+    Probability,
+    Text,
+)
+from replication.study.study import Study
 
 SETTINGS = Path("configs/sensitivity.yaml")
 

@@ -21,7 +21,7 @@ from replication.report.drawing.figure import (
     three_digits,
 )
 from replication.report.drawing.line import published_legend
-from replication.study.study import Table
+from replication.study.table_model import Table
 from replication.study.verdict import Verdict
 
 _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high"]

@@ -21,7 +21,8 @@ from replication.report.drawing.data import (
     read_cells,
 )
 from replication.report.drawing.figure import Figure, with_prefix
-from replication.study.study import Experiment, ExperimentType, Study, Table
+from replication.study.study import Experiment, ExperimentType, Study
+from replication.study.table_model import Table
 
 __all__ = [
     "Figure",

@@ -23,7 +23,7 @@ from replication.report.drawing.figure import (
     three_digits,
     zoom_of,
 )
-from replication.study.study import EngineName
+from replication.study.model import EngineName
 
 HEIGHT = 150
 #: An engine has one colour and dash, whichever others ran; the published line has the ink.

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from replication.judge.claim import conditions, describe
+from replication.judge.claim import conditions
 from replication.judge.headline import DEFAULT, Headline
 from replication.judge.participation import is_supported
 from replication.judge.verdict_table import Judged
+from replication.judge.wording import describe
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.report.parts import number as numbers
@@ -23,7 +24,8 @@ from replication.report.parts.topology import Topology, draw
 from replication.report.parts.verdict import BADGES, Badge, Tally, badge
 from replication.study.claim_model import Claim
 from replication.study.published import PublishedNumber
-from replication.study.study import Cell, Experiment, Study, Table
+from replication.study.study import Experiment, Study
+from replication.study.table_model import Cell, Table
 from replication.study.verdict import Verdict
 
 
@@ -360,11 +362,12 @@ def _tolerances(table: Table | None) -> list[str]:
     lines = []
     for name, cell in named:
         tolerance, unit = cell.tolerance, METRICS[cell.metric].unit
-        width = (
-            f"±{100 * tolerance.relative:g} % of the published value"
-            if tolerance.relative is not None
-            else f"±{tolerance.absolute:g}{'' if unit == '1' else f' {unit}'}"
-        )
+        if tolerance.relative is not None:
+            width = f"±{100 * tolerance.relative:g} % of the published value"
+        elif tolerance.absolute is not None:
+            width = f"±{tolerance.absolute:g}{'' if unit == '1' else f' {unit}'}"
+        else:
+            width = "rank among the replicates"
         lines.append(f"{f'{name}: ' if name else ''}{width}. {tolerance.reason}")
     return lines
 
