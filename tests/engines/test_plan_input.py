@@ -22,7 +22,8 @@ def replaced(at: int, old: str, new: str) -> Change:
     return change
 
 
-#: By place: 0 plan, 1 run, 2 host, 3 and 4 node, 5 link, 6 and 7 queues, 8 and 9 losses, 10 flow.
+#: By place: 0 plan, 1 run, 2 host, 3 and 4 node, 5 link, 6 and 7 queues, 8 and 9 losses,
+#: 10 and 11 shapers, 12 flow.
 CHANGES: dict[str, tuple[Change, str]] = {
     "nothing": (lambda lines: [], "line 1"),
     "JSON": (lambda lines: ['{"schema_version": 1}'], "line 1"),
@@ -30,7 +31,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "another engine": (lambda lines: [" ".join(["plan version 1 engine ns1 scenario", "0" * 64])],
                        "engine ns1"),
     "no hash": (replaced(0, "scenario ", "scenario x"), "scenario"),
-    "unknown word": (replaced(10, "flow ", "stream "), "stream"),
+    "unknown word": (replaced(12, "flow ", "stream "), "stream"),
     "missing line": (lambda lines: lines[:2] + lines[3:], "line 3"),
     "missing field": (replaced(1, " seed 1", ""), "seed"),
     "surplus field": (replaced(1, "seed 1", "seed 1 speed 1"), "line 2"),
@@ -40,10 +41,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "infinite": (replaced(5, "rate_bps 2000000.0", "rate_bps inf"), "rate_bps"),
     "no truth value": (replaced(2, "offload 0", "offload no"), "segmentation_offload"),
     "unknown kind": (replaced(6, "droptail", "sfq"), "sfq"),
+    "unknown shaper": (replaced(10, "none", "leaky_bucket"), "leaky_bucket"),
     "unknown node": (replaced(5, "b 1", "b 7"), "7"),
     "unknown link": (replaced(-2, "link 0", "link 9"), "9"),
     "truncated": (lambda lines: lines[:-1], "line"),
-    "cut line": (lambda lines: [*lines[:10], lines[10][:40]], "line 11"),
+    "cut line": (lambda lines: [*lines[:12], lines[12][:40]], "line 13"),
     "two plans": (lambda lines: lines * 2, "end"),
 }  # fmt: skip
 
