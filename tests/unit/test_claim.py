@@ -13,7 +13,10 @@ from replication.judge.claim import Judgement, evaluate_claim, judge_parts, judg
 from replication.judge.comparison import Comparison, crossing, matched_factors
 from replication.plan.study_check import ClaimError, check_claims
 from replication.study.claim_model import Condition, Quantity
+from replication.study.study import Study
 from replication.study.verdict import Verdict
+
+from tests.unit.conftest import CLAIM, study_document
 
 ACCESS = {"slow": 0, "mid": 1, "fast": 2}
 
@@ -167,6 +170,20 @@ KINDS = {
         flows([1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [1.0, 2.0, 3.0]),  # the worst is 0.5
         flows([1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]),
     ),
+    "steps": (
+        {
+            "kind": "steps",
+            "of": throughput(),
+            "over": "access",
+            "relation": "rises",
+            "factor": 1.1,
+            "expect": {"at_least": 1.0},
+            "direction": {"at_least": 0.5},
+        },
+        flows(*[[1.0, 1.2, 1.4]] * 3),
+        flows([1.0, 1.2, 1.4], [1.0, 1.2, 1.25], [1.0, 1.2, 1.4]),  # the worst has one of two
+        flows([1.0, 1.2, 1.4], [1.0, 1.05, 1.1], [1.0, 1.2, 1.4]),  # rises, but by too little
+    ),
     "crossover": (
         {
             "kind": "crossover",
@@ -219,7 +236,7 @@ def test_a_perturbed_result_flips_the_verdict(world, kind, which, expected):
     assert row["verdict"] == expected, row["reason"]
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if "share" not in k and "ordering" not in k])
+@pytest.mark.parametrize("kind", KINDS.keys() - {"share", "ordering", "steps"})
 def test_a_perturbed_threshold_flips_the_verdict(world, kind):
     test, good, *_ = KINDS[kind]
     observed = judge(world, test, good)["observed"]
@@ -315,6 +332,77 @@ def test_share_counts_left_points_not_pairs(world):
     test, *_ = KINDS["share"]
     found = judge(world, test, flows(vegas=101.0, cubic=[100.0, 100.0, 102.0]))
     assert found["observed"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(("relation", "expected"), [("rises", 0.5), ("falls", 0.5)])
+def test_steps_are_taken_along_the_axis(world, relation, expected):
+    # slow, mid, fast lie in this order on the axis
+    test = {**KINDS["steps"][0], "relation": relation, "factor": 1.0}
+    assert judge(world, test, flows(*[[2.0, 3.0, 1.0]] * 3))["observed"] == expected
+
+
+def test_the_mean_over_curves_is_not_the_worst(world):
+    test = {**KINDS["steps"][0], "worst": False}
+    found = judge(world, test, KINDS["steps"][2])
+    assert found["observed"] == pytest.approx(5 / 6)
+
+
+# -- ties -----------------------------------------------------------------------------------------
+
+ALMOST = [100.0, 100.4, 100.8]
+
+
+@pytest.mark.parametrize(("tie", "expected"), [(0.0, 1.0), (0.003, 1.0), (0.005, 0.0)])
+def test_a_curve_whose_steps_are_ties_has_no_trend(world, tie, expected):
+    test = {**KINDS["trend"][0], "tie": tie}
+    assert judge(world, test, flows(*[ALMOST] * 3))["observed"] == pytest.approx(expected)
+
+
+def test_items_that_are_tied_have_no_order(world):
+    test, *_ = KINDS["ordering"]
+    row = flows(cubic=100.8, reno=100.4, vegas=100.0)
+    assert judge(world, test, row)["verdict"] == Verdict.REPRODUCED
+    assert judge(world, {**test, "tie": 0.005}, row)["verdict"] == Verdict.NOT_REPRODUCED
+
+
+@pytest.mark.parametrize(("relation", "vegas"), [("above", 100.4), ("below", 99.6)])
+def test_a_tie_is_neither_above_nor_below(world, relation, vegas):
+    test = {**KINDS["share"][0], "relation": relation}
+    row = flows(vegas=vegas)
+    assert judge(world, test, row)["observed"] == 1
+    assert judge(world, {**test, "tie": 0.005}, row)["observed"] == 0
+
+
+# -- flows by their start -------------------------------------------------------------------------
+
+
+def started(order):
+    """Starts of tcp1 and tcp2, which the document lists in this order."""
+
+    def change(document):
+        for flow, start_s in zip(document["experiments"][0]["flows"], order, strict=True):
+            flow["start_s"] = start_s
+        return document
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("starts", "first"), [((0.0, 1.0), 200.0), ((1.0, 0.0), 50.0), ((0.0, 0.0), 200.0)]
+)
+def test_flows_are_found_by_the_order_of_their_starts(world, starts, first):
+    """A shuffled order of starts is noticed; at one time the order of the list counts."""
+    of = {**throughput(), "flows": {"start_order": 1}}
+    test = {"kind": "value", "of": of, "expect": {"at_least": 100.0}}
+    document = started(starts)(study_document(claims=[{**CLAIM, "id": "c1", "test": test}]))
+    study = Study.model_validate(document)
+    results = world.results(
+        study, flows=lambda flow, **_: {"throughput_bps": 200.0 if flow == "tcp1" else 50.0}
+    )
+    row = evaluate_claim(study, study.claims[0], results)[0][0]
+    assert row["observed"] == first
+    assert row["verdict"] == (Verdict.REPRODUCED if first > 100 else Verdict.NOT_REPRODUCED)
+    assert "flow 1 by start" in row["statistic"]
 
 
 # -- crossing -------------------------------------------------------------------------------------

@@ -172,6 +172,41 @@ def test_fairness_per_interval(world, sampled):
     assert overall == pytest.approx(81 / (2 * 41))
 
 
+def test_fairness_since_the_start_remembers_what_came_before(world, sampled):
+    # bytes since the start: 4 and 0, 4 and 4, 8 and 4, 8 and 8
+    shares = {"tcp1": [4.0, 0.0, 4.0, 0.0], "tcp2": [0.0, 4.0, 0.0, 4.0]}
+    results = world.results(
+        world.study(),
+        series=lambda flow, **_: (
+            sampled([5.0] * 4, throughput_bps=shares[flow]) if flow in shares else []
+        ),
+    )
+    uneven = 144 / (2 * 80)
+    assert only(results, "jain_mean") == pytest.approx(0.5)
+    mean = only(results, "jain_since_start_mean")
+    assert mean == pytest.approx((0.5 + 1 + uneven + 1) / 4)
+    assert only(results, "jain_since_start_minimum") == pytest.approx(0.5)
+    # a window cuts the times at which the index is read, not the bytes that it is of
+    assert only(results, "jain_since_start_mean", window_s=(2, 3)) == pytest.approx(uneven)
+    assert only(results, "jain_since_start_variation", window_s=(2, 3)) == 0
+
+
+def test_half_of_the_growth_of_fairness(world, sampled):
+    def series(flow, **_):
+        if ":" in flow:
+            return []
+        return sampled([5.0] * 9, throughput_bps=1.0 if flow == "tcp1" else [0.0] + [1.0] * 8)
+
+    results = world.results(world.study(), series=series)
+    # after t s one has t, the other t - 1
+    at = {t: (2 * t - 1) ** 2 / (2 * (t**2 + (t - 1) ** 2)) for t in (1, 5, 9)}
+    found = only(results, "jain_since_start_early_growth", window_s=(1, 9))
+    assert found == pytest.approx((at[5] - at[1]) / (at[9] - at[1]))
+    assert found > 0.9
+    # the index grows by less than a hundredth
+    assert math.isnan(only(results, "jain_since_start_early_growth", window_s=(8, 9)))
+
+
 # -- names -------------------------------------------------------------------------------------
 
 
@@ -238,12 +273,27 @@ def flow_series(windows, ssthresh=np.nan, rtt=1.0, step=1.0, windowed=False, thr
 SAWTOOTH = [2, 4, 8, *range(16, 25), *range(12, 25), *range(12, 25), 12]
 
 
-@given(st.floats(1.2, 3.0), st.integers(4, 8), st.floats(0.02, 1.0), st.floats(0.3, 3.0))
+@given(st.floats(1.2, 3.0), st.integers(6, 9), st.floats(0.02, 1.0), st.floats(0.3, 3.0))
 def test_growth_per_round_trip_is_found_whatever_the_sampling(factor, n, rtt, samples_per_rtt):
     step = rtt / samples_per_rtt
     windows = 10 * factor ** (np.arange(n) * step / rtt)
     found = feature("slow_start_growth", flow_series(windows, rtt=rtt, step=step))
     assert found == pytest.approx(factor, rel=1e-6)
+
+
+def test_doubling_reads_two_though_the_queue_grows_with_the_window():
+    # behind a full bottleneck of one segment a ms an acknowledgement comes each ms and adds one
+    # segment, so the window is 10 + t, and the first acknowledgement's packet was sent when it
+    # was half: the round trip is the time since then
+    time = np.arange(0, 200)
+    series = FlowSeries(
+        time_s=1e-3 * time,
+        cwnd_segments=10.0 + time,
+        ssthresh_segments=np.full(200, np.nan),
+        rtt_s=1e-3 * (5 + time / 2),
+        throughput_bps=np.zeros(200),
+    )
+    assert feature("slow_start_growth", series) == pytest.approx(2, rel=0.01)
 
 
 def test_growth_is_that_of_the_first_slow_start_only():
@@ -254,8 +304,11 @@ def test_growth_is_that_of_the_first_slow_start_only():
     assert slow < 1.1
 
 
-def test_growth_needs_three_samples():
-    assert math.isnan(feature("slow_start_growth", flow_series([2, 4], ssthresh=4)))
+def test_growth_needs_three_samples_a_round_trip_after_the_first():
+    assert math.isnan(feature("slow_start_growth", flow_series([2, 4, 8], ssthresh=8)))
+    assert feature("slow_start_growth", flow_series([2, 4, 8, 16], ssthresh=16)) == 2
+    unknown = flow_series([2, 4, 8, 16], ssthresh=16, rtt=np.nan)
+    assert math.isnan(feature("slow_start_growth", unknown))
 
 
 def test_a_sawtooth_is_counted_and_measured():
@@ -286,6 +339,25 @@ def test_concave_growth_is_early_and_convex_growth_late():
         assert (feature("early_growth", series) > 0.55) is early
 
 
+def rises(shape):
+    """Three teeth whose rises from 70 to 100 segments have a shape over 0 to 1."""
+    rise = 70 + 30 * shape(np.linspace(0, 1, 41))
+    return feature("rise_curvature", flow_series([100, *rise, *rise, *rise, 70], ssthresh=1))
+
+
+def test_a_cubic_explains_a_curved_rise_and_nothing_of_a_straight_one():
+    assert rises(lambda t: t) == 0
+    assert rises(lambda t: 4 * (t - 0.5) ** 3 + 0.5) == pytest.approx(1)  # around the inflection
+    assert rises(lambda t: 1 - (1 - t) ** 3) == pytest.approx(1)
+    # a line with a ripple far quicker than a cubic can follow
+    assert rises(lambda t: t + 0.05 * np.sin(40 * np.pi * t)) < 0.2
+
+
+def test_a_rise_of_few_samples_has_no_shape():
+    rise = [70, 74, 80, 85, 90, 95, 100]
+    assert math.isnan(feature("rise_curvature", flow_series([100, *rise, *rise, 70], ssthresh=1)))
+
+
 @pytest.mark.parametrize(
     ("windows", "ssthresh", "expected"),
     [
@@ -303,6 +375,17 @@ def test_variation_is_that_of_the_steady_window():
     steady = flow_series([2, 50, 20, 20, 20, 20], ssthresh=20)
     assert feature("cwnd_variation", steady) > 0.3
     assert feature("cwnd_variation", flow_series([20] * 9, ssthresh=20)) == 0
+
+
+def test_spread_of_a_sawtooth_is_a_sixth_and_short_dips_do_not_enter():
+    tooth = np.linspace(50, 100, 501)
+    assert feature("cwnd_spread", flow_series(np.tile(tooth, 5), ssthresh=1)) == pytest.approx(
+        1 / 6, rel=0.01
+    )
+    # 0.2 s in 10 at four segments
+    probing = np.tile([40.0] * 98 + [4.0] * 2, 5)
+    assert feature("cwnd_spread", flow_series(probing, ssthresh=1)) == 0
+    assert feature("cwnd_variation", flow_series(probing, ssthresh=1)) > 0.1
 
 
 def test_throughput_of_a_flow_without_window_varies_too():

@@ -11,6 +11,7 @@ from replication.measure.statistic import (
     estimate,
     jain_index,
     kendall,
+    ranked,
     relative_deviation,
     simplest_fraction,
     spearman,
@@ -36,6 +37,21 @@ def test_fewer_than_three_replicates_have_no_interval(values, n):
     assert found.n == n
     assert math.isnan(found.low) and math.isnan(found.high)
     assert not found.has_interval
+
+
+@pytest.mark.parametrize(
+    ("values", "tie", "expected"),
+    [
+        ([], 0.1, []),
+        ([3.0, 1.0, 2.0], 0.0, [2, 0, 1]),
+        ([2.0, 1.0, 2.0], 0.0, [1, 0, 1]),
+        ([100.0, 104.0, 108.0, 120.0], 0.05, [0, 0, 0, 1]),  # a chain of ties is one rank
+        ([-100.0, -104.0, -120.0], 0.05, [1, 1, 0]),
+        ([0.0, 1e-9], 0.05, [0, 1]),  # nothing is tied with zero but zero
+    ],
+)
+def test_ties_share_a_rank(values, tie, expected):
+    assert list(ranked(values, tie)) == expected
 
 
 def test_undefined_values_do_not_count():

@@ -181,6 +181,7 @@ def value(**quantity):
 @pytest.mark.parametrize(
     ("quantity", "message"),
     [
+        ({"flows": {"start_order": 3}}, "claim c1: flows: start_order 3, but .* has 2 tcp flows"),
         ({"flows": ["tcp3"]}, "claim c1: flows: 'tcp3' is no flow of experiment sweep.*tcp1, tcp2"),
         ({"flows": "cbr"}, "claim c1: flows: experiment sweep has no cbr flow"),
         ({"window_s": [5.0, 10.5]}, r"claim c1: window_s: ends at 10.5 s.*lasts 10 s"),

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from replication.compare.agreement import CELL, Pair
-from replication.judge.claim import qualifier
+from replication.judge.wording import qualifier
 from replication.measure.metric import quantity
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results

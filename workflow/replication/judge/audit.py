@@ -23,6 +23,7 @@ from replication.judge.bound import SetUp, set_ups
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric_model import COUNTS
 from replication.measure.statistic import simplest_fraction
+from replication.study.claim_model import flows_in_words
 from replication.study.published import significant_digits
 from replication.study.scenario import Flow
 from replication.study.study import Study
@@ -76,7 +77,8 @@ class _Audited:
     def measure(self) -> str:
         """What is measured there, as text."""
         wanted = self.cell.quantity
-        return f"{wanted.metric} {wanted.aggregate} {wanted.flows} {wanted.window_s}"
+        flows = flows_in_words(wanted.flows)
+        return f"{wanted.metric} {wanted.aggregate} {flows} {wanted.window_s}"
 
     def flows(self, point: SetUp) -> list[Flow]:
         return point.flows(self.cell.quantity.flows)

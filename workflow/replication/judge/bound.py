@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from replication.study.claim_model import Flows, Where
+from replication.study.claim_model import Flows, StartOrder, Where
 from replication.study.scenario import CbrFlow, Flow, Link, Scenario
 from replication.study.study import Experiment, Level, Study, parameters_of, plain_values
 from replication.study.template import expand, instantiate, resolve
@@ -81,6 +81,9 @@ class SetUp:
             return list(self.scenario.flows)
         if isinstance(chosen, str):
             return [flow for flow in self.scenario.flows if flow.kind == chosen]
+        if isinstance(chosen, StartOrder):
+            starts = sorted(self.flows("tcp"), key=lambda flow: flow.start_s)
+            return starts[chosen.start_order - 1 : chosen.start_order]
         return [flow for flow in self.scenario.flows if flow.id in chosen]
 
     def path(self, flow: Flow) -> list[tuple[Link, str]]:

@@ -31,25 +31,18 @@ from replication.judge.comparison import (
 )
 from replication.judge.coverage import Coverage
 from replication.judge.verdict_table import Judged
+from replication.judge.wording import describe, statistic_unit
 from replication.measure.metric import quantity
-from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.measure.statistic import Estimate, estimate, wilson_interval
 from replication.study.claim_model import (
     AllTest,
     Claim,
     Condition,
-    CrossoverTest,
     EquivalenceTest,
     NotTestable,
-    OrderingTest,
     Quantity,
-    RatioTest,
-    ShareTest,
     SimpleTest,
-    TrendTest,
-    ValueTest,
-    Where,
     sides,
 )
 from replication.study.study import Study
@@ -113,7 +106,7 @@ def evaluate_claim(
                 "engine": engine,
                 **judgement.__dict__,
                 "reason": judgement.reason,
-                "statistic_unit": _unit(claim),
+                "statistic_unit": statistic_unit(claim),
                 "quantities": [wanted.model_dump_json() for wanted in claim.quantities()],
                 "points": measurements.coverage.points(engine, claim.quantities()),
             }
@@ -319,65 +312,9 @@ def _untestable(statistic: str, margin: str, reason: str) -> Judgement:
     )
 
 
-def _unit(claim: Claim) -> str:
-    """Return the unit of a claim's statistic: most are ratios and have none."""
-    if not isinstance(claim.test, ValueTest) or claim.test.of.aggregate == "jain":
-        return ""
-    unit = METRICS[claim.test.of.metric].unit
-    return "" if unit == "1" else unit
-
-
 def conditions(test: SimpleTest) -> tuple[Condition, Condition | None]:
     """Return what a test expects of its statistic, and what counts as the right direction."""
     if not isinstance(test, EquivalenceTest):
         return test.expect, test.direction
     wider = test.direction_margin
     return Condition(at_most=test.margin), None if wider is None else Condition(at_most=wider)
-
-
-def describe(test: SimpleTest) -> str:
-    """Return the name of a test's statistic, for people."""
-    if isinstance(test, RatioTest):
-        how = test.reduce.replace("_", " ").replace("ratio of means", "ratio of the means")
-        how = how if "ratio" in how else f"{how} ratio"
-        return f"{how} of {name(test.left)} to {name(test.right)}"
-    if isinstance(test, EquivalenceTest):
-        return f"{test.reduce} relative difference of {name(test.left)} from {name(test.right)}"
-    if isinstance(test, ShareTest):
-        factor = "" if test.factor == 1 else f"{test.factor:g} times "
-        return f"share of points with {name(test.left)} {test.relation} {factor}{name(test.right)}"
-    if isinstance(test, TrendTest):
-        which = "worst" if test.worst else "mean"
-        return f"{which} rank correlation of {name(test.of)} with {test.over}"
-    if isinstance(test, CrossoverTest):
-        return f"{test.over} at which {name(test.left)} and {name(test.right)} cross"
-    if isinstance(test, OrderingTest):
-        order = " > ".join(_levels(item) for item in test.order)
-        return f"rank agreement of {name(test.of)} with the order {order}"
-    return f"{test.reduce} of {name(test.of)}"
-
-
-def name(wanted: Quantity) -> str:
-    """Return a quantity in words: its metric, and what tells it from others of that metric."""
-    what = qualifier(wanted)
-    return f"{wanted.metric} [{what}]" if what else wanted.metric
-
-
-def qualifier(wanted: Quantity) -> str:
-    """Return the flows, levels and window of a quantity in words."""
-    flows = wanted.flows if isinstance(wanted.flows, str) else ", ".join(wanted.flows)
-    parts = [f"{wanted.aggregate} over {flows}"]
-    source = METRICS[wanted.metric].source
-    if source == "queue":
-        parts = []
-    elif source == "fairness" or (not isinstance(wanted.flows, str) and len(wanted.flows) == 1):
-        parts = [flows]
-    if wanted.where:
-        parts.append(_levels(wanted.where))
-    if wanted.window_s is not None:
-        parts.append(f"{wanted.window_s[0]:g} to {wanted.window_s[1]:g} s")
-    return "; ".join(parts)
-
-
-def _levels(where: Where) -> str:
-    return " ".join(f"{factor}={'|'.join(keys)}" for factor, keys in where.items())

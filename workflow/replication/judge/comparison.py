@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replication.measure.statistic import kendall, spearman
+from replication.measure.statistic import kendall, ranked, spearman
 from replication.study.claim_model import (
     Condition,
     CrossoverTest,
@@ -28,6 +28,7 @@ from replication.study.claim_model import (
     RatioTest,
     ShareTest,
     SimpleTest,
+    StepsTest,
     TrendTest,
     ValueTest,
     Where,
@@ -75,6 +76,7 @@ def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
         EquivalenceTest: _equivalence,
         ShareTest: _share,
         TrendTest: _trend,
+        StepsTest: _steps,
         CrossoverTest: _crossover,
         OrderingTest: _ordering,
         ValueTest: _value,
@@ -180,7 +182,10 @@ def _equivalence(study: Study, test: EquivalenceTest, look_up: Lookup) -> Compar
 def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:
     pairs = _pairs(study, test.left, test.right, look_up)
     bound = test.factor * pairs["right"]
-    holds = pairs["left"] > bound if test.relation == "above" else pairs["left"] < bound
+    if test.relation == "above":
+        holds = pairs["left"] > bound * (1 + test.tie)
+    else:
+        holds = pairs["left"] < bound * (1 - test.tie)
     # A left point is known by all factors but those that only tell right points apart.
     keys = [c for c in pairs if c not in ("left", "right") and not str(c).endswith(" right")]
     every = holds.groupby([pairs[key] for key in keys]).all()
@@ -189,17 +194,39 @@ def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:
 
 
 def _trend(study: Study, test: TrendTest, look_up: Lookup) -> Comparison:
+    def correlation(curve: pd.DataFrame) -> float:
+        return spearman(curve["axis"], ranked(curve["value"], test.tie))
+
+    values, points = _along(study, test, look_up, correlation)
+    return Comparison(values, points, lowest=-1, highest=1)
+
+
+def _steps(study: Study, test: StepsTest, look_up: Lookup) -> Comparison:
+    def share(curve: pd.DataFrame) -> float:
+        along = curve.sort_values("axis")["value"].to_numpy(dtype=float)
+        bound = test.factor * along[:-1]
+        steps = along[1:] > bound if test.relation == "rises" else along[1:] < bound
+        return float(steps.mean())
+
+    values, points = _along(study, test, look_up, share)
+    return Comparison(values, points, lowest=0, highest=1)
+
+
+def _along(
+    study: Study,
+    test: TrendTest | StepsTest,
+    look_up: Lookup,
+    statistic: Callable[[pd.DataFrame], float],
+) -> tuple[pd.Series[float], int]:
+    """Return a statistic of each curve over a factor, reduced over curves, and the points."""
     frame = complete(_with_axis(study, test.of, test.over, look_up("of", test.of)))
     others = [c for c in frame if c not in ("value", "axis", test.over)]
     if frame["axis"].nunique() < 2:
         raise UntestableError(f"only one level of {test.over} was run: there is no trend to see.")
-    rows = [
-        (group["replicate"].iloc[0], spearman(group["axis"], group["value"]))
-        for _, group in frame.groupby(others)
-    ]
-    trends = pd.DataFrame(rows, columns=["replicate", "rho"]).groupby("replicate")["rho"]
-    values = trends.agg(lambda v: _furthest(v, test.expect)) if test.worst else trends.mean()
-    return Comparison(values.astype(float), _count(frame, "value"), lowest=-1, highest=1)
+    rows = [(curve["replicate"].iloc[0], statistic(curve)) for _, curve in frame.groupby(others)]
+    found = pd.DataFrame(rows, columns=["replicate", "value"]).groupby("replicate")["value"]
+    values = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
+    return values.astype(float), _count(frame, "value")
 
 
 def _furthest(values: pd.Series[float], expect: Condition) -> float:
@@ -273,7 +300,8 @@ def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
     table = complete(table, tuple(ranks))  # type: ignore[arg-type]
     falling = [-rank for rank in ranks]
     taus = pd.Series(
-        [kendall(falling, row) for row in table[ranks].to_numpy(dtype=float)], index=table.index
+        [kendall(falling, ranked(row, test.tie)) for row in table[ranks].to_numpy(dtype=float)],
+        index=table.index,
     )
     values = _reduce(taus, table["replicate"], "mean")
     return Comparison(values, len(table) // len(values), lowest=-1, highest=1)

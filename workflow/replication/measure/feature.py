@@ -11,15 +11,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
 
 from replication.measure.cwnd import CwndSeries, FloatArray, find_reductions, time_weighted_mean
 from replication.measure.sawtooth import reduction_teeth
 
 #: A window this small, below the slow-start threshold, is a restart from slow start.
 RESTART_SEGMENTS = 2.0
-#: A slope through fewer samples is not an estimate.
+#: A median of fewer samples is not an estimate.
 MINIMUM_GROWTH_SAMPLES = 3
+#: A cubic has four coefficients: fewer samples than twice that say nothing of a rise's shape.
+MINIMUM_RISE_SAMPLES = 8
+#: Residuals of a straight line below this, in squared segments a sample, are rounding.
+_STRAIGHT = 1e-12
 
 
 @dataclass(frozen=True)
@@ -73,24 +76,38 @@ def start_up_duration(flow: FlowSeries) -> float:
     return np.nan if end is None else float(flow.time_s[end] - flow.time_s[0])
 
 
+def cwnd_spread(flow: FlowSeries) -> float:
+    """Return the median distance of the steady window from its median, over that median.
+
+    A regular saw-tooth from half a window to a whole one has (W/8)/(3W/4) = 1/6. Excursions that
+    take a small share of the time, such as BBR's probes of the round trip (200 ms in 10 s), do
+    not enter; they rule the coefficient of variation.
+    """
+    window = flow.steady_cwnd
+    middle = float(np.median(window)) if window.size else 0.0
+    return float(np.median(np.abs(window - middle)) / middle) if middle > 0 else np.nan
+
+
 def slow_start_growth(flow: FlowSeries) -> float:
     """Return the factor by which the window grows per round-trip time in the initial slow start.
 
-    2 to the Theil-Sen slope of log2(window) over elapsed round trips (the integral of dt/RTT),
-    from the first sample to the largest window before start-up ends. Theil-Sen ignores the odd
-    sample that falls between two bursts. NaN with fewer than three samples or without RTT.
+    Median of w(t) / w(t - R(t)) over the samples from the first to the largest window before
+    start-up ends; R(t) is the round trip sampled at t. An acknowledgement at t answers what was
+    sent at t - R(t), so that a window of one more segment for each acknowledged one reads 2 (RFC
+    5681, section 3.1; RFC 3465), however the queue and with it the round trip grows. Between two
+    samples the window is taken to grow by a constant factor. NaN with fewer than three samples
+    that lie a round trip after the first.
     """
     end = flow.start_up_end
     window = flow.cwnd_segments[: None if end is None else end + 1]
     last = int(window.argmax()) + 1 if window.size else 0
-    if last < MINIMUM_GROWTH_SAMPLES:
+    time, growth, rtt = flow.time_s[:last], np.log(window[:last]), flow.rtt_s[:last]
+    sent = time - rtt
+    # A comparison with NaN is false: a sample without a round trip does not count.
+    known = (rtt > 0) & (sent >= flow.time_s[0] - 1e-9)
+    if known.sum() < MINIMUM_GROWTH_SAMPLES:
         return np.nan
-    rtt = _filled(flow.rtt_s[:last])
-    if rtt is None:
-        return np.nan
-    steps = np.diff(flow.time_s[:last]) / rtt[1:]
-    elapsed = np.concatenate([[0.0], np.cumsum(steps)])
-    return float(2 ** stats.theilslopes(np.log2(window[:last]), elapsed).slope)
+    return float(np.exp(np.median(growth[known] - np.interp(sent[known], time, growth))))
 
 
 def slow_start_reentries(flow: FlowSeries) -> float:
@@ -146,6 +163,29 @@ def early_growth(flow: FlowSeries) -> float:
     return _mean(shares)
 
 
+def rise_curvature(flow: FlowSeries) -> float:
+    """Return how much of what a straight line leaves of a sawtooth's rises a cubic explains.
+
+    1 - S3/S1, the sums over all rises of the squared residuals of a cubic polynomial and of a
+    straight line in time: 0 for straight rises, near 1 where the cubic says all. Only rises of at
+    least two segments and eight samples between two reductions count; NaN without any.
+    """
+    time, window = flow.time_s[flow.steady], flow.steady_cwnd
+    left, count = np.zeros(2), 0
+    for _, _, rise in reduction_teeth(window):
+        if rise is None or window[rise[1]] - window[rise[0]] < RESTART_SEGMENTS:
+            continue
+        part = slice(rise[0], rise[1] + 1)
+        if part.stop - part.start < MINIMUM_RISE_SAMPLES:
+            continue
+        left += [_residual(time[part], window[part], degree) for degree in (1, 3)]
+        count += part.stop - part.start
+    if not count:
+        return np.nan
+    straight, cubic = left
+    return max(0.0, float(1 - cubic / straight)) if straight > _STRAIGHT * count else 0.0
+
+
 def throughput_variation(flow: FlowSeries) -> float:
     """Return the coefficient of variation of the throughput per sampling interval.
 
@@ -178,6 +218,7 @@ WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
     "cwnd_peak_segments": FlowSeries.peak,
     "cwnd_minimum_segments": FlowSeries.minimum,
     "cwnd_variation": cwnd_variation,
+    "cwnd_spread": cwnd_spread,
     "window_reductions": lambda flow: float(flow.reductions()),
     "start_up_duration_s": start_up_duration,
     "slow_start_growth": slow_start_growth,
@@ -186,6 +227,7 @@ WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
     "sawtooth_depth": sawtooth_depth,
     "window_growth_rate": window_growth_rate,
     "early_growth": early_growth,
+    "rise_curvature": rise_curvature,
     "rtt_variation": rtt_variation,
 }
 #: Features of any flow.
@@ -204,13 +246,10 @@ def feature(name: str, flow: FlowSeries) -> float:
     return WINDOW_FEATURES[name](known) if known.time_s.size else np.nan
 
 
-def _filled(values: FloatArray) -> FloatArray | None:
-    """Return `values` with gaps interpolated; None unless some are positive."""
-    good = np.isfinite(values) & (values > 0)
-    if not good.any():
-        return None
-    places = np.arange(values.size)
-    return np.interp(places, places[good], values[good])
+def _residual(time: FloatArray, values: FloatArray, degree: int) -> float:
+    """Return the sum of squares that a polynomial in time leaves of `values`."""
+    fitted = np.polynomial.Polynomial.fit(time, values, degree)
+    return float(((values - fitted(time)) ** 2).sum())
 
 
 def _variation(values: FloatArray) -> float:

@@ -12,16 +12,17 @@ index, or `pooled`, the ratio of sums over all packets of all flows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from replication.measure.fairness import fairness_values
 from replication.measure.feature import WINDOW_FEATURES, FlowSeries, feature
 from replication.measure.metric_model import Metric, MetricError, check_metric
 from replication.measure.results import Results
 from replication.measure.statistic import jain_index
-from replication.study.claim_model import Flows, Quantity
+from replication.study.claim_model import Flows, Quantity, StartOrder
 
 RUN = ["scenario", "engine"]
 
@@ -81,6 +82,10 @@ def chosen_flows(results: Results, runs: pd.DataFrame, chosen: Flows) -> pd.Data
         return flows
     if isinstance(chosen, str):
         return flows[flows["kind"] == chosen]
+    if isinstance(chosen, StartOrder):
+        places = results.start_order
+        named = places.loc[places["place"] == chosen.start_order, ["scenario", "flow"]]
+        return flows.merge(named, on=["scenario", "flow"])
     unknown = sorted(set(chosen) - set(flows["flow"]))
     if unknown:
         known = ", ".join(sorted(flows["flow"].unique()))
@@ -96,7 +101,8 @@ def _values(
     if metric.source == "queue":
         return _queue_values(results, wanted, metric, flows)
     if metric.source == "fairness":
-        return _fairness_values(results, wanted, flows)
+        table = samples(results, flows, [*RUN, "flow"], None)
+        return fairness_values(wanted.metric, table, RUN, window)
     if metric.source == "feature":
         per_flow = _features(results, wanted.metric, flows, window)
     elif metric.source == "sampled" or window is not None:
@@ -210,15 +216,3 @@ def _queue_values(
     return aggregate(
         grouped.agg(_QUEUE[wanted.metric]).rename("value").reset_index(), wanted.aggregate
     )
-
-
-def _fairness_values(results: Results, wanted: Quantity, flows: pd.DataFrame) -> pd.DataFrame:
-    table = samples(results, flows, [*RUN, "flow"], wanted.window_s)
-    table["value"] = table["throughput_bps"].astype(float)
-    indices = table.groupby([*RUN, "time_s"])["value"].agg(lambda v: jain_index(v.to_numpy()))
-    reducers: dict[str, Callable[[pd.Series], float]] = {
-        "jain_mean": lambda v: float(v.mean()),
-        "jain_minimum": lambda v: float(v.min()),
-        "jain_variation": lambda v: float(np.std(v.dropna())) if v.notna().any() else np.nan,
-    }
-    return indices.groupby(RUN).agg(reducers[wanted.metric]).rename("value").reset_index()

@@ -100,6 +100,12 @@ METRICS: dict[str, Metric] = {
     "cwnd_variation": Metric(
         "1", "coefficient of variation of the congestion window after start-up", "feature"
     ),
+    "cwnd_spread": Metric(
+        "1",
+        "median distance of the congestion window from its median, over the median, after "
+        "start-up; 1/6 for a regular saw-tooth from half a window to a whole one",
+        "feature",
+    ),
     "window_reductions": Metric(
         "1", "falls of the congestion window by at least 20 % and two segments", "feature"
     ),
@@ -108,8 +114,8 @@ METRICS: dict[str, Metric] = {
     ),
     "slow_start_growth": Metric(
         "1",
-        "factor by which the window grows per RTT in the initial slow start: 2 to the Theil-Sen "
-        "slope of log2(window) over elapsed RTTs",
+        "factor by which the window grows per RTT in the initial slow start: median of the window "
+        "over the window one RTT before",
         "feature",
     ),
     "slow_start_reentries": Metric(
@@ -125,6 +131,12 @@ METRICS: dict[str, Metric] = {
     "early_growth": Metric(
         "1",
         "share of a sawtooth's rise done in the first half of its time: 0.5 linear, above concave",
+        "feature",
+    ),
+    "rise_curvature": Metric(
+        "1",
+        "share of what a straight line leaves of a sawtooth's rises that a cubic explains: "
+        "0 straight, 1 cubic",
         "feature",
     ),
     "throughput_variation": Metric(
@@ -150,6 +162,23 @@ METRICS: dict[str, Metric] = {
     ),
     "jain_variation": Metric(
         "1", "standard deviation of Jain's index per sampling interval", "fairness"
+    ),
+    "jain_since_start_mean": Metric(
+        "1",
+        "Jain's index of the IP bytes received since the run's start, mean over time",
+        "fairness",
+    ),
+    "jain_since_start_minimum": Metric(
+        "1", "Jain's index of the bytes received since the run's start, minimum", "fairness"
+    ),
+    "jain_since_start_variation": Metric(
+        "1", "standard deviation over time of Jain's index since the run's start", "fairness"
+    ),
+    "jain_since_start_early_growth": Metric(
+        "1",
+        "share of the growth of Jain's index since the start that is done in the first half of "
+        "the window; undefined where it grows by less than 0.01",
+        "fairness",
     ),
 }
 

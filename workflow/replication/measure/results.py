@@ -105,6 +105,22 @@ class Results:
         ]
         return pd.DataFrame(rows, columns=["scenario", "flow", "segment_bytes"])
 
+    @cached_property
+    def start_order(self) -> pd.DataFrame:
+        """Place of each TCP flow in the order of starts, from 1: scenario, flow, place."""
+        rows = [
+            (scenario, flow["id"], place)
+            for scenario, document in self.scenarios.items()
+            for place, flow in enumerate(
+                sorted(
+                    (flow for flow in document["flows"] if flow["kind"] == "tcp"),
+                    key=lambda flow: float(flow["start_s"]),
+                ),
+                start=1,
+            )
+        ]
+        return pd.DataFrame(rows, columns=["scenario", "flow", "place"])
+
     def runs(self, experiment: str, where: Where) -> pd.DataFrame:
         """Return the runs of `experiment` at the levels of `where`.
 

@@ -103,6 +103,26 @@ def jain_index(values: npt.ArrayLike) -> float:
     return float(scaled.sum() ** 2 / (scaled.size * (scaled**2).sum()))
 
 
+def ranked(values: npt.ArrayLike, tie: float) -> npt.NDArray[np.int64]:
+    """Return the rank of each value, from 0; values that are tied share one.
+
+    Parameters
+    ----------
+    values
+        Numbers.
+    tie
+        Two neighbours in size are tied if they differ by at most this share of the larger
+        magnitude; what a chain of ties links is one rank.
+    """
+    sample = np.asarray(values, dtype=float)
+    order = np.argsort(sample, kind="stable")
+    rising = sample[order]
+    apart = np.diff(rising) > tie * np.maximum(np.abs(rising[1:]), np.abs(rising[:-1]))
+    ranks = np.empty(sample.size, dtype=np.int64)
+    ranks[order] = np.concatenate([[0], np.cumsum(apart)]) if sample.size else []
+    return ranks
+
+
 def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     """Return Spearman's rank correlation; 0 where either side is constant (no trend)."""
     left, right = np.asarray(x, dtype=float), np.asarray(y, dtype=float)

@@ -13,7 +13,15 @@ from pathlib import Path
 from replication.measure.cell_map import MappedCell, check_complete, map_cells
 from replication.measure.metric_model import METRICS, validate_study_metrics
 from replication.study.assumption import check_ledger
-from replication.study.claim_model import Claim, CrossoverTest, Quantity, TrendTest, covers
+from replication.study.claim_model import (
+    Claim,
+    CrossoverTest,
+    Quantity,
+    StartOrder,
+    StepsTest,
+    TrendTest,
+    covers,
+)
 from replication.study.errors import InputError
 from replication.study.published import read_published
 from replication.study.study import Experiment, Study, parameters_of, plain_values
@@ -57,7 +65,7 @@ def check_study(study: Study, published: Path) -> list[MappedCell]:
 
 
 def check_claims(study: Study) -> None:
-    """Check what the claims' grammar cannot: axes of trends and crossovers have numbers.
+    """Check what the claims' grammar cannot: axes of trends, steps and crossovers have numbers.
 
     Raises
     ------
@@ -66,7 +74,7 @@ def check_claims(study: Study) -> None:
     """
     for claim in study.claims:
         for test in claim.tests():
-            if isinstance(test, TrendTest):
+            if isinstance(test, TrendTest | StepsTest):
                 _check_axis(study, claim, test.of, test.over)
             elif isinstance(test, CrossoverTest):
                 _check_axis(study, claim, test.left, test.over)
@@ -141,6 +149,13 @@ def _check_quantity(where: str, wanted: Quantity, points: list[_Point]) -> None:
                     f"{where}: flows: {flow!r} is no flow of experiment {wanted.experiment} there; "
                     f"it has {', '.join(sorted(known)[:20])}"
                 )
+    elif isinstance(wanted.flows, StartOrder):
+        fewest = min((list(p.flows.values()).count("tcp") for p in own), default=0)
+        if wanted.flows.start_order > fewest:
+            raise InputError(
+                f"{where}: flows: start_order {wanted.flows.start_order}, but experiment "
+                f"{wanted.experiment} has {fewest} tcp flows there"
+            )
     elif wanted.flows != "all" and not any(wanted.flows in p.flows.values() for p in own):
         raise InputError(
             f"{where}: flows: experiment {wanted.experiment} has no {wanted.flows} flow there"

@@ -32,7 +32,25 @@ Levels = Annotated[
 ]
 #: Levels by factor; a factor that is left out is free.
 Where = dict[Identifier, Levels]
-Flows = list[Identifier] | Literal["tcp", "cbr", "all"]
+
+
+class StartOrder(Document):
+    """The TCP flow that starts as the `start_order`-th of its run, 1 the first.
+
+    Of flows that start at one time, the one that the scenario lists first starts first.
+    """
+
+    start_order: Annotated[int, Field(ge=1)]
+
+
+Flows = StartOrder | list[Identifier] | Literal["tcp", "cbr", "all"]
+
+
+def flows_in_words(flows: Flows) -> str:
+    """Return which flows are meant, for people."""
+    if isinstance(flows, StartOrder):
+        return f"flow {flows.start_order} by start"
+    return flows if isinstance(flows, str) else ", ".join(flows)
 
 
 def covers(where: Where, levels: Mapping[str, str]) -> bool:
@@ -53,7 +71,7 @@ class Quantity(Document):
     metric: Identifier
     """See `replicate metrics`."""
     flows: Flows = "tcp"
-    """`tcp`, `cbr`, `all`, or a list of flow ids."""
+    """`tcp`, `cbr`, `all`, flow ids, or `{start_order: k}`, the k-th TCP flow to start."""
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
     """As in a cell."""
     where: Where = {}
@@ -99,6 +117,10 @@ class _Judged(Document):
     direction: Condition | None = None
 
 
+class _Ranked(_Judged):
+    tie: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+
 class RatioTest(_Judged):
     """Ratio left/right at points that match in all factors that neither side fixes.
 
@@ -125,10 +147,11 @@ class EquivalenceTest(Document):
     direction_margin: Annotated[float, Field(gt=0)] | None = None
 
 
-class ShareTest(_Judged):
+class ShareTest(_Ranked):
     """Share of left's points at which `left relation factor * right` for every matched right.
 
     A left point is matched with each right point that agrees in the factors neither side fixes.
+    What lies within the relative `tie` of the bound is neither above nor below it.
     """
 
     kind: Literal["share"]
@@ -138,16 +161,33 @@ class ShareTest(_Judged):
     factor: Annotated[float, Field(gt=0)] = 1.0
 
 
-class TrendTest(_Judged):
+class TrendTest(_Ranked):
     """Spearman's rank correlation of the quantity with a factor's value.
 
     One correlation for each combination of the other factors; the statistic is the one furthest
-    from what is expected if `worst`, else their mean.
+    from what is expected if `worst`, else their mean. Values share a rank if steps of at most the
+    relative `tie` link them.
     """
 
     kind: Literal["trend"]
     of: Quantity
     over: Identifier
+    worst: bool = True
+
+
+class StepsTest(_Judged):
+    """Share of the steps from a level of factor `over` to the next at which the quantity changes.
+
+    It rises if it is above `factor` times the value before, falls if below: a rank correlation
+    knows no size. One share for each combination of the other factors; the statistic is the one
+    furthest from what is expected if `worst`, else their mean.
+    """
+
+    kind: Literal["steps"]
+    of: Quantity
+    over: Identifier
+    relation: Literal["rises", "falls"]
+    factor: Annotated[float, Field(gt=0)] = 1.0
     worst: bool = True
 
 
@@ -165,10 +205,11 @@ class CrossoverTest(_Judged):
     before: Literal["left", "right"]
 
 
-class OrderingTest(_Judged):
+class OrderingTest(_Ranked):
     """Kendall's tau between the listed order (largest first) and the measured one.
 
-    Each item of `order` narrows `of` by its `where`; tau is averaged over matched points.
+    Each item of `order` narrows `of` by its `where`; tau is averaged over matched points. Values
+    share a rank as in a trend.
     """
 
     kind: Literal["ordering"]
@@ -185,7 +226,14 @@ class ValueTest(_Judged):
 
 
 SimpleTest = (
-    RatioTest | EquivalenceTest | ShareTest | TrendTest | CrossoverTest | OrderingTest | ValueTest
+    RatioTest
+    | EquivalenceTest
+    | ShareTest
+    | TrendTest
+    | StepsTest
+    | CrossoverTest
+    | OrderingTest
+    | ValueTest
 )
 
 
@@ -210,7 +258,7 @@ def sides(test: SimpleTest) -> list[Quantity]:
     """Return the quantities that a test compares."""
     if isinstance(test, OrderingTest):
         return [test.of.at(where) for where in test.order]
-    if isinstance(test, TrendTest | ValueTest):
+    if isinstance(test, TrendTest | StepsTest | ValueTest):
         return [test.of]
     return [test.left, test.right]
 

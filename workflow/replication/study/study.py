@@ -224,8 +224,8 @@ class Cell(Document):
 
     metric: Identifier
     """See `replicate metrics`."""
-    flows: list[Identifier] | Literal["tcp", "cbr", "all"] = "tcp"
-    """`tcp`, `cbr`, `all`, or a list of flow ids."""
+    flows: Flows = "tcp"
+    """`tcp`, `cbr`, `all`, flow ids, or `{start_order: k}`, the k-th TCP flow to start."""
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
     """Over flows: `mean`, `sum`, `maximum`, `minimum`, `pooled` (ratio of sums over all
     packets), `jain`."""

@@ -38,7 +38,7 @@ from replication.report.charts.run_line import (
     mark_frame,
     marks_of,
 )
-from replication.study.claim_model import covers
+from replication.study.claim_model import covers, flows_in_words
 from replication.study.study import Experiment
 
 #: Samples that each panel may keep, all flows together; under 2000 in all.
@@ -123,7 +123,7 @@ def _diamonds(published: Sequence[PublishedValue], panel: str, end_s: float) -> 
         if where == panel:
             column = words.setdefault(word, len(words))
             flows = value.quantity.flows
-            flow = "" if isinstance(flows, str) else ", ".join(flows)
+            flow = "" if isinstance(flows, str) else flows_in_words(flows)
             source = f"table {value.table}, row {value.row}, column {value.column}"
             rows.append(((1.02 + 0.09 * column) * end_s, value.value, word, flow, source))
     frame = pd.DataFrame(rows, columns=["time_s", "value", "word", "flow", "source"])

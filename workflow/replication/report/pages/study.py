@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from replication.judge.claim import conditions, describe
+from replication.judge.claim import conditions
 from replication.judge.headline import DEFAULT, Headline
 from replication.judge.participation import is_supported
 from replication.judge.verdict_table import Judged
+from replication.judge.wording import describe
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.report.parts import number as numbers
