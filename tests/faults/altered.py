@@ -22,6 +22,7 @@ from replication.compare.conformance import merge_conformance
 from replication.compare.ladder import load_settings, read_ladder, write_ladder
 from replication.engines.ns3_version import NS3_VERSION
 from replication.judge.evaluate import QUANTITY_COLUMNS, merge
+from replication.judge.flags.own_data import OWN_DATA
 from replication.judge.registration import register
 from replication.judge.verdict_table import read_verdicts
 from replication.measure.results import Results
@@ -46,7 +47,13 @@ from replication.sensitivity.robustness_rows import RobustnessRows
 from replication.sensitivity.search import read_search
 from replication.study.parquet import read_parquet, write_parquet
 from replication.study.seal import NAME, RECORD, sealed, write_sealed
-from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS, read_rows
+from replication.study.table import (
+    CELL_COLUMNS,
+    CLAIM_COLUMNS,
+    OWN_DATA_COLUMNS,
+    read_rows,
+    write_table,
+)
 
 from tests.unit.test_bench import bench
 from tests.unit.test_conformance import DOCUMENT, written
@@ -171,8 +178,11 @@ def _collected(finished, path):
 
 def _merged(finished, path):
     target = finished.root / "merged"
+    own = read_rows(finished.data / OWN_DATA, OWN_DATA_COLUMNS)
+    write_table(target / OWN_DATA, own, OWN_DATA_COLUMNS)
     merge([path.parent], target)
-    texts = [(target / f"{name}.csv").read_text() for name in ("cells", "claims", "audit")]
+    names = ("cells", "claims", "claim_flags", "audit")
+    texts = [(target / f"{name}.csv").read_text() for name in names]
     return texts, [read_verdicts(target / f"{name}.parquet") for name in ("cells", "claims")]
 
 
@@ -192,7 +202,7 @@ def _section(finished, path):
 
 def _source(finished, path):
     found = Source.load(finished.root, finished.data)
-    return found.cells, found.claims, found.audit, found.provenance
+    return found.cells, found.claims, found.flags, found.audit, found.provenance
 
 
 def _rung(finished, path):
@@ -237,6 +247,7 @@ READERS = (
     ("evaluation/*/quantities.csv", lambda finished, path: read_rows(path, QUANTITY_COLUMNS)),
     ("evaluation/*/audit.csv", _merged),
     ("evaluation/*/c*.csv", _merged),
+    ("evaluation/*/vacuity.csv", _merged),
     ("evaluation/*/c*.parquet", _judged),
     ("agreement*.csv", lambda finished, path: read_rows(path, AGREEMENT[path.name])),
     ("trace_*", _traces),
@@ -247,6 +258,8 @@ READERS = (
     ("cells.parquet", _source),
     ("claims.parquet", _source),
     ("audit.csv", _source),
+    ("claim_flags.csv", _source),
+    ("own_data.csv", _source),
     ("provenance.json", _source),
     ("sensitivity/*/*.csv", _robustness),
     ("sensitivity/*/design.json", _design_of_sensitivity),

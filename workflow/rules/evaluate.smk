@@ -13,6 +13,7 @@ rule evaluate_study:
         cells="{data}/evaluation/{study}/cells.csv",
         claims="{data}/evaluation/{study}/claims.csv",
         audit="{data}/evaluation/{study}/audit.csv",
+        vacuity="{data}/evaluation/{study}/vacuity.csv",
         quantities="{data}/evaluation/{study}/quantities.csv",
         evidence="{data}/evaluation/{study}/evidence.parquet",
         typed_cells="{data}/evaluation/{study}/cells.parquet",
@@ -35,8 +36,34 @@ rule evaluate_study:
         " || {{ cat {log} >&2; exit 1; }}"
 
 
+# What the papers print and trace is put to the claims' tests, without any run of ours.
+rule judge_own_data:
+    input:
+        studies=expand("configs/studies/{study}.yaml", study=PIPE.studies),
+        published=expand(f"{PATHS.published}/{{study}}.csv", study=PIPE.studies),
+    output:
+        own=f"{PATHS.data}/own_data.csv",
+    log:
+        f"{PATHS.data}/logs/judge_own_data.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/judge_own_data.tsv"
+    localrule: True
+    params:
+        code=PIPE.code("judge.flags.own_data"),
+        # As in compare_traces.
+        traces=PIPE.traces,
+        studies=PIPE.studies,
+        data=PATHS.data,
+    shell:
+        'echo "judging the papers by their own data" >&2; '
+        "replicate step own-data {params.studies} --data {params.data} > {log} 2>&1"
+        " || {{ cat {log} >&2; exit 1; }}"
+
+
 rule merge_evaluations:
     input:
+        own=rules.judge_own_data.output.own,
+        vacuity=expand(rules.evaluate_study.output.vacuity, **OWN, study=PIPE.studies),
         cells=expand(rules.evaluate_study.output.cells, **OWN, study=PIPE.studies),
         claims=expand(rules.evaluate_study.output.claims, **OWN, study=PIPE.studies),
         audit=expand(rules.evaluate_study.output.audit, **OWN, study=PIPE.studies),
@@ -60,6 +87,12 @@ rule merge_evaluations:
             caption="../report/claims.rst",
             category="Verdicts",
             labels={"file": "claims.csv"},
+        ),
+        flags=report(
+            f"{PATHS.data}/claim_flags.csv",
+            caption="../report/claim_flags.rst",
+            category="Verdicts",
+            labels={"file": "claim_flags.csv"},
         ),
         audit=report(
             f"{PATHS.data}/audit.csv",

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from replication.compare.agreement_table import write_agreement
 from replication.engines.catalogue import ENGINES
 from replication.judge.evaluate import evaluate_study, merge
+from replication.judge.flags.own_data import OWN_DATA, write_own_data
 from replication.measure.results import Results
 from replication.plan.code import closure
 from replication.plan.config import load_study, study_ids
@@ -43,6 +44,7 @@ from replication.study.errors import InputError, describe
 from replication.study.files import atomic, digest_of, sha256_of, write_text
 from replication.study.model import Document
 from replication.study.seal import RECORD, seal
+from replication.study.table import OWN_DATA_COLUMNS, read_rows
 
 FOLDER = Path("reports/release")
 STAMP = "stamp.json"
@@ -306,6 +308,8 @@ def judge_again(root: Path, data: Path, studies: list[str]) -> None:
     """Write the verdicts in `data` anew from its results, the studies a process each."""
     with ProcessPoolExecutor(min(len(studies), os.cpu_count() or 1)) as pool:
         list(pool.map(partial(_judge, root, data), studies))
+    # The raw traces need not be here: what was judged from them then stands.
+    write_own_data(root, data, studies, read_rows(data / OWN_DATA, OWN_DATA_COLUMNS))
     merge([data / "evaluation" / study for study in studies], data)
     write_agreement(root, data, studies)
 

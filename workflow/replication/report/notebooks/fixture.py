@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, PUBLISHED, WINDOWS
 from replication.judge.evaluate import merge
+from replication.judge.flags.claim_flag import VACUITY
+from replication.judge.flags.own_data import OWN_DATA
 from replication.measure.results import Results
 from replication.measure.trace_folder import has_traces
 from replication.plan.config import load_study
@@ -35,7 +37,7 @@ DRAWN = {"queuing": True, "bdp_jain": True, "cwnd_traces": False}
 #: Of the provenance, what says which run it was; not on whose machine.
 PROVENANCE = ("config", "engines", "studies", "tier")
 _EVALUATION = (
-    *("cells.csv", "claims.csv", "audit.csv", "quantities.csv"),
+    *("cells.csv", "claims.csv", "audit.csv", "quantities.csv", VACUITY),
     *("cells.parquet", "claims.parquet"),
 )
 
@@ -65,6 +67,7 @@ def make_fixture(root: Path, data: Path, output: Path, studies: Sequence[str]) -
         documents = [load_study(root, study) for study in studies]
         for document in documents:
             _cut_study(document, data, work)
+        _copy(data / OWN_DATA, work / OWN_DATA)
         merge([work / "evaluation" / study for study in studies], work)
         if any(has_traces(document) for document in documents):
             cut_traces(data, work)

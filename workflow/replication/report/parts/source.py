@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from replication.judge.headline import Headline, headline
 from replication.judge.participation import Participation, participations
 from replication.judge.verdict_table import Judged, read_verdicts
 from replication.plan.config import load_study
+from replication.report.parts.flag import Flag, Flags, read_flags
 from replication.study.errors import InputError
 from replication.study.published import PublishedNumber, read_published
 from replication.study.seal import read_sealed
@@ -40,6 +41,8 @@ class Source:
         Rows of audit.csv.
     provenance
         The document provenance.json.
+    flags
+        What stands beside each claim's verdict.
     """
 
     root: Path
@@ -48,6 +51,7 @@ class Source:
     claims: list[Judged]
     audit: list[Row]
     provenance: dict[str, Any]
+    flags: Flags = field(default_factory=dict)
 
     @classmethod
     def load(cls, root: Path, data: Path) -> Source:
@@ -65,6 +69,7 @@ class Source:
             claims=read_verdicts(data / "claims.parquet"),
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
             provenance=read_provenance(data / "provenance.json"),
+            flags=read_flags(data),
         )
 
     @cached_property
@@ -111,6 +116,10 @@ class Source:
         chosen, parts = self.headlines[study].engine, self.parts[study]
         others = [engine for engine, part in parts.items() if part.ran and engine != chosen]
         return [chosen, *others] if chosen else others
+
+    def flag(self, row: Judged) -> Flag:
+        """Return what stands beside the verdict of a row of the claims."""
+        return self.flags.get((row["study"], row["claim"], row["engine"]), Flag())
 
     def headline(self, rows: list[Judged]) -> list[Judged]:
         """Return the rows that stand for their study: those of its headline engine."""

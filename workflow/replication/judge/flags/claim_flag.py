@@ -1,0 +1,69 @@
+"""Flags of claims: whether a verdict is vacuous, and how the paper's own data fare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from replication.judge.flags.idleness import run_pressure
+from replication.judge.flags.own_data import NONE, OWN_DATA
+from replication.judge.flags.pair import frames_on
+from replication.judge.flags.vacuity import vacuity, vacuity_of_parts
+from replication.measure.results import Results
+from replication.study.study import Study
+from replication.study.table import (
+    FLAG_COLUMNS,
+    OWN_DATA_COLUMNS,
+    VACUITY_COLUMNS,
+    read_rows,
+    write_table,
+)
+
+#: The flags of all studies, and those of one before its own data stand beside them.
+FLAGS = "claim_flags.csv"
+VACUITY = "vacuity.csv"
+
+
+def vacuity_rows(study: Study, results: Results) -> Iterator[Mapping[str, object]]:
+    """Yield whether each claim's verdict is vacuous on each engine: the rows of vacuity.csv.
+
+    Parameters
+    ----------
+    study, results
+        The study and what was run for it.
+    """
+    pressure = run_pressure(results)
+    for engine in results.engines:
+        frames = frames_on(results, pressure, engine)
+        for claim in study.claims:
+            parts = [vacuity(study, test, frames) for test in claim.tests()]
+            found = vacuity_of_parts(parts) if parts else None
+            yield {
+                "study": study.id,
+                "claim": claim.id,
+                "engine": engine,
+                "vacuous": found is not None and found.vacuous,
+                "evidence": found.evidence if found else "",
+            }
+
+
+def merge_flags(evaluations: Sequence[Path], out_dir: Path) -> None:
+    """Write claim_flags.csv: the studies' vacuity with how the papers' own data fare beside it.
+
+    Parameters
+    ----------
+    evaluations
+        Folders that `judge.evaluate.evaluate_study` wrote.
+    out_dir
+        The data folder, which holds own_data.csv.
+    """
+    own = {
+        (row["study"], row["claim"]): row["own_data"]
+        for row in read_rows(out_dir / OWN_DATA, OWN_DATA_COLUMNS)
+    }
+    rows = [row for folder in evaluations for row in read_rows(folder / VACUITY, VACUITY_COLUMNS)]
+    write_table(
+        out_dir / FLAGS,
+        ({**row, "own_data": own.get((row["study"], row["claim"]), NONE)} for row in rows),
+        FLAG_COLUMNS,
+    )
