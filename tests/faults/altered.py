@@ -22,7 +22,6 @@ from replication.compare.conformance import merge_conformance
 from replication.compare.ladder import load_settings, read_ladder, write_ladder
 from replication.engines.ns3_version import NS3_VERSION
 from replication.judge.evaluate import QUANTITY_COLUMNS, merge
-from replication.judge.flags.own_data import OWN_DATA
 from replication.judge.registration import register
 from replication.judge.verdict_table import read_verdicts
 from replication.measure.results import Results
@@ -47,13 +46,7 @@ from replication.sensitivity.robustness_rows import RobustnessRows
 from replication.sensitivity.search import read_search
 from replication.study.parquet import read_parquet, write_parquet
 from replication.study.seal import NAME, RECORD, sealed, write_sealed
-from replication.study.table import (
-    CELL_COLUMNS,
-    CLAIM_COLUMNS,
-    OWN_DATA_COLUMNS,
-    read_rows,
-    write_table,
-)
+from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS, read_rows
 
 from tests.unit.test_bench import bench
 from tests.unit.test_conformance import DOCUMENT, written
@@ -178,10 +171,8 @@ def _collected(finished, path):
 
 def _merged(finished, path):
     target = finished.root / "merged"
-    own = read_rows(finished.data / OWN_DATA, OWN_DATA_COLUMNS)
-    write_table(target / OWN_DATA, own, OWN_DATA_COLUMNS)
     merge([path.parent], target)
-    names = ("cells", "claims", "claim_flags", "audit")
+    names = ("cells", "claims", "claim_flags", "own_data", "audit")
     texts = [(target / f"{name}.csv").read_text() for name in names]
     return texts, [read_verdicts(target / f"{name}.parquet") for name in ("cells", "claims")]
 
@@ -248,6 +239,7 @@ READERS = (
     ("evaluation/*/audit.csv", _merged),
     ("evaluation/*/c*.csv", _merged),
     ("evaluation/*/vacuity.csv", _merged),
+    ("evaluation/*/own_data.csv", _merged),
     ("evaluation/*/c*.parquet", _judged),
     ("agreement*.csv", lambda finished, path: read_rows(path, AGREEMENT[path.name])),
     ("trace_*", _traces),

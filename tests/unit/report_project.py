@@ -91,7 +91,8 @@ class Project:
         path.write_text(text, encoding="utf-8")
 
     def merge(self, *studies: str) -> None:
-        write_own_data(self.root, self.data, studies)
+        for name in studies:
+            write_own_data(self.root, self.data, name)
         merge([self.data / "evaluation" / name for name in studies], self.data)
         write_agreement(self.root, self.data, studies)
         write_sealed(self.data / "provenance.json", json.dumps(self.provenance))

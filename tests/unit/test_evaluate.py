@@ -64,6 +64,13 @@ def evaluated(world):
     return world.folder / "out"
 
 
+@pytest.fixture
+def own(evaluated):
+    """Write what merging asks for besides: the paper's own data, which say nothing of the claim."""
+    row = {"study": "synthetic", "claim": "c1", "own_data": "none", "reason": ""}
+    write_table(evaluated / OWN_DATA, [row], OWN_DATA_COLUMNS)
+
+
 def test_every_file_has_its_columns(evaluated):
     for name, columns in (
         ("cells", CELL_COLUMNS),
@@ -142,12 +149,6 @@ def test_a_typed_table_of_another_version_or_word_is_refused(evaluated):
     write_parquet(narrow, path)
     with pytest.raises(InputError, match=r"claims\.parquet: made by another version"):
         read_verdicts(path)
-
-
-@pytest.fixture
-def own(world):
-    """Own data of no claim, which merging asks for."""
-    write_table(world.folder / "all" / OWN_DATA, [], OWN_DATA_COLUMNS)
 
 
 @pytest.mark.usefixtures("own")

@@ -184,7 +184,7 @@ def test_flags_have_the_vacuity_of_each_engine_and_the_own_data_of_the_claim(wor
     ]
     write_table(world.folder / "s" / VACUITY, vacuity, VACUITY_COLUMNS)
     own_rows = [{"study": "s", "claim": "c1", "own_data": "fails", "reason": "r"}]
-    write_table(world.folder / OWN_DATA, own_rows, OWN_DATA_COLUMNS)
+    write_table(world.folder / "s" / OWN_DATA, own_rows, OWN_DATA_COLUMNS)
     merge_flags([world.folder / "s"], world.folder)
     rows = read_rows(world.folder / FLAGS, FLAG_COLUMNS)
     assert list(rows[0]) == ["study", "claim", "engine", "vacuous", "evidence", "own_data"]

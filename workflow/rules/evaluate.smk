@@ -36,33 +36,35 @@ rule evaluate_study:
         " || {{ cat {log} >&2; exit 1; }}"
 
 
-# What the papers print and trace is put to the claims' tests, without any run of ours.
+# What a paper prints and traces is put to its claims' tests, without any run of ours.
 rule judge_own_data:
     input:
-        studies=expand("configs/studies/{study}.yaml", study=PIPE.studies),
-        published=expand(f"{PATHS.published}/{{study}}.csv", study=PIPE.studies),
+        study="configs/studies/{study}.yaml",
+        published=f"{PATHS.published}/{{study}}.csv",
     output:
-        own=f"{PATHS.data}/own_data.csv",
+        own=f"{PATHS.data}/evaluation/{{study}}/own_data.csv",
     log:
-        f"{PATHS.data}/logs/judge_own_data.log",
+        f"{PATHS.data}/logs/judge_own_data/{{study}}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/judge_own_data.tsv"
+        f"{PATHS.data}/benchmarks/judge_own_data/{{study}}.tsv"
     localrule: True
     params:
         code=PIPE.code("judge.flags.own_data"),
         # As in compare_traces.
-        traces=PIPE.traces,
-        studies=PIPE.studies,
+        traces=lambda wildcards: PIPE.traces if wildcards.study in PIPE.traced else "",
+        sources=lambda wildcards: PIPE.sources(
+            wildcards.study, f"{PATHS.published}/{wildcards.study}.csv"
+        ),
         data=PATHS.data,
     shell:
-        'echo "judging the papers by their own data" >&2; '
-        "replicate step own-data {params.studies} --data {params.data} > {log} 2>&1"
+        'echo "judging {wildcards.study} by its own data" >&2; '
+        "replicate step own-data {wildcards.study} --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"
 
 
 rule merge_evaluations:
     input:
-        own=rules.judge_own_data.output.own,
+        own=expand(rules.judge_own_data.output.own, study=PIPE.studies),
         vacuity=expand(rules.evaluate_study.output.vacuity, **OWN, study=PIPE.studies),
         cells=expand(rules.evaluate_study.output.cells, **OWN, study=PIPE.studies),
         claims=expand(rules.evaluate_study.output.claims, **OWN, study=PIPE.studies),
@@ -94,6 +96,7 @@ rule merge_evaluations:
             category="Verdicts",
             labels={"file": "claim_flags.csv"},
         ),
+        own=f"{PATHS.data}/own_data.csv",
         audit=report(
             f"{PATHS.data}/audit.csv",
             caption="../report/audit.rst",

@@ -198,14 +198,14 @@ def merge(studies: list[str], data: Data = DATA) -> None:
 
 
 @app.command("own-data")
-def own_data(studies: list[str], root: Root = HERE, data: Data = DATA) -> None:
-    """Run the claims' tests on what the papers print, and on their traces where they are there.
+def own_data(study: str, root: Root = HERE, data: Data = DATA) -> None:
+    """Run a study's claims' tests on what the paper prints, and on its traces if they are there.
 
-    Example: replicate step own-data nishitha kapadia
+    Example: replicate step own-data kapadia
     """
     from replication.judge.flags.own_data import write_own_data
 
-    write_own_data(root, data, studies)
+    write_own_data(root, data, study)
 
 
 @app.command("compare-traces")

@@ -28,6 +28,7 @@ from replication.study.table import (
     AUDIT_COLUMNS,
     CELL_COLUMNS,
     CLAIM_COLUMNS,
+    OWN_DATA_COLUMNS,
     VACUITY_COLUMNS,
     merge_tables,
     write_table,
@@ -56,7 +57,12 @@ QUANTITY_COLUMNS = (
     "high",
     "n",
 )
-MERGED = {"cells": CELL_COLUMNS, "claims": CLAIM_COLUMNS, "audit": AUDIT_COLUMNS}
+MERGED = {
+    "cells": CELL_COLUMNS,
+    "claims": CLAIM_COLUMNS,
+    "own_data": OWN_DATA_COLUMNS,
+    "audit": AUDIT_COLUMNS,
+}
 
 
 def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
@@ -91,15 +97,15 @@ def evaluate_study(study: Study, published: Path, results: Results, out_dir: Pat
 
 
 def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
-    """Put the studies' cells, claims, flags and audits together, in the order given.
+    """Put the studies' verdicts, flags and audits together, in the order given.
 
     Parameters
     ----------
     evaluations
-        Folders that `evaluate_study` wrote.
+        Folders that `evaluate_study` and `judge.flags.own_data.write_own_data` wrote.
     out_dir
-        Where cells.csv, claims.csv, claim_flags.csv and audit.csv go, and the typed tables of the
-        first two; it holds own_data.csv.
+        Where cells.csv, claims.csv, claim_flags.csv, own_data.csv and audit.csv go, and the typed
+        tables of the first two.
 
     Raises
     ------

@@ -308,8 +308,6 @@ def judge_again(root: Path, data: Path, studies: list[str]) -> None:
     """Write the verdicts in `data` anew from its results, the studies a process each."""
     with ProcessPoolExecutor(min(len(studies), os.cpu_count() or 1)) as pool:
         list(pool.map(partial(_judge, root, data), studies))
-    # The raw traces need not be here: what was judged from them then stands.
-    write_own_data(root, data, studies, read_rows(data / OWN_DATA, OWN_DATA_COLUMNS))
     merge([data / "evaluation" / study for study in studies], data)
     write_agreement(root, data, studies)
 
@@ -317,4 +315,7 @@ def judge_again(root: Path, data: Path, studies: list[str]) -> None:
 def _judge(root: Path, data: Path, study: str) -> None:
     published = root / "data" / "published" / f"{study}.csv"
     results = Results.load(data, study)
-    evaluate_study(load_study(root, study), published, results, data / "evaluation" / study)
+    folder = data / "evaluation" / study
+    evaluate_study(load_study(root, study), published, results, folder)
+    # The raw traces need not be here: what was judged from them then stands.
+    write_own_data(root, data, study, read_rows(folder / OWN_DATA, OWN_DATA_COLUMNS))

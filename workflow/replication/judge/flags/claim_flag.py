@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from replication.judge.flags.idleness import run_pressure
-from replication.judge.flags.own_data import NONE, OWN_DATA
+from replication.judge.flags.own_data import OWN_DATA
 from replication.judge.flags.pair import frames_on
 from replication.judge.flags.vacuity import vacuity, vacuity_of_parts
 from replication.measure.results import Results
@@ -15,11 +15,12 @@ from replication.study.table import (
     FLAG_COLUMNS,
     OWN_DATA_COLUMNS,
     VACUITY_COLUMNS,
+    Row,
     read_rows,
     write_table,
 )
 
-#: The flags of all studies, and those of one before its own data stand beside them.
+#: The flags of all studies, and what of them the runs of one decide.
 FLAGS = "claim_flags.csv"
 VACUITY = "vacuity.csv"
 
@@ -48,22 +49,31 @@ def vacuity_rows(study: Study, results: Results) -> Iterator[Mapping[str, object
 
 
 def merge_flags(evaluations: Sequence[Path], out_dir: Path) -> None:
-    """Write claim_flags.csv: the studies' vacuity with how the papers' own data fare beside it.
+    """Write claim_flags.csv: the studies' flags, in the order given.
 
     Parameters
     ----------
     evaluations
-        Folders that `judge.evaluate.evaluate_study` wrote.
+        Folders that `judge.evaluate.evaluate_study` and `judge.flags.own_data.write_own_data`
+        wrote.
     out_dir
-        The data folder, which holds own_data.csv.
+        Where it goes.
     """
-    own = {
-        (row["study"], row["claim"]): row["own_data"]
-        for row in read_rows(out_dir / OWN_DATA, OWN_DATA_COLUMNS)
-    }
-    rows = [row for folder in evaluations for row in read_rows(folder / VACUITY, VACUITY_COLUMNS)]
-    write_table(
-        out_dir / FLAGS,
-        ({**row, "own_data": own.get((row["study"], row["claim"]), NONE)} for row in rows),
-        FLAG_COLUMNS,
-    )
+    rows = (row for folder in evaluations for row in read_flags(folder))
+    write_table(out_dir / FLAGS, rows, FLAG_COLUMNS)
+
+
+def read_flags(evaluation: Path) -> list[Row]:
+    """Return the flags of one study, in the columns of claim_flags.csv.
+
+    Raises
+    ------
+    InputError
+        A table is missing or malformed.
+    """
+    rows = read_rows(evaluation / OWN_DATA, OWN_DATA_COLUMNS)
+    own = {row["claim"]: row["own_data"] for row in rows}
+    return [
+        {**row, "own_data": own[row["claim"]]}
+        for row in read_rows(evaluation / VACUITY, VACUITY_COLUMNS)
+    ]

@@ -169,28 +169,21 @@ def _kind(wanted: Quantity) -> str:
     return json.dumps(wanted.model_dump(mode="json", include=kept), sort_keys=True)
 
 
-def write_own_data(
-    root: Path, data: Path, studies: Sequence[str], kept: Sequence[Row] = ()
-) -> None:
-    """Write own_data.csv: how each claim's test fares on the paper's own data.
+def write_own_data(root: Path, data: Path, study: str, kept: Sequence[Row] = ()) -> None:
+    """Write a study's own_data.csv: how each claim's test fares on the paper's own data.
 
     Parameters
     ----------
     root, data
         The project's folder and that of its results.
-    studies
-        Ids of the studies, in the order of the rows.
+    study
+        The study's id.
     kept
-        Rows that stand for the studies with traces where the raw traces are not there.
+        Rows that stand where the raw traces are not there to judge from.
     """
-    folder = find_folder(root)
-    rows: list[Row] = []
-    for name in studies:
-        study = load_study(root, name)
-        before = [row for row in kept if row["study"] == name]
-        if before and folder is None and has_traces(study):
-            rows += before
-            continue
-        cells = map_cells(study, read_published(root / "data" / "published" / f"{name}.csv"))
-        rows += OwnData(study, cells, trace_files(folder, name)).rows()
-    write_table(data / OWN_DATA, rows, OWN_DATA_COLUMNS)
+    document, folder = load_study(root, study), find_folder(root)
+    rows: Iterable[Row] = kept
+    if not kept or folder is not None or not has_traces(document):
+        cells = map_cells(document, read_published(root / "data" / "published" / f"{study}.csv"))
+        rows = OwnData(document, cells, trace_files(folder, study)).rows()
+    write_table(data / "evaluation" / study / OWN_DATA, rows, OWN_DATA_COLUMNS)

@@ -37,7 +37,8 @@ DRAWN = {"queuing": True, "bdp_jain": True, "cwnd_traces": False}
 #: Of the provenance, what says which run it was; not on whose machine.
 PROVENANCE = ("config", "engines", "studies", "tier")
 _EVALUATION = (
-    *("cells.csv", "claims.csv", "audit.csv", "quantities.csv", VACUITY),
+    *("cells.csv", "claims.csv", "audit.csv", "quantities.csv"),
+    *(VACUITY, OWN_DATA),
     *("cells.parquet", "claims.parquet"),
 )
 
@@ -67,7 +68,6 @@ def make_fixture(root: Path, data: Path, output: Path, studies: Sequence[str]) -
         documents = [load_study(root, study) for study in studies]
         for document in documents:
             _cut_study(document, data, work)
-        _copy(data / OWN_DATA, work / OWN_DATA)
         merge([work / "evaluation" / study for study in studies], work)
         if any(has_traces(document) for document in documents):
             cut_traces(data, work)

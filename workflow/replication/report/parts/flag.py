@@ -12,8 +12,6 @@ from replication.study.table import FLAG_COLUMNS, OWN_DATA_COLUMNS, read_rows
 
 #: What is said of a claim whose test the paper's own data fail.
 OWN_WORDS = "the paper's own data do not meet these words"
-#: What `vacuous` means.
-MEANING = "what was compared could not differ, so that the verdict beside it says nothing"
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,8 @@ class Flag:
         return OWN_WORDS if self.own_data == FAILS else ""
 
 
+#: Beside what has no flags, such as a number.
+NO_FLAG = Flag()
 #: Study, claim and engine to what stands beside the verdict.
 Flags = Mapping[tuple[str, str, str], Flag]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,8 @@ from replication.judge.headline import Headline, headline
 from replication.judge.participation import Participation, participations
 from replication.judge.verdict_table import Judged, read_verdicts
 from replication.plan.config import load_study
-from replication.report.parts.flag import Flag, Flags, read_flags
+from replication.report.parts.flag import NO_FLAG, Flag, Flags, read_flags
+from replication.report.parts.verdict import Tally
 from replication.study.errors import InputError
 from replication.study.published import PublishedNumber, read_published
 from replication.study.seal import read_sealed
@@ -119,7 +120,18 @@ class Source:
 
     def flag(self, row: Judged) -> Flag:
         """Return what stands beside the verdict of a row of the claims."""
-        return self.flags.get((row["study"], row["claim"], row["engine"]), Flag())
+        return self.flags.get((row["study"], row["claim"], row["engine"]), NO_FLAG)
+
+    def tally_claims(self, rows: Iterable[Judged]) -> Tally:
+        """Count verdicts on claims: what is vacuous apart, what does not count not at all."""
+        rows = [row for row in rows if self.is_counted(row)]
+        words = [row["verdict"] for row in rows if not self.flag(row).vacuous]
+        return Tally.of(words, vacuous=len(rows) - len(words))
+
+    def is_counted(self, row: Judged) -> bool:
+        """Return whether a claim counts in the shares: a result that repeats no other's."""
+        claims = {claim.id: claim for claim in self.studies[row["study"]].claims}
+        return row["claim"] not in claims or claims[row["claim"]].is_counted
 
     def headline(self, rows: list[Judged]) -> list[Judged]:
         """Return the rows that stand for their study: those of its headline engine."""
