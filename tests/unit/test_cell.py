@@ -12,7 +12,7 @@ from replication.measure.cell_map import MappedCell, map_cells
 from replication.measure.statistic import Estimate, estimate
 from replication.study.claim_model import Quantity
 from replication.study.published import PublishedError, read_published
-from replication.study.study import Cell
+from replication.study.table_model import Cell
 
 SLOW = ("slow", "throughput", "bit/s", 800e3, "800.0")  # printed in kbit/s: half a digit is 50
 

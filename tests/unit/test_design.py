@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES, NS3
 from replication.plan.config import Config, Tier, load_study, load_tier, study_ids
 from replication.plan.design import (
@@ -17,7 +18,10 @@ from replication.plan.design import (
     design_study,
     make_plan,
 )
-from replication.study.study import Factor
+from replication.study.assumption import variant
+from replication.study.study import Factor, Study
+
+from tests.unit.conftest import CLAIM, study_document
 
 ROOT = Path(__file__).parents[2]
 PAPER = load_tier(ROOT, "paper")
@@ -65,6 +69,81 @@ def test_ns3_refuses_nothing_that_the_studies_need(name):
 
 def test_cheap_runs_get_at_least_five_replicates():
     assert PAPER.replicates_for(1.9) >= 5
+
+
+def varying(**changes):
+    """A study of one experiment with three points, whose access delay is drawn by replicate."""
+    tag = {"reason": "r", "source": "s", "range": [0.005, 0.05], "varies": [0.01, 0.02]}
+    document = study_document(claims=[CLAIM])
+    document["parameters"]["access_s"] = {"value": 0.01, "assumed": tag | changes}
+    document["experiments"][0]["factors"].pop(0)
+    return document
+
+
+def delays(document, tier=PAPER):
+    """Replicate to the access delays of its points."""
+    found = {}
+    for run in design_study(Study.model_validate(document), tier, ["ns3"]):
+        found.setdefault(run.replicate, set()).add(run.scenario.links[0].delay_s)
+    return found
+
+
+def test_replicates_draw_what_varies_and_points_share_the_draw():
+    drawn = delays(varying())
+    assert len(drawn) == 5 and all(len(points) == 1 for points in drawn.values())
+    values = [value for points in drawn.values() for value in points]
+    assert len(set(values)) == 5 and all(0.01 <= value <= 0.02 for value in values)
+    assert delays(varying()) == drawn
+
+
+def test_a_draw_does_not_depend_on_what_else_varies():
+    document = varying()
+    tag = {"reason": "r", "source": "s", "range": [1e5, 1e7], "varies": [1e6, 2e6]}
+    document["parameters"]["bottleneck_bps"] = {"value": 1e6, "assumed": tag}
+    assert delays(document) == delays(varying())
+
+
+def test_what_a_level_or_a_variant_sets_does_not_vary():
+    document = varying()
+    for level in document["experiments"][0]["factors"][0]["levels"]:
+        level["set"]["access_s"] = 0.03
+    assert delays(document) == {key: {0.03} for key in range(5)}
+    fixed = variant(Study.model_validate(varying()), {"access_s": 0.04})
+    links = {r.scenario.links[0].delay_s for r in design_study(fixed, PAPER, ["ns3"])}
+    assert links == {0.04}
+
+
+def test_only_a_part_of_the_range_can_vary():
+    with pytest.raises(ValidationError, match="varies must be"):
+        Study.model_validate(varying(varies=[0.001, 0.02]))
+    with pytest.raises(ValidationError, match="varies must be"):
+        Study.model_validate(varying(range=None, choices=[0.01]))
+
+
+@pytest.mark.parametrize(
+    ("tier", "below_s", "expected"), [("paper", None, 40), ("paper", 1e-9, 5), ("quick", None, 3)]
+)
+def test_an_experiment_may_need_more_replicates(tier, below_s, expected):
+    document = varying()
+    least = {"count": 40, "where_cost_below_s": below_s}
+    document["experiments"][0]["replicates_at_least"] = least
+    assert len(delays(document, load_tier(ROOT, tier))) == expected
+
+
+def test_the_dearest_point_decides_how_often_all_are_repeated():
+    document = varying()
+    levels = document["experiments"][0]["factors"][0]["levels"]
+    for level in levels:
+        level["set"]["duration_s"] = 1000.0 if level is levels[-1] else 10.0
+    runs = design_study(Study.model_validate(document), PAPER, ["ns3"])
+    cheap, dear = min(r.cost_s for r in runs), max(r.cost_s for r in runs)
+    assert 2 * cheap < dear
+    least = {"count": 40, "where_cost_below_s": (cheap + dear) / 2}
+    document["experiments"][0]["replicates_at_least"] = least
+    assert max(delays(document)) < 39
+    least["where_cost_below_s"] = 2 * dear
+    runs = design_study(Study.model_validate(document), PAPER, ["ns3"])
+    assert len(runs) == 3 * 40
 
 
 def factor(count, flagged=()):

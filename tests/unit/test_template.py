@@ -110,6 +110,40 @@ def test_flows_start_within_the_jitter_and_differ():
     assert [flow.rate_bps for flow in scenario.flows] == [5e5] * 3
 
 
+def starts(gap_s, seed=7, **changes):
+    flow = experiment().model_dump(mode="json")["flows"][0]
+    template = experiment(flows=[{**flow, "start_gap_s": gap_s, **changes}])
+    return [f.start_s for f in instantiate(template, PARAMETERS, seed).flows]
+
+
+def test_copies_start_one_after_the_other_by_draws_of_the_gap():
+    drawn = {tuple(starts([0.1, 0.2], seed, start_jitter_s=0.0)) for seed in range(1, 21)}
+    assert len(drawn) == 20
+    for first, second, third in drawn:
+        assert first == 1.0
+        assert all(0.1 <= gap <= 0.2 for gap in (second - first, third - second))
+
+
+def test_a_gap_moves_no_jitter():
+    without, moved = starts([0.0, 0.0]), starts([0.5, 0.5])
+    late = [b - a for a, b in zip(without, moved, strict=True)]
+    assert late == pytest.approx([0.0, 0.5, 1.0])
+
+
+def test_each_entry_counts_its_own_copies():
+    flow = experiment().model_dump(mode="json")["flows"][0] | {"start_jitter_s": 0.0}
+    other = flow | {"id": "late{i}", "start_s": 3.0, "start_gap_s": [0.5, 0.5]}
+    template = experiment(flows=[flow | {"start_gap_s": [0.2, 0.2]}, other])
+    found = [f.start_s for f in instantiate(template, PARAMETERS, 7).flows]
+    assert found == pytest.approx([1.0, 1.2, 1.4, 3.0, 3.5, 4.0])
+
+
+@pytest.mark.parametrize("gap", [[0.2, 0.1], [-0.1, 0.1], 0.1, [0.1], "often"])
+def test_a_gap_that_is_no_interval_is_refused_by_name(gap):
+    with pytest.raises(TemplateError, match="flow cbr1: start_gap_s must be"):
+        starts(gap)
+
+
 def test_a_seed_decides_the_scenario():
     one, again, other = (instantiate(experiment(), PARAMETERS, seed=s) for s in (7, 7, 8))
     assert one.id == again.id

@@ -1,6 +1,7 @@
 """Vacuity: what could not differ is marked, by evidence, and only that."""
 
 import pytest
+from replication.judge.claim import evaluate_claim
 from replication.judge.flags.claim_flag import vacuity_rows
 from replication.judge.flags.idleness import run_pressure
 
@@ -85,7 +86,8 @@ def at_two_segments(sampled, queue=5.0):
 
 
 def judged(study, results):
-    (row,) = vacuity_rows(study, results)
+    rows, _ = evaluate_claim(study, study.claims[0], results)
+    (row,) = vacuity_rows(study, results, rows)
     return row["vacuous"], row["evidence"]
 
 

@@ -28,7 +28,8 @@ from replication.study.sensitivity_settings import (
     Sensitivity,
     StudyScale,
 )
-from replication.study.study import Cell, Experiment, Factor, Level, Parameter, Study, Table
+from replication.study.study import Experiment, Factor, Level, Parameter, Study
+from replication.study.table_model import Cell, Table
 
 MODELS: dict[str, type[BaseModel]] = {
     model.__name__: model

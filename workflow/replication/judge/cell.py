@@ -2,18 +2,23 @@
 
 A cell is `reproduced` if the mean over replicates lies within the preset tolerance of the
 published value widened by half its last printed digit. That is all that can be asked: the papers
-print no variance, so equality cannot be tested. A value that the audit finds to break a physical
-bound is `impossible`; one whose points were not run is `not testable`.
+print no variance, so equality cannot be tested. Where the tolerance is a rank, the published value
+has to be one that the replicates could be (`judge.rank`). A value that the audit finds to break a
+physical bound is `impossible`; one whose points were not run is `not testable`, and so is one that
+is inside with more than a fifth of the replicates left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pandas as pd
 
 from replication.judge.comparison import UntestableError, complete
 from replication.judge.coverage import Coverage
+from replication.judge.rank import RankFinding, judge_ranks
+from replication.judge.sample import left_out, outcomes
 from replication.judge.verdict_table import Judged
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric import quantity
@@ -21,7 +26,8 @@ from replication.measure.metric_model import COUNTS
 from replication.measure.results import Results
 from replication.measure.statistic import Estimate, estimate, relative_deviation
 from replication.measure.unit import display_unit
-from replication.study.study import Study, Tolerance
+from replication.study.study import Study
+from replication.study.table_model import Tolerance
 from replication.study.verdict import Verdict
 
 
@@ -43,20 +49,63 @@ def evaluate_cells(
         (table, row, column) to the reason, for values that the audit finds impossible.
     """
     coverage = Coverage(study, results)
+    ranks = {
+        engine: _ranks(study, cells, coverage, engine, impossible) for engine in results.engines
+    }
     for cell in cells:
-        values = quantity(results, cell.quantity)
         shown = _shown(cell)
         for engine in results.engines:
-            ours = values[values["engine"] == engine].drop(columns="engine")
-            found = estimate(replicate_means(ours).to_numpy(dtype=float))
-            why_not = untestable(coverage, engine, cell, found.n)
-            notes = coverage.notes(engine, cell.quantity)
+            ours = _values(results, cell, engine)
+            means = replicate_means(ours)
+            found = estimate(means.to_numpy(dtype=float))
+            gone = left_out(coverage, engine, [cell.quantity], means.index)
+            why_not = untestable(coverage, engine, cell, found.n) or (
+                gone.sentence if gone.too_many else ""
+            )
+            notes = [
+                *([gone.sentence] if gone.count and not gone.too_many else []),
+                *outcomes(cell.quantity, ours),
+                *coverage.notes(engine, cell.quantity),
+            ]
             broken = impossible.get(cell.key, "")
+            rank = ranks[engine].get(cell.key)
             yield {
-                **judge_cell(study.id, cell, engine, found, why_not, broken, notes),
+                **judge_cell(study.id, cell, engine, found, why_not, broken, notes, rank),
                 **shown,
+                "p": rank.p if rank else math.nan,
+                "p_adjusted": rank.p_adjusted if rank else math.nan,
                 "points": coverage.points(engine, [cell.quantity]),
             }
+
+
+def _values(results: Results, cell: MappedCell, engine: str) -> pd.DataFrame:
+    values = quantity(results, cell.quantity)
+    return values[values["engine"] == engine].drop(columns="engine")
+
+
+def _ranks(
+    study: Study,
+    cells: Sequence[MappedCell],
+    coverage: Coverage,
+    engine: str,
+    impossible: Collection[tuple[str, str, str]],
+) -> dict[tuple[str, str, str], RankFinding]:
+    """Judge what is judged by rank, and can be judged, table by table."""
+    groups: dict[str, list[MappedCell]] = {}
+    samples = {}
+    group_of = {table.id: table.run_of or table.id for table in study.tables}
+    for cell in cells:
+        if cell.cell.tolerance.rank is None or cell.key in impossible:
+            continue
+        sample = replicate_means(_values(coverage.results, cell, engine))
+        if not untestable(coverage, engine, cell, len(sample)):
+            samples[cell.key] = sample
+            groups.setdefault(group_of[cell.table], []).append(cell)
+    return {
+        key: finding
+        for group in groups.values()
+        for key, finding in judge_ranks(group, samples).items()
+    }
 
 
 def replicate_means(values: pd.DataFrame) -> pd.Series[float]:
@@ -111,6 +160,7 @@ def judge_cell(
     why_not: str = "",
     impossible: str = "",
     notes: Sequence[str] = (),
+    rank: RankFinding | None = None,
 ) -> Judged:
     """Return the columns of cells.csv for one cell on one engine, and the reason in sentences.
 
@@ -126,10 +176,16 @@ def judge_cell(
         Why the published value cannot be, or an empty text.
     notes
         What was not run of the cell's points.
+    rank
+        Where the value stands among the replicates, for a cell that is judged so.
     """
     margin = half_width(cell.cell.tolerance, cell.value)
     low, high = cell.band
     inside = found.n > 0 and low - margin <= found.mean <= high + margin
+    if cell.cell.tolerance.rank is not None and not impossible:
+        inside = rank is not None and rank.inside
+        why_not = why_not or (rank.why_not if rank else "a rank takes many replicates.")
+    is_decided = found.n > 0 and not (cell.cell.tolerance.rank and (why_not or impossible))
     verdict = Verdict.REPRODUCED if inside else Verdict.NOT_REPRODUCED
     if why_not or not found.n:
         verdict = Verdict.NOT_TESTABLE
@@ -140,7 +196,8 @@ def judge_cell(
         # What was not run says nothing more of a count that was.
         reasons += [f"Not testable: {why_not}", *([] if found.n else notes)]
     else:
-        reasons += [*(_deviation(cell, found, margin) if found.n else []), *notes]
+        told = rank.sentences if rank else _deviation(cell, found, margin) if found.n else []
+        reasons += [*told, *notes]
     return {
         "study": study,
         "table": cell.table,
@@ -155,7 +212,7 @@ def judge_cell(
         "reproduced_high": found.high,
         "n": found.n,
         "relative_deviation": relative_deviation(found.mean, cell.value),
-        "inside": inside if found.n else None,
+        "inside": inside if is_decided else None,
         "verdict": verdict,
         "reason": " ".join(reasons),
         "reasons": reasons,
@@ -163,7 +220,9 @@ def judge_cell(
 
 
 def half_width(tolerance: Tolerance, value: float) -> float:
-    """Return the tolerance in the unit of the published `value`."""
+    """Return the tolerance in the unit of the published `value`; NaN for a rank, which has none."""
+    if tolerance.rank is not None:
+        return math.nan
     if tolerance.absolute is not None:
         return tolerance.absolute
     assert tolerance.relative is not None  # the model demands one of the two

@@ -11,6 +11,9 @@ The rule, fixed before any run is looked at:
 
 A statistic that is undefined in some replicates (a crossover that does not occur) rules out
 `reproduced`, and `direction only` unless it is defined in most.
+Where `expect` is a published value (`study.claim_model.AmongReplicates`), its rank among the
+replicates takes the place of mean and interval (`judge.rank`).
+Replicates that lack a point are left out; more than a fifth of them rules out `reproduced`.
 A claim of several parts is reproduced if all are, not reproduced if any is not, and else not
 testable if any part is not; `direction only` is what remains.
 """
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -30,6 +33,8 @@ from replication.judge.comparison import (
     compare,
 )
 from replication.judge.coverage import Coverage
+from replication.judge.rank import least_p, predictive_p, same_runs, vary
+from replication.judge.sample import left_out, outcomes
 from replication.judge.verdict_table import Judged
 from replication.judge.wording import describe, statistic_unit
 from replication.measure.metric import quantity
@@ -37,6 +42,7 @@ from replication.measure.results import Results
 from replication.measure.statistic import Estimate, estimate, wilson_interval
 from replication.study.claim_model import (
     AllTest,
+    AmongReplicates,
     Claim,
     Condition,
     EquivalenceTest,
@@ -122,7 +128,7 @@ class _Measurements:
         self.results = results
         self.coverage = Coverage(study, results)
         self._frames: dict[str, pd.DataFrame] = {}
-        self._undefined: dict[tuple[str, str], int] = {}
+        self._looked_up: dict[tuple[str, str], tuple[Quantity, pd.DataFrame]] = {}
 
     def look_up(self, engine: str, side: str, wanted: Quantity) -> pd.DataFrame:
         """Return replicate, factors, value on `engine`; values that are undefined are left out."""
@@ -130,8 +136,8 @@ class _Measurements:
             self._frames[side] = quantity(self.results, wanted)
         frame = self._frames[side]
         ours = frame[frame["engine"] == engine]
+        self._looked_up[engine, side] = wanted, ours.drop(columns="engine")
         defined = ours[ours["value"].notna()]
-        self._undefined[engine, side] = len(ours) - len(defined)
         if defined.empty:
             window = wanted.window_s
             span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
@@ -142,14 +148,30 @@ class _Measurements:
             )
         return defined.drop(columns="engine")
 
-    def left_out(self, engine: str, prefix: str) -> str:
-        """Return how many values of the sides that begin with `prefix` are undefined."""
-        count = sum(
-            number
-            for (where, side), number in self._undefined.items()
+    def notes(self, engine: str, prefix: str) -> set[str]:
+        """Return what is to be said of the values of the sides that begin with `prefix`."""
+        sides = [
+            looked_up
+            for (where, side), looked_up in self._looked_up.items()
             if where == engine and side.startswith(prefix)
-        )
-        return f"{count} undefined value{'s' if count > 1 else ''} left out." if count else ""
+        ]
+        found = {sentence for wanted, values in sides for sentence in outcomes(wanted, values)}
+        found |= {" ".join(self.coverage.notes(engine, wanted)) for wanted, _ in sides}
+        count = sum(int(values["value"].isna().sum()) for _, values in sides)
+        if count:
+            found.add(f"{count} undefined value{'s' if count > 1 else ''} left out.")
+        return found - {""}
+
+    def distinct(
+        self, engine: str, prefix: str, replicates: Collection[int]
+    ) -> list[tuple[float, ...]]:
+        """Return all that was measured for the sides that begin with `prefix`, by replicate."""
+        values: dict[int, list[float]] = {number: [] for number in replicates}
+        for (where, side), (_, frame) in self._looked_up.items():
+            if where == engine and side.startswith(prefix):
+                for number, value in zip(frame["replicate"], frame["value"], strict=True):
+                    values.setdefault(int(number), []).append(float(value))
+        return [tuple(values[number]) for number in replicates]
 
     def evidence(self, claim: str) -> pd.DataFrame:
         """Return the tidy values of every side that was looked up."""
@@ -229,10 +251,17 @@ def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: s
         )
     except UntestableError as error:
         return _untestable(text, str(expect), f"Not testable on {engine}: {error}")
-    judgement = judge_statistic(comparison, expect, direction, text)
-    notes = {" ".join(measurements.coverage.notes(engine, wanted)) for wanted in sides(test)}
-    notes |= {measurements.left_out(engine, prefix)}
-    return replace(judgement, reasons=[*judgement.reasons, *sorted(notes - {""})])
+    if isinstance(expect, AmongReplicates):
+        runs = measurements.distinct(engine, prefix, comparison.values.index)
+        judgement = judge_rank(comparison, expect, direction, text, runs)
+    else:
+        judgement = judge_statistic(comparison, expect, direction, text)
+    gone = left_out(measurements.coverage, engine, sides(test), comparison.values.index)
+    verdict = judgement.verdict
+    if gone.too_many and verdict == Verdict.REPRODUCED:
+        verdict = Verdict.DIRECTION_ONLY
+    notes = [*([gone.sentence] if gone.count else []), *sorted(measurements.notes(engine, prefix))]
+    return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *notes])
 
 
 def judge_statistic(
@@ -265,6 +294,52 @@ def judge_statistic(
         verdict=verdict,
         finding=finding + (f"{spread}." if not found.has_interval else "."),
         reasons=[f"{finding}{spread}; expected {expect}{less}."],
+    )
+
+
+def judge_rank(
+    comparison: Comparison,
+    expect: AmongReplicates,
+    direction: Condition | None,
+    text: str,
+    runs: Sequence[Hashable],
+) -> Judgement:
+    """Judge a published value of a statistic by its rank among the replicates'.
+
+    Parameters
+    ----------
+    comparison, direction, text
+        As in `judge_statistic`.
+    expect
+        The published value.
+    runs
+        What was measured in each replicate: replicates that repeat others are none.
+    """
+    values = comparison.values.dropna()
+    found = estimate(values, comparison.lowest, comparison.highest)
+    if least_p(found.n) > expect.level:
+        return _untestable(text, str(expect), f"{found.n} replicates are too few for a rank.")
+    if not vary(runs):
+        return _untestable(text, str(expect), same_runs(runs))
+    p = predictive_p(values, expect.published)
+    verdict = Verdict.REPRODUCED if p > expect.level else Verdict.NOT_REPRODUCED
+    if verdict == Verdict.NOT_REPRODUCED and direction and direction.holds(found.mean):
+        verdict = Verdict.DIRECTION_ONLY
+    finding = _finding(comparison, found, len(comparison.values) - found.n, text)
+    less = f", direction {direction}" if direction else ""
+    return Judgement(
+        statistic=text,
+        observed=found.mean,
+        low=found.low,
+        high=found.high,
+        margin=str(expect),
+        verdict=verdict,
+        finding=f"{finding}.",
+        reasons=[
+            f"{finding}, {float(values.min()):.4g} to {float(values.max()):.4g} in "
+            f"{_replicates(found.n)}; the published {expect.published:g} has p = {p:.3g}; "
+            f"expected {expect}{less}."
+        ],
     )
 
 
@@ -316,7 +391,7 @@ def _untestable(statistic: str, margin: str, reason: str) -> Judgement:
     )
 
 
-def conditions(test: SimpleTest) -> tuple[Condition, Condition | None]:
+def conditions(test: SimpleTest) -> tuple[Condition | AmongReplicates, Condition | None]:
     """Return what a test expects of its statistic, and what counts as the right direction."""
     if not isinstance(test, EquivalenceTest):
         return test.expect, test.direction

@@ -83,6 +83,13 @@ class Coverage:
         durations = [float(self.results.scenarios[s]["duration_s"]) for s in scenarios]
         return min([full, *durations]), full
 
+    def replicates(self, engine: str, wanted: Quantity) -> set[int]:
+        """Return the replicates that the design has at every point that `engine` supports."""
+        runs = self._runs(engine, wanted)
+        runs = runs[runs["supported"]]
+        points = runs.groupby("replicate")["point"].nunique()
+        return {int(number) for number in points.index[points == runs["point"].nunique()]}
+
     def _runs(self, engine: str, wanted: Quantity) -> pd.DataFrame:
         key = wanted.experiment, json.dumps(wanted.where, sort_keys=True)
         if key not in self._known_runs:

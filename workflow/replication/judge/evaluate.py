@@ -91,7 +91,7 @@ def evaluate_study(study: Study, published: Path, results: Results, out_dir: Pat
     write_verdicts(out_dir, "cells", judged)
     write_verdicts(out_dir, "claims", claims)
     write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), AUDIT_COLUMNS)
-    write_table(out_dir / VACUITY, vacuity_rows(study, results), VACUITY_COLUMNS)
+    write_table(out_dir / VACUITY, vacuity_rows(study, results, claims), VACUITY_COLUMNS)
     write_table(out_dir / "quantities.csv", headline_quantities(results), QUANTITY_COLUMNS)
     _write_evidence(out_dir / "evidence.parquet", evidence)
 

@@ -40,6 +40,14 @@ PARTS = {
 #: What of a table decides no verdict.
 _TOLD = {"tolerance": {"changed"}}
 _UNREGISTERED: Any = {"title": True, "changed": True, "cell": _TOLD, "columns": {"__all__": _TOLD}}
+#: Keys that are younger than registrations which must still hold, and what each is if not given.
+_YOUNGER: dict[str, Any] = {
+    "tie": 0.0,
+    "rank": None,
+    "run_of": None,
+    "not_comparable": {},
+    "varies": None,
+}
 #: Who registers a study: its evaluation, and its sensitivity analysis. Each keeps its own file.
 REGISTRARS = ("", ".sensitivity")
 
@@ -53,7 +61,10 @@ def registered(root: Path, study: Study) -> Registered:
         ],
         "margins": {claim.id: claim.test.model_dump(mode="json") for claim in study.claims},
         "ranges": {
-            a.key: [a.default, a.tag.model_dump(mode="json", include={"range", "choices"})]
+            a.key: [
+                a.default,
+                a.tag.model_dump(mode="json", include={"range", "choices", "varies"}),
+            ]
             for a in assumptions(study)
         },
         "hypotheses": [h.model_dump(mode="json") for h in load_hypotheses(root).of(study.id)],
@@ -69,7 +80,21 @@ def registered(root: Path, study: Study) -> Registered:
         )
         for number in numbers
     }
-    return {"published": published} | {name: value_hash(part) for name, part in parts.items()}
+    hashes = {name: value_hash(_without_younger(part)) for name, part in parts.items()}
+    return {"published": published} | hashes
+
+
+def _without_younger(part: Any) -> Any:
+    """Return a part without the keys of `_YOUNGER` that say nothing."""
+    if isinstance(part, list):
+        return [_without_younger(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        key: _without_younger(item)
+        for key, item in part.items()
+        if key not in _YOUNGER or item != _YOUNGER[key]
+    }
 
 
 def record_path(data: Path, study: str, registrar: str = "") -> Path:

@@ -29,6 +29,7 @@ _TYPES = {
     **dict.fromkeys(("published", "published_half_ulp", "relative_deviation"), _NUMBER),
     **dict.fromkeys(("reproduced_mean", "reproduced_low", "reproduced_high"), _NUMBER),
     **dict.fromkeys(("observed", "low", "high", "accepted_margin", "display_factor"), _NUMBER),
+    **dict.fromkeys(("p", "p_adjusted"), _NUMBER),
     "n": pa.int64(),
     "inside": pa.bool_(),
     "points": _POINTS,
@@ -36,7 +37,10 @@ _TYPES = {
 }
 #: What stands beside the columns of the CSV; `quantities` are JSON of `study.claim_model.Quantity`.
 _SHARED = ("points", "quantities", "reasons")
-_SHOWN = ("row_label", "column_label", "display_unit", "display_factor", "accepted_margin")
+_SHOWN = (
+    *("row_label", "column_label", "display_unit", "display_factor", "accepted_margin"),
+    *("p", "p_adjusted"),
+)
 COLUMNS = {
     "cells": (*CELL_COLUMNS, *_SHOWN, *_SHARED),
     "claims": (*CLAIM_COLUMNS, "statistic_unit", "finding", *_SHARED),

@@ -53,7 +53,7 @@ def describe(test: SimpleTest) -> str:
     if isinstance(test, CrossoverTest):
         return f"{test.over} at which {name(test.left)} and {name(test.right)} cross"
     if isinstance(test, OrderingTest):
-        order = " > ".join(_levels(item) for item in test.order)
+        order = " > ".join(levels_in_words(item) for item in test.order)
         return f"rank agreement of {name(test.of)} with the order {order}{_tied(test.tie)}"
     return f"{test.reduce} of {name(test.of)}"
 
@@ -78,7 +78,7 @@ def qualifier(wanted: Quantity) -> str:
     elif source == "fairness" or _is_one(wanted.flows):
         parts = [flows]
     if wanted.where:
-        parts.append(_levels(wanted.where))
+        parts.append(levels_in_words(wanted.where))
     if wanted.window_s is not None:
         parts.append(f"{wanted.window_s[0]:g} to {wanted.window_s[1]:g} s")
     return "; ".join(parts)
@@ -88,5 +88,6 @@ def _is_one(flows: Flows) -> bool:
     return isinstance(flows, StartOrder) or (isinstance(flows, list) and len(flows) == 1)
 
 
-def _levels(where: Where) -> str:
+def levels_in_words(where: Where) -> str:
+    """Return levels by factor in words."""
     return " ".join(f"{factor}={'|'.join(keys)}" for factor, keys in where.items())

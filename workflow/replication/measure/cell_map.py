@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from replication.measure.metric_model import check_metric
 from replication.study.claim_model import Quantity, Where
 from replication.study.published import PublishedError, PublishedNumber, half_ulp
-from replication.study.study import Cell, Study, Table
+from replication.study.study import Study
+from replication.study.table_model import Cell, Table
 
 #: Tables of published files that need not be mapped: results stated in prose, and set-up figures.
 UNMAPPED = ("text", "setup")

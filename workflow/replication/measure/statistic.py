@@ -17,6 +17,11 @@ from scipy import stats
 
 CONFIDENCE = 0.95
 MINIMUM_REPLICATES = 3
+#: Fewer values do not show two outcomes.
+TWO_OUTCOMES_FROM = 20
+#: Of two outcomes: the least share of the values in either, the least width of one as a share of
+#: the median, and how many of the wider one's widths lie between them.
+SMALLEST_GROUP, NARROWEST_GROUP, WIDEST_GAP = 0.1, 0.005, 5.0
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,47 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
         raise ValueError(f"need 0 <= successes <= trials, trials >= 1; got {successes}, {trials}")
     interval = stats.binomtest(successes, trials).proportion_ci(CONFIDENCE, method="wilson")
     return float(interval.low), float(interval.high)
+
+
+@dataclass(frozen=True)
+class TwoOutcomes:
+    """A sample that falls in two groups: mean and size of each."""
+
+    low_mean: float
+    low_count: int
+    high_mean: float
+    high_count: int
+
+
+def two_outcomes(values: npt.ArrayLike, least_width: float = 0.0) -> TwoOutcomes | None:
+    """Return the two groups of a sample; None where it is one, or of fewer than 20 values.
+
+    Two, if the largest gap between neighbours in size is at least five times as wide as the wider
+    of the groups that it makes, and each has a tenth of the values. The rule is for jumps, such as
+    those that phase effects make (Floyd and Jacobson 1992); a test of unimodality (Hartigan and
+    Hartigan 1985) needs larger samples.
+
+    Parameters
+    ----------
+    values
+        One number per replicate; NaN are left out.
+    least_width
+        A group counts as at least so wide, and as at least 0.5 % of the median.
+    """
+    sample = np.sort(np.asarray(values, dtype=float))
+    sample = sample[np.isfinite(sample)]
+    if sample.size < TWO_OUTCOMES_FROM:
+        return None
+    gaps = np.diff(sample)
+    first = int(gaps.argmax()) + 1
+    low, high = sample[:first], sample[first:]
+    if min(low.size, high.size) < SMALLEST_GROUP * sample.size:
+        return None
+    floor = max(least_width, NARROWEST_GROUP * abs(float(np.median(sample))))
+    width = max(float(np.ptp(low)), float(np.ptp(high)), floor)
+    if gaps[first - 1] <= 0 or gaps[first - 1] < WIDEST_GAP * width:
+        return None
+    return TwoOutcomes(float(low.mean()), low.size, float(high.mean()), high.size)
 
 
 def jain_index(values: npt.ArrayLike) -> float:

@@ -41,6 +41,8 @@ class Tier(Document):
     """List of `{cost_below_s, count}`: a run whose expected cost is below `cost_below_s` (s of
     CPU) gets `count` replicates; the first step that fits counts, and the last has no
     `cost_below_s`. Intervals need three."""
+    heeds_replicates_at_least: bool = False
+    """Whether an experiment's own `replicates_at_least` raises their number."""
     levels: Literal["all", "quick"]
     """`all`, or `quick`: of each factor the levels flagged `quick: true`; without flags all of
     up to three levels, else the first, middle and last."""

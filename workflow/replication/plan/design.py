@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import heapq
 import itertools
@@ -9,6 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3_version import NS3_VERSION
 from replication.plan.config import Config, Tier, chosen_studies, load_study, load_tier
+from replication.study.assumption import drawn
 from replication.study.errors import InputError
 from replication.study.scenario import Host, Scenario, canonical_json
 from replication.study.seal import write_sealed
@@ -100,54 +103,117 @@ def design_study(
         the message names study, experiment and point.
     """
     runs: list[Run] = []
-    replicates = max(step.count for step in tier.replicates)
     values = 0
     chosen = [chosen_engine(name, ns3_version) for name in engines]
     for experiment in study.experiments:
-        defaults = plain_values(parameters_of(study, experiment))
+        replicates = max(step.count for step in tier.replicates)
+        if tier.heeds_replicates_at_least and experiment.replicates_at_least:
+            replicates = max(replicates, experiment.replicates_at_least.count)
+        placed: list[_Point] = []
         for levels, overrides in points(experiment, tier):
-            try:
-                filled = fill(experiment, defaults | overrides)
-                values += filled.size * replicates
+            with _named(study, levels):
+                point = _Point(study, experiment, tier, levels, overrides)
+                values += point.filled(0).size * replicates
                 if values > MOST_VALUES:
                     raise TemplateError(
                         f"with this point the design has {values} values in its scenarios, more "
                         f"than {MOST_VALUES}; vary, repeat or replicate less"
                     )
-                runs.extend(_replicates(study, experiment, tier, chosen, levels, filled))
-            except TemplateError as error:
-                raise InputError(f"study {study.id}, point {levels}: {error}") from None
+                placed.append(point)
+        least = {engine.name: _least_count(engine, placed) for engine in chosen}
+        for point in placed:
+            with _named(study, point.levels):
+                runs.extend(point.runs(chosen, least))
     return runs
 
 
-def _replicates(
-    study: Study,
-    experiment: Experiment,
-    tier: Tier,
-    engines: list[Engine],
-    levels: dict[str, str],
-    filled: FilledExperiment,
-) -> Iterator[Run]:
-    def scenario_of(replicate: int, limit_s: float | None) -> Scenario:
-        return place(filled, replicate_seed(study.id, experiment.id, replicate), limit_s)
+@contextlib.contextmanager
+def _named(study: Study, levels: dict[str, str]) -> Iterator[None]:
+    """Turn a TemplateError into an InputError that names study and point."""
+    try:
+        yield
+    except TemplateError as error:
+        raise InputError(f"study {study.id}, point {levels}: {error}") from None
 
-    limit_s = _duration_limit(scenario_of(0, None), tier)
-    first = scenario_of(0, limit_s)
-    for engine in engines:
-        cost_s = engine.cost_s(first)
-        for replicate in range(tier.replicates_for(cost_s)):
-            scenario = first if replicate == 0 else scenario_of(replicate, limit_s)
-            yield Run(
-                study=study.id,
-                experiment=experiment.id,
-                levels=levels,
-                replicate=replicate,
-                engine=engine.name,
-                scenario=scenario,
-                scenario_id=scenario.id,
-                refusal=engine.refusal(scenario),
-                cost_s=cost_s,
-            )
+
+@dataclass(frozen=True)
+class _Point:
+    """One point of an experiment, filled with the values of each replicate when they are needed."""
+
+    study: Study
+    experiment: Experiment
+    tier: Tier
+    levels: dict[str, str]
+    overrides: dict[str, Any]
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        return plain_values(parameters_of(self.study, self.experiment))
+
+    @cached_property
+    def _draws_nothing(self) -> bool:
+        return not drawn(self.study, self.experiment, 0)
+
+    @cached_property
+    def _of_the_first(self) -> FilledExperiment:
+        return self._fill(0)
+
+    @cached_property
+    def _limit_s(self) -> float | None:
+        seed = replicate_seed(self.study.id, self.experiment.id, 0)
+        return _duration_limit(place(self._of_the_first, seed), self.tier)
+
+    @cached_property
+    def first(self) -> Scenario:
+        """The first replicate's scenario, by which runs of the point are costed."""
+        return self.scenario(0)
+
+    def _fill(self, replicate: int) -> FilledExperiment:
+        values = drawn(self.study, self.experiment, replicate)
+        return fill(self.experiment, self._defaults | values | self.overrides)
+
+    def filled(self, replicate: int) -> FilledExperiment:
+        """Return the experiment with the values of a replicate."""
+        if replicate == 0 or self._draws_nothing:
+            return self._of_the_first
+        return self._fill(replicate)
+
+    def scenario(self, replicate: int) -> Scenario:
+        """Return the scenario of a replicate."""
+        seed = replicate_seed(self.study.id, self.experiment.id, replicate)
+        return place(self.filled(replicate), seed, self._limit_s)
+
+    def runs(self, engines: list[Engine], least: dict[str, int]) -> Iterator[Run]:
+        """Yield the runs on each engine, at least so many of them."""
+        costs = {engine.name: engine.cost_s(self.first) for engine in engines}
+        counts = {
+            name: max(self.tier.replicates_for(cost_s), least[name])
+            for name, cost_s in costs.items()
+        }
+        scenarios = [self.first, *map(self.scenario, range(1, max(counts.values(), default=0)))]
+        for engine in engines:
+            for replicate, scenario in enumerate(scenarios[: counts[engine.name]]):
+                yield Run(
+                    study=self.study.id,
+                    experiment=self.experiment.id,
+                    levels=self.levels,
+                    replicate=replicate,
+                    engine=engine.name,
+                    scenario=scenario,
+                    scenario_id=scenario.id,
+                    refusal=engine.refusal(scenario),
+                    cost_s=costs[engine.name],
+                )
+
+
+def _least_count(engine: Engine, placed: list[_Point]) -> int:
+    """Return how many replicates an experiment asks for on an engine; 0 if it asks for none."""
+    least = placed[0].experiment.replicates_at_least
+    if least is None or not placed[0].tier.heeds_replicates_at_least:
+        return 0
+    dearest_s = max(engine.cost_s(point.first) for point in placed)
+    is_cheap = least.where_cost_below_s is None or dearest_s < least.where_cost_below_s
+    return least.count if is_cheap else 0
 
 
 def _duration_limit(scenario: Scenario, tier: Tier) -> float | None:

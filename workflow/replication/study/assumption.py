@@ -7,6 +7,7 @@ and judges a study does so for its variants too.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -133,6 +134,25 @@ def _parameters(study: Study) -> Iterator[tuple[str, str, Parameter]]:
             yield experiment.id, name, parameter
 
 
+def drawn(study: Study, experiment: Experiment, replicate: int) -> dict[str, JsonValue]:
+    """Return the values that a replicate draws of the parameters that vary.
+
+    The points of an experiment share them (common random numbers), and a parameter's draw does
+    not depend on which others vary.
+    """
+    found: dict[str, JsonValue] = {}
+    for name, parameter in parameters_of(study, experiment).items():
+        if parameter.assumed is None or parameter.assumed.varies is None:
+            continue
+        low, high = parameter.assumed.varies
+        key = f"{study.id}/{experiment.id}/{replicate}/{name}"
+        share = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") / 2**64
+        value = low + share * (high - low)
+        whole = isinstance(parameter.value, int)
+        found[name] = round(value) if whole else float(f"{value:.{_DIGITS}g}")
+    return found
+
+
 def variant(study: Study, values: Mapping[str, JsonValue]) -> Study:
     """Return `study` with other defaults.
 
@@ -166,11 +186,15 @@ def _replaced(
     parameters: dict[str, Parameter], values: Mapping[str, JsonValue], prefix: str
 ) -> dict[str, Parameter]:
     return {
-        name: parameter.model_copy(update={"value": values[prefix + name]})
-        if prefix + name in values
-        else parameter
+        name: _set(parameter, values[prefix + name]) if prefix + name in values else parameter
         for name, parameter in parameters.items()
     }
+
+
+def _set(parameter: Parameter, value: JsonValue) -> Parameter:
+    """Return the parameter with another value, which no longer varies."""
+    tag = parameter.assumed and parameter.assumed.model_copy(update={"varies": None})
+    return parameter.model_copy(update={"value": value, "assumed": tag})
 
 
 def check_ledger(study: Study) -> None:

@@ -112,16 +112,42 @@ class Condition(Document):
         return f"{self.at_least:g} to {self.at_most:g}"
 
 
+class AmongReplicates(Document):
+    """The published value of the statistic, which has to be one that the replicates could give.
+
+    `level` bounds the two-sided p of its rank among them.
+    """
+
+    published: float
+    level: Annotated[float, Field(gt=0, le=0.2)] = 0.05
+
+    @property
+    def at_least(self) -> None:
+        """A rank has no bound that could be drawn."""
+
+    @property
+    def at_most(self) -> None:
+        """A rank has no bound that could be drawn."""
+
+    def __str__(self) -> str:
+        return f"{self.published:g} to be one of the replicates ({100 * self.level:g} %, two-sided)"
+
+
+class _Ranked(Document):
+    expect: Condition | AmongReplicates
+    direction: Condition | None = None
+
+
 class _Judged(Document):
     expect: Condition
     direction: Condition | None = None
 
 
-class _Ranked(_Judged):
+class _Tied(_Judged):
     tie: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 
-class RatioTest(_Judged):
+class RatioTest(_Ranked):
     """Ratio left/right at points that match in all factors that neither side fixes.
 
     A side fixes a factor by naming one level, or by listing levels other than the other side's.
@@ -147,7 +173,7 @@ class EquivalenceTest(Document):
     direction_margin: Annotated[float, Field(gt=0)] | None = None
 
 
-class ShareTest(_Ranked):
+class ShareTest(_Tied):
     """Share of left's points at which `left relation factor * right` for every matched right.
 
     A left point is matched with each right point that agrees in the factors neither side fixes.
@@ -161,7 +187,7 @@ class ShareTest(_Ranked):
     factor: Annotated[float, Field(gt=0)] = 1.0
 
 
-class TrendTest(_Ranked):
+class TrendTest(_Tied):
     """Spearman's rank correlation of the quantity with a factor's value.
 
     One correlation for each combination of the other factors; the statistic is the one furthest
@@ -205,7 +231,7 @@ class CrossoverTest(_Judged):
     before: Literal["left", "right"]
 
 
-class OrderingTest(_Ranked):
+class OrderingTest(_Tied):
     """Kendall's tau between the listed order (largest first) and the measured one.
 
     Each item of `order` narrows `of` by its `where`; tau is averaged over matched points. Values
@@ -217,7 +243,7 @@ class OrderingTest(_Ranked):
     order: Annotated[list[Where], Field(min_length=2)]
 
 
-class ValueTest(_Judged):
+class ValueTest(_Ranked):
     """The quantity itself, reduced over its points. Features of a series are metrics too."""
 
     kind: Literal["value"]

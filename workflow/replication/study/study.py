@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from replication.study.change import Changes
-from replication.study.claim_model import Claim, Flows, Quantity, Where, check_repeats
+from replication.study.claim_model import Claim, Quantity, Where, check_repeats
 from replication.study.model import (
     LINE,
     Document,
@@ -23,9 +23,10 @@ from replication.study.model import (
     Identifier,
     Interval,
     Label,
+    PositiveSeconds,
     Text,
-    Window,
 )
+from replication.study.table_model import Table, check_runs_of_one
 
 #: Most points of an experiment, counted before any of them is made.
 MOST_POINTS = 10_000
@@ -60,12 +61,14 @@ class Assumed(Document):
 
     `range` is the closed interval of plausible values of a number; `choices` lists the plausible
     values of anything else. `source` names the documentation or practice behind the reason.
+    `varies` is the part of the range that a testbed's runs draw from, anew for each replicate.
     """
 
     reason: Text
     source: Text
     range: Interval | None = None
     choices: list[JsonValue] | None = None
+    varies: Interval | None = None
 
     @model_validator(mode="after")
     def _one_kind_of_plausible(self) -> Assumed:
@@ -73,6 +76,10 @@ class Assumed(Document):
             raise ValueError("give exactly one of range and choices")
         if self.range is not None and self.range[0] > self.range[1]:
             raise ValueError("range must be [low, high]")
+        if self.varies is not None:
+            low, high = self.range or (math.inf, -math.inf)
+            if not low <= self.varies[0] <= self.varies[1] <= high:
+                raise ValueError("varies must be [low, high] within the range")
         return self
 
 
@@ -81,7 +88,8 @@ class _Tagged(Document):
     """`place` *, `quote`: where the paper states it, in its words."""
     assumed: Assumed | None = None
     """`reason` *, `source` *, and one of `range` ([low, high], in the parameter's unit) and
-    `choices` (a list)."""
+    `choices` (a list); `varies` ([low, high] within the range): each replicate draws its own
+    value from it, unless a level sets the parameter."""
     changed: Changes = []
     """List of [changes](#changes-after-results) made after results were seen."""
 
@@ -156,6 +164,17 @@ class Topology(Document):
     monitors: list[dict[str, JsonValue]] = []
 
 
+class ReplicatesAtLeast(Document):
+    """A number of replicates that an experiment needs, on engines that are quick enough for it.
+
+    The dearest point decides for all: a statistic over points has as many replicates as the point
+    that has the fewest.
+    """
+
+    count: Annotated[int, Field(ge=1, le=1000)]
+    where_cost_below_s: PositiveSeconds | None = None
+
+
 class Experiment(Document):
     """A full factorial of factors over one topology and its flows."""
 
@@ -184,6 +203,9 @@ class Experiment(Document):
     """Length of a run."""
     sampling_interval_s: JsonValue
     """Of the series: 0.1 for what is read over time, 0.5 to 1 for tables."""
+    replicates_at_least: ReplicatesAtLeast | None = None
+    """`count` *, `where_cost_below_s`: the least number of replicates, in tiers that heed it, on
+    engines on which no point's run is expected to cost so much (s of CPU)."""
 
     @model_validator(mode="after")
     def _unique_factors(self) -> Experiment:
@@ -202,101 +224,6 @@ class Experiment(Document):
             if factor.id == name:
                 return factor
         raise KeyError(name)
-
-
-class Tolerance(Document):
-    """Half-width of the band around the published value, set before any run was looked at."""
-
-    relative: Annotated[float, Field(gt=0, lt=1)] | None = None
-    absolute: Annotated[float, Field(gt=0)] | None = None
-    reason: Text
-    changed: Changes = []
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> Tolerance:
-        if (self.relative is None) == (self.absolute is None):
-            raise ValueError("give exactly one of relative and absolute")
-        return self
-
-
-class Cell(Document):
-    """What a published cell means as a quantity of our runs, and how close is close."""
-
-    metric: Identifier
-    """See `replicate metrics`."""
-    flows: Flows = "tcp"
-    """`tcp`, `cbr`, `all`, flow ids, or `{start_order: k}`, the k-th TCP flow to start."""
-    aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
-    """Over flows: `mean`, `sum`, `maximum`, `minimum`, `pooled` (ratio of sums over all
-    packets), `jain`."""
-    window_s: Window | None = None
-    """[from, to]: only this part of the run, for metrics of the series."""
-    tolerance: Tolerance
-    """One of `relative` (0 to 1, of the published value) and `absolute` (in the unit of the
-    CSV), with `reason` *, `changed`."""
-    monotonic: Literal["increasing", "decreasing"] | None = None
-    """`increasing` or `decreasing`: how the column has to run along its rows; the audit checks
-    the published numbers against it."""
-
-
-class TableRow(Document):
-    """A published row that is not a factor level: the points, or the flows, it stands for.
-
-    `flows` takes the place of the cells' own `flows`, for tables with a row per flow.
-    """
-
-    experiment: Identifier | None = None
-    where: Where
-    flows: Flows | None = None
-
-
-class Table(Document):
-    """Maps a published table to points of an experiment.
-
-    Rows are the levels of `row_factor` (row key = level key) or listed in `rows`. Columns are the
-    levels of `column_factor` with one `cell`, or listed in `columns`. Every row has a published
-    number in every column but those that `not_printed` names: row to the columns that the paper
-    leaves empty there.
-    """
-
-    id: Annotated[str, Field(min_length=1, max_length=64), LINE]
-    """The `table` of the CSV; text, so `"1"` in quotes."""
-    title: Text
-    """Title in the report."""
-    experiment: Identifier
-    """The experiment's id."""
-    where: Where = {}
-    """Factor to level, or to a list of levels, for the whole table."""
-    row_factor: Identifier | None = None
-    """The factor whose level keys are the row keys; or else `rows`."""
-    rows: dict[Identifier, TableRow] | None = None
-    """Map of row key to `{where, experiment, flows}`: the points of that row (`where` *), of
-    another experiment, or the flows it stands for instead of the cell's."""
-    column_factor: Identifier | None = None
-    """The factor whose level keys are the column keys, with one `cell` for all; or else
-    `columns`."""
-    cell: Cell | None = None
-    """Goes with `column_factor`."""
-    columns: dict[Identifier, Cell] | None = None
-    """Map of column key to cell."""
-    not_printed: dict[Identifier, list[Identifier]] = {}
-    """Row key to the columns that the paper leaves empty there; every other cell needs its
-    number in the CSV."""
-    not_comparable: dict[Identifier, dict[Identifier, Text]] = {}
-    """Row key to column key to reason: the number is printed, but of another thing than the
-    metric, and is `not testable`."""
-    changed: Changes = []
-    """List of [changes](#changes-after-results) made after results were seen."""
-
-    @model_validator(mode="after")
-    def _shape(self) -> Table:
-        if (self.row_factor is None) == (self.rows is None):
-            raise ValueError(f"table {self.id}: give exactly one of row_factor and rows")
-        if (self.column_factor is None) == (self.columns is None):
-            raise ValueError(f"table {self.id}: give exactly one of column_factor and columns")
-        if (self.column_factor is None) != (self.cell is None):
-            raise ValueError(f"table {self.id}: cell goes with column_factor")
-        return self
 
 
 class Bibliography(Document):
@@ -382,6 +309,7 @@ class Study(Document):
             for quantity in claim.quantities():
                 self._check_quantity(quantity, f"claim {claim.id}")
         check_repeats(self.claims)
+        check_runs_of_one(self.tables)
         return self
 
     def experiment(self, name: str) -> Experiment:

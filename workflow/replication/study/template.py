@@ -7,19 +7,22 @@ Grammar (no code, no evaluation of text):
 - An entry (node, link, flow, monitor) with ``repeat: $n`` stands for n copies, in whose texts
   ``{i}`` is 1..n.
 - A flow's ``start_jitter_s`` is the width of the uniform start delay drawn for each replicate.
+- A repeated flow's ``start_gap_s``, ``[low, high]``, starts each copy a uniform draw after the
+  last, anew for each replicate: the copies keep their order.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Strict, TypeAdapter, ValidationError
 
 from replication.study.errors import InputError, describe
 from replication.study.model import Seconds
@@ -36,6 +39,7 @@ MOST_STEPS = 50
 LARGEST = 1e18
 _NAME = re.compile(r"\$[a-z0-9][a-z0-9_.-]*")
 _JITTER_STEP_S = 1e-6
+_GAP = TypeAdapter[tuple[float, float]](Annotated[tuple[Seconds, Seconds], Strict(False)])
 _SECONDS: TypeAdapter[float] = TypeAdapter(Seconds, config=ConfigDict(strict=True))
 
 
@@ -222,13 +226,16 @@ class FilledExperiment:
     experiment : str
         The experiment's id, for messages.
     document : dict
-        The scenario's fields; flows have their jitter still to be drawn.
+        The scenario's fields; flows have their jitter and gaps still to be drawn.
+    firsts : frozenset of int
+        Places of the flows that are the first of their entry.
     size : int
         Values in the document.
     """
 
     experiment: str
     document: dict[str, Any]
+    firsts: frozenset[int]
     size: int
 
 
@@ -254,10 +261,12 @@ def fill(experiment: Experiment, parameters: dict[str, Any]) -> FilledExperiment
             "nodes": resolver.expand(experiment.topology.nodes),
             "links": resolver.expand(list(experiment.topology.links)),
             "monitors": resolver.expand(list(experiment.topology.monitors)),
-            "flows": resolver.expand(list(experiment.flows)),
             "host": resolver.resolve(experiment.host),
         }
-    return FilledExperiment(experiment.id, document, resolver.size)
+        copies = [resolver.expand([entry]) for entry in experiment.flows]
+        document["flows"] = [flow for group in copies for flow in group]
+        firsts = frozenset(itertools.accumulate((len(group) for group in copies), initial=0))
+    return FilledExperiment(experiment.id, document, firsts, resolver.size)
 
 
 def place(filled: FilledExperiment, seed: int, duration_limit_s: float | None = None) -> Scenario:
@@ -281,7 +290,7 @@ def place(filled: FilledExperiment, seed: int, duration_limit_s: float | None = 
         if duration_limit_s is not None:
             duration_s = min(duration_s, duration_limit_s)
         flows = [dict(flow) for flow in filled.document["flows"]]
-        _place_in_time(flows, duration_s, seed)
+        _place_in_time(flows, filled.firsts, duration_s, seed)
         changed = {"seed": seed, "duration_s": duration_s, "flows": flows}
         return Scenario.model_validate(filled.document | changed)
 
@@ -300,19 +309,35 @@ def _named(experiment: str) -> Iterator[None]:
         raise TemplateError(f"{where}: the template is malformed: {error}") from None
 
 
-def _place_in_time(flows: list[dict[str, Any]], duration_s: float, seed: int) -> None:
+def _place_in_time(
+    flows: list[dict[str, Any]], firsts: frozenset[int], duration_s: float, seed: int
+) -> None:
     """Draw each flow's start and cut its stop to the run's end."""
     generator = np.random.Generator(np.random.PCG64(seed))
-    for flow in flows:
+    # Another generator, so that gaps move no jitter.
+    gaps = np.random.Generator(np.random.PCG64([seed, 1]))
+    behind_s = 0.0
+    for number, flow in enumerate(flows):
+        low, high = _gap_s(flow)
+        behind_s = 0.0 if number in firsts else behind_s + float(gaps.uniform(low, high))
         # A draw per flow, used or not, so that adding jitter to one flow moves no other.
         draw = float(generator.random())
         jitter_s = _seconds(flow, "start_jitter_s", 0.0)
         flow.pop("start_jitter_s", None)
-        start_s = (
-            _seconds(flow, "start_s") + round(draw * jitter_s / _JITTER_STEP_S) * _JITTER_STEP_S
-        )
+        start_s = _seconds(flow, "start_s") + behind_s
+        start_s += round(draw * jitter_s / _JITTER_STEP_S) * _JITTER_STEP_S
         flow["start_s"] = round(start_s, 6)
         flow["stop_s"] = min(_seconds(flow, "stop_s", duration_s), duration_s)
+
+
+def _gap_s(flow: dict[str, Any]) -> tuple[float, float]:
+    """Take a flow's gap from it; TemplateError, with its name, where that is no interval."""
+    gap = flow.pop("start_gap_s", (0.0, 0.0))
+    with contextlib.suppress(ValidationError):
+        low, high = _GAP.validate_python(gap)
+        if low <= high:
+            return low, high
+    raise TemplateError(f"flow {flow['id']}: start_gap_s must be [low, high] in s, not {gap!r}")
 
 
 def _seconds(document: dict[str, Any], field: str, default: float | None = None) -> float:

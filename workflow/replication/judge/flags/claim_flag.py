@@ -9,6 +9,7 @@ from replication.judge.flags.idleness import run_pressure
 from replication.judge.flags.own_data import OWN_DATA
 from replication.judge.flags.pair import frames_on
 from replication.judge.flags.vacuity import vacuity, vacuity_of_parts
+from replication.judge.verdict_table import Judged
 from replication.measure.results import Results
 from replication.study.study import Study
 from replication.study.table import (
@@ -19,25 +20,32 @@ from replication.study.table import (
     read_rows,
     write_table,
 )
+from replication.study.verdict import DECIDED
 
 #: The flags of all studies, and what of them the runs of one decide.
 FLAGS = "claim_flags.csv"
 VACUITY = "vacuity.csv"
 
 
-def vacuity_rows(study: Study, results: Results) -> Iterator[Mapping[str, object]]:
+def vacuity_rows(
+    study: Study, results: Results, judged: Sequence[Judged]
+) -> Iterator[Mapping[str, object]]:
     """Yield whether each claim's verdict is vacuous on each engine: the rows of vacuity.csv.
 
     Parameters
     ----------
     study, results
         The study and what was run for it.
+    judged
+        The verdicts on its claims: where there is none, none is vacuous.
     """
+    decided = {(row["claim"], row["engine"]) for row in judged if row["verdict"] in DECIDED}
     pressure = run_pressure(results)
     for engine in results.engines:
         frames = frames_on(results, pressure, engine)
         for claim in study.claims:
-            parts = [vacuity(study, test, frames) for test in claim.tests()]
+            tests = claim.tests() if (claim.id, engine) in decided else []
+            parts = [vacuity(study, test, frames) for test in tests]
             found = vacuity_of_parts(parts) if parts else None
             yield {
                 "study": study.id,

@@ -28,7 +28,7 @@ from replication.measure.metric import quantity
 from replication.measure.metric_model import MetricError
 from replication.measure.trace_folder import TABLE_PREFIX, find_folder, has_traces, trace_files
 from replication.plan.config import load_study
-from replication.study.claim_model import Claim, Quantity, SimpleTest, ValueTest
+from replication.study.claim_model import AmongReplicates, Claim, Quantity, SimpleTest, ValueTest
 from replication.study.published import read_published
 from replication.study.study import Study
 from replication.study.table import OWN_DATA_COLUMNS, Row, write_table
@@ -84,6 +84,9 @@ class OwnData:
 
     def _part(self, test: SimpleTest) -> tuple[str, str]:
         """Return the word on one test, and what was found."""
+        expect, direction = conditions(test)
+        if isinstance(expect, AmongReplicates):
+            return NONE, "The published value is what our runs are held against."
         alone = isinstance(test, ValueTest)
         sources: set[str] = set()
 
@@ -96,7 +99,7 @@ class OwnData:
             comparison = compare(self.study, test, look_up)
         except UntestableError as error:
             return NONE, f"No number of the paper's own: {error}"
-        judgement = judge_statistic(comparison, *conditions(test), describe(test))
+        judgement = judge_statistic(comparison, expect, direction, describe(test))
         where = " and ".join(sorted(sources))
         word = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
         return word, f"By the {where}: {' '.join(judgement.reasons)}"

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from replication.judge.claim import combined, conditions, judge_statistic
+from replication.judge.claim import combined, conditions, judge_rank, judge_statistic
 from replication.judge.comparison import UntestableError, compare
 from replication.judge.flags.pair import (
     CARRIED,
@@ -36,6 +36,8 @@ from replication.judge.wording import describe
 from replication.measure.metric_model import METRICS
 from replication.measure.unit import display_unit
 from replication.study.claim_model import (
+    AmongReplicates,
+    Condition,
     CrossoverTest,
     OrderingTest,
     Quantity,
@@ -139,7 +141,12 @@ def _verdict(
         comparison = compare(study, test, look_up)
     except UntestableError:
         return Verdict.NOT_TESTABLE
-    return judge_statistic(comparison, *conditions(test), describe(test)).verdict
+    expect, direction = conditions(test)
+    if isinstance(expect, AmongReplicates):
+        # Whether the replicates vary is the official verdict's business.
+        runs = range(len(comparison.values))
+        return judge_rank(comparison, expect, direction, describe(test), runs).verdict
+    return judge_statistic(comparison, expect, direction, describe(test)).verdict
 
 
 def _over_replicates(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -180,8 +187,12 @@ def _tie_passes(test: SimpleTest) -> bool:
         statistic = float(above < 1 if test.relation == "above" else below > 1)
     elif isinstance(test, TrendTest | StepsTest | OrderingTest | ValueTest):
         return True
-    expect, direction = conditions(test)
-    return expect.holds(statistic) or (direction is not None and direction.holds(statistic))
+    return any(bound.holds(statistic) for bound in _bounds(test))
+
+
+def _bounds(test: SimpleTest) -> list[Condition]:
+    """Return the bounds between which a verdict is positive."""
+    return [bound for bound in conditions(test) if isinstance(bound, Condition)]
 
 
 def _nothing_told_apart(test: SimpleTest, frames: Frames) -> str:
@@ -195,9 +206,9 @@ def _nothing_told_apart(test: SimpleTest, frames: Frames) -> str:
     if len(values) == len(frames(test.of).groupby(named)):
         return ""
     low, high = float(values.min()), float(values.max())
-    expect, direction = conditions(test)
-    bounds = [expect, *([direction] if direction else [])]
-    if high - low > TIE * abs(high) or not any(b.holds(low) and b.holds(high) for b in bounds):
+    if high - low > TIE * abs(high) or not any(
+        bound.holds(low) and bound.holds(high) for bound in _bounds(test)
+    ):
         return ""
     unit, factor = display_unit(METRICS[test.of.metric].unit)
     span = _span(factor * low, factor * high, digits=5)

@@ -21,7 +21,7 @@ from replication.report.charts.figure import (
 )
 from replication.report.charts.line import published_legend
 from replication.report.charts.verdict import empty_chart, verdict_colours, verdict_symbols
-from replication.study.study import Table
+from replication.study.table_model import Table
 from replication.study.verdict import Verdict
 
 _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high"]

@@ -21,7 +21,8 @@ from replication.report.charts.points import factor_figures, pair_figures, publi
 from replication.report.charts.time import jain_figures, time_figures
 from replication.report.charts.trace import trace_figures
 from replication.report.charts.verdict import verdicts_figure
-from replication.study.study import Experiment, ExperimentType, Study, Table
+from replication.study.study import Experiment, ExperimentType, Study
+from replication.study.table_model import Table
 
 __all__ = [
     "Figure",

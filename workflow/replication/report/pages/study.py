@@ -22,7 +22,8 @@ from replication.report.parts.topology import Topology, draw
 from replication.report.parts.verdict import BADGES, Badge, OtherEngine, Tally, badge, beside
 from replication.study.claim_model import Claim
 from replication.study.published import PublishedNumber
-from replication.study.study import Cell, Experiment, Study, Table
+from replication.study.study import Experiment, Study
+from replication.study.table_model import Cell, Table
 
 
 @dataclass(frozen=True)
@@ -306,11 +307,12 @@ def _tolerances(table: Table | None) -> list[str]:
     lines = []
     for name, cell in named:
         tolerance, unit = cell.tolerance, METRICS[cell.metric].unit
-        width = (
-            f"±{100 * tolerance.relative:g} % of the published value"
-            if tolerance.relative is not None
-            else f"±{tolerance.absolute:g}{'' if unit == '1' else f' {unit}'}"
-        )
+        if tolerance.relative is not None:
+            width = f"±{100 * tolerance.relative:g} % of the published value"
+        elif tolerance.absolute is not None:
+            width = f"±{tolerance.absolute:g}{'' if unit == '1' else f' {unit}'}"
+        else:
+            width = "rank among the replicates"
         lines.append(f"{f'{name}: ' if name else ''}{width}. {tolerance.reason}")
     return lines
 

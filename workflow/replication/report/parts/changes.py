@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from replication.study.change import Change
-from replication.study.study import Study, Table
+from replication.study.study import Study
+from replication.study.table_model import Table
 
 
 @dataclass(frozen=True)

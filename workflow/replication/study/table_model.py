@@ -1,0 +1,147 @@
+"""Published tables: what points of an experiment their rows and columns stand for, and how close is
+close."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from replication.study.change import Changes
+from replication.study.claim_model import Flows, Where
+from replication.study.model import LINE, Document, Identifier, Text, Window
+
+
+class Rank(Document):
+    """The published value is one run more, and has to be one that our replicates could be.
+
+    Of a table's values that are called outside, at most the share `false_discovery` is expected
+    to be there by chance.
+    """
+
+    false_discovery: Annotated[float, Field(gt=0, le=0.2)]
+
+
+class Tolerance(Document):
+    """How close is close, set before any run was looked at.
+
+    Half-width of the band around the published value, or its rank among the replicates.
+    """
+
+    relative: Annotated[float, Field(gt=0, lt=1)] | None = None
+    absolute: Annotated[float, Field(gt=0)] | None = None
+    rank: Rank | None = None
+    reason: Text
+    changed: Changes = []
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Tolerance:
+        given = [self.relative, self.absolute, self.rank]
+        if sum(kind is not None for kind in given) != 1:
+            raise ValueError("give exactly one of relative, absolute and rank")
+        return self
+
+
+class Cell(Document):
+    """What a published cell means as a quantity of our runs, and how close is close."""
+
+    metric: Identifier
+    """See `replicate metrics`."""
+    flows: Flows = "tcp"
+    """`tcp`, `cbr`, `all`, flow ids, or `{start_order: k}`, the k-th TCP flow to start."""
+    aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
+    """Over flows: `mean`, `sum`, `maximum`, `minimum`, `pooled` (ratio of sums over all
+    packets), `jain`."""
+    window_s: Window | None = None
+    """[from, to]: only this part of the run, for metrics of the series."""
+    tolerance: Tolerance
+    """One of `relative` (0 to 1, of the published value), `absolute` (in the unit of the CSV) and
+    `rank` (`{false_discovery: 0.05}`: the value's [rank](#ranks) among the replicates), with
+    `reason` *, `changed`."""
+    monotonic: Literal["increasing", "decreasing"] | None = None
+    """`increasing` or `decreasing`: how the column has to run along its rows; the audit checks
+    the published numbers against it."""
+
+
+class TableRow(Document):
+    """A published row that is not a factor level: the points, or the flows, it stands for.
+
+    `flows` takes the place of the cells' own `flows`, for tables with a row per flow.
+    """
+
+    experiment: Identifier | None = None
+    where: Where
+    flows: Flows | None = None
+
+
+class Table(Document):
+    """Maps a published table to points of an experiment.
+
+    Rows are the levels of `row_factor` (row key = level key) or listed in `rows`. Columns are the
+    levels of `column_factor` with one `cell`, or listed in `columns`. Every row has a published
+    number in every column but those that `not_printed` names: row to the columns that the paper
+    leaves empty there.
+    """
+
+    id: Annotated[str, Field(min_length=1, max_length=64), LINE]
+    """The `table` of the CSV; text, so `"1"` in quotes."""
+    title: Text
+    """Title in the report."""
+    experiment: Identifier
+    """The experiment's id."""
+    where: Where = {}
+    """Factor to level, or to a list of levels, for the whole table."""
+    row_factor: Identifier | None = None
+    """The factor whose level keys are the row keys; or else `rows`."""
+    rows: dict[Identifier, TableRow] | None = None
+    """Map of row key to `{where, experiment, flows}`: the points of that row (`where` *), of
+    another experiment, or the flows it stands for instead of the cell's."""
+    column_factor: Identifier | None = None
+    """The factor whose level keys are the column keys, with one `cell` for all; or else
+    `columns`."""
+    cell: Cell | None = None
+    """Goes with `column_factor`."""
+    columns: dict[Identifier, Cell] | None = None
+    """Map of column key to cell."""
+    not_printed: dict[Identifier, list[Identifier]] = {}
+    """Row key to the columns that the paper leaves empty there; every other cell needs its
+    number in the CSV."""
+    run_of: Identifier | None = None
+    """Tables of the same `run_of` are runs of one set-up: two, with the same experiment, `where`,
+    rows and columns, judged together by rank."""
+    not_comparable: dict[Identifier, dict[Identifier, Text]] = {}
+    """Row key to column key to reason: the number is printed, but of another thing than the
+    metric, and is `not testable`."""
+    changed: Changes = []
+    """List of [changes](#changes-after-results) made after results were seen."""
+
+    @model_validator(mode="after")
+    def _shape(self) -> Table:
+        if (self.row_factor is None) == (self.rows is None):
+            raise ValueError(f"table {self.id}: give exactly one of row_factor and rows")
+        if (self.column_factor is None) == (self.columns is None):
+            raise ValueError(f"table {self.id}: give exactly one of column_factor and columns")
+        if (self.column_factor is None) != (self.cell is None):
+            raise ValueError(f"table {self.id}: cell goes with column_factor")
+        return self
+
+
+def check_runs_of_one(tables: Sequence[Table]) -> None:
+    """Raise ValueError unless tables of the same `run_of` are two, and map the same."""
+    groups: dict[str, list[Table]] = {}
+    for table in tables:
+        if table.run_of is not None:
+            groups.setdefault(table.run_of, []).append(table)
+    for name, group in groups.items():
+        if len(group) != 2:
+            raise ValueError(f"run_of {name}: is of {len(group)} tables; it joins two")
+        first, second = (
+            table.model_dump(include={"experiment", "where", "row_factor", "rows", "columns"})
+            for table in group
+        )
+        if first != second:
+            raise ValueError(
+                f"run_of {name}: tables {group[0].id} and {group[1].id} differ in experiment, "
+                "where, rows or columns; runs of one set-up have the same"
+            )
