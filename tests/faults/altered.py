@@ -172,7 +172,8 @@ def _collected(finished, path):
 def _merged(finished, path):
     target = finished.root / "merged"
     merge([path.parent], target)
-    texts = [(target / f"{name}.csv").read_text() for name in ("cells", "claims", "audit")]
+    names = ("cells", "claims", "claim_flags", "own_data", "audit")
+    texts = [(target / f"{name}.csv").read_text() for name in names]
     return texts, [read_verdicts(target / f"{name}.parquet") for name in ("cells", "claims")]
 
 
@@ -192,7 +193,7 @@ def _section(finished, path):
 
 def _source(finished, path):
     found = Source.load(finished.root, finished.data)
-    return found.cells, found.claims, found.audit, found.provenance
+    return found.cells, found.claims, found.flags, found.audit, found.provenance
 
 
 def _rung(finished, path):
@@ -237,6 +238,8 @@ READERS = (
     ("evaluation/*/quantities.csv", lambda finished, path: read_rows(path, QUANTITY_COLUMNS)),
     ("evaluation/*/audit.csv", _merged),
     ("evaluation/*/c*.csv", _merged),
+    ("evaluation/*/vacuity.csv", _merged),
+    ("evaluation/*/own_data.csv", _merged),
     ("evaluation/*/c*.parquet", _judged),
     ("agreement*.csv", lambda finished, path: read_rows(path, AGREEMENT[path.name])),
     ("trace_*", _traces),
@@ -247,6 +250,8 @@ READERS = (
     ("cells.parquet", _source),
     ("claims.parquet", _source),
     ("audit.csv", _source),
+    ("claim_flags.csv", _source),
+    ("own_data.csv", _source),
     ("provenance.json", _source),
     ("sensitivity/*/*.csv", _robustness),
     ("sensitivity/*/design.json", _design_of_sensitivity),

@@ -34,7 +34,7 @@ batch_cost_s: 0.7
 TARGET = "data/reproduced/cells.csv"
 RESULTS = (
     *(f"data/reproduced/results/nishitha/{table}.parquet" for table in ("flows", "series")),
-    *(f"data/reproduced/{name}.csv" for name in ("cells", "claims", "audit")),
+    *(f"data/reproduced/{name}.csv" for name in ("cells", "claims", "claim_flags", "audit")),
 )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 from replication.compare.agreement_table import write_agreement
 from replication.judge.evaluate import evaluate_study, merge
+from replication.judge.flags.own_data import write_own_data
 from replication.report.render import render
 from replication.study.seal import write_sealed
 from replication.study.study import Study
@@ -90,6 +91,8 @@ class Project:
         path.write_text(text, encoding="utf-8")
 
     def merge(self, *studies: str) -> None:
+        for name in studies:
+            write_own_data(self.root, self.data, name)
         merge([self.data / "evaluation" / name for name in studies], self.data)
         write_agreement(self.root, self.data, studies)
         write_sealed(self.data / "provenance.json", json.dumps(self.provenance))

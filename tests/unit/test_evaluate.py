@@ -12,6 +12,8 @@ from replication.judge.evaluate import (
     evaluate_study,
     merge,
 )
+from replication.judge.flags.claim_flag import FLAGS
+from replication.judge.flags.own_data import OWN_DATA
 from replication.judge.verdict_table import COLUMNS, SCHEMAS, read_verdicts, write_verdicts
 from replication.measure.metric_model import MetricError
 from replication.plan.study_check import ClaimError, check_study
@@ -24,13 +26,16 @@ from replication.study.table import (
     AUDIT_COLUMNS,
     CELL_COLUMNS,
     CLAIM_COLUMNS,
+    FLAG_COLUMNS,
+    OWN_DATA_COLUMNS,
     read_rows,
     write_table,
     written,
 )
 
 FILES = (
-    *("cells.csv", "claims.csv", "audit.csv", "quantities.csv", "evidence.parquet"),
+    *("cells.csv", "claims.csv", "vacuity.csv", "audit.csv", "quantities.csv"),
+    "evidence.parquet",
     *("cells.parquet", "claims.parquet"),
 )
 
@@ -59,6 +64,13 @@ def evaluated(world):
     return world.folder / "out"
 
 
+@pytest.fixture
+def own(evaluated):
+    """Write what merging asks for besides: the paper's own data, which say nothing of the claim."""
+    row = {"study": "synthetic", "claim": "c1", "own_data": "none", "reason": ""}
+    write_table(evaluated / OWN_DATA, [row], OWN_DATA_COLUMNS)
+
+
 def test_every_file_has_its_columns(evaluated):
     for name, columns in (
         ("cells", CELL_COLUMNS),
@@ -78,6 +90,7 @@ def test_the_contracted_columns_are_as_the_design_fixes_them():
         "study,table,row,column,engine,unit,published,published_half_ulp,reproduced_mean,"
         "reproduced_low,reproduced_high,n,relative_deviation,inside,verdict,reason"
     )
+    assert ",".join(FLAG_COLUMNS) == "study,claim,engine,vacuous,evidence,own_data"
     assert ",".join(CLAIM_COLUMNS) == (
         "study,claim,quote,place,engine,statistic,observed,low,high,margin,verdict,reason"
     )
@@ -138,6 +151,7 @@ def test_a_typed_table_of_another_version_or_word_is_refused(evaluated):
         read_verdicts(path)
 
 
+@pytest.mark.usefixtures("own")
 def test_merged_typed_tables_hold_the_rows_of_all_in_order(world, evaluated):
     merge([evaluated, evaluated], world.folder / "all")
     for name in COLUMNS:
@@ -201,8 +215,12 @@ def test_numbers_have_one_format(world):
 # -- merging --------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("own")
 def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
     merge([evaluated, evaluated], world.folder / "all")
+    flags = pd.read_csv(world.folder / "all" / FLAGS)
+    assert list(flags.columns) == list(FLAG_COLUMNS)
+    assert len(flags) == 2 * len(pd.read_csv(evaluated / "claims.csv"))
     for name in ("cells", "claims", "audit"):
         one = pd.read_csv(evaluated / f"{name}.csv")
         both = pd.read_csv(world.folder / "all" / f"{name}.csv")

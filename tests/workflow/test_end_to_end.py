@@ -22,9 +22,11 @@ ENGINES = ("ns3", "ns2", "linux")
 SMALL = ("nishitha", "kapadia")
 RESULTS = [f"data/reproduced/results/{s}/{t}.parquet" for s in SMALL for t in ("flows", "series")]
 JUDGED = [
-    f"data/reproduced/evaluation/{s}/{t}.csv" for s in SMALL for t in ("cells", "claims", "audit")
+    f"data/reproduced/evaluation/{s}/{t}.csv"
+    for s in SMALL
+    for t in ("cells", "claims", "vacuity", "audit")
 ]
-VERDICTS = [f"data/reproduced/{name}.csv" for name in ("cells", "claims", "audit")]
+VERDICTS = [f"data/reproduced/{name}.csv" for name in ("cells", "claims", "claim_flags", "audit")]
 
 
 @pytest.fixture

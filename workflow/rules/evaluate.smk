@@ -13,6 +13,7 @@ rule evaluate_study:
         cells="{data}/evaluation/{study}/cells.csv",
         claims="{data}/evaluation/{study}/claims.csv",
         audit="{data}/evaluation/{study}/audit.csv",
+        vacuity="{data}/evaluation/{study}/vacuity.csv",
         quantities="{data}/evaluation/{study}/quantities.csv",
         evidence="{data}/evaluation/{study}/evidence.parquet",
         typed_cells="{data}/evaluation/{study}/cells.parquet",
@@ -35,8 +36,36 @@ rule evaluate_study:
         " || {{ cat {log} >&2; exit 1; }}"
 
 
+# What a paper prints and traces is put to its claims' tests, without any run of ours.
+rule judge_own_data:
+    input:
+        study="configs/studies/{study}.yaml",
+        published=f"{PATHS.published}/{{study}}.csv",
+    output:
+        own=f"{PATHS.data}/evaluation/{{study}}/own_data.csv",
+    log:
+        f"{PATHS.data}/logs/judge_own_data/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/judge_own_data/{{study}}.tsv"
+    localrule: True
+    params:
+        code=PIPE.code("judge.flags.own_data"),
+        # As in compare_traces.
+        traces=lambda wildcards: PIPE.traces if wildcards.study in PIPE.traced else "",
+        sources=lambda wildcards: PIPE.sources(
+            wildcards.study, f"{PATHS.published}/{wildcards.study}.csv"
+        ),
+        data=PATHS.data,
+    shell:
+        'echo "judging {wildcards.study} by its own data" >&2; '
+        "replicate step own-data {wildcards.study} --data {params.data} > {log} 2>&1"
+        " || {{ cat {log} >&2; exit 1; }}"
+
+
 rule merge_evaluations:
     input:
+        own=expand(rules.judge_own_data.output.own, study=PIPE.studies),
+        vacuity=expand(rules.evaluate_study.output.vacuity, **OWN, study=PIPE.studies),
         cells=expand(rules.evaluate_study.output.cells, **OWN, study=PIPE.studies),
         claims=expand(rules.evaluate_study.output.claims, **OWN, study=PIPE.studies),
         audit=expand(rules.evaluate_study.output.audit, **OWN, study=PIPE.studies),
@@ -61,6 +90,13 @@ rule merge_evaluations:
             category="Verdicts",
             labels={"file": "claims.csv"},
         ),
+        flags=report(
+            f"{PATHS.data}/claim_flags.csv",
+            caption="../report/claim_flags.rst",
+            category="Verdicts",
+            labels={"file": "claim_flags.csv"},
+        ),
+        own=f"{PATHS.data}/own_data.csv",
         audit=report(
             f"{PATHS.data}/audit.csv",
             caption="../report/audit.rst",

@@ -13,6 +13,8 @@ rule execute_notebook:
         cells=own(rules.evaluate_study.output.typed_cells),
         claims=own(rules.evaluate_study.output.typed_claims),
         quantities=own(rules.evaluate_study.output.quantities),
+        vacuity=own(rules.evaluate_study.output.vacuity),
+        own=rules.judge_own_data.output.own,
         further=lambda wildcards: PIPE.notebook_inputs(wildcards.study, wildcards.kind),
     output:
         notebook=f"{PATHS.executed}/{{study}}.{{kind}}.ipynb",

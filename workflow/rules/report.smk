@@ -6,6 +6,7 @@ NOTEBOOKS = PIPE.executed()
 
 # Every table that the report reads.
 TABLES = [
+    *expand(rules.judge_own_data.output.own, study=PIPE.studies),
     *rules.merge_evaluations.output,
     *rules.compare_engines.output,
     *(rules.compare_traces.output if PIPE.traced else []),

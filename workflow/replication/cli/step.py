@@ -191,10 +191,21 @@ def evaluate(study: str, root: Root = HERE, data: Data = DATA) -> None:
 
 @app.command()
 def merge(studies: list[str], data: Data = DATA) -> None:
-    """Put the studies' cells, claims and audits together."""
+    """Put the studies' cells, claims, flags and audits together."""
     from replication.judge.evaluate import merge as merge_evaluations
 
     merge_evaluations([data / "evaluation" / study for study in studies], data)
+
+
+@app.command("own-data")
+def own_data(study: str, root: Root = HERE, data: Data = DATA) -> None:
+    """Run a study's claims' tests on what the paper prints, and on its traces if they are there.
+
+    Example: replicate step own-data kapadia
+    """
+    from replication.judge.flags.own_data import write_own_data
+
+    write_own_data(root, data, study)
 
 
 @app.command("compare-traces")

@@ -205,14 +205,6 @@ def _judge_test(measurements: _Measurements, claim: Claim, engine: str) -> Judge
 def judge_parts(parts: list[Judgement]) -> Judgement:
     """Combine the judgements of the parts of a claim; the rule is in the module's docstring."""
     verdicts = [part.verdict for part in parts]
-    for verdict in (
-        Verdict.NOT_REPRODUCED,
-        Verdict.NOT_TESTABLE,
-        Verdict.DIRECTION_ONLY,
-        Verdict.REPRODUCED,
-    ):
-        if verdict in verdicts:
-            break
     reproduced = verdicts.count(Verdict.REPRODUCED)
     testable = len(parts) - verdicts.count(Verdict.NOT_TESTABLE)
     counted = f"{reproduced} of {len(parts)} parts reproduced."
@@ -222,10 +214,22 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
         low=math.nan,
         high=math.nan,
         margin=f"all {len(parts)} parts",
-        verdict=verdict,
+        verdict=combined(verdicts),
         finding=" ".join([counted, *_told(parts)]),
         reasons=[counted, *(f"({n}) {part.reason}" for n, part in enumerate(parts, start=1))],
     )
+
+
+def combined(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict on a claim whose parts have these."""
+    for verdict in (
+        Verdict.NOT_REPRODUCED,
+        Verdict.NOT_TESTABLE,
+        Verdict.DIRECTION_ONLY,
+    ):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.REPRODUCED
 
 
 def _told(parts: list[Judgement]) -> Iterator[str]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from replication.judge.audit import audit_study, impossible_cells
 from replication.judge.cell import evaluate_cells
 from replication.judge.claim import EVIDENCE_COLUMNS, evaluate_claim
+from replication.judge.flags.claim_flag import VACUITY, merge_flags, vacuity_rows
 from replication.judge.verdict_table import Judged, merge_verdicts, write_verdicts
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
@@ -27,6 +28,8 @@ from replication.study.table import (
     AUDIT_COLUMNS,
     CELL_COLUMNS,
     CLAIM_COLUMNS,
+    OWN_DATA_COLUMNS,
+    VACUITY_COLUMNS,
     merge_tables,
     write_table,
 )
@@ -54,11 +57,16 @@ QUANTITY_COLUMNS = (
     "high",
     "n",
 )
-MERGED = {"cells": CELL_COLUMNS, "claims": CLAIM_COLUMNS, "audit": AUDIT_COLUMNS}
+MERGED = {
+    "cells": CELL_COLUMNS,
+    "claims": CLAIM_COLUMNS,
+    "own_data": OWN_DATA_COLUMNS,
+    "audit": AUDIT_COLUMNS,
+}
 
 
 def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
-    """Judge one study and write its cells, claims, audit, quantities and evidence.
+    """Judge one study and write its cells, claims, vacuity, audit, quantities and evidence.
 
     Parameters
     ----------
@@ -83,19 +91,21 @@ def evaluate_study(study: Study, published: Path, results: Results, out_dir: Pat
     write_verdicts(out_dir, "cells", judged)
     write_verdicts(out_dir, "claims", claims)
     write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), AUDIT_COLUMNS)
+    write_table(out_dir / VACUITY, vacuity_rows(study, results, claims), VACUITY_COLUMNS)
     write_table(out_dir / "quantities.csv", headline_quantities(results), QUANTITY_COLUMNS)
     _write_evidence(out_dir / "evidence.parquet", evidence)
 
 
 def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
-    """Put the studies' cells, claims and audits together, in the order given.
+    """Put the studies' verdicts, flags and audits together, in the order given.
 
     Parameters
     ----------
     evaluations
-        Folders that `evaluate_study` wrote.
+        Folders that `evaluate_study` and `judge.flags.own_data.write_own_data` wrote.
     out_dir
-        Where cells.csv, claims.csv and audit.csv go, and the typed tables of the first two.
+        Where cells.csv, claims.csv, claim_flags.csv, own_data.csv and audit.csv go, and the typed
+        tables of the first two.
 
     Raises
     ------
@@ -106,6 +116,7 @@ def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
         paths = [folder / f"{name}.csv" for folder in evaluations]
         merge_tables(paths, out_dir / f"{name}.csv", columns)
     merge_verdicts(evaluations, out_dir)
+    merge_flags(evaluations, out_dir)
 
 
 def headline_quantities(results: Results) -> Iterable[dict[str, object]]:

@@ -24,7 +24,7 @@ _RESULTS = (
     *("design/{study}.csv", "design/scenarios/{study}.json"),
     *("results/{study}/flows.parquet", "results/{study}/series.parquet"),
     *(f"evaluation/{{study}}/{part}.parquet" for part in ("cells", "claims")),
-    "evaluation/{study}/quantities.csv",
+    *(f"evaluation/{{study}}/{part}.csv" for part in ("quantities", "vacuity", "own_data")),
 )
 
 

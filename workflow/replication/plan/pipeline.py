@@ -31,7 +31,7 @@ from replication.study.seal import NAME as SEAL
 from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 
 #: The parts of the report beside the studies, by their modules in `report.writers`.
-PAGES = ("index", "engines", "bench", "reliability")
+PAGES = ("index", "changes", "engines", "bench", "reliability")
 #: What gathering the tables of a batch may take beside a simulator, in units of 2^20 bytes.
 WORKER_MB = 1024
 

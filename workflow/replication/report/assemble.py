@@ -14,6 +14,8 @@ import pandas as pd
 from altair.utils.schemapi import debug_mode
 
 from replication.compare.agreement_table import TABLES
+from replication.judge.flags.claim_flag import FLAGS
+from replication.judge.flags.own_data import OWN_DATA
 from replication.report.charts.run import run_chart
 from replication.report.crate import write_crate
 from replication.report.pages.traces import FILES as TRACE_FILES
@@ -28,7 +30,7 @@ from replication.study.seal import check, open_sealed, require_whole, seal
 
 PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.
-DOWNLOADS = ("cells.csv", "claims.csv", "audit.csv", "provenance.json")
+DOWNLOADS = ("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv", "provenance.json")
 #: Those that not every folder of results has.
 OPTIONAL_DOWNLOADS = ("conformance.csv", BENCH, RELIABILITY, *TRACE_FILES, *TABLES)
 #: What each column of the downloads means.

@@ -22,6 +22,8 @@ LICENCE = "https://spdx.org/licenses/MIT"
 _KINDS = {
     "cells.csv": "Published numbers beside the reproduced ones, with verdicts",
     "claims.csv": "Claims of the papers with statistic and verdict",
+    "claim_flags.csv": "Vacuous verdicts on claims, and the papers' own data under their tests",
+    "own_data.csv": "The claims' tests on the papers' own numbers and traces",
     "audit.csv": "Published numbers against physical bounds",
     "dictionary.csv": "What each column of the tables means",
     "provenance.json": "Configuration, versions, hashes and times of the run",

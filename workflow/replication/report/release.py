@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from replication.compare.agreement_table import write_agreement
 from replication.engines.catalogue import ENGINES
 from replication.judge.evaluate import evaluate_study, merge
+from replication.judge.flags.own_data import OWN_DATA, write_own_data
 from replication.measure.results import Results
 from replication.plan.code import closure
 from replication.plan.config import load_study, study_ids
@@ -43,6 +44,7 @@ from replication.study.errors import InputError, describe
 from replication.study.files import atomic, digest_of, sha256_of, write_text
 from replication.study.model import Document
 from replication.study.seal import RECORD, seal
+from replication.study.table import OWN_DATA_COLUMNS, read_rows
 
 FOLDER = Path("reports/release")
 STAMP = "stamp.json"
@@ -313,4 +315,7 @@ def judge_again(root: Path, data: Path, studies: list[str]) -> None:
 def _judge(root: Path, data: Path, study: str) -> None:
     published = root / "data" / "published" / f"{study}.csv"
     results = Results.load(data, study)
-    evaluate_study(load_study(root, study), published, results, data / "evaluation" / study)
+    folder = data / "evaluation" / study
+    evaluate_study(load_study(root, study), published, results, folder)
+    # The raw traces need not be here: what was judged from them then stands.
+    write_own_data(root, data, study, read_rows(folder / OWN_DATA, OWN_DATA_COLUMNS))

@@ -91,6 +91,11 @@ CLAIM_COLUMNS = (
     "verdict",
     "reason",
 )
+#: Whether a claim's verdict on an engine is vacuous (true or false), with what shows it.
+VACUITY_COLUMNS = ("study", "claim", "engine", "vacuous", "evidence")
+#: How a claim's test fares on the paper's own numbers and traces: holds, fails or none.
+OWN_DATA_COLUMNS = ("study", "claim", "own_data", "reason")
+FLAG_COLUMNS = (*VACUITY_COLUMNS, "own_data")
 AUDIT_COLUMNS = (
     "study",
     "table",

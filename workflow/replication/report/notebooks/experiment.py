@@ -7,13 +7,15 @@ the tables and charts beside it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from replication.judge.flags.claim_flag import read_flags
+from replication.judge.flags.own_data import FAILS
 from replication.judge.verdict_table import read_table
 from replication.measure.results import Results
 from replication.plan.config import load_study
@@ -21,8 +23,10 @@ from replication.report.charts.experiment import figures_of, tables_of
 from replication.report.drawing.data import read_cells
 from replication.report.drawing.figure import Figure
 from replication.report.notebooks.markup import Html, interval, percent, rounded, show, table, text
+from replication.report.parts.flag import OWN_WORDS
 from replication.study.errors import InputError
 from replication.study.study import Experiment, Parameter, Study, parameters_of
+from replication.study.table import FLAG_COLUMNS
 from replication.study.verdict import Verdict
 
 _STUDIES = Path("configs") / "studies"
@@ -72,7 +76,10 @@ class ExperimentNotebook:
         if all(experiment.type != kind for experiment in document.experiments):
             raise InputError(f"study {study} has no experiment of type {kind}")
         results = Results.load(folder, study)
-        claims = read_table(folder / "evaluation" / study / "claims.parquet").to_pandas()
+        evaluation = folder / "evaluation" / study
+        claims = read_table(evaluation / "claims.parquet").to_pandas()
+        flags = pd.DataFrame(read_flags(evaluation), columns=list(FLAG_COLUMNS))
+        claims = claims.merge(flags, on=["study", "claim", "engine"], how="left")
         return cls(document, kind, results, read_cells(folder, study), claims)
 
     @property
@@ -121,14 +128,14 @@ class ExperimentNotebook:
         claims, cells = self._own_claims(), self._own_cells()
         words += _counts("claims", claims) + _counts("published numbers", cells) + "</p>"
         lines = [
-            f"<li><b>{text(row['verdict'])}</b> ({text(row['claim'])}, {text(row['engine'])}): "
-            f"<q>{text(row['quote'])}</q> {text(row['finding'])}</li>"
+            f"<li><b>{text(row['verdict'])}</b>{_flagged(row)} ({text(row['claim'])}, "
+            f"{text(row['engine'])}): <q>{text(row['quote'])}</q> {text(row['finding'])}</li>"
             for row in claims.to_dict("records")
         ]
         return Html(words + (f"<ul>{''.join(lines)}</ul>" if lines else ""))
 
     def claim_table(self) -> Html:
-        """Return the notebook's claims with statistic, interval, what was asked, and verdict."""
+        """Return the notebook's claims: statistic, interval, what was asked, verdict, flags."""
         rows = [
             (
                 row["claim"],
@@ -138,10 +145,13 @@ class ExperimentNotebook:
                 interval(row["low"], row["high"]),
                 row["margin"],
                 row["verdict"],
+                row["evidence"] if row["vacuous"] == "true" else "–",
+                row["own_data"],
             )
             for row in self._own_claims().to_dict("records")
         ]
         head = ["Claim", "Engine", "Statistic", "Observed", "95 % interval", "Asked for", "Verdict"]
+        head += ["Vacuous", "Paper's own data"]
         return Html(table(head, rows, "Claims") if rows else "<p>No claims.</p>")
 
     def cell_table(self) -> Html:
@@ -231,6 +241,13 @@ def _parameter_row(name: str, parameter: Parameter) -> tuple[str, str, str, str,
         choices = f"{assumed.range[0]:g} to {assumed.range[1]:g}"
     why = f"{assumed.reason} Plausible: {choices}."
     return name, value, parameter.unit or "–", "assumed", why
+
+
+def _flagged(row: Mapping[Any, Any]) -> str:
+    """Return what stands beside a verdict: that it is vacuous, that the own data fail the test."""
+    marks = ["vacuous"] if row["vacuous"] == "true" else []
+    marks += [OWN_WORDS] if row["own_data"] == FAILS else []
+    return "".join(f", <b>{text(mark)}</b>" for mark in marks)
 
 
 def _counts(what: str, table: pd.DataFrame) -> str:

@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, PUBLISHED, WINDOWS
 from replication.judge.evaluate import merge
+from replication.judge.flags.claim_flag import VACUITY
+from replication.judge.flags.own_data import OWN_DATA
 from replication.measure.results import Results
 from replication.measure.trace_folder import has_traces
 from replication.plan.config import load_study
@@ -36,6 +38,7 @@ DRAWN = {"queuing": True, "bdp_jain": True, "cwnd_traces": False}
 PROVENANCE = ("config", "engines", "studies", "tier")
 _EVALUATION = (
     *("cells.csv", "claims.csv", "audit.csv", "quantities.csv"),
+    *(VACUITY, OWN_DATA),
     *("cells.parquet", "claims.parquet"),
 )
 

@@ -11,6 +11,7 @@ from replication.compare.engine_difference import EngineDifference, load_differe
 from replication.judge.verdict_table import Judged
 from replication.measure.metric_model import METRICS
 from replication.report.parts import number as numbers
+from replication.report.parts.flag import NO_FLAG, Flag
 from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study, read_rows
 from replication.report.parts.verdict import Badge, badge
@@ -55,6 +56,7 @@ class EngineOutcome:
     verdict: Badge
     value: Number
     interval: str
+    flag: Flag = NO_FLAG
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,16 @@ class _Gathering:
 
     def _claims(self, study: Study) -> Iterable[ComparedItem]:
         rows = of_study(self.source.claims, study.id)
-        return self._items(study, rows, ("claim",), _claim_outcome)
+        return self._items(study, rows, ("claim",), self._claim_outcome)
+
+    def _claim_outcome(self, row: Judged) -> EngineOutcome:
+        return EngineOutcome(
+            row["engine"],
+            badge(row["verdict"]),
+            numbers.number(row["observed"]),
+            numbers.interval(row["low"], row["high"]),
+            self.source.flag(row),
+        )
 
     def _cells(self, study: Study) -> Iterable[ComparedItem]:
         rows = of_study(self.source.cells, study.id)
@@ -275,15 +286,6 @@ def _published(row: Judged) -> Number | None:
     if "published" not in row:
         return None
     return numbers.published(row["published"], row["published_half_ulp"], row["unit"])
-
-
-def _claim_outcome(row: Judged) -> EngineOutcome:
-    return EngineOutcome(
-        row["engine"],
-        badge(row["verdict"]),
-        numbers.number(row["observed"]),
-        numbers.interval(row["low"], row["high"]),
-    )
 
 
 def _cell_outcome(row: Judged) -> EngineOutcome:

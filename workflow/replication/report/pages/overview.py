@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from replication.judge.verdict_table import Judged
 from replication.report.parts import number as numbers
+from replication.report.parts.changes import changes_of
+from replication.report.parts.claim_card import not_counted
 from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.verdict import Tally
@@ -65,6 +67,10 @@ class Overview:
     rows: list[TallyRow]
     cells: Tally
     claims: Tally
+    #: Claims that are judged and do not count, by what they are.
+    apart: list[tuple[str, int]]
+    #: How much was changed after results were seen.
+    changes: int
     findings: list[AuditFinding]
     deviations: list[Deviation]
 
@@ -73,12 +79,14 @@ def overview(source: Source) -> Overview:
     """Gather the first page."""
     cells, claims = source.headline(source.cells), source.headline(source.claims)
     cell_tally = Tally.of(row["verdict"] for row in cells)
-    claim_tally = Tally.of(row["verdict"] for row in claims)
+    claim_tally = source.tally_claims(claims)
     return Overview(
         answer=_answer(len(source.studies), cell_tally, claim_tally),
         rows=_rows(source),
         cells=cell_tally,
         claims=claim_tally,
+        apart=not_counted(source.studies.values()),
+        changes=sum(len(changes_of(study)) for study in source.studies.values()),
         findings=_findings(source),
         deviations=_deviations(source, cells),
     )
@@ -101,13 +109,19 @@ def _answer(studies: int, cells: Tally, claims: Tally) -> list[str]:
             f"Of {claims.total} claims{'' if cells.total else f' {where}'}, {tested} could be "
             f"tested: {_share_of(claims.count(Verdict.REPRODUCED), tested)} reproduced, "
             f"{claims.count(Verdict.DIRECTION_ONLY)} in direction only, "
-            f"{claims.count(Verdict.NOT_REPRODUCED)} not reproduced{_impossible(claims)}."
+            f"{claims.count(Verdict.NOT_REPRODUCED)} not reproduced{_impossible(claims)}"
+            f"{_vacuous(claims)}."
         )
     return sentences or ["Nothing has been evaluated yet."]
 
 
 def _share_of(count: int, total: int) -> str:
     return f"{count} ({100 * count / total:.0f} %)" if total else str(count)
+
+
+def _vacuous(tally: Tally) -> str:
+    count = tally.vacuous.count
+    return f", and {count} vacuous: what they compare could not differ" if count else ""
 
 
 def _impossible(tally: Tally) -> str:
@@ -131,7 +145,7 @@ def _rows(source: Source) -> list[TallyRow]:
                     original=engine == chosen.original,
                     mark=chosen.mark if stands else "",
                     cells=Tally.of(r["verdict"] for r in cells if r["engine"] in ("", engine)),
-                    claims=Tally.of(r["verdict"] for r in claims if r["engine"] in ("", engine)),
+                    claims=source.tally_claims(r for r in claims if r["engine"] in ("", engine)),
                 )
             )
     return rows

@@ -4,37 +4,26 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from replication.judge.claim import conditions
-from replication.judge.headline import DEFAULT, Headline
+from replication.judge.headline import Headline
 from replication.judge.participation import is_supported
 from replication.judge.verdict_table import Judged
-from replication.judge.wording import describe
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.report.parts import number as numbers
-from replication.report.parts.claim_chart import ClaimChart, claim_chart
+from replication.report.parts.changes import changes_of
+from replication.report.parts.claim_card import ClaimView, claim_cards, not_counted
 from replication.report.parts.figure import FigureView
 from replication.report.parts.link import PointLink, PointLinks, cell_id
 from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.topology import Topology, draw
-from replication.report.parts.verdict import BADGES, Badge, Tally, badge
+from replication.report.parts.verdict import BADGES, Badge, OtherEngine, Tally, badge, beside
 from replication.study.claim_model import Claim
 from replication.study.published import PublishedNumber
 from replication.study.study import Experiment, Study
 from replication.study.table_model import Cell, Table
-from replication.study.verdict import Verdict
-
-
-@dataclass(frozen=True)
-class OtherEngine:
-    """What another engine says of an item that the study's own headline engine cannot test."""
-
-    engine: str
-    verdict: Badge
 
 
 @dataclass(frozen=True)
@@ -81,45 +70,6 @@ class TableView:
 
 
 @dataclass(frozen=True)
-class TestView:
-    """What a claim's statistic is and what was expected of it, before any run."""
-
-    statistic: str
-    expected: str
-    direction: str
-
-
-@dataclass(frozen=True)
-class ClaimResult:
-    """A claim's verdict on one engine."""
-
-    engine: str
-    statistic: str
-    observed: Number
-    interval: str
-    margin: str
-    unit: str
-    verdict: Badge
-    reason: str
-
-
-@dataclass(frozen=True)
-class ClaimView:
-    """A claim as a card."""
-
-    id: str
-    quote: str
-    place: str
-    reading: str
-    tests: list[TestView]
-    #: One an engine, that of the headline first.
-    results: list[ClaimResult]
-    beside: OtherEngine | None
-    strip: ClaimChart | None
-    points: list[PointLink]
-
-
-@dataclass(frozen=True)
 class PointView:
     """One point of an experiment on one engine, with the scenario to rerun."""
 
@@ -156,6 +106,10 @@ class StudyPage:
     headline: Headline
     cells: Tally
     claims: Tally
+    #: Claims that are judged and do not count, by what they are.
+    apart: list[tuple[str, int]]
+    #: How many readings, tests, defaults and tolerances were changed after results were seen.
+    changes: int
     experiments: list[ExperimentView]
     other_claims: list[ClaimView]
     other_tables: list[TableView]
@@ -197,14 +151,13 @@ def study_page(
     topologies: dict[str, Topology],
 ) -> StudyPage:
     """Gather a study's page; `figures` and `topologies` are by the experiment's id."""
-    engines = source.shown_engines(study.id)
-    shown = ("", *engines)
+    shown = ("", *source.shown_engines(study.id))
     cells = [row for row in of_study(source.cells, study.id) if row["engine"] in shown]
     claims = [row for row in of_study(source.claims, study.id) if row["engine"] in shown]
     design = source.design(study.id)
     links = PointLinks.of(study, design)
     tables = _tables(study, cells, source, links)
-    cards = _claims(study, claims, engines, links)
+    cards = claim_cards(source, study, claims, links)
     homes = {claim.id: home for claim in study.claims if (home := _home(claim))}
     experiments = [
         ExperimentView(
@@ -227,7 +180,9 @@ def study_page(
         study=study,
         headline=source.headlines[study.id],
         cells=Tally.of(row["verdict"] for row in source.headline(cells)),
-        claims=Tally.of(row["verdict"] for row in source.headline(claims)),
+        claims=source.tally_claims(source.headline(claims)),
+        apart=not_counted([study]),
+        changes=len(changes_of(study)),
         experiments=experiments,
         other_claims=[card for card in cards if card.id not in homes],
         other_tables=tables.get("", []),
@@ -271,7 +226,7 @@ def _tables(
                 row,
                 printed.get(_key(row)),
                 notes,
-                _beside(by_key[_key(row)], row["engine"]) if row["engine"] in engines[:1] else None,
+                beside(by_key[_key(row)], row["engine"]) if row["engine"] in engines[:1] else None,
                 points[_key(row)],
             )
             for row in rows
@@ -307,16 +262,6 @@ def _shared(rows: list[Judged]) -> list[str]:
     return [
         part for part, count in counted.items() if 2 * count > len(rows) and len(verdicts[part]) > 1
     ]
-
-
-def _beside(rows: list[Judged], headline: str) -> OtherEngine | None:
-    """Return the default engine's verdict if it has one and that of the headline has none."""
-    found = {row["engine"]: badge(row["verdict"]) for row in rows}
-    undecided = badge(Verdict.NOT_TESTABLE)
-    other = found.get(DEFAULT, undecided)
-    if found.get(headline) != undecided or other == undecided:
-        return None
-    return OtherEngine(DEFAULT, other)
 
 
 def _cell(
@@ -370,52 +315,6 @@ def _tolerances(table: Table | None) -> list[str]:
             width = "rank among the replicates"
         lines.append(f"{f'{name}: ' if name else ''}{width}. {tolerance.reason}")
     return lines
-
-
-def _claims(
-    study: Study, rows: list[Judged], engines: list[str], links: PointLinks
-) -> list[ClaimView]:
-    known = {claim.id: claim for claim in study.claims}
-    cards = []
-    for name in dict.fromkeys([*known, *(row["claim"] for row in rows)]):
-        results = [row for row in rows if row["claim"] == name]
-        if not results:
-            continue
-        results.sort(key=lambda row: engines.index(row["engine"]) if row["engine"] else -1)
-        claim = known.get(name)
-        cards.append(
-            ClaimView(
-                id=name,
-                quote=results[0]["quote"],
-                place=results[0]["place"],
-                reading=claim.reading if claim else "",
-                tests=list(_tests(claim)) if claim else [],
-                results=[_result(row) for row in results],
-                beside=_beside(results, next(iter(engines), "")),
-                strip=claim_chart(claim, results) if claim else None,
-                points=links.under(results),
-            )
-        )
-    return cards
-
-
-def _result(row: Judged) -> ClaimResult:
-    return ClaimResult(
-        engine=row["engine"],
-        statistic=row["statistic"],
-        observed=numbers.number(row["observed"]),
-        interval=numbers.interval(row["low"], row["high"]),
-        margin=row["margin"],
-        unit=row["statistic_unit"],
-        verdict=badge(row["verdict"]),
-        reason=row["reason"],
-    )
-
-
-def _tests(claim: Claim) -> Iterable[TestView]:
-    for part in claim.tests():
-        expect, direction = conditions(part)
-        yield TestView(describe(part), str(expect), str(direction) if direction else "")
 
 
 def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[PointView]:

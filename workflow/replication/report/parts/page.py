@@ -13,7 +13,7 @@ from replication.report.parts.number import count
 from replication.report.parts.ran import ran
 from replication.report.parts.reliability import NAME as RELIABILITY
 from replication.report.parts.source import Source
-from replication.report.parts.verdict import BADGES
+from replication.report.parts.verdict import BADGES, VACUOUS, badge
 from replication.study.files import write_text
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -38,8 +38,11 @@ def environment(source: Source) -> jinja2.Environment:
     )
     made.filters["count"] = count
     made.filters["script_json"] = script_json
+    made.filters["verdict"] = badge
     made.globals.update(
         verdicts=BADGES,
+        vacuous=VACUOUS,
+        tallied=(*BADGES, VACUOUS),
         studies=list(source.studies.values()),
         ran=ran(source.provenance),
         several_engines=len(source.engines) > 1,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +14,8 @@ from replication.judge.headline import Headline, headline
 from replication.judge.participation import Participation, participations
 from replication.judge.verdict_table import Judged, read_verdicts
 from replication.plan.config import load_study
+from replication.report.parts.flag import NO_FLAG, Flag, Flags, read_flags
+from replication.report.parts.verdict import Tally
 from replication.study.errors import InputError
 from replication.study.published import PublishedNumber, read_published
 from replication.study.seal import read_sealed
@@ -40,6 +42,8 @@ class Source:
         Rows of audit.csv.
     provenance
         The document provenance.json.
+    flags
+        What stands beside each claim's verdict.
     """
 
     root: Path
@@ -48,6 +52,7 @@ class Source:
     claims: list[Judged]
     audit: list[Row]
     provenance: dict[str, Any]
+    flags: Flags = field(default_factory=dict)
 
     @classmethod
     def load(cls, root: Path, data: Path) -> Source:
@@ -65,6 +70,7 @@ class Source:
             claims=read_verdicts(data / "claims.parquet"),
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
             provenance=read_provenance(data / "provenance.json"),
+            flags=read_flags(data),
         )
 
     @cached_property
@@ -111,6 +117,21 @@ class Source:
         chosen, parts = self.headlines[study].engine, self.parts[study]
         others = [engine for engine, part in parts.items() if part.ran and engine != chosen]
         return [chosen, *others] if chosen else others
+
+    def flag(self, row: Judged) -> Flag:
+        """Return what stands beside the verdict of a row of the claims."""
+        return self.flags.get((row["study"], row["claim"], row["engine"]), NO_FLAG)
+
+    def tally_claims(self, rows: Iterable[Judged]) -> Tally:
+        """Count verdicts on claims: what is vacuous apart, what does not count not at all."""
+        rows = [row for row in rows if self.is_counted(row)]
+        words = [row["verdict"] for row in rows if not self.flag(row).vacuous]
+        return Tally.of(words, vacuous=len(rows) - len(words))
+
+    def is_counted(self, row: Judged) -> bool:
+        """Return whether a claim counts in the shares: a result that repeats no other's."""
+        claims = {claim.id: claim for claim in self.studies[row["study"]].claims}
+        return row["claim"] not in claims or claims[row["claim"]].is_counted
 
     def headline(self, rows: list[Judged]) -> list[Judged]:
         """Return the rows that stand for their study: those of its headline engine."""

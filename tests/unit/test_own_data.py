@@ -1,0 +1,192 @@
+"""Own data: claims' tests on printed numbers and on published traces."""
+
+import pytest
+from replication.judge.flags.claim_flag import FLAGS, VACUITY, merge_flags
+from replication.judge.flags.own_data import OWN_DATA, OwnData
+from replication.measure.cell_map import map_cells
+from replication.study.published import read_published
+from replication.study.table import (
+    FLAG_COLUMNS,
+    OWN_DATA_COLUMNS,
+    VACUITY_COLUMNS,
+    read_rows,
+    write_table,
+)
+
+PRINTED = (
+    ("slow", "throughput", "bit/s", 800e3, "800"),
+    ("mid", "throughput", "bit/s", 700e3, "700"),
+    ("fast", "throughput", "bit/s", 900e3, "900"),
+)
+
+
+def rate(**where):
+    return {
+        "experiment": "sweep",
+        "metric": "throughput_bps",
+        "aggregate": "sum",
+        "where": {"variant": "reno", **where},
+    }
+
+
+def at_least(bound, **where):
+    return {"kind": "value", "of": rate(**where), "expect": {"at_least": bound}}
+
+
+def own(world, test, files=(), printed=PRINTED, **table):
+    """Return the word and the reason on a claim of a study that prints Reno's throughputs."""
+    study = world.claim(test, tables=world.table(**table).model_dump()["tables"])
+    cells = map_cells(study, read_published(world.published(*printed)))
+    (row,) = OwnData(study, cells, dict(files)).rows()
+    return row["own_data"], row["reason"]
+
+
+def test_a_test_holds_or_fails_on_what_is_printed(world):
+    rises = {"kind": "trend", "of": rate(), "over": "access", "expect": {"at_least": 1.0}}
+    word, reason = own(world, rises)
+    assert word == "fails" and "is 0.5 over 3 points" in reason
+    assert own(world, {**rises, "expect": {"at_least": 0.4}})[0] == "holds"
+    # The direction alone is not what the words say.
+    assert own(world, {**rises, "direction": {"at_least": 0.4}})[0] == "fails"
+
+
+def test_a_number_is_read_whatever_aggregate_we_took_it_for(world):
+    of = {**rate(access="slow"), "aggregate": "maximum"}
+    test = {"kind": "value", "of": of, "expect": {"at_least": 8e5}}
+    assert own(world, test)[0] == "holds"
+    assert own(world, {**test, "of": {**of, "aggregate": "jain"}})[0] == "none"
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        {**rate(), "metric": "goodput_bps"},
+        {**rate(), "flows": ["tcp1"]},
+        {**rate(), "window_s": [0.0, 5.0]},
+        {**rate(), "where": {"variant": "vegas"}},
+        {**rate(), "where": {"access": "slow"}},  # of all variants, one is printed
+    ],
+)
+def test_another_quantity_is_not_printed(world, of):
+    assert own(world, {"kind": "value", "of": of, "expect": {"at_least": 1}}) == ("none", "")
+
+
+def test_what_is_not_comparable_tells_nothing(world):
+    test = at_least(1, access="slow")
+    told = {"slow": {"throughput": "The sender's count."}}
+    assert own(world, test)[0] == "holds"
+    assert own(world, test, not_comparable=told)[0] == "none"
+
+
+def test_of_a_test_in_parts_those_count_that_can_be_had(world):
+    absent = {**at_least(1), "of": {**rate(), "metric": "timeouts"}}
+    for bound, word in ((8e5, "holds"), (9e5, "fails")):
+        test = {"kind": "all", "parts": [at_least(bound, access="slow"), absent]}
+        found, reason = own(world, test)
+        assert found == word
+        assert "(2) No number of the paper's own: timeouts is neither printed nor" in reason
+
+
+# -- traces ---------------------------------------------------------------------------------------
+
+
+def trace(world, windows, name="one", rates=None, starts=(0, 0)):
+    """Write a trace of two flows with these windows, and return its file by its name."""
+    lines = []
+    for second in range(40):
+        for flow, (window, start) in enumerate(zip(windows, starts, strict=True)):
+            if second < start:
+                continue
+            rate_rtt = f"{rates[flow]},100," if rates else ""
+            value = window[second % len(window)]
+            lines.append(f"{1e9 + second},10.0.0.1:{50 + flow},{rate_rtt},{second // 10},{value},8")
+    path = world.folder / f"{name}.sender-ss.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return {name: path}
+
+
+def traced(world, test, files, *names):
+    """Judge a claim on traces, each a table of Reno at the slow access rate."""
+    cell = {"metric": "cwnd_peak_segments", "tolerance": {"relative": 0.1, "reason": "r"}}
+    (shape,) = world.table({"peak": cell}).model_dump()["tables"]
+    rows = {"first": {"where": {}, "flows": ["tcp1"]}, "second": {"where": {}, "flows": ["tcp2"]}}
+    where = {"variant": "reno", "access": "slow"}
+    tables = [
+        {**shape, "id": f"trace:{name}", "where": where, "row_factor": None, "rows": rows}
+        for name in names or ("one",)
+    ]
+    study = world.claim(test, tables=tables)
+    (row,) = OwnData(study, [], files).rows()
+    return row["own_data"], row["reason"]
+
+
+def peak(flows, **where):
+    wanted = {**rate(access="slow", **where), "metric": "cwnd_peak_segments", "flows": flows}
+    return {**wanted, "aggregate": "mean"}
+
+
+def test_a_trace_is_read_with_the_features_of_our_runs(world):
+    files = trace(world, ([10, 20], [10, 14]))
+    larger = {
+        "kind": "ratio",
+        "left": peak(["tcp1"]),
+        "right": peak(["tcp2"]),
+        "expect": {"at_least": 1.4},
+    }
+    word, reason = traced(world, larger, files)
+    assert word == "holds" and reason.startswith("By the published traces: ")
+    assert "is 1.429 over 1 point" in reason
+    assert traced(world, larger, {}) == ("none", "")
+
+
+def test_a_shuffled_flow_order_is_noticed(world):
+    first = {"kind": "value", "of": peak({"start_order": 1}), "expect": {"at_least": 20}}
+    assert traced(world, first, trace(world, ([10, 20], [10, 14])))[0] == "holds"
+    assert traced(world, first, trace(world, ([10, 14], [10, 20])))[0] == "fails"
+    # Who connects seconds later is second, whatever its port.
+    late = trace(world, ([10, 20], [10, 14]), starts=(5, 0))
+    assert traced(world, first, late)[0] == "fails"
+
+
+def test_published_runs_of_one_point_are_its_replicates(world):
+    files = trace(world, ([10, 20], [10, 20]), "one") | trace(world, ([9, 30], [9, 30]), "two")
+    test = {"kind": "value", "of": peak("tcp"), "expect": {"at_least": 25}}
+    word, reason = traced(world, test, files, "one", "two")
+    assert word == "holds" and "is 25 over 1 point" in reason and "2 replicates" in reason
+
+
+def test_rates_of_a_trace_are_fit_for_ratios_alone(world):
+    files = trace(world, ([10], [10]), rates=(600, 300))
+    left, right = (
+        {**rate(access="slow"), "flows": [flow], "aggregate": "mean"} for flow in ("tcp1", "tcp2")
+    )
+    ratio = {"kind": "ratio", "left": left, "right": right, "expect": {"at_least": 2}}
+    assert traced(world, ratio, files)[0] == "holds"
+    value = {"kind": "value", "of": left, "expect": {"at_least": 1}}
+    assert traced(world, value, files) == ("none", "")
+    assert traced(world, ratio, trace(world, ([10], [10])))[0] == "none"  # no rates are sampled
+
+
+@pytest.mark.parametrize("metric", ["timeouts", "delay_mean_s", "queue_mean_packets", "jain_mean"])
+def test_what_ss_does_not_sample_is_undefined(world, metric):
+    of = {**rate(access="slow"), "metric": metric, "aggregate": "mean"}
+    test = {"kind": "value", "of": of, "expect": {"at_most": 1e9}}
+    assert traced(world, test, trace(world, ([10], [10]), rates=(600, 300))) == ("none", "")
+
+
+# -- the merged file ------------------------------------------------------------------------------
+
+
+def test_flags_have_the_vacuity_of_each_engine_and_the_own_data_of_the_claim(world):
+    vacuity = [
+        {"study": "s", "claim": "c1", "engine": engine, "vacuous": vacuous, "evidence": "why"}
+        for engine, vacuous in (("ns2", True), ("ns3", False))
+    ]
+    write_table(world.folder / "s" / VACUITY, vacuity, VACUITY_COLUMNS)
+    own_rows = [{"study": "s", "claim": "c1", "own_data": "fails", "reason": "r"}]
+    write_table(world.folder / "s" / OWN_DATA, own_rows, OWN_DATA_COLUMNS)
+    merge_flags([world.folder / "s"], world.folder)
+    rows = read_rows(world.folder / FLAGS, FLAG_COLUMNS)
+    assert list(rows[0]) == ["study", "claim", "engine", "vacuous", "evidence", "own_data"]
+    assert [row["vacuous"] for row in rows] == ["true", "false"]
+    assert {row["own_data"] for row in rows} == {"fails"}

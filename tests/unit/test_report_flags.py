@@ -1,0 +1,152 @@
+"""Flags, natures and changes of claims on the pages: where the verdict stands, counted apart."""
+
+import json
+from pathlib import Path
+
+import pytest
+from replication.study.files import read_yaml
+from replication.study.seal import write_sealed
+
+from tests.unit.report_project import RATES, TABLE, example, soup
+
+ROOT = Path(__file__).parents[2]
+#: The throughputs that the paper prints of Reno are 0.80, 1.20 and 0.12 Mbit/s.
+OWN = {
+    "kind": "trend",
+    "of": {**RATES, "where": {"variant": "reno"}},
+    "over": "access",
+    "expect": {"at_least": 0.5},
+}
+CHANGE = {
+    "date": "2026-11-22",
+    "was": "Ties <b>counted</b>.",
+    "now": "They do not.",
+    "why": "No size is named.",
+    "before": {"ns3": "reproduced"},
+}
+
+
+def claims(study, **changes):
+    """Return the study's claims as a file has them, some of them changed, by their ids."""
+    documents = [c.model_dump(mode="json", exclude_none=True) for c in study.claims]
+    return [one | changes.get(one["id"], {}) for one in documents]
+
+
+def idle(**run):
+    """Nothing is lost, and no queue stands."""
+    return {"throughput_bps": 4e5, "packets_dropped": 0}
+
+
+def empty_queue(flow, **_):
+    return [{"time_s": 1.0, "queue_packets": 0.5}] if flow == "bottleneck:ab" else []
+
+
+@pytest.fixture
+def quiet(project):
+    """A report on runs in which nothing presses on TCP."""
+    project.add(example(project.world), flows=idle, series=empty_queue, engines=("ns3", "ns2"))
+    return project.render("synthetic")
+
+
+def counted(page, what="claims"):
+    """Return verdict to number of the first row of the tally of `what`."""
+    row = page.select_one(f".tally tr[data-what={what}]")
+    return {td["data-verdict"]: int(td.get_text()) for td in row.select("td[data-verdict]")}
+
+
+def test_a_vacuous_verdict_is_marked_with_its_evidence_and_counted_apart(quiet):
+    card = soup(quiet / "synthetic.html").select_one("#claim-value")
+    assert card.h4.select_one(".mark").get_text() == "vacuous"
+    assert "9 of 9 points could not differ" in card.select_one(".results .flagged").get_text()
+    for name in ("index.html", "summary.html"):
+        numbers = counted(soup(quiet / name))
+        assert (numbers["vacuous"], numbers["reproduced"], numbers["not testable"]) == (3, 0, 1)
+    answer = soup(quiet / "index.html").select_one(".answer").get_text()
+    assert "0 (0 %) reproduced" in answer and "and 3 vacuous: what they compare could" in answer
+    assert soup(quiet / "engines.html").select_one("#claims-data .mark") is not None
+
+
+def test_runs_with_losses_have_no_mark(project):
+    project.add(example(project.world))
+    out = project.render("synthetic")
+    assert not soup(out / "synthetic.html").select(".claim .mark, .claim .flagged")
+    assert counted(soup(out / "index.html"))["vacuous"] == 0
+
+
+def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
+    study = example(project.world)
+    weaker = {**OWN, "expect": {"at_least": -1}}
+    changed = claims(study, value={"test": OWN}, wrong={"test": weaker})
+    project.add(project.world.study(tables=[TABLE], claims=changed))
+    page = soup(project.render("synthetic") / "synthetic.html")
+    words = "The paper's own data do not meet these words."
+    assert page.select_one("#claim-value .words .flagged").get_text() == words
+    assert "correlation" in page.select_one("#claim-value .own-data .reason").get_text()
+    assert page.select_one("#claim-wrong .words .flagged") is None
+    assert "the test holds" in page.select_one("#claim-wrong .own-data summary").get_text()
+    assert page.select_one("#claim-parts .own-data") is None
+
+
+def test_only_results_that_repeat_none_count(project):
+    study = example(project.world)
+    changed = claims(study, wrong={"nature": "prediction"}, parts={"repeats": "value"})
+    project.add(project.world.study(tables=[TABLE], claims=changed))
+    out = project.render("synthetic")
+    assert sum(counted(soup(out / "index.html")).values()) == 2
+    said = "1 prediction, 1 repeat of another claim"
+    assert said in soup(out / "index.html").get_text()
+    page = soup(out / "synthetic.html")
+    assert said in page.select_one(".summary").get_text()
+    assert "Not counted: prediction." in page.select_one("#claim-wrong .words").get_text()
+    assert "same finding as value" in page.select_one("#claim-parts .words").get_text()
+
+
+def test_what_was_changed_after_results_is_listed_and_nothing_else(project):
+    study = example(project.world)
+    tolerance = TABLE["columns"]["throughput"]["tolerance"] | {"changed": [CHANGE]}
+    column = TABLE["columns"]["throughput"] | {"tolerance": tolerance}
+    table = TABLE | {"columns": {"throughput": column}, "changed": [CHANGE | {"before": {}}]}
+    changed = claims(study, value={"changed": [CHANGE, CHANGE | {"after": {"ns3": "impossible"}}]})
+    document = study.model_dump(mode="json", exclude_none=True)
+    document |= {"tables": [table], "claims": changed}
+    document["parameters"]["access_s"]["changed"] = [CHANGE]
+    document["experiments"][0]["factors"][1]["changed"] = [CHANGE]
+    project.add(type(study).model_validate(document))
+    out = project.render("synthetic")
+    page = soup(out / "changes.html")
+    titles = [h3.get_text().split(" 2026")[0].strip() for h3 in page.select(".change h3")]
+    assert titles == [
+        "Claim value",
+        "Claim value",
+        "Table 1",
+        "Tolerance of table 1, throughput",
+        "Parameter access_s",
+        "Factor access of sweep",
+    ]
+    first, second = page.select(".change")[:2]
+    for words in ("Words of value", "Ties <b>counted</b>.", "They do not.", "No size is named."):
+        assert words in first.get_text()
+    assert not page.select(".change b"), "escaped"
+    verdicts = " ".join(first.select_one("[data-engine]").dd.get_text().split())
+    assert verdicts.startswith("reproduced → not judged again")
+    assert "impossible" in second.select_one("[data-engine]").get_text()
+    assert not page.select(".change")[2].select("[data-engine]")
+    assert first.h3.a["href"] == "synthetic.html#claim-value"
+    assert soup(out / "synthetic.html").select_one("#claim-value a[href='changes.html']")
+    assert "6 entries" in soup(out / "index.html").get_text()
+
+
+def test_a_claim_whose_experiment_was_never_varied_says_so(project):
+    project.add(example(project.world))
+    settings = read_yaml(ROOT / "configs/sensitivity.yaml")
+    settings["other_studies"]["exploration"]["experiments"] = ["another"]
+    project.write("configs/sensitivity.yaml", json.dumps(settings))
+    assert not cards_without_sensitivity(project), "nothing was varied at all"
+    write_sealed(project.data / "sensitivity/synthetic/claims.csv", "claim\n")
+    assert cards_without_sensitivity(project) == ["claim-value", "claim-wrong", "claim-parts"]
+
+
+def cards_without_sensitivity(project):
+    page = soup(project.render("synthetic") / "synthetic.html")
+    said = "No sensitivity: what the paper leaves open was not varied in “Sweep”."
+    return [card["id"] for card in page.select(".claim") if said in card.get_text()]

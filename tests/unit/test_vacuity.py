@@ -1,0 +1,293 @@
+"""Vacuity: what could not differ is marked, by evidence, and only that."""
+
+import pytest
+from replication.judge.claim import evaluate_claim
+from replication.judge.flags.claim_flag import vacuity_rows
+from replication.judge.flags.idleness import run_pressure
+
+from tests.unit.conftest import SEGMENT_BYTES, study_document
+
+#: A window that nothing reaches, and one in which every flow spends all its time.
+WIDE, TINY = 1000, 2
+RATE = {"slow": 1e5, "mid": 2e5, "fast": 3e5}
+
+
+def quantity(metric="throughput_bps", **where):
+    return {"experiment": "sweep", "metric": metric, "where": where}
+
+
+VEGAS, RENO = quantity(variant="vegas"), quantity(variant="reno")
+#: Tests that the throughputs of `unequal` pass whatever the window.
+TESTS = {
+    "ratio": {
+        "kind": "ratio", "left": VEGAS, "right": RENO, "expect": {"at_least": 1.5},
+    },
+    "ratio of means": {
+        "kind": "ratio", "left": VEGAS, "right": RENO, "reduce": "ratio_of_means",
+        "expect": {"at_least": 1.5},
+    },
+    "equivalence": {
+        "kind": "equivalence", "left": VEGAS, "right": quantity(variant="cubic"), "margin": 0.2,
+    },
+    "share": {
+        "kind": "share", "left": VEGAS, "relation": "above", "right": RENO,
+        "expect": {"at_least": 1},
+    },
+    "trend": {
+        "kind": "trend", "of": RENO, "over": "access", "expect": {"at_least": 1},
+    },
+    "steps": {
+        "kind": "steps", "of": RENO, "over": "access", "relation": "rises", "factor": 1.1,
+        "expect": {"at_least": 1},
+    },
+    "ordering": {
+        "kind": "ordering", "of": quantity(), "order": [{"variant": "vegas"}, {"variant": "reno"}],
+        "expect": {"at_least": 1},
+    },
+    "crossover": {
+        "kind": "crossover", "left": quantity("goodput_bps", variant="vegas"),
+        "right": quantity("goodput_bps", variant="reno"), "over": "access", "before": "left",
+        "expect": {"at_least": 20, "at_most": 25},
+    },
+    "value": {
+        "kind": "value", "of": quantity(variant="vegas", access="slow"), "expect": {"at_least": 1},
+    },
+}  # fmt: skip
+
+
+def windowed(world, test, segments):
+    """Return a study of one claim whose flows may use a window of so many segments."""
+    document = study_document()
+    (experiment,) = document["experiments"]
+    for flow in experiment["flows"]:
+        flow["maximum_window_bytes"] = segments * SEGMENT_BYTES
+    return world.claim(test, experiments=[experiment])
+
+
+def unequal(variant, access, drops=0, **_):
+    """Throughputs that rise with the access rate and are higher for all but Reno.
+
+    The goodput rises for Reno alone.
+    """
+    rate = RATE[access] * (1 if variant == "reno" else 2.2 if variant == "cubic" else 2)
+    goodput = RATE[access] if variant == "reno" else 2.2e5
+    return {"throughput_bps": rate, "goodput_bps": goodput, "packets_dropped": drops}
+
+
+def at_two_segments(sampled, queue=5.0):
+    """Samples of a window of two segments and of a queue that stands."""
+
+    def series(flow, **_):
+        if flow == "bottleneck:ab":
+            return [{"time_s": n + 1.0, "queue_packets": queue} for n in range(10)]
+        return sampled([2.0] * 10)
+
+    return series
+
+
+def judged(study, results):
+    rows, _ = evaluate_claim(study, study.claims[0], results)
+    (row,) = vacuity_rows(study, results, rows)
+    return row["vacuous"], row["evidence"]
+
+
+@pytest.mark.parametrize("kind", TESTS)
+def test_a_tiny_window_makes_every_verdict_vacuous_and_a_wide_one_none(world, sampled, kind):
+    for segments, expected in ((TINY, True), (WIDE, False)):
+        study = windowed(world, TESTS[kind], segments)
+        results = world.results(study, flows=unequal, series=at_two_segments(sampled))
+        vacuous, evidence = judged(study, results)
+        assert vacuous is expected
+        shown = "0 drops, at the window in 100 % of samples, a mean queue of 5 packets"
+        assert (shown in evidence) is expected
+
+
+@pytest.mark.parametrize("kind", TESTS)
+def test_one_lost_packet_a_run_takes_the_mark_away(world, sampled, kind):
+    study = windowed(world, TESTS[kind], TINY)
+    lossy = world.results(
+        study, flows=lambda **run: unequal(drops=1, **run), series=at_two_segments(sampled)
+    )
+    assert judged(study, lossy) == (False, "")
+
+
+# -- runs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("windows", "queue", "drops", "idle"),
+    [
+        ([2.0] * 10, 5.0, 0, True),
+        ([2.0] * 6 + [0.5] * 4, 5.0, 0, True),  # at its window in more than half of the samples
+        ([2.0] * 5 + [0.5] * 5, 5.0, 0, False),
+        ([0.5] * 10, 0.9, 0, True),  # no queue stands
+        ([0.5] * 10, 1.0, 0, False),
+        ([2.0] * 10, 0.0, 1, False),  # a packet was lost
+    ],
+)
+def test_a_run_is_idle_without_losses_if_its_windows_or_no_queue_hold_it(
+    world, sampled, windows, queue, drops, idle
+):
+    study = windowed(world, TESTS["ratio"], TINY)
+
+    def series(flow, **_):
+        if flow == "bottleneck:ab":
+            return [{"time_s": n + 1.0, "queue_packets": queue} for n in range(10)]
+        return sampled(windows if flow == "tcp1" else [2.0] * 10)
+
+    results = world.results(
+        study, flows=lambda **run: unequal(drops=drops, **run), series=series, replicates=1
+    )
+    assert run_pressure(results)["idle"].tolist() == [idle] * 9
+
+
+def test_a_window_may_be_a_segment_below_the_largest_one(world, sampled):
+    study = windowed(world, TESTS["ratio"], 2.9)
+    results = world.results(study, flows=unequal, series=at_two_segments(sampled), replicates=1)
+    assert (run_pressure(results)["at_window"] == 1).all()
+
+
+# -- pairs ----------------------------------------------------------------------------------------
+
+
+def free(world, test, flows, **changes):
+    """Judge a claim over runs that nothing limits: no window and a queue that stands."""
+    study = world.claim(test)
+    series = changes.pop("series", lambda flow, **_: queue_of(5.0) if flow[0] == "b" else [])
+    return judged(study, world.results(study, flows=flows, series=series, **changes))
+
+
+def queue_of(packets):
+    return [{"time_s": n + 1.0, "queue_packets": packets} for n in range(10)]
+
+
+def test_equal_values_without_a_loss_could_not_differ(world):
+    below = {**TESTS["share"], "relation": "below", "factor": 1.1}
+    for difference, drops, vacuous in ((0.004, 0, True), (0.006, 0, False), (0.004, 1, False)):
+
+        def flows(variant, difference=difference, drops=drops, **_):
+            rate = 1e5 * (1 + difference) if variant == "vegas" else 1e5
+            return {"throughput_bps": rate, "packets_dropped": drops}
+
+        found, evidence = free(world, below, flows)
+        assert found is vacuous
+        assert ("3 of 3 compared pairs could not differ (no loss, and equal" in evidence) is vacuous
+
+
+def test_five_times_nothing_is_nothing(world):
+    losses = {
+        "kind": "share", "left": quantity("packets_dropped", access="slow"), "relation": "above",
+        "right": quantity("packets_dropped", access="mid"), "factor": 5, "expect": {"at_least": 1},
+    }  # fmt: skip
+    for before, vacuous in ((0, True), (1, False)):
+
+        def flows(access, before=before, **_):
+            return {"packets_dropped": {"slow": 9, "mid": before, "fast": 9}[access]}
+
+        found, evidence = free(world, losses, flows)
+        assert found is vacuous
+        assert ("zero against zero or a multiple of it" in evidence) is vacuous
+
+
+def test_no_timeouts_say_nothing_where_no_run_of_the_experiment_loses_a_packet(world):
+    none = {"kind": "value", "of": quantity("timeouts", variant="vegas"), "expect": {"at_most": 0}}
+    for drops, vacuous in ((0, True), (1, False)):
+
+        def flows(variant, access, drops=drops, **_):
+            # Reno alone loses something, and waits for a timer then.
+            lost = drops if variant == "reno" else 0
+            return {"packets_dropped": lost, "timeouts": lost + (access == "none")}
+
+        assert free(world, none, flows)[0] is vacuous
+
+
+def test_a_value_that_every_level_has_tells_nothing_apart(world):
+    full = {
+        "kind": "value", "of": quantity(variant="vegas"), "reduce": "minimum",
+        "expect": {"at_least": 1e5},
+    }  # fmt: skip
+    for other, vacuous in ((1.004e5, True), (1.006e5, False)):
+
+        def flows(variant, other=other, **_):
+            return {"throughput_bps": other if variant == "reno" else 1e5}
+
+        found, evidence = free(world, full, flows)
+        assert found is vacuous
+        said = "All 3 levels of variant give it within 0.5 %: 0.1 to 0.1004 Mbit/s."
+        assert evidence == (said if vacuous else "")
+
+
+# -- verdicts -------------------------------------------------------------------------------------
+
+
+def partly_idle(world, sampled, test, idle, flows=unequal):
+    """Judge a claim over runs of which those at some access rates are idle."""
+    study = windowed(world, test, TINY)
+
+    def series(flow, access, **_):
+        if flow == "bottleneck:ab":
+            return queue_of(5.0)
+        return sampled([2.0 if access in idle else 0.5] * 10)
+
+    return judged(study, world.results(study, flows=flows, series=series))
+
+
+def test_what_stands_without_the_idle_pairs_is_not_vacuous_but_they_are_told(world, sampled):
+    found, evidence = partly_idle(world, sampled, TESTS["ratio"], {"slow"})
+    assert found is False
+    assert evidence.startswith("1 of 3 compared pairs could not differ")
+    assert evidence.endswith("without them: reproduced.")
+
+
+def test_a_verdict_that_the_idle_pairs_carry_is_vacuous(world, sampled):
+    carried = {**TESTS["ratio"], "reduce": "maximum"}
+
+    def flows(variant, access, **_):
+        rate = 1e5 if variant == "reno" else 2e5 if access == "slow" else 1.1e5
+        return {"throughput_bps": rate, "packets_dropped": 0}
+
+    found, evidence = partly_idle(world, sampled, carried, {"slow"}, flows)
+    assert found is True and evidence.endswith("without them: not reproduced.")
+
+
+def test_a_failure_is_vacuous_if_all_pairs_are_idle_or_only_they_fail(world, sampled):
+    other_way = {**TESTS["ratio"], "expect": {"at_least": 3}}
+    assert partly_idle(world, sampled, other_way, {"slow", "mid", "fast"})[0] is True
+    assert partly_idle(world, sampled, other_way, {"slow", "mid"})[0] is False
+
+    def flows(variant, access, **_):
+        low = variant == "vegas" and access == "slow"
+        return {"throughput_bps": 0.1e5 if low else 1e5 * (1 + (variant == "vegas")),
+                "packets_dropped": 0}  # fmt: skip
+
+    found, evidence = partly_idle(world, sampled, TESTS["ratio"], {"slow"}, flows)
+    assert found is True and evidence.endswith("without them: reproduced.")
+
+
+def test_a_claim_of_parts_is_vacuous_by_the_parts_that_decide(world, sampled):
+    sound, fails = TESTS["ratio"], {**TESTS["ratio"], "expect": {"at_least": 3}}
+    idle = {
+        "kind": "ratio", "left": quantity(variant="vegas", access="slow"),
+        "right": quantity(variant="reno", access="slow"), "expect": {"at_least": 1.5},
+    }  # fmt: skip
+    idle_fails = {**idle, "expect": {"at_least": 3}}
+    for parts, vacuous in (
+        ((sound, idle), True),
+        ((sound, sound), False),
+        ((fails, idle), False),  # what fails has content
+        ((sound, idle_fails), True),
+        ((fails, idle_fails), False),
+    ):
+        test = {"kind": "all", "parts": list(parts)}
+        assert partly_idle(world, sampled, test, {"slow"})[0] is vacuous
+
+
+def test_what_cannot_be_tested_is_not_vacuous(world):
+    untested = {"kind": "not_testable", "reason": "Too little."}
+    assert free(world, untested, unequal) == (False, "")
+    assert free(
+        world, TESTS["ratio"], unequal, runs=lambda levels: levels["variant"] == "reno"
+    ) == (
+        False,
+        "",
+    )

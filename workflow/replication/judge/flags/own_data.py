@@ -1,0 +1,192 @@
+"""Own data: the test of a claim on what the paper itself prints, or on its published traces.
+
+A printed number stands for points, a metric, flows and a window. A claim's quantity of the same
+reads it whatever its aggregate: what a printed number aggregates is our reading and not the
+paper's word. Only Jain's index is never printed under another name. A number that is said to be of
+another thing than its metric (`not_comparable`) tells nothing. What is not printed is taken from
+the raw traces, where there are any.
+
+`holds` is what would be `reproduced`, `fails` everything else; `none` where a side has no number at
+one of its points. Of a test in parts those count that can be had.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
+from pathlib import Path
+
+import pandas as pd
+
+from replication.judge.claim import conditions, judge_statistic
+from replication.judge.comparison import UntestableError, compare
+from replication.judge.flags.own_trace import can_tell, trace_results
+from replication.judge.wording import describe
+from replication.measure.cell_map import MappedCell, map_cells
+from replication.measure.metric import quantity
+from replication.measure.metric_model import MetricError
+from replication.measure.trace_folder import TABLE_PREFIX, find_folder, has_traces, trace_files
+from replication.plan.config import load_study
+from replication.study.claim_model import AmongReplicates, Claim, Quantity, SimpleTest, ValueTest
+from replication.study.published import read_published
+from replication.study.study import Study
+from replication.study.table import OWN_DATA_COLUMNS, Row, write_table
+from replication.study.verdict import Verdict
+
+OWN_DATA = "own_data.csv"
+HOLDS, FAILS, NONE = "holds", "fails", "none"
+#: Where a part's numbers come from, in words.
+PRINTED, TRACED = "printed numbers", "published traces"
+
+
+class OwnData:
+    """What a paper printed or published as traces, to be asked for as quantities.
+
+    Parameters
+    ----------
+    study
+        The study.
+    cells
+        Its published numbers, as `measure.cell_map.map_cells` maps them.
+    files
+        Its raw traces, by name.
+    """
+
+    def __init__(
+        self, study: Study, cells: Sequence[MappedCell], files: Mapping[str, Path]
+    ) -> None:
+        self.study = study
+        self._printed = _printed(study, cells)
+        self._traces = trace_results(study, files)
+
+    def rows(self) -> Iterable[Row]:
+        """Yield how each claim's test fares: the rows of own_data.csv."""
+        for claim in self.study.claims:
+            word, reason = self._judged(claim)
+            yield {
+                "study": self.study.id,
+                "claim": claim.id,
+                "own_data": word,
+                "reason": reason,
+            }
+
+    def _judged(self, claim: Claim) -> tuple[str, str]:
+        parts = [self._part(test) for test in claim.tests()]
+        known = [word for word, _ in parts if word != NONE]
+        if not known:
+            return NONE, ""
+        numbered = len(parts) > 1
+        reason = " ".join(
+            f"({n}) {text}" if numbered else text for n, (_, text) in enumerate(parts, start=1)
+        )
+        return (FAILS if FAILS in known else HOLDS), reason
+
+    def _part(self, test: SimpleTest) -> tuple[str, str]:
+        """Return the word on one test, and what was found."""
+        expect, direction = conditions(test)
+        if isinstance(expect, AmongReplicates):
+            return NONE, "The published value is what our runs are held against."
+        alone = isinstance(test, ValueTest)
+        sources: set[str] = set()
+
+        def look_up(side: str, wanted: Quantity) -> pd.DataFrame:
+            source, frame = self._values(wanted, alone)
+            sources.add(source)
+            return frame
+
+        try:
+            comparison = compare(self.study, test, look_up)
+        except UntestableError as error:
+            return NONE, f"No number of the paper's own: {error}"
+        judgement = judge_statistic(comparison, expect, direction, describe(test))
+        where = " and ".join(sorted(sources))
+        word = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
+        return word, f"By the {where}: {' '.join(judgement.reasons)}"
+
+    def _values(self, wanted: Quantity, alone: bool) -> tuple[str, pd.DataFrame]:
+        """Return where a quantity's values are from, and they: replicate, factors, value.
+
+        Raises
+        ------
+        UntestableError
+            Some of its points have none.
+        """
+        frame = self._printed(wanted)
+        if not frame.empty and wanted.aggregate != "jain" and self._is_whole(wanted, frame):
+            return PRINTED, frame
+        frame = self._traced(wanted) if can_tell(wanted, alone) else frame.iloc[:0]
+        if frame.empty:
+            raise UntestableError(f"{wanted.metric} is neither printed nor in a trace.")
+        if not self._is_whole(wanted, frame):
+            raise UntestableError(f"{wanted.metric} is not published at every point.")
+        return TRACED, frame
+
+    def _traced(self, wanted: Quantity) -> pd.DataFrame:
+        if self._traces.design.empty:
+            return pd.DataFrame()
+        try:
+            frame = quantity(self._traces, wanted)
+        except MetricError:
+            # The flows that are meant are in no trace.
+            return pd.DataFrame()
+        return frame[frame["value"].notna()].drop(columns="engine")
+
+    def _is_whole(self, wanted: Quantity, frame: pd.DataFrame) -> bool:
+        """Return whether every point of a quantity has a value."""
+        factors = [factor.id for factor in self.study.experiment(wanted.experiment).factors]
+        needed = prod(
+            len(set(wanted.where.get(factor.id, [level.key for level in factor.levels])))
+            for factor in self.study.experiment(wanted.experiment).factors
+        )
+        return len(frame.drop_duplicates(factors)) == needed
+
+
+def _printed(study: Study, cells: Sequence[MappedCell]) -> Callable[[Quantity], pd.DataFrame]:
+    """Return what looks up a quantity among the printed numbers of single points."""
+    numbers: dict[str, list[dict[str, object]]] = {}
+    for cell in cells:
+        wanted = cell.quantity
+        factors = {factor.id for factor in study.experiment(wanted.experiment).factors}
+        points = {factor: keys[0] for factor, keys in wanted.where.items() if len(keys) == 1}
+        derived = cell.table.startswith(TABLE_PREFIX)
+        if derived or cell.not_comparable or points.keys() != factors:
+            continue
+        twins = numbers.setdefault(_kind(wanted), [])
+        number = sum(points.items() <= other.items() for other in twins)
+        twins.append({**points, "replicate": number, "value": cell.value})
+
+    def look_up(wanted: Quantity) -> pd.DataFrame:
+        found = [
+            row
+            for row in numbers.get(_kind(wanted), [])
+            if all(row[factor] in keys for factor, keys in wanted.where.items())
+        ]
+        return pd.DataFrame(found)
+
+    return look_up
+
+
+def _kind(wanted: Quantity) -> str:
+    kept = {"experiment", "metric", "flows", "window_s"}
+    return json.dumps(wanted.model_dump(mode="json", include=kept), sort_keys=True)
+
+
+def write_own_data(root: Path, data: Path, study: str, kept: Sequence[Row] = ()) -> None:
+    """Write a study's own_data.csv: how each claim's test fares on the paper's own data.
+
+    Parameters
+    ----------
+    root, data
+        The project's folder and that of its results.
+    study
+        The study's id.
+    kept
+        Rows that stand where the raw traces are not there to judge from.
+    """
+    document, folder = load_study(root, study), find_folder(root)
+    rows: Iterable[Row] = kept
+    if not kept or folder is not None or not has_traces(document):
+        cells = map_cells(document, read_published(root / "data" / "published" / f"{study}.csv"))
+        rows = OwnData(document, cells, trace_files(folder, study)).rows()
+    write_table(data / "evaluation" / study / OWN_DATA, rows, OWN_DATA_COLUMNS)

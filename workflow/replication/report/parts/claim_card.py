@@ -1,0 +1,155 @@
+"""A claim as a card: words, test, and on each engine verdict, flags and what they rest on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from replication.judge.claim import conditions
+from replication.judge.verdict_table import Judged
+from replication.judge.wording import describe
+from replication.report.parts import number as numbers
+from replication.report.parts.claim_chart import ClaimChart, claim_chart
+from replication.report.parts.flag import Flag
+from replication.report.parts.link import PointLink, PointLinks
+from replication.report.parts.number import Number
+from replication.report.parts.source import Source
+from replication.report.parts.verdict import Badge, OtherEngine, badge, beside
+from replication.study.claim_model import Claim
+from replication.study.sensitivity_settings import Scale, load_sensitivity
+from replication.study.study import Study
+
+#: What a claim is that is no result, for people.
+NATURES = {
+    "prediction": ("prediction", "predictions"),
+    "arithmetic": ("arithmetic of the set-up", "arithmetic of the set-up"),
+    "table": ("row or caption of a table", "rows or captions of tables"),
+    "restatement": ("restatement", "restatements"),
+}
+REPEAT = ("repeat of another claim", "repeats of another claim")
+
+
+@dataclass(frozen=True)
+class TestView:
+    """What a claim's statistic is and what was expected of it, before any run."""
+
+    statistic: str
+    expected: str
+    direction: str
+
+
+@dataclass(frozen=True)
+class ClaimResult:
+    """A claim's verdict on one engine."""
+
+    engine: str
+    statistic: str
+    observed: Number
+    interval: str
+    margin: str
+    unit: str
+    verdict: Badge
+    reason: str
+    flag: Flag
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """A claim as a card."""
+
+    id: str
+    quote: str
+    place: str
+    reading: str
+    tests: list[TestView]
+    #: One an engine, that of the headline first.
+    results: list[ClaimResult]
+    beside: OtherEngine | None
+    strip: ClaimChart | None
+    points: list[PointLink]
+    #: Why it does not count in the shares; empty where it does.
+    apart: str
+    #: How often it was changed after results were seen.
+    changes: int
+    #: The experiments it rests on that were never varied, by their titles.
+    unexplored: list[str]
+
+
+def claim_cards(
+    source: Source, study: Study, rows: Sequence[Judged], links: PointLinks
+) -> list[ClaimView]:
+    """Return the cards of a study's claims, from their rows on the engines that are shown."""
+    known = {claim.id: claim for claim in study.claims}
+    engines = source.shown_engines(study.id)
+    varied = (source.data / "sensitivity" / study.id / "claims.csv").is_file()
+    scale = load_sensitivity(source.root).of(study.id).exploration if varied else None
+    cards = []
+    for name in dict.fromkeys([*known, *(row["claim"] for row in rows)]):
+        results = [row for row in rows if row["claim"] == name]
+        if not results:
+            continue
+        results.sort(key=lambda row: engines.index(row["engine"]) if row["engine"] else -1)
+        claim = known.get(name)
+        cards.append(
+            ClaimView(
+                id=name,
+                quote=results[0]["quote"],
+                place=results[0]["place"],
+                reading=claim.reading if claim else "",
+                tests=list(_tests(claim)) if claim else [],
+                results=[_result(row, source.flag(row)) for row in results],
+                beside=beside(results, next(iter(engines), "")),
+                strip=claim_chart(claim, results) if claim else None,
+                points=links.under(results),
+                apart=_apart(claim) if claim else "",
+                changes=len(claim.changed) if claim else 0,
+                unexplored=_unexplored(study, claim, scale) if claim else [],
+            )
+        )
+    return cards
+
+
+def _result(row: Judged, flag: Flag) -> ClaimResult:
+    return ClaimResult(
+        engine=row["engine"],
+        statistic=row["statistic"],
+        observed=numbers.number(row["observed"]),
+        interval=numbers.interval(row["low"], row["high"]),
+        margin=row["margin"],
+        unit=row["statistic_unit"],
+        verdict=badge(row["verdict"]),
+        reason=row["reason"],
+        flag=flag,
+    )
+
+
+def _tests(claim: Claim) -> Iterable[TestView]:
+    for part in claim.tests():
+        expect, direction = conditions(part)
+        yield TestView(describe(part), str(expect), str(direction) if direction else "")
+
+
+def _apart(claim: Claim) -> str:
+    if claim.repeats is not None:
+        return f"The same finding as {claim.repeats}: not counted again."
+    nature = NATURES.get(claim.nature)
+    return f"Not counted: {nature[0]}." if nature else ""
+
+
+def _unexplored(study: Study, claim: Claim, scale: Scale | None) -> list[str]:
+    if scale is None or scale.experiments is None:
+        return []
+    needed = {wanted.experiment for wanted in claim.quantities()}
+    return [e.title for e in study.experiments if e.id in needed and e.id not in scale.experiments]
+
+
+def not_counted(studies: Iterable[Study]) -> list[tuple[str, int]]:
+    """Return the claims that do not count in the shares: what they are, and how many."""
+    counted = Counter(
+        REPEAT if claim.repeats is not None else NATURES[claim.nature]
+        for study in studies
+        for claim in study.claims
+        if not claim.is_counted
+    )
+    return [(words[0] if number == 1 else words[1], number) for words, number in counted.items()]
