@@ -247,7 +247,7 @@ def project(tmp_path):
 def test_validate_says_how_many_cells_and_claims_it_read(project):
     done = CliRunner().invoke(app, ["validate", "--root", str(project)])
     assert done.exit_code == 0, done.exception
-    assert "60 cells of 5 tables, 12 claims" in done.stdout
+    assert "60 cells of 5 tables, 13 claims" in done.stdout
 
 
 def test_the_workflow_starts_with_the_same_checks(project):
