@@ -87,6 +87,11 @@ def large(engine, document):
     return ENGINES[engine].cost_s(scenario) > LARGEST_S or samples > 1e5
 
 
+def write(folder, document, engine):
+    """Write a scenario and its plan."""
+    write_inputs(folder, Scenario.model_validate(document), ENGINES[engine])
+
+
 def check(done, scenario, folder, before):
     """Require results, or ns-2's refusal of a lost SYN in one line, and nothing else anywhere."""
     assert done.returncode == 0 or "SYN" in done.stderr, (done.returncode, done.stderr[-3000:])
@@ -133,10 +138,8 @@ def test_no_scenario_breaks_a_program(engine, programs, tally, tmp_path_factory)
         folder = tmp_path_factory.mktemp("case")
         (folder / "work").mkdir()
         with tally.trial("inputs", f"program-{engine}", title) as trial:
-            try:
-                write_inputs(folder, Scenario.model_validate(document), ENGINES[engine])
-            except (ValidationError, InputError):
-                trial.exited("refused")
+            trial.attempt(lambda: write(folder, document, engine), ValidationError, InputError)
+            if trial.ended == "refused":
                 return
             before = {str(p.relative_to(folder)) for p in folder.rglob("*")}
             done = subprocess.run(
