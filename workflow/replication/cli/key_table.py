@@ -29,7 +29,7 @@ from replication.study.sensitivity_settings import (
     Sensitivity,
     StudyScale,
 )
-from replication.study.study import Experiment, Factor, Level, Parameter, Study
+from replication.study.study import Experiment, Factor, Level, Parameter, Study, Substitution
 from replication.study.table_model import Cell, Table
 
 MODELS: dict[str, type[BaseModel]] = {
@@ -37,7 +37,7 @@ MODELS: dict[str, type[BaseModel]] = {
     for model in (
         *(Config, Tier, Sensitivity, StudyScale, Scale, Search, Importance, Hypothesis, Reading),
         *(Study, Parameter, Experiment, Factor, Level, Link, TcpFlow, CbrFlow, Host, Table, Cell),
-        *(Claim, Quantity, Change),
+        *(Claim, Quantity, Change, Substitution),
     )
 }
 UNIONS = {"Queue": Queue, "Test": Test}

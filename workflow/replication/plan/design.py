@@ -9,7 +9,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -145,6 +145,8 @@ class _Point:
     tier: Tier
     levels: dict[str, str]
     overrides: dict[str, Any]
+    #: What the engine runs in the place of values that it cannot have.
+    substituted: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
@@ -160,16 +162,23 @@ class _Point:
 
     @cached_property
     def _limit_s(self) -> float | None:
+        # The same on every engine.
+        asked = replace(self, substituted={}) if self.substituted else self
         seed = replicate_seed(self.study.id, self.experiment.id, 0)
-        return _duration_limit(place(self._of_the_first, seed), self.tier)
+        return _duration_limit(place(asked._of_the_first, seed), self.tier)
 
     @cached_property
     def first(self) -> Scenario:
         """The first replicate's scenario, by which runs of the point are costed."""
         return self.scenario(0)
 
+    def on(self, engine: str) -> _Point:
+        """Return the point as an engine runs it: with what it substitutes, if anything."""
+        substitution = self.study.substituted(engine)
+        return self if substitution is None else replace(self, substituted=substitution.set)
+
     def _fill(self, replicate: int) -> FilledExperiment:
-        values = drawn(self.study, self.experiment, replicate)
+        values = drawn(self.study, self.experiment, replicate) | self.substituted
         return fill(self.experiment, self._defaults | values | self.overrides)
 
     def filled(self, replicate: int) -> FilledExperiment:
@@ -192,7 +201,9 @@ class _Point:
         }
         scenarios = [self.first, *map(self.scenario, range(1, max(counts.values(), default=0)))]
         for engine in engines:
-            for replicate, scenario in enumerate(scenarios[: counts[engine.name]]):
+            own = self.on(engine.name)
+            for replicate in range(counts[engine.name]):
+                scenario = scenarios[replicate] if own is self else own.scenario(replicate)
                 yield Run(
                     study=self.study.id,
                     experiment=self.experiment.id,

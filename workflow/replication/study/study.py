@@ -252,6 +252,17 @@ class Notes(Document):
     differences: list[Text] = []
 
 
+class Substitution(Document):
+    """What an engine runs in the place of a parameter's value that it cannot have."""
+
+    engine: EngineName
+    """The engine that it holds for."""
+    set: Annotated[dict[Identifier, JsonValue], Field(min_length=1)]
+    """Parameter to its value there; a level that sets the parameter goes before it."""
+    reason: Text
+    """Why the engine cannot have what the study asks for."""
+
+
 class Study(Document):
     """One paper; see the module's docstring."""
 
@@ -270,6 +281,8 @@ class Study(Document):
     (list)."""
     parameters: dict[Identifier, Parameter]
     """[Values](#parameters) that all experiments share."""
+    substitutions: list[Substitution] = []
+    """List; see [substitutions](#substitutions)."""
     experiments: Annotated[list[Experiment], Field(min_length=1)]
     """List; see [experiments](#experiments)."""
     tables: list[Table] = []
@@ -294,6 +307,13 @@ class Study(Document):
         unique((e.id for e in self.experiments), "experiment")
         unique((t.id for t in self.tables), "table")
         unique((c.id for c in self.claims), "claim")
+        unique((s.engine for s in self.substitutions), "substitution")
+        for substitution in self.substitutions:
+            for name in substitution.set.keys() - self.parameters.keys():
+                raise ValueError(
+                    f"substitution on {substitution.engine}: sets unknown parameter {name!r}; "
+                    "declare it under parameters"
+                )
         for experiment in self.experiments:
             known = self.parameters.keys() | experiment.parameters.keys()
             for factor in experiment.factors:
@@ -311,6 +331,10 @@ class Study(Document):
         check_repeats(self.claims)
         check_runs_of_one(self.tables)
         return self
+
+    def substituted(self, engine: str) -> Substitution | None:
+        """Return what an engine runs in the place of values that it cannot have, if anything."""
+        return next((s for s in self.substitutions if s.engine == engine), None)
 
     def experiment(self, name: str) -> Experiment:
         """Return the experiment called `name`; KeyError where there is none."""
