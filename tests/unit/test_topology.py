@@ -39,7 +39,7 @@ def test_every_node_stands_once_and_flows_go_to_the_right(study):
 def test_links_and_queues_have_the_scenarios_numbers():
     scenario = next(iter(scenarios("nishitha").values()))
     (wire,) = [one for one in draw(scenario).wires if one.is_bottleneck]
-    assert wire.label == "2 Mbit/s, 50 ms" and wire.queue == "DropTail, 50 packets"
+    assert wire.label == "2 Mbit/s, 50 ms" and wire.queue == "DropTail, 49 packets"
     bottleneck = next(link for link in scenario["links"] if link["id"] == "bottleneck")
     bottleneck |= {"rate_bps": 64000.0, "delay_s": 2e-5}
     bottleneck["queue_ab"] = {"kind": "codel", "limit_packets": 1000}

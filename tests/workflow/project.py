@@ -158,3 +158,7 @@ def program(engine):
     path = ROOT / Pipeline.load(ROOT, {"engines": engine}).program(engine)
     assert path.is_file(), f"{path} is not built: run `make engines`"
     return path
+
+
+if __name__ == "__main__":
+    finished_project(Path(sys.argv[1]))
