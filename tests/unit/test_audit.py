@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study
+from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study, impossible_cells
+from replication.judge.audit_reading import audit_readings
 from replication.judge.bound import SetUp, StatedLink, set_ups
+from replication.judge.decimals import check_decimals, expected_groups
+from replication.judge.hypothesis import Hypothesis
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
 from replication.study.published import read_published
@@ -364,3 +367,63 @@ def test_the_rates_of_kapadia_are_impossible_as_a_sum_only():
 
 def test_nothing_in_saxena_is_impossible():
     assert not [f for f in paper("saxena") if f.finding == Verdict.IMPOSSIBLE]
+
+
+# -- shared decimals ------------------------------------------------------------------------------
+
+
+def sharing(world, printed):
+    """Return the rows of table 1 whose decimals are shared too often."""
+    study = world.table()
+    cells = map_cells(study, read_published(world.published(*throughputs(printed))))
+    return {finding.row: finding.reason for finding in check_decimals(study, cells)}
+
+
+def throughputs(printed):
+    rows = zip(("slow", "mid", "fast"), printed, strict=True)
+    return [(row, "throughput", "bit/s", float(text) * 1e3, text) for row, text in rows]
+
+
+def test_decimals_that_different_values_share_are_suspicious(world):
+    found = sharing(world, ["802.135", "870.135", "855.248"])
+    assert found.keys() == {"slow", "mid"}
+    # Three pairs, a thousand decimals.
+    assert "2 of 3 different values end in .135; 0.003 such groups" in found["slow"]
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        ["802.135", "870.136", "855.248"],
+        ["802.1", "870.1", "855.2"],  # ten decimals
+        ["802.135", "802.135", "855.248"],  # one value, twice
+        ["1.135", "2.135", "1.248"],  # too near for their decimals to be spread evenly
+    ],
+)
+def test_what_chance_would_share_is_not(world, printed):
+    assert sharing(world, printed) == {}
+
+
+def test_the_chance_of_shared_decimals_is_that_of_the_groups():
+    assert expected_groups(3, 2, 3) == pytest.approx(3e-3)
+    assert expected_groups(20, 8, 2) == pytest.approx(125970e-14)
+
+
+# -- readings -------------------------------------------------------------------------------------
+
+
+def test_the_audit_is_made_under_each_reading(world):
+    study = world.table()
+    cells = map_cells(study, read_published(world.published(*throughputs(["802", "870", "855"]))))
+    shared = {"study": "synthetic", "tables": ["1"], "title": "t", "reason": "r", "source": "s"}
+    readings = [
+        Hypothesis(id="octets", reading={"factor": 8.0}, **shared),
+        Hypothesis(id="half", reading={"factor": 0.5}, **shared),
+        Hypothesis(id="other", untestable="No.", **shared),
+    ]
+    found = list(audit_readings(study, cells, readings))
+    assert {(f.reading, f.check, f.finding) for f in found} == {
+        ("octets", "capacity", Verdict.IMPOSSIBLE)
+    }
+    assert len(found) == 3 and found[0].published == pytest.approx(802e3 * 8)
+    assert impossible_cells(found) == {}, "as stated they are possible"

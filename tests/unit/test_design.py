@@ -146,6 +146,46 @@ def test_the_dearest_point_decides_how_often_all_are_repeated():
     assert len(runs) == 3 * 40
 
 
+def substituting(engine="ns3"):
+    """A study of one varied factor, of which one engine runs another access delay."""
+    document = study_document(claims=[CLAIM])
+    tag = {"reason": "r", "source": "s", "range": [0.005, 0.05]}
+    document["parameters"]["access_s"] = {"value": 0.01, "assumed": tag}
+    document["substitutions"] = [{"engine": engine, "set": {"access_s": 0.02}, "reason": "a test"}]
+    return document
+
+
+def access_delays(document):
+    runs = design_study(Study.model_validate(document), PAPER, ["ns3", "linux"])
+    return {
+        engine: {r.scenario.links[0].delay_s for r in runs if r.engine == engine}
+        for engine in ("ns3", "linux")
+    }
+
+
+def test_an_engine_runs_what_is_named_in_the_place_of_a_value_and_the_others_do_not():
+    assert access_delays(substituting()) == {"ns3": {0.02}, "linux": {0.01}}
+    assert access_delays(substituting("linux")) == {"ns3": {0.01}, "linux": {0.02}}
+
+
+def test_a_level_goes_before_a_substitution():
+    document = substituting()
+    for level in document["experiments"][0]["factors"][0]["levels"]:
+        level["set"]["access_s"] = 0.03
+    assert access_delays(document) == {"ns3": {0.03}, "linux": {0.03}}
+
+
+def test_what_is_substituted_must_be_a_parameter_and_an_engine_has_one_substitution():
+    document = substituting()
+    document["substitutions"][0]["set"] = {"acces_s": 1.0}
+    with pytest.raises(ValueError, match="unknown parameter 'acces_s'; declare it"):
+        Study.model_validate(document)
+    twice = substituting()
+    twice["substitutions"] *= 2
+    with pytest.raises(ValueError, match="substitution"):
+        Study.model_validate(twice)
+
+
 def factor(count, flagged=()):
     levels = [
         {"key": f"k{i}", "label": str(i), "set": {}, "quick": i in flagged} for i in range(count)

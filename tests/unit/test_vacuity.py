@@ -217,6 +217,11 @@ def test_a_value_that_every_level_has_tells_nothing_apart(world):
         assert evidence == (said if vacuous else "")
 
 
+def test_a_count_that_is_zero_at_every_level_in_spite_of_losses_could_be_another(world):
+    none = {"kind": "value", "of": quantity("timeouts", variant="vegas"), "expect": {"at_most": 0}}
+    assert free(world, none, lambda **_: {"packets_dropped": 1, "timeouts": 0}) == (False, "")
+
+
 # -- verdicts -------------------------------------------------------------------------------------
 
 

@@ -47,7 +47,11 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Finding:
-    """One row of audit.csv; `bound` is NaN where a check has no number to compare with."""
+    """One row of audit.csv.
+
+    `bound` is NaN where a check has no number to compare with, `reading` empty for the reading that
+    the study states, else the id of the hypothesis that has another.
+    """
 
     study: str
     table: str
@@ -58,6 +62,7 @@ class Finding:
     bound: float
     finding: str
     reason: str
+    reading: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,11 +126,11 @@ def audit_study(study: Study, cells: list[MappedCell]) -> list[Finding]:
 
 
 def impossible_cells(findings: Iterable[Finding]) -> dict[tuple[str, str, str], str]:
-    """Return table, row and column of each value that cannot be, with the reason."""
+    """Return table, row and column of each value that cannot be as stated, with the reason."""
     return {
         (one.table, one.row, one.column): one.reason
         for one in findings
-        if one.finding == Verdict.IMPOSSIBLE
+        if one.finding == Verdict.IMPOSSIBLE and not one.reading
     }
 
 

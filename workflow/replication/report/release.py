@@ -22,6 +22,7 @@ from replication.compare.agreement_table import write_agreement
 from replication.engines.catalogue import ENGINES
 from replication.judge.evaluate import evaluate_study, merge
 from replication.judge.flags.own_data import OWN_DATA, write_own_data
+from replication.judge.hypothesis import HYPOTHESES, load_hypotheses
 from replication.measure.results import Results
 from replication.plan.code import closure
 from replication.plan.config import load_study, study_ids
@@ -119,6 +120,7 @@ def hashes(root: Path) -> dict[str, str]:
         files = study_files(root, study)
         found[f"study {study}"] = file_hash(files["study_sha256"])
         found[f"published numbers of {study}"] = file_hash(files["published_sha256"])
+    found["hypotheses"] = sha256_of(root / HYPOTHESES)
     for name, engine in ENGINES.items():
         found[f"engine {name}"] = sha256_of(*engine.sources(root))
     modules = {path for name in DECIDING for path in closure(name)}
@@ -316,6 +318,7 @@ def _judge(root: Path, data: Path, study: str) -> None:
     published = root / "data" / "published" / f"{study}.csv"
     results = Results.load(data, study)
     folder = data / "evaluation" / study
-    evaluate_study(load_study(root, study), published, results, folder)
+    readings = load_hypotheses(root).of(study)
+    evaluate_study(load_study(root, study), published, results, folder, readings)
     # The raw traces need not be here: what was judged from them then stands.
     write_own_data(root, data, study, read_rows(folder / OWN_DATA, OWN_DATA_COLUMNS))

@@ -106,6 +106,7 @@ AUDIT_COLUMNS = (
     "bound",
     "finding",
     "reason",
+    "reading",
 )
 TRACE_COLUMNS = (
     "study",

@@ -5,8 +5,8 @@ The rule, on one engine, with the idle pairs of `judge.flags.pair`:
 - a positive verdict (`reproduced`, `direction only`) is vacuous if without the idle pairs it is
   lower or nothing is left to judge, or if more than half of its pairs are idle and a tie would
   pass the test;
-- so is one on a value that all levels of the factors which the test names have, within 0.5 %:
-  nothing is told apart;
+- so is one on a value other than zero that all levels of the factors which the test names have,
+  within 0.5 %: nothing is told apart;
 - a negative one (`not reproduced`) is vacuous if all pairs are idle, or it is higher without them;
 - a claim of several parts is if any of them is and the verdict is positive, or if all that are not
   reproduced are.
@@ -206,6 +206,9 @@ def _nothing_told_apart(test: SimpleTest, frames: Frames) -> str:
     if len(values) == len(frames(test.of).groupby(named)):
         return ""
     low, high = float(values.min()), float(values.max())
+    # A count that is zero everywhere, in spite of losses, could have been another.
+    if not high:
+        return ""
     if high - low > TIE * abs(high) or not any(
         bound.holds(low) and bound.holds(high) for bound in _bounds(test)
     ):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from replication.judge.audit import SUSPICIOUS
 from replication.judge.headline import Headline
+from replication.judge.hypothesis import load_hypotheses
 from replication.judge.participation import is_supported
 from replication.judge.verdict_table import Judged
 from replication.measure.metric_model import METRICS
@@ -24,6 +28,7 @@ from replication.study.claim_model import Claim
 from replication.study.published import PublishedNumber
 from replication.study.study import Experiment, Study
 from replication.study.table_model import Cell, Table
+from replication.study.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,26 @@ class ExperimentView:
 
 
 @dataclass(frozen=True)
+class ReadingAudit:
+    """What the audit says of a hypothesis that reads a table's numbers otherwise.
+
+    Attributes
+    ----------
+    title
+        What the hypothesis says.
+    impossible, suspicious
+        How many values are so under it.
+    possible
+        How many that are impossible as stated are not under it.
+    """
+
+    title: str
+    impossible: int
+    suspicious: int
+    possible: int
+
+
+@dataclass(frozen=True)
 class StudyPage:
     """Everything on a study's page but the ledger and the audit."""
 
@@ -115,6 +140,7 @@ class StudyPage:
     other_tables: list[TableView]
     audit: list[Row]
     checks: int
+    readings: list[ReadingAudit]
     runs: int
     scenarios: int
 
@@ -187,10 +213,32 @@ def study_page(
         other_claims=[card for card in cards if card.id not in homes],
         other_tables=tables.get("", []),
         audit=of_study(source.findings, study.id),
-        checks=len(of_study(source.audit, study.id)),
+        checks=sum(not row["reading"] for row in of_study(source.audit, study.id)),
+        readings=_readings(source, study),
         runs=len(ours),
         scenarios=len({(row["engine"], row["scenario"]) for row in ours}),
     )
+
+
+def _readings(source: Source, study: Study) -> list[ReadingAudit]:
+    found: dict[tuple[str, str], set[tuple[str, str, str]]] = {}
+    for row in of_study(source.audit, study.id):
+        found.setdefault((row["reading"], row["finding"]), set()).add(_key(row))
+    stated = found.get(("", Verdict.IMPOSSIBLE), set())
+    audits = []
+    for one in load_hypotheses(source.root).of(study.id):
+        if one.reading is None:
+            continue
+        impossible = found.get((one.id, Verdict.IMPOSSIBLE), set())
+        suspicious = found.get((one.id, SUSPICIOUS), set())
+        concerned = {
+            key
+            for key in stated
+            if key[0] in one.tables and (one.columns is None or key[2] in one.columns)
+        }
+        possible = len(concerned - impossible)
+        audits.append(ReadingAudit(one.title, len(impossible), len(suspicious), possible))
+    return audits
 
 
 def _home(claim: Claim) -> str:
@@ -247,7 +295,7 @@ def _tables(
     return tables
 
 
-def _key(row: Judged) -> tuple[str, str, str]:
+def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
     return row["table"], row["row"], row["column"]
 
 

@@ -52,6 +52,8 @@ class ClaimResult:
     verdict: Badge
     reason: str
     flag: Flag
+    #: Why the engine ran other values than the study's; empty where it did not.
+    substituted: str
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def claim_cards(
                 place=results[0]["place"],
                 reading=claim.reading if claim else "",
                 tests=list(_tests(claim)) if claim else [],
-                results=[_result(row, source.flag(row)) for row in results],
+                results=[_result(study, row, source.flag(row)) for row in results],
                 beside=beside(results, next(iter(engines), "")),
                 strip=claim_chart(claim, results) if claim else None,
                 points=links.under(results),
@@ -110,7 +112,8 @@ def claim_cards(
     return cards
 
 
-def _result(row: Judged, flag: Flag) -> ClaimResult:
+def _result(study: Study, row: Judged, flag: Flag) -> ClaimResult:
+    substitution = study.substituted(row["engine"])
     return ClaimResult(
         engine=row["engine"],
         statistic=row["statistic"],
@@ -121,6 +124,7 @@ def _result(row: Judged, flag: Flag) -> ClaimResult:
         verdict=badge(row["verdict"]),
         reason=row["reason"],
         flag=flag,
+        substituted="" if substitution is None else substitution.reason,
     )
 
 

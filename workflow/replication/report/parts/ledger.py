@@ -27,11 +27,23 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class SubstitutedValue:
+    """A value that an engine runs in the place of the study's, and why."""
+
+    engine: str
+    name: str
+    asked: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Ledger:
-    """The two halves of a study's parameters."""
+    """The two halves of a study's parameters, and what engines run in the place of some."""
 
     assumed: list[Entry]
     published: list[Entry]
+    substituted: list[SubstitutedValue]
 
 
 def ledger(study: Study) -> Ledger:
@@ -43,7 +55,16 @@ def ledger(study: Study) -> Ledger:
             assumed.append(_assumed(scope, name, value, unit, tagged.assumed))
         elif tagged.published is not None:
             published.append(_published(scope, name, value, unit, tagged.published))
-    return Ledger(assumed, published)
+    return Ledger(assumed, published, list(_substituted(study)))
+
+
+def _substituted(study: Study) -> Iterator[SubstitutedValue]:
+    for substitution in study.substitutions:
+        for name, value in substitution.set.items():
+            asked = plain(study.parameters[name].value)
+            yield SubstitutedValue(
+                substitution.engine, name, asked, plain(value), substitution.reason
+            )
 
 
 def _tagged(study: Study) -> Iterator[tuple[str, str, str, str, Parameter | Factor]]:

@@ -139,8 +139,9 @@ class Source:
 
     @cached_property
     def findings(self) -> list[Row]:
-        """Return the audit without the checks that found nothing, impossible values first."""
-        found = [row for row in self.audit if row["finding"] not in ("", CONSISTENT)]
+        """Return what the audit found under the stated readings, impossible values first."""
+        told = [row for row in self.audit if not row["reading"]]
+        found = [row for row in told if row["finding"] not in ("", CONSISTENT)]
         return sorted(found, key=lambda row: row["finding"] != Verdict.IMPOSSIBLE)
 
     def design(self, study: str) -> list[Row]:
