@@ -85,6 +85,7 @@ class Project:
         )
         found = self.world.results(study, **results)
         evaluate_study(study, published, found, self.data / "evaluation" / study.id)
+        write_own_data(self.root, self.data, study.id)
 
     def write(self, name: str, text: str) -> None:
         path = self.root / name
@@ -92,8 +93,6 @@ class Project:
         path.write_text(text, encoding="utf-8")
 
     def merge(self, *studies: str) -> None:
-        for name in studies:
-            write_own_data(self.root, self.data, name)
         merge([self.data / "evaluation" / name for name in studies], self.data)
         write_agreement(self.root, self.data, studies)
         write_sealed(self.data / "provenance.json", json.dumps(self.provenance))

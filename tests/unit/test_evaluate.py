@@ -95,7 +95,7 @@ def test_the_contracted_columns_are_as_the_design_fixes_them():
         "study,claim,quote,place,engine,statistic,observed,low,high,margin,verdict,reason"
     )
     assert ",".join(AUDIT_COLUMNS) == (
-        "study,table,row,column,check,published,bound,finding,reason"
+        "study,table,row,column,check,published,bound,finding,reason,reading"
     )
 
 

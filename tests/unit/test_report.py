@@ -288,6 +288,7 @@ def test_only_the_chosen_studies_are_shown(project):
     project.render("synthetic", "other")
     out = project.render("other")
     assert sorted(p.name for p in out.glob("*.html")) == [
+        "changes.html",
         "engines.html",
         "index.html",
         "other.html",
