@@ -281,6 +281,7 @@ def _linux_key(root: Path) -> str:
 
 NS3 = Engine(
     name="ns3",
+    title="ns-3",
     version=NS3_VERSION,
     congestion_controls=frozenset(
         {
@@ -314,6 +315,7 @@ NS3 = Engine(
 )
 NS2 = Engine(
     name="ns2",
+    title="ns-2",
     version="2.35",
     congestion_controls=_NS2_LINUX | {"highspeed", "newreno", "reno", "tahoe", "vegas"},
     queues=frozenset({"droptail", "pfifo", "red"}),
@@ -331,6 +333,7 @@ NS2 = Engine(
 )
 LINUX = Engine(
     name="linux",
+    title="Linux",
     version="6.1",
     congestion_controls=frozenset(
         {
@@ -365,6 +368,11 @@ LINUX = Engine(
     machine=lambda root: _linux_key(root),
 )
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in (NS3, NS2, LINUX)}
+
+
+def family_of(name: str) -> str:
+    """Return an engine's family as people write it; of an unknown engine its name."""
+    return ENGINES[name].title if name in ENGINES else name
 
 
 @functools.cache

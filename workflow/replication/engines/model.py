@@ -31,6 +31,8 @@ class Engine:
     ----------
     name : str
         The word used in configuration and results.
+    title : str
+        The family of systems, as people write it.
     version : str
         The pinned version of the simulator itself.
     congestion_controls, queues, losses : frozenset of str
@@ -58,6 +60,7 @@ class Engine:
     """
 
     name: str
+    title: str
     version: str
     congestion_controls: frozenset[str]
     queues: frozenset[str]

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from replication.engines.catalogue import family_of
 from replication.judge.participation import Participation
 
 #: Stands in for a family that did not run.
 DEFAULT = "ns3"
-#: The families of systems as people write them.
-FAMILIES = {"ns3": "ns-3", "ns2": "ns-2", "linux": "Linux"}
 
 
 @dataclass(frozen=True)
@@ -56,5 +55,5 @@ def headline(original: str, parts: Mapping[str, Participation]) -> Headline:
     if engine == original:
         return Headline(engine, original, "")
     why = parts[original].why_not() if original in parts else "did not run here"
-    family = FAMILIES.get(original, original)
-    return Headline(engine, original, f"Verdicts of {engine}; the paper ran {family}, which {why}.")
+    said = f"the paper ran {family_of(original)}, which {why}"
+    return Headline(engine, original, f"Verdicts of {engine}; {said}.")

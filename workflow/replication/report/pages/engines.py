@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from replication.engines.catalogue import ENGINES
+from replication.engines.catalogue import ENGINES, family_of
 from replication.engines.debian import package_warning
-from replication.judge.headline import FAMILIES, Headline
+from replication.judge.headline import Headline
 from replication.judge.participation import Participation
 from replication.report.drawing.figure import Figure
 from replication.report.pages.agreement import AgreementView, agreement_view
@@ -74,7 +74,7 @@ class EnginesPage:
 
 def engines_page(source: Source) -> EnginesPage:
     """Gather the engines' page."""
-    views = [_engine(source, name) for name in dict.fromkeys((*source.engines, *FAMILIES))]
+    views = [_engine(source, name) for name in dict.fromkeys((*source.engines, *ENGINES))]
     return EnginesPage(
         engines=[view for view in views if view.ran],
         missing=[view for view in views if not view.ran],
@@ -99,7 +99,7 @@ def _engine(source: Source, name: str) -> EngineView:
     known = ENGINES[name].version if name in ENGINES else ""
     return EngineView(
         name=name,
-        family=FAMILIES.get(name, name),
+        family=family_of(name),
         version=str(ran.get("version", known)),
         warning=package_warning(ran.get("package") or {}),
         ran=name in source.engines,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from replication.engines.catalogue import ENGINES
-from replication.judge.headline import FAMILIES
+from replication.engines.catalogue import family_of
 from replication.judge.participation import is_supported
 from replication.report.parts.ledger import Ledger
 from replication.report.parts.source import Source
@@ -40,9 +39,8 @@ def _engines(source: Source, study: Study) -> str:
     versions = source.provenance.get("engines") or {}
     names = []
     for name in source.shown_engines(study.id):
-        family = FAMILIES.get(name, name) if name in ENGINES else name
         version = str((versions.get(name) or {}).get("version", "")).partition("+")[0]
-        names.append(f"{family} {version}".strip())
+        names.append(f"{family_of(name)} {version}".strip())
     return "; ".join(names) or "nothing was run"
 
 
