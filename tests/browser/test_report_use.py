@@ -17,7 +17,7 @@ def test_a_number_leads_to_its_run_and_back(tab, report):
     if row.locator("details.points").count():
         row.locator("summary").last.click()
     row.locator("td.runs a").first.click()
-    assert "/runs/" in page.url and page.locator("code.command").count()
+    page.wait_for_url("**/runs/**")
     assert re.match(r"replicate run [0-9a-f]{16} --engine \w+$", page.inner_text("code.command"))
     one.wait_for_charts()
     if page.locator("[aria-labelledby=numbers] summary").count():
