@@ -13,6 +13,7 @@ index, or `pooled`, the ratio of sums over all packets of all flows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -152,17 +153,19 @@ def samples(
     window_s: tuple[float, float] | None,
 ) -> pd.DataFrame:
     """Return the samples of the series whose `keys` are among those of `pairs`, in time order."""
-    series = results.series
-    for key in keys:
-        series = series[series[key].isin(pairs[key].unique())]
+    series = results.samples(pairs[RUN].drop_duplicates())
     if window_s is not None:
         low, high = window_s
         # Sampling times are sums of intervals: a rounding error must not move a sample out.
         slack = 1e-9
         series = series[(series["time_s"] > low + slack) & (series["time_s"] <= high + slack)]
-    series = series.astype({key: object for key in ("scenario", "engine", "flow", "link")})
-    series = series.merge(pairs[list(keys)].drop_duplicates(), on=list(keys))
-    return series.sort_values([*keys, "time_s"], ignore_index=True, kind="stable")
+    if "flow" in keys:
+        # Which flows are asked for may differ from run to run.
+        wanted = pairs[list(keys)].drop_duplicates().astype({k: series[k].dtype for k in keys})
+        series = series.merge(wanted.dropna(), on=list(keys))
+    # Categories stand in order, and sort as fast as numbers do.
+    series = series.sort_values([*keys, "time_s"], ignore_index=True, kind="stable")
+    return series.astype({key: object for key in ("scenario", "engine", "flow", "link")})
 
 
 def _sampled(
@@ -192,18 +195,19 @@ def _features(
         flows = flows[flows["kind"] == "tcp"]
     table = samples(results, flows, keys, window_s)
     table = table.merge(results.segment_bytes, on=["scenario", "flow"], how="left")
+    segment = table["segment_bytes"].to_numpy(dtype=float)
+    columns = {
+        "time_s": table["time_s"].to_numpy(dtype=float),
+        "cwnd_segments": table["cwnd_bytes"].to_numpy(dtype=float) / segment,
+        "ssthresh_segments": table["ssthresh_bytes"].to_numpy(dtype=float) / segment,
+        "rtt_s": table["rtt_s"].to_numpy(dtype=float),
+        "throughput_bps": table["throughput_bps"].to_numpy(dtype=float),
+    }
     rows = []
-    for key, group in table.groupby(keys, sort=True):
-        segment = group["segment_bytes"].to_numpy(dtype=float)
-        series = FlowSeries(
-            time_s=group["time_s"].to_numpy(dtype=float),
-            cwnd_segments=group["cwnd_bytes"].to_numpy(dtype=float) / segment,
-            ssthresh_segments=group["ssthresh_bytes"].to_numpy(dtype=float) / segment,
-            rtt_s=group["rtt_s"].to_numpy(dtype=float),
-            throughput_bps=group["throughput_bps"].to_numpy(dtype=float),
-            windowed=window_s is not None,
-        )
-        rows.append((*key, feature(name, series)))
+    for key, places in table.groupby(keys, sort=True).indices.items():
+        one = {column: values[places] for column, values in columns.items()}
+        series = FlowSeries(**one, windowed=window_s is not None)
+        rows.append((*cast("tuple[str, ...]", key), feature(name, series)))
     return pd.DataFrame(rows, columns=[*keys, "value"]).astype({"value": float})
 
 

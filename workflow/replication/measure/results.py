@@ -10,9 +10,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow.parquet as pq
 
@@ -93,6 +96,37 @@ class Results:
     def series(self) -> pd.DataFrame:
         """One row per scenario, engine, time and flow or monitored link."""
         return _read_series(self.series_path)
+
+    def samples(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """Return the series of the given runs: scenario by scenario, engine by engine.
+
+        Parameters
+        ----------
+        runs
+            scenario, engine; every run once. Those without a series are passed over.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of the series; rows of one run stay in the order of the file.
+        """
+        rows, first_row = self._rows_of_runs
+        wanted = runs.sort_values(["scenario", "engine"])
+        pairs = zip(wanted["scenario"], wanted["engine"], strict=True)
+        kept = [rows[first:end] for first, end in map(first_row.get, pairs, repeat((0, 0)))]
+        return self.series.take(np.concatenate(kept) if kept else rows[:0])
+
+    @cached_property
+    def _rows_of_runs(self) -> tuple[npt.NDArray[np.intp], dict[tuple[str, str], tuple[int, int]]]:
+        """The series' rows run by run, and the first and the end of each run's among them."""
+        scenario, engine = (self.series[key].cat for key in ("scenario", "engine"))
+        run = scenario.codes.to_numpy(dtype=np.int64) * len(engine.categories) + engine.codes
+        rows = np.argsort(run, kind="stable")
+        found, first = np.unique(run[rows], return_index=True)
+        names = (divmod(int(number), len(engine.categories)) for number in found)
+        keys = [(scenario.categories[s], engine.categories[e]) for s, e in names]
+        ends = [*first[1:].tolist(), len(rows)]
+        return rows, dict(zip(keys, zip(first.tolist(), ends, strict=True), strict=True))
 
     @cached_property
     def segment_bytes(self) -> pd.DataFrame:
@@ -243,7 +277,10 @@ def _read_parquet(path: Path, columns: Sequence[str], keys: Sequence[str] = ()) 
 
 def _read_series(path: Path) -> pd.DataFrame:
     series = _read_parquet(path, SERIES_COLUMNS, _SERIES_KEYS)
-    return series.astype(dict.fromkeys(_SERIES_KEYS, "category"))
+    for key in _SERIES_KEYS:
+        keys = series[key].astype("category")
+        series[key] = keys.cat.reorder_categories(sorted(keys.cat.categories))
+    return series
 
 
 def _check_columns(path: Path, have: Sequence[str] | pd.Index, need: Sequence[str]) -> None:
