@@ -138,13 +138,19 @@ def test_figures_of_both_sides_and_their_deviation(project):
             assert found["published"] == found["reproduced_mean"] == pytest.approx(value)
 
 
-def test_distance_is_the_shift_and_relative_to_the_published_mean(project):
+def test_distance_is_the_shift_beside_that_between_the_papers_own_flows(project):
+    # The second published flow is three segments above the first.
+    lines = [
+        line.rsplit(",", 2)[0] + f",{float(line.split(',')[-2]) + 3 * (n % 2):.0f},20"
+        for n, line in enumerate(trace_text().splitlines())
+    ]
+    project.write("raw/synthetic/made-up.sender-ss.csv", "\n".join(lines) + "\n")
     table = project.compare()
     for engine, shift in (("linux", 1.1), ("ns3", 5.1)):
         found = row(table, "cwnd_distance", engine)
-        assert found["published"] == 0
+        assert found["published"] == pytest.approx(3)
         assert found["reproduced_mean"] == pytest.approx(shift)
-        assert found["relative_deviation"] == pytest.approx(shift / ((6 * 290 + 20) / 61))
+        assert found["relative_deviation"] == pytest.approx(shift / 3 - 1)
 
 
 def test_the_nearer_engine_has_the_flows(project):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +82,15 @@ class TraceComparison:
         The published window; None where the raw trace is not there.
     ours
         Our flows with their windows.
+    like
+        The other published flows of the same set-up and congestion control.
     """
 
     published: PublishedFlow
     point: str
     window: Window | None
     ours: list[tuple[OurFlow, Window]]
+    like: Sequence[Samples] = ()
 
     @classmethod
     def of(cls, published: PublishedFlow, point: str, ours: Sequence[OurFlow]) -> TraceComparison:
@@ -109,6 +112,24 @@ class TraceComparison:
         return sorted({flow.engine for flow, _ in self.ours})
 
     @property
+    def congestion_controls(self) -> list[str]:
+        """Congestion controls of our flows, each once."""
+        return list(dict.fromkeys(flow.congestion_control for flow, _ in self.ours))
+
+    def own_distance(self) -> float:
+        """Return the mean distance of the published window to those of its like; NaN without."""
+        theirs = self.published.samples
+        if theirs is None:
+            return math.nan
+        distances = []
+        for other in self.like:
+            span = min(theirs.span_s, other.span_s)
+            interval = max(theirs.interval_s, other.interval_s)
+            pair = [samples.on_grid(interval, span) for samples in (theirs, other)]
+            distances.append(pair[0].distance(pair[1]))
+        return _mean(distances)
+
+    @property
     def by_threshold(self) -> bool:
         """Whether every side has a slow-start threshold at some time."""
         known = [flow.samples.has_threshold for flow, _ in self.ours]
@@ -127,11 +148,11 @@ class TraceComparison:
     def published_figures(self) -> dict[str, float]:
         """Return metric to published figure, in the order of the table.
 
-        The distance of a window to itself is zero.
+        The distance that was published is that between the paper's own flows of one kind.
         """
         if self.window is not None:
             figures = {metric: self.figure(metric, self.window) for metric in FIGURES}
-            return {**figures, DISTANCE: 0.0}
+            return {**figures, DISTANCE: self.own_distance()}
         summary = self.published.summary
         known = {_SUMMARIES[name]: summary[name] for name in _SUMMARIES if name in summary}
         minutes = self.ours[0][0].duration_s / MINUTE_S
@@ -194,9 +215,19 @@ def compare_traces(
 
 def compare_flows(results: Results, flows: Sequence[PublishedFlow]) -> Iterator[TraceComparison]:
     """Yield a comparison for each published flow and point of ours that was run."""
-    for flow in flows:
-        for point, ours in _our_flows(results, flow).items():
-            yield TraceComparison.of(flow, point, ours)
+    found = [
+        TraceComparison.of(flow, point, ours)
+        for flow in flows
+        for point, ours in _our_flows(results, flow).items()
+    ]
+    for one in found:
+        kind = (one.point, one.congestion_controls)
+        like = [
+            other.published.samples
+            for other in found
+            if other is not one and (other.point, other.congestion_controls) == kind
+        ]
+        yield replace(one, like=[samples for samples in like if samples is not None])
 
 
 def _our_flows(results: Results, published: PublishedFlow) -> dict[str, list[OurFlow]]:
@@ -244,7 +275,6 @@ def _flow_document(results: Results, scenario: str, flow: str) -> Mapping[str, A
 def comparison_rows(study: str, comparison: TraceComparison) -> list[dict[str, object]]:
     """Return the rows of the table for one flow: a row a metric and engine."""
     published = comparison.published
-    controls = dict.fromkeys(flow.congestion_control for flow, _ in comparison.ours)
     rows: list[dict[str, object]] = []
     figures = comparison.published_figures()
     for metric, value in figures.items():
@@ -252,8 +282,6 @@ def comparison_rows(study: str, comparison: TraceComparison) -> list[dict[str, o
         highest = 1.0 if metric == "slow_start_share" else math.inf
         for engine in comparison.engines:
             found = estimate(comparison.reproduced(metric, engine), 0.0, highest)
-            # A distance has no published value: it is given relative to the published mean.
-            scale = figures["cwnd_mean"] if metric == DISTANCE else value
             rows.append(
                 {
                     "study": study,
@@ -261,7 +289,7 @@ def comparison_rows(study: str, comparison: TraceComparison) -> list[dict[str, o
                     "point": comparison.point,
                     "trace": published.trace,
                     "flow": published.flow,
-                    "congestion_control": ", ".join(controls),
+                    "congestion_control": ", ".join(comparison.congestion_controls),
                     "engine": engine,
                     "metric": metric,
                     "unit": unit,
@@ -271,7 +299,7 @@ def comparison_rows(study: str, comparison: TraceComparison) -> list[dict[str, o
                     "reproduced_low": found.low,
                     "reproduced_high": found.high,
                     "n": found.n,
-                    "relative_deviation": (found.mean - value) / scale if scale else math.nan,
+                    "relative_deviation": (found.mean - value) / value if value else math.nan,
                 }
             )
     return rows
@@ -289,7 +317,9 @@ def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
     table
         Columns of trace_comparison.csv.
     """
-    gap = (table["reproduced_mean"] - table["published"]).astype(float).abs()
+    # A distance is a gap already; what is published of it is a yardstick, and no aim.
+    aim = table["published"].where(table["metric"] != DISTANCE, 0.0)
+    gap = (table["reproduced_mean"] - aim).astype(float).abs()
     for (study, metric), group in table.assign(gap=gap).groupby(["study", "metric"], sort=False):
         wide = group.pivot(index=["point", "trace", "flow"], columns="engine", values="gap")
         wide = wide.dropna()

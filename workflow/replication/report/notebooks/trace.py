@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
-from replication.measure.window import DISTANCE, LABELS
+from replication.measure.window import LABELS
 from replication.plan.config import load_study
 from replication.report.charts.overlay import overlay_figures
 from replication.report.notebooks.experiment import find_project
@@ -100,7 +100,7 @@ class TraceNotebook:
                     LABELS[row["metric"]],
                     row["unit"],
                     row["engine"],
-                    "–" if row["metric"] == DISTANCE else rounded(row["published"]),
+                    rounded(row["published"]),
                     rounded(row["reproduced_mean"]),
                     interval(row["reproduced_low"], row["reproduced_high"]),
                     row["n"],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
-from replication.measure.window import DISTANCE, LABELS
+from replication.measure.window import LABELS
 from replication.report.charts.experiment import Figure
 from replication.report.charts.overlay import overlay_figures
 from replication.report.drawing.figure import with_prefix
@@ -132,14 +132,12 @@ def _rows(rows: list[Row], engines: list[str]) -> list[TraceRow]:
     views = []
     for (flow, metric), by_engine in grouped.items():
         any_row = next(iter(by_engine.values()))
-        # The distance of a trace to itself is zero: nothing that was published.
-        value = "" if metric == DISTANCE else any_row["published"]
         views.append(
             TraceRow(
                 flow=flow,
                 metric=LABELS[metric],
                 unit="" if any_row["unit"] == "1" else any_row["unit"],
-                published=numbers.number(value),
+                published=numbers.number(any_row["published"]),
                 engines=[_engine(by_engine.get(engine)) for engine in engines],
             )
         )
