@@ -153,7 +153,7 @@ def samples(
     window_s: tuple[float, float] | None,
 ) -> pd.DataFrame:
     """Return the samples of the series whose `keys` are among those of `pairs`, in time order."""
-    series = results.samples(pairs[RUN].drop_duplicates())
+    series = results.series_of(pairs[RUN].drop_duplicates())
     if window_s is not None:
         low, high = window_s
         # Sampling times are sums of intervals: a rounding error must not move a sample out.

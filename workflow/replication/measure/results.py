@@ -97,7 +97,7 @@ class Results:
         """One row per scenario, engine, time and flow or monitored link."""
         return _read_series(self.series_path)
 
-    def samples(self, runs: pd.DataFrame) -> pd.DataFrame:
+    def series_of(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return the series of the given runs: scenario by scenario, engine by engine.
 
         Parameters
@@ -276,11 +276,15 @@ def _read_parquet(path: Path, columns: Sequence[str], keys: Sequence[str] = ()) 
 
 
 def _read_series(path: Path) -> pd.DataFrame:
-    series = _read_parquet(path, SERIES_COLUMNS, _SERIES_KEYS)
-    for key in _SERIES_KEYS:
-        keys = series[key].astype("category")
-        series[key] = keys.cat.reorder_categories(sorted(keys.cat.categories))
-    return series
+    return with_categories(_read_parquet(path, SERIES_COLUMNS, _SERIES_KEYS))
+
+
+def with_categories(series: pd.DataFrame) -> pd.DataFrame:
+    """Return a series whose scenario, engine, flow and link are categories in order of name."""
+    categories = {key: series[key].astype("category").cat for key in _SERIES_KEYS}
+    return series.assign(
+        **{key: c.reorder_categories(sorted(c.categories)) for key, c in categories.items()}
+    )
 
 
 def _check_columns(path: Path, have: Sequence[str] | pd.Index, need: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from replication.measure.metric_model import METRICS
-from replication.measure.results import Results
+from replication.measure.results import Results, with_categories
 from replication.measure.trace import read_flows
 from replication.measure.trace_folder import TABLE_PREFIX
 from replication.study.claim_model import Quantity
@@ -42,7 +42,7 @@ class _Published(Results):
     @cached_property
     def series(self) -> pd.DataFrame:
         """The samples of the traces."""
-        return self.samples
+        return with_categories(self.samples)
 
 
 def can_tell(wanted: Quantity, alone: bool) -> bool:
