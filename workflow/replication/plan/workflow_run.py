@@ -14,6 +14,7 @@ import logging
 import re
 import resource
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -52,8 +53,21 @@ def main(words: Sequence[str] | None = None) -> None:
     logging.getLogger("snakemake.logging").addFilter(functools.partial(show, said=set()))
     from snakemake.cli import main as snakemake
 
-    # A target may follow: --quiet would take it for a setting of its own, were it the last.
-    snakemake(["--quiet", "progress", "rules", "reason", "host", *options, *rest])
+    try:
+        # A target may follow: --quiet would take it for a setting of its own, were it the last.
+        snakemake(["--quiet", "progress", "rules", "reason", "host", *options, *rest])
+    finally:
+        cancel_timers()
+
+
+def cancel_timers() -> None:
+    """Cancel the timers that are left, for which this process would wait before it ends.
+
+    The scheduler sets one a timespan of its rate limit, and has nothing to look at at the end.
+    """
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
 
 
 def core_option(text: str) -> list[str]:
