@@ -122,11 +122,11 @@ class Results:
         scenario, engine = (self.series[key].cat for key in ("scenario", "engine"))
         run = scenario.codes.to_numpy(dtype=np.int64) * len(engine.categories) + engine.codes
         rows = np.argsort(run, kind="stable")
-        found, first = np.unique(run[rows], return_index=True)
+        found, first, size = np.unique(run[rows], return_index=True, return_counts=True)
         names = (divmod(int(number), len(engine.categories)) for number in found)
         keys = [(scenario.categories[s], engine.categories[e]) for s, e in names]
-        ends = [*first[1:].tolist(), len(rows)]
-        return rows, dict(zip(keys, zip(first.tolist(), ends, strict=True), strict=True))
+        spans = zip(first.tolist(), (first + size).tolist(), strict=True)
+        return rows, dict(zip(keys, spans, strict=True))
 
     @cached_property
     def segment_bytes(self) -> pd.DataFrame:
