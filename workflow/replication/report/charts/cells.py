@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
+from replication.judge.wording import table_name
+from replication.measure.trace_folder import TABLE_PREFIX
 from replication.report.charts.verdict import empty_chart, verdict_colours, verdict_symbols
 from replication.report.drawing.figure import (
     INK,
@@ -37,8 +40,8 @@ _COLUMNS += [
 ]
 
 
-def cells_figure(cells: pd.DataFrame, table: Table) -> Figure:
-    """Draw one published table: each cell's published value beside the reproduced ones.
+def cells_figure(cells: pd.DataFrame, *tables: Table) -> Figure:
+    """Draw published tables of one shape: each published value beside the reproduced ones.
 
     A grey bar is the tolerance that was set beforehand: means inside it are `reproduced`.
 
@@ -46,10 +49,14 @@ def cells_figure(cells: pd.DataFrame, table: Table) -> Figure:
     ----------
     cells
         Rows of the typed table; those of other tables are left out.
-    table
-        The published table.
+    tables
+        The published tables; of several, each row's label begins with its table.
     """
-    frame = _of_running_engines(_display(cells[cells["table"] == table.id]))
+    named = {table.id: table for table in tables}
+    frame = _of_running_engines(_display(cells[cells["table"].isin(named)]))
+    if len(named) > 1:
+        heads = frame["table"].map(lambda name: name.removeprefix(TABLE_PREFIX))
+        frame["row_label"] = heads + ": " + frame["row_label"]
     margins = frame["accepted_margin"] * frame["display_factor"]
     frame["accepted_low"] = frame["published"] - margins
     frame["accepted_high"] = frame["published"] + margins
@@ -64,10 +71,19 @@ def cells_figure(cells: pd.DataFrame, table: Table) -> Figure:
         if panels
         else empty_chart()
     )
-    title = table.title if table.id == "text" else f"Table {table.id}: {table.title}"
-    return make_figure(
-        ["cells", table.id], title, chart, _describe_cells(frame, title), _tidy(frame)
-    )
+    title = _title(tables)
+    return make_figure(["cells", *named], title, chart, _describe_cells(frame, title), _tidy(frame))
+
+
+def _title(tables: Sequence[Table]) -> str:
+    """Return what tables are together: the name and title of one, the first and last of more."""
+    first, last = tables[0], tables[-1]
+    name = table_name(first.id, first.title)
+    if len(tables) == 1:
+        return name if name == first.title else f"{name}: {first.title}"
+    if name == first.title:
+        return f"{len(tables)} published traces: every number beside the reproduced one"
+    return f"{name} to {last.id}: every number beside the reproduced one"
 
 
 def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.Series) -> Drawing:
@@ -185,8 +201,8 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
 def _tooltip(unit: str) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("table:N", title="Table"),
-        alt.Tooltip("row:N", title="Row"),
-        alt.Tooltip("column:N", title="Column"),
+        alt.Tooltip("row_label:N", title="Row"),
+        alt.Tooltip("column_label:N", title="Column"),
         alt.Tooltip("engine:N", title="Engine"),
         alt.Tooltip("published:Q", title=f"Published ({unit})", format=".6g"),
         alt.Tooltip("reproduced_mean:Q", title=f"Reproduced ({unit})", format=".5g"),

@@ -9,7 +9,7 @@ from functools import cached_property
 from replication.compare.agreement_table import TABLES
 from replication.compare.engine_difference import EngineDifference, load_differences
 from replication.judge.verdict_table import Judged
-from replication.measure.metric_model import METRICS
+from replication.measure.metric_label import metric_label
 from replication.report.parts import number as numbers
 from replication.report.parts.flag import NO_FLAG, Flag
 from replication.report.parts.number import Number
@@ -253,7 +253,7 @@ class _Gathering:
                 (side, [_contrast(row) for row in measured if row["side"] == side])
                 for side in dict.fromkeys(row["side"] for row in measured)
             ],
-            beyond=[metric_words(name) for name in _beyond(measured)],
+            beyond=[metric_label(name) for name in _beyond(measured)],
             replicated=any(row["differs"] for row in measured),
             causes=[
                 _cause(self.known[name], left, right, measured)
@@ -312,7 +312,7 @@ def _largest(pairs: Sequence[Row]) -> Number:
 def _contrast(row: Row) -> ContrastView:
     unit = row["unit"]
     return ContrastView(
-        metric=metric_words(row["metric"]),
+        metric=metric_label(row["metric"]),
         unit=numbers.display_unit(unit),
         left=numbers.number(row["left_mean"], unit),
         right=numbers.number(row["right_mean"], unit),
@@ -321,12 +321,6 @@ def _contrast(row: Row) -> ContrastView:
         n=row["n"],
         differs={"true": "yes", "false": "no"}.get(row["differs"], "unknown"),
     )
-
-
-def metric_words(metric: str) -> str:
-    """Return a metric's name without its unit, for people."""
-    unit = {"bit/s": "_bps", "s": "_s"}.get(METRICS[metric].unit, f"_{METRICS[metric].unit}")
-    return metric.removesuffix(unit).replace("_", " ")
 
 
 def _beyond(measured: Sequence[Row]) -> list[str]:
@@ -343,7 +337,7 @@ def _cause(
         title=difference.title,
         left=words[0],
         right=words[1],
-        seen=[metric_words(metric) for metric in difference.shows_in if metric in differs],
-        unseen=[metric_words(metric) for metric in difference.shows_in if metric not in differs],
+        seen=[metric_label(metric) for metric in difference.shows_in if metric in differs],
+        unseen=[metric_label(metric) for metric in difference.shows_in if metric not in differs],
         sources=list(difference.sources),
     )
