@@ -28,7 +28,7 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class RateView:
-    """How often two engines agree on one kind of item, or why they were not compared."""
+    """How often two engines agree on one kind of item."""
 
     kind: str
     share: str
@@ -37,7 +37,6 @@ class RateView:
     agreed: int
     items: int
     unequal: int
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -123,6 +122,8 @@ class AgreementView:
     engines: list[str]
     pairs: list[tuple[str, str]]
     matrix: list[MatrixRow]
+    #: What an engine refuses of a whole study, and why, each once.
+    left_out: list[tuple[Study, str]]
     claims: list[ComparedItem]
     cells: list[ComparedItem]
     disagreements: list[Disagreement]
@@ -165,17 +166,23 @@ class _Gathering:
                 MatrixRow(study, [self._rates(study.id if study else "", pair) for pair in found])
                 for study in (*studies, *([None] if len(studies) > 1 else []))
             ],
+            left_out=self._left_out(),
             claims=[item for study in self.source.studies.values() for item in self._claims(study)],
             cells=[item for study in self.source.studies.values() for item in self._cells(study)],
             disagreements=self._disagreements(),
         )
 
+    def _left_out(self) -> list[tuple[Study, str]]:
+        found = dict.fromkeys(
+            (row["study"], row["reason"]) for row in self.rates if row["study"] and row["reason"]
+        )
+        return [(self.source.studies[study], reason) for study, reason in found]
+
     def _rates(self, study: str, pair: tuple[str, str]) -> list[RateView]:
         return [
             _rate(row)
             for row in self.rates
-            if (row["study"], row["left"], row["right"]) == (study, *pair)
-            and (row["items"] != "0" or row["reason"])
+            if (row["study"], row["left"], row["right"]) == (study, *pair) and row["items"] != "0"
         ]
 
     def _claims(self, study: Study) -> Iterable[ComparedItem]:
@@ -278,7 +285,6 @@ def _rate(row: Row) -> RateView:
         agreed=int(row["agreed"]),
         items=int(row["items"]),
         unequal=int(row["unequal"]),
-        reason=row["reason"],
     )
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 
-from replication.report.parts.claim_card import ClaimView
 from replication.report.parts.number import percent
 from replication.report.parts.verdict import Tally
 from replication.study.verdict import Verdict
 
 
-def answer(
-    tallies: Iterable[Tally], claims: Sequence[ClaimView], deviations: Sequence[float]
-) -> list[str]:
+def answer(tallies: Iterable[Tally], claims: Tally, deviations: Sequence[float]) -> list[str]:
     """Return a sentence on the numbers and one on the claims; neither where there is none.
 
     Parameters
@@ -21,12 +18,11 @@ def answer(
     tallies
         Verdicts of the numbers, a tally a table.
     claims
-        The claims; those that are not counted in the shares are left out.
+        Verdicts of the claims that count in the shares.
     deviations
         Relative deviations of the numbers that were reproduced.
     """
-    counted = [claim for claim in claims if not claim.apart]
-    return [*_of_numbers(list(tallies), deviations), *_of_claims(counted)]
+    return [*_of_numbers(list(tallies), deviations), *_of_claims(claims)]
 
 
 def _of_numbers(tallies: Sequence[Tally], deviations: Sequence[float]) -> list[str]:
@@ -54,11 +50,9 @@ def _of_numbers(tallies: Sequence[Tally], deviations: Sequence[float]) -> list[s
     return [f"{said}."]
 
 
-def _of_claims(claims: Sequence[ClaimView]) -> list[str]:
-    if not claims:
+def _of_claims(claims: Tally) -> list[str]:
+    if not claims.total:
         return []
-    vacuous = [claim for claim in claims if claim.results[0].flag.vacuous]
-    telling = [claim for claim in claims if claim not in vacuous]
     parts = []
     for word, said in (
         (Verdict.REPRODUCED, "holds"),
@@ -67,12 +61,11 @@ def _of_claims(claims: Sequence[ClaimView]) -> list[str]:
         (Verdict.IMPOSSIBLE, "cannot be true as printed"),
         (Verdict.NOT_TESTABLE, "cannot be tested"),
     ):
-        count = sum(claim.results[0].verdict.word == word for claim in telling)
-        if count:
+        if count := claims.count(word):
             parts.append(f"{count} {_plural(said, count)}")
-    if vacuous:
-        parts.append(f"{len(vacuous)} {'is' if len(vacuous) == 1 else 'are'} vacuous")
-    of = f"Of {len(claims)} claims" if len(claims) > 1 else "Of the one claim"
+    if count := claims.vacuous.count:
+        parts.append(f"{count} {'is' if count == 1 else 'are'} vacuous")
+    of = f"Of {claims.total} claims" if claims.total > 1 else "Of the one claim"
     return [f"{of}, {', '.join(parts)}."]
 
 

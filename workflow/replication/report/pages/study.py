@@ -153,7 +153,9 @@ def study_page(
             factors=[_factor_line(e, factor.id) for factor in e.factors],
             answer=answer(
                 [table.tally for table in tables.get(e.id, [])],
-                [card for card in cards if homes.get(card.id) == e.id],
+                source.tally_claims(
+                    row for row in source.headline(claims) if homes.get(row["claim"]) == e.id
+                ),
                 _deviations(tables.get(e.id, [])),
             ),
             chart=next(iter(figures.get(e.id, [])), None),
@@ -181,7 +183,7 @@ def study_page(
         readings=_readings(source, study),
         answer=answer(
             [table.tally for own in tables.values() for table in own],
-            cards,
+            source.tally_claims(source.headline(claims)),
             _deviations([table for own in tables.values() for table in own]),
         ),
         runs=len(ours),
