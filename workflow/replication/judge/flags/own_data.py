@@ -118,13 +118,9 @@ class OwnData:
             return PRINTED, frame
         frame = self._traced(wanted) if can_tell(wanted, alone) else frame.iloc[:0]
         if frame.empty:
-            raise UntestableError(
-                f"the {metric_label(wanted.metric)} is neither printed nor in a trace."
-            )
+            raise UntestableError(f"{metric_label(wanted.metric)}: neither printed nor in a trace.")
         if not self._is_whole(wanted, frame):
-            raise UntestableError(
-                f"the {metric_label(wanted.metric)} is not published at every point."
-            )
+            raise UntestableError(f"{metric_label(wanted.metric)}: not published at every point.")
         return TRACED, frame
 
     def _traced(self, wanted: Quantity) -> pd.DataFrame:

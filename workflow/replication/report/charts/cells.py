@@ -10,7 +10,12 @@ import pandas as pd
 
 from replication.judge.wording import table_name
 from replication.measure.trace_folder import TABLE_PREFIX
-from replication.report.charts.verdict import empty_chart, verdict_colours, verdict_symbols
+from replication.report.charts.verdict import (
+    empty_chart,
+    verdict_colours,
+    verdict_strokes,
+    verdict_symbols,
+)
 from replication.report.drawing.figure import (
     INK,
     PUBLISHED,
@@ -95,7 +100,9 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
     picked, opacity = legend_filter("verdict", frame["table"].iloc[0], column)
     ours = base.encode(yOffset=offset, color=verdict_colours(present), opacity=opacity)
     spread = ours.transform_filter("isValid(datum.reproduced_low)").mark_rule(strokeWidth=2)
-    means = ours.transform_filter("isValid(datum.reproduced_mean)").mark_point(filled=True, size=50)
+    means = ours.transform_filter("isValid(datum.reproduced_mean)").mark_point(
+        filled=True, size=45, strokeWidth=1.6
+    )
     theirs = base.transform_calculate(kind=f"'{PUBLISHED}'").mark_point(**PUBLISHED_MARK)
     band = base.mark_bar(color=INK, opacity=0.13, height={"band": 0.7})
     layers = [
@@ -106,6 +113,7 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
         means.encode(
             x=alt.X("reproduced_mean:Q", title=title, scale=scale),
             shape=verdict_symbols(present),
+            stroke=verdict_strokes(present),
             tooltip=_tooltip(unit),
         ).add_params(picked),
         theirs.encode(
@@ -187,9 +195,10 @@ def _scatter_panel(frame: pd.DataFrame, title: str, present: pd.Series) -> Drawi
         color=INK, opacity=0.13, strokeWidth=7
     )
     band = band.encode(y=alt.Y("accepted_low:Q", scale=scale, axis=axis), y2="accepted_high:Q")
-    points = base.mark_point(filled=True, size=42).encode(
+    points = base.mark_point(filled=True, size=38, strokeWidth=1.6).encode(
         y=y,
         color=verdict_colours(present),
+        stroke=verdict_strokes(present),
         shape=verdict_symbols(present),
         opacity=opacity,
         tooltip=[
