@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.judge.claim import Judgement, evaluate_claim, judge_parts, judge_statistic
-from replication.judge.wording import Wording
 from replication.judge.comparison import Comparison, crossing, matched_factors
+from replication.judge.wording import Wording
 from replication.plan.study_check import ClaimError, check_claims
 from replication.study.claim_model import Condition, Quantity
 from replication.study.study import Study

@@ -14,7 +14,6 @@ from replication.plan.config import load_study
 from replication.report.charts.overlay import overlay_figures
 from replication.report.drawing.figure import INK, MAXIMUM_POINTS
 from replication.report.pages.traces import trace_figures, trace_section
-from replication.report.parts.figure import write_figures
 from replication.report.parts.page import environment
 from replication.report.parts.source import Source
 from replication.study.seal import write_sealed

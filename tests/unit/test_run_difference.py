@@ -110,5 +110,5 @@ def test_results_are_found_in_folders_and_releases(results, tmp_path):
 
 @pytest.mark.parametrize("name", ["/nowhere", "no-such-tag", "--upload-pack=x", "a b"])
 def test_what_has_no_results_is_named(name):
-    with pytest.raises(InputError, match="no folder with cells.csv"), results_at(ROOT, name):
+    with pytest.raises(InputError, match=r"no folder with cells\.csv"), results_at(ROOT, name):
         pass
