@@ -27,7 +27,8 @@ def test_the_table_has_the_papers_rows_and_columns(project):
     assert "throughput" in table.select("thead th")[1].get_text()
     for row in project.rows("cells.csv"):
         (cell,) = table.select(f'td[id="cell=1~{row["row"]}~throughput"]')
-        assert float(cell.select_one(".published").get_text()) == float(row["published"]) * 1e-6
+        shown = float(cell.select_one(".published").get_text())
+        assert shown == pytest.approx(float(row["published"]) * 1e-6)
         assert row["verdict"] in cell.get_text() and cell.select("svg.icon")
         assert f"off-{shade(float(row['relative_deviation']))}" in cell["class"]
 

@@ -35,7 +35,12 @@ _NUMBERED = re.compile(r"[A-Z]?[\d.]+[a-z]?|[IVXLC]+")
 _HOW = {"maximum": "largest", "minimum": "smallest", "sum": "total"}
 
 
-def table_name(table: str, title: str) -> str:
+def table_names(study: Study) -> dict[str, str]:
+    """Return what each table of a study is called, by its id."""
+    return {table.id: table_name(table.id, table.title) for table in study.tables}
+
+
+def table_name(table: str, title: str = "") -> str:
     """Return what a published table is called: by its number, or by its title if it has none."""
     if _NUMBERED.fullmatch(table) or not title:
         return "Numbers in the text" if table == "text" else f"Table {table}"

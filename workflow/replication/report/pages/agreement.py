@@ -9,6 +9,7 @@ from functools import cached_property
 from replication.compare.agreement_table import TABLES
 from replication.compare.engine_difference import EngineDifference, load_differences
 from replication.judge.verdict_table import Judged
+from replication.judge.wording import table_name, table_names
 from replication.measure.metric_label import metric_label
 from replication.report.parts import number as numbers
 from replication.report.parts.flag import NO_FLAG, Flag
@@ -220,7 +221,7 @@ class _Gathering:
             first = next(iter(found.values()))
             yield ComparedItem(
                 study=study,
-                label=", ".join([names[0], *(name.replace("_", " ") for name in names[1:])]),
+                label=self._label(study, names, first),
                 title=first.get("quote", ""),
                 unit=numbers.display_unit(first.get("unit", "1")),
                 published=_published(first),
@@ -228,6 +229,17 @@ class _Gathering:
                 agreement=_agreement(pairs.get(names, [])),
                 difference=_largest(pairs.get(names, [])),
             )
+
+    def _column(self, study: str, group: str) -> str:
+        table, _, column = group.rpartition(": ")
+        known = table_names(self.source.studies[study])
+        return f"{known.get(table) or table_name(table)}, {column.replace('_', ' ')}"
+
+    def _label(self, study: Study, names: tuple[str, ...], row: Judged) -> str:
+        if len(names) == 1:
+            return names[0]
+        table = table_names(study).get(names[0]) or table_name(names[0])
+        return ", ".join([table, row["row_label"], row["column_label"]])
 
     def _disagreements(self) -> list[Disagreement]:
         groups: dict[tuple[str, str, str, str], list[Row]] = {}
@@ -245,7 +257,7 @@ class _Gathering:
         claim = bool(rows[0]["claim"])
         return Disagreement(
             study=self.source.studies[study],
-            label=f"Claim {group}" if claim else f"Table {group.replace('_', ' ')}",
+            label=f"Claim {group}" if claim else self._column(study, group),
             left=left,
             right=right,
             items=[

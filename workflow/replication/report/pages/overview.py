@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from replication.judge.verdict_table import Judged
-from replication.judge.wording import table_name
+from replication.judge.wording import table_name, table_names
 from replication.report.pages.answer import answer
 from replication.report.parts import number as numbers
 from replication.report.parts.changes import changes_of
@@ -66,6 +68,8 @@ class AuditFinding:
     study: Study
     check: str
     count: int
+    #: What the example's table is called.
+    table: str
     example: Row
 
 
@@ -201,16 +205,15 @@ def _findings(source: Source) -> list[AuditFinding]:
     for row in found:
         first.setdefault((row["study"], row["check"], row["finding"]), row)
     return [
-        AuditFinding(source.studies[key[0]], key[1], count, first[key])
+        AuditFinding(source.studies[key[0]], key[1], count, _table(source, first[key]), first[key])
         for key, count in sorted(
             counted.most_common(), key=lambda pair: pair[0][2] != Verdict.IMPOSSIBLE
         )
     ]
 
 
-def _table(source: Source, row: Judged) -> str:
-    tables = {table.id: table.title for table in source.studies[row["study"]].tables}
-    return table_name(row["table"], tables.get(row["table"], ""))
+def _table(source: Source, row: Mapping[str, Any]) -> str:
+    return table_names(source.studies[row["study"]]).get(row["table"]) or table_name(row["table"])
 
 
 def _deviations(source: Source, cells: list[Judged]) -> list[Deviation]:

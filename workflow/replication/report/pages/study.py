@@ -10,6 +10,7 @@ from replication.judge.audit import SUSPICIOUS
 from replication.judge.headline import Headline
 from replication.judge.hypothesis import load_hypotheses
 from replication.judge.participation import is_supported
+from replication.judge.wording import table_names
 from replication.measure.results import Results
 from replication.report.pages.answer import answer
 from replication.report.pages.cell_table import CellView, TableView, table_views
@@ -101,6 +102,11 @@ class StudyPage:
     answer: list[str]
     runs: int
     scenarios: int
+
+    @property
+    def table_names(self) -> dict[str, str]:
+        """Return what each table is called, by its id."""
+        return table_names(self.study)
 
     def numbers(self) -> dict[str, list[tuple[TableView, CellView]]]:
         """Return the numbers that rest on each point, by its page, with their tables.
@@ -228,7 +234,9 @@ def _home(claim: Claim) -> str:
 def _factor_line(experiment: Experiment, name: str) -> str:
     factor = experiment.factor(name)
     labels = ", ".join(level.label for level in factor.levels)
-    return f"{factor.label}{f' ({factor.unit})' if factor.unit else ''}: {labels}"
+    # A unit that the labels have is not said again.
+    bare = factor.unit and not all(level.label.endswith(factor.unit) for level in factor.levels)
+    return f"{factor.label}{f' ({factor.unit})' if bare else ''}: {labels}"
 
 
 def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[PointView]:
