@@ -145,8 +145,8 @@ def _side(row: Mapping[str, str] | None, prefix: str) -> Side | None:
     if row is None:
         return None
     value = "reproduced_mean" if prefix else "observed"
-    ends = (_number(row[f"{prefix}{end}"]) for end in ("low", "high"))
-    return Side(_number(row[value]), *ends, row["verdict"])
+    low, high = (_number(row[f"{prefix}{end}"]) for end in ("low", "high"))
+    return Side(_number(row[value]), low, high, row["verdict"])
 
 
 def _number(text: str) -> float:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from replication.judge.verdict_table import Judged
-from replication.judge.wording import metric_label, table_name
+from replication.judge.wording import table_name
+from replication.measure.metric_label import metric_label
 from replication.measure.metric_model import METRICS
 from replication.report.parts import number as numbers
 from replication.report.parts.link import PointLink, PointLinks, cell_id
