@@ -339,7 +339,7 @@ def judge_rank(
         verdict = Verdict.DIRECTION_ONLY
     finding = _finding(comparison, found, len(comparison.values) - found.n, words)
     less = f" (direction: {words.asked(direction)})" if direction else ""
-    ends = words.value(float(values.min())), words.value(float(values.max()))
+    ends = words.interval(float(values.min()), float(values.max()))
     return Judgement(
         statistic=words.statistic,
         observed=found.mean,
@@ -349,7 +349,7 @@ def judge_rank(
         verdict=verdict,
         finding=f"{finding}.",
         reasons=[
-            f"{finding}, {ends[0]} to {ends[1]} in {_replicates(found.n)}; the published "
+            f"{finding}, {ends} in {_replicates(found.n)}; the published "
             f"{words.value(expect.published)} has p = {p:.3g}; asked for: {words.asked(expect)}"
             f"{less}."
         ],
@@ -397,8 +397,8 @@ def _spread(
     spread = _replicates(total)
     if found.has_interval:
         met = sum(expect.holds(value) for value in comparison.values.dropna())
-        ends = words.value(found.low), words.value(found.high)
-        spread = f"95 % interval {ends[0]} to {ends[1]}; {met} of {spread} meet it"
+        ends = words.interval(found.low, found.high)
+        spread = f"95 % interval {ends}; {met} of {spread} meet it"
         if 0 < met < total:
             low, high = wilson_interval(met, total)
             spread += f", Wilson interval {100 * low:.0f} to {100 * high:.0f} %"

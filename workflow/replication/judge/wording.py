@@ -85,6 +85,10 @@ class Wording:
         end = f" of the {self.counts}" if self.counts else ""
         return f"{figure(statistic * self.factor)} {self.unit}".rstrip() + end
 
+    def interval(self, low: float, high: float) -> str:
+        """Return the ends of an interval, the unit once."""
+        return f"{figure(low * self.factor)} to {self.value(high)}"
+
     def asked(self, condition: Condition | AmongReplicates, points: int = 0) -> str:
         """Return a condition on the statistic in words, over `points` if they are known."""
         if isinstance(condition, AmongReplicates):

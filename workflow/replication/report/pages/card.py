@@ -8,8 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from replication.judge.verdict_table import read_table
+from replication.report.charts.cells import scatter_figure
 from replication.report.drawing.figure import VERDICT_COLOURS, Figure
-from replication.report.pages.overview import Overview
+from replication.report.pages.overview import Overview, overview
+from replication.report.parts.page import short_title
+from replication.report.parts.source import Source
 from replication.report.parts.verdict import Tally
 from replication.study.verdict import Verdict
 
@@ -21,24 +25,28 @@ _INK = "#1c2024"
 _VACUOUS = "#d8d9d5"
 
 
-def write_card(view: Overview, scatter: Sequence[Figure], folder: Path) -> None:
-    """Write the card below the report's folder.
+def all_numbers(source: Source) -> list[Figure]:
+    """Return the picture of all numbers; none where no number was printed.
 
-    Parameters
-    ----------
-    view
-        The first page.
-    scatter
-        Its picture of all numbers, which the PDF shows too; none where no number was printed.
-    folder
-        The report's folder.
+    A number stands once: on the engine whose verdicts are its study's.
     """
+    if not source.cells:
+        return []
+    cells = read_table(source.data / "cells.parquet").to_pandas()
+    chosen = {name: found.engine for name, found in source.headlines.items()}
+    titles = {name: short_title(study) for name, study in source.studies.items()}
+    return [scatter_figure(cells[cells["engine"] == cells["study"].map(chosen)], titles)]
+
+
+def write_card(source: Source, folder: Path) -> None:
+    """Write the card into the report's folder; the PDF has the picture of all numbers too."""
     import vl_convert
 
-    card = _page(_head(view) + _bars(view, 236), HEIGHT)
-    (folder / PNG).write_bytes(vl_convert.svg_to_png(card, scale=1.0))
-    below = _picture(scatter, HEIGHT)
-    page = _page(_head(view) + _bars(view, 236) + below, HEIGHT + (420 if below else 0))
+    view = overview(source)
+    card = _head(view) + _bars(view, 236)
+    (folder / PNG).write_bytes(vl_convert.svg_to_png(_page(card, HEIGHT), scale=1.0))
+    below = _picture(all_numbers(source), HEIGHT)
+    page = _page(card + below, HEIGHT + (420 if below else 0))
     (folder / PDF).write_bytes(vl_convert.svg_to_pdf(page))
 
 
