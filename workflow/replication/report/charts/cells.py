@@ -93,7 +93,7 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
     scale = alt.Scale(type="log") if wide else alt.Scale(zero=False, nice=True)
     title = f"{column} ({unit})" + (", logarithmic" if wide else "")
     base = alt.Chart(_tidy(frame)).encode(
-        y=alt.Y("row_label:N", sort=rows, title=None, axis=alt.Axis(labelLimit=170))
+        y=alt.Y("row_label:N", sort=rows, title=None, axis=alt.Axis(labelLimit=230))
     )
     engines = frame["engine"].nunique()
     offset: Any = alt.YOffset("engine:N") if engines > 1 else alt.Undefined
