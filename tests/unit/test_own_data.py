@@ -152,7 +152,7 @@ def test_published_runs_of_one_point_are_its_replicates(world):
     files = trace(world, ([10, 20], [10, 20]), "one") | trace(world, ([9, 30], [9, 30]), "two")
     test = {"kind": "value", "of": peak("tcp"), "expect": {"at_least": 25}}
     word, reason = traced(world, test, files, "one", "two")
-    assert word == "holds" and ": 25 over 1 point" in reason and "2 replicates" in reason
+    assert word == "holds" and ": 25 segments over 1 point" in reason and "2 replicates" in reason
 
 
 def test_rates_of_a_trace_are_fit_for_ratios_alone(world):
