@@ -86,10 +86,12 @@ def chromium():
 class Tab:
     """A page that collects what must not be: errors, and requests to anywhere but the folder."""
 
-    def __init__(self, browser, report: Path, width=1280, scheme="light", scripts=True) -> None:
+    def __init__(
+        self, browser, report: Path, width=1280, scheme="light", scripts=True, height=900
+    ) -> None:
         self.report = report
         self.context = browser.new_context(
-            viewport={"width": width, "height": 900},
+            viewport={"width": width, "height": height},
             color_scheme=scheme,
             java_script_enabled=scripts,
         )
@@ -104,6 +106,10 @@ class Tab:
     def open(self, name: str):
         self.page.goto((self.report / name).as_uri())
         return self.page
+
+    def unfold(self) -> None:
+        """Open everything that is folded away."""
+        self.page.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
 
     def wait_for_charts(self, which=".plot", timeout_s=60.0) -> int:
         """Wait until every chart is drawn; return how many there are."""

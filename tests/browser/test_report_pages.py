@@ -48,13 +48,84 @@ def greys(context, png):
         page.close()
 
 
+#: What cannot be seen whole: words beyond the window and outside of what scrolls by itself, and
+#: words in a box that is too small for them. Words for readers of the screen alone are left out.
+CLIPPED = """() => {
+  const hidden = (e) => e.closest(".hidden, .skip, .sprite, [hidden], svg.marks");
+  const scrolls = (e) => e.closest(".scroll");
+  const clips = (e) => ["hidden", "clip"].includes(getComputedStyle(e).overflowX);
+  const found = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const box = e.getBoundingClientRect();
+    if (!box.width || hidden(e)) continue;
+    const words = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (words && !scrolls(e) && (box.right > innerWidth + 1 || box.left < -1))
+      found.push(`beyond the window: ${e.outerHTML.slice(0, 120)}`);
+    if (clips(e) && e.scrollWidth > e.clientWidth + 1)
+      found.push(`cut off: ${e.outerHTML.slice(0, 120)}`);
+  }
+  return found;
+}"""
+#: Tables that do not fit a window of 1280 px: their region scrolls, and what is right of it is
+#: not seen. The verdict of a number must be.
+UNSEEN = """() => [...document.querySelectorAll(".cells .scroll, .tally")]
+  .map((e) => e.closest(".scroll"))
+  .filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1)
+  .map((e) => `${e.getAttribute("aria-label")}: ${e.scrollWidth} > ${e.clientWidth}`)"""
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280, 1920])
+def test_nothing_is_clipped_at_any_width(tab, report, width):
+    for name in [*pages(report), *some_runs(report)[:2]]:
+        one = tab(width=width)
+        page = one.open(name)
+        one.unfold()
+        one.wait_for_charts()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert not page.evaluate(CLIPPED), (name, width)
+        if width >= 1280:
+            assert not page.evaluate(UNSEEN), (name, width)
+
+
+def test_labels_of_links_are_clear_of_nodes(tab, report):
+    script = """() => [...document.querySelectorAll(".topology svg")].flatMap((svg) => {
+      const boxes = [...svg.querySelectorAll("rect, circle")].map((e) => e.getBoundingClientRect());
+      return [...svg.querySelectorAll("text.link")].filter((text) => {
+        const a = text.getBoundingClientRect();
+        return boxes.some((b) => a.left < b.right - 1 && a.right > b.left + 1
+          && a.top < b.bottom - 1 && a.bottom > b.top + 1);
+      }).map((text) => text.textContent);
+    })"""
+    for name in [*pages(report), *some_runs(report)]:
+        one = tab()
+        page = one.open(name)
+        one.unfold()
+        assert not page.evaluate(script), name
+
+
+def test_a_study_leads_with_its_chart_then_the_table_then_the_claims(tab, report):
+    top = "(e) => e.getBoundingClientRect().top"
+    for path in report.glob("data/*.design.parquet"):
+        one = tab(height=800)
+        page = one.open(f"{path.name.partition('.')[0]}.html")
+        charts = page.locator("figure.chart .plot:visible")
+        assert charts.first.evaluate(top) <= 1.5 * 800, page.url
+        table = page.locator("main table:visible").first
+        assert not table.count() or charts.first.evaluate(top) < table.evaluate(top), page.url
+        for section in page.locator("section.experiment").all():
+            parts = section.locator("figure.chart, table.grid, ul.claims")
+            kinds = parts.evaluate_all(
+                "(all) => all.filter((e) => e.checkVisibility()).map((e) => e.localName)"
+            )
+            order = [kind for kind in ("figure", "table", "ul") if kind in kinds]
+            assert list(dict.fromkeys(kinds)) == order, page.url
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_pages_fit_every_width_and_scheme(tab, report, width, scheme):
+def test_pages_are_drawn_in_every_scheme(tab, report, width, scheme):
     for name in [*pages(report), *some_runs(report)[:1]]:
         one = tab(width=width, scheme=scheme)
         page = one.open(name)
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= width, f"{name} scrolls sideways"
         darkest, lightest, ground = greys(one.context, page.screenshot())
         assert lightest - darkest > 150, f"{name} is blank"
         assert ground < 60 if scheme == "dark" else ground > 200
@@ -78,7 +149,9 @@ def column(page, table, number):
 
 
 def test_tables_sort_by_a_column_in_both_directions(tab, report):
-    page = tab().open(a_page_with(report, 'class="cells"'))
+    one = tab()
+    page = one.open(a_page_with(report, 'class="cells"'))
+    one.unfold()
     table = "table[id^=table-] >> nth=0"
     header = page.locator(table).locator("thead th", has_text="Published")
     number = header.evaluate("(th) => th.cellIndex") + 1
@@ -104,7 +177,9 @@ def test_empty_cells_sort_last(tab, report):
     if empty.empty:
         pytest.skip("every number of this report was reproduced")
     row = empty.iloc[0]
-    page = tab().open(f"{row['study']}.html")
+    one = tab()
+    page = one.open(f"{row['study']}.html")
+    one.unfold()
     cell = page.locator(f"tr[data-row='{row['row']}'][data-column='{row['column']}']").first
     name = "#" + cell.evaluate("(tr) => tr.closest('table').id")
     engines = page.locator(f"form[data-filter='{name[1:]}'] select[name=engine]")
@@ -120,7 +195,9 @@ def test_empty_cells_sort_last(tab, report):
 
 
 def test_tables_filter_by_verdict(tab, report):
-    page = tab().open(a_page_with(report, 'class="cells"'))
+    one = tab()
+    page = one.open(a_page_with(report, 'class="cells"'))
+    one.unfold()
     form = page.locator("form.filter").first
     table = "#" + form.get_attribute("data-filter")
     if form.locator("select[name=engine]").count():

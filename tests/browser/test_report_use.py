@@ -12,18 +12,20 @@ from tests.browser.conftest import a_page_with, pages, some_runs
 def test_a_number_leads_to_its_run_and_back(tab, report):
     one = tab()
     page = one.open(a_page_with(report, 'class="runs"'))
-    row = page.locator("tr[id][data-column]:visible").first
-    name = row.get_attribute("id")
-    if row.locator("details.points").count():
-        row.locator("summary").last.click()
-    row.locator("td.runs a").first.click()
+    cell = page.locator(".grid td[id]:visible a").first
+    name = cell.locator("xpath=ancestor::td").get_attribute("id")
+    cell.click()
+    if "#all:" in page.url:
+        row = page.locator(f"tr[id='all:{name}']")
+        row.locator("td.runs summary").click()
+        row.locator("td.runs a").first.click()
     page.wait_for_url("**/runs/**")
     assert re.match(r"replicate run [0-9a-f]{16} --engine \w+$", page.inner_text("code.command"))
     one.wait_for_charts()
     if page.locator("[aria-labelledby=numbers] summary").count():
         page.locator("[aria-labelledby=numbers] summary").click()
     page.locator(f"a[href$='#{name}']").click()
-    page.locator(f"tr[id='{name}']").wait_for(state="visible")
+    page.locator(f"td[id='{name}']").wait_for(state="visible")
     assert not one.errors and not one.outside()
 
 
@@ -34,7 +36,7 @@ def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
     page.locator("#scatter .mark-symbol path[aria-label]").first.click(force=True)
     page.wait_for_url(re.compile(r"\.html#cell="))
     name = page.url.partition("#")[2]
-    page.locator(f"tr[id='{name}']").wait_for(state="visible")
+    page.locator(f"td[id='{name}']").wait_for(state="visible")
 
 
 @pytest.mark.parametrize("kind", ["json", "svg", "png"])

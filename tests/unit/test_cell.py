@@ -110,7 +110,7 @@ def test_an_impossible_value_is_impossible_however_close():
 def test_the_reason_gives_deviation_and_tolerance():
     row = judge_cell("s", mapped(), "ns3", estimate([840e3]))
     assert "Deviation +5.0 %, tolerance 10 %" in row["reason"]
-    assert "no variance" in row["reason"]
+    assert "No spread of the published value is given" in row["reason"]
     assert row["relative_deviation"] == pytest.approx(0.05)
 
 

@@ -155,7 +155,7 @@ def test_claimed_ratio_is_drawn_from_the_reproduced_baseline():
 
 def test_scatter_and_verdicts_are_drawn_from_the_files():
     cells, claims = (pd.read_parquet(FIXTURE / f"{name}.parquet") for name in ("cells", "claims"))
-    scatter = scatter_figure(cells)
+    scatter = scatter_figure(cells, {})
     assert len(scatter.data) == cells["reproduced_mean"].notna().sum()
     counts = verdicts_figure(claims, cells).data
     assert counts["count"].sum() == len(claims) + len(cells)
@@ -164,7 +164,7 @@ def test_scatter_and_verdicts_are_drawn_from_the_files():
 def test_empty_evaluations_give_a_figure_and_not_an_error():
     cells = pd.read_parquet(FIXTURE / "cells.parquet").iloc[:0]
     claims = pd.read_parquet(FIXTURE / "claims.parquet").iloc[:0]
-    for figure in (scatter_figure(cells), verdicts_figure(claims, cells)):
+    for figure in (scatter_figure(cells, {}), verdicts_figure(claims, cells)):
         assert figure.specification()
 
 

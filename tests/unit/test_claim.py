@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.judge.claim import Judgement, evaluate_claim, judge_parts, judge_statistic
 from replication.judge.comparison import Comparison, crossing, matched_factors
+from replication.judge.wording import Wording
 from replication.plan.study_check import ClaimError, check_claims
 from replication.study.claim_model import Condition, Quantity
 from replication.study.study import Study
@@ -62,7 +63,7 @@ def ratio(expect, direction=None, **changes):
 
 def verdict(values, expect, direction=None):
     series = pd.Series(values, index=range(len(values)), dtype=float)
-    return judge_statistic(Comparison(series, 1), expect, direction, "statistic").verdict
+    return judge_statistic(Comparison(series, 1), expect, direction, Wording("Statistic")).verdict
 
 
 AT_LEAST_1 = Condition(at_least=1.0)
@@ -494,7 +495,7 @@ def test_a_window_past_the_end_cannot_be_tested(world, sampled):
 
     found = judge(world, test, series=series, duration_s=4.0)
     assert found["verdict"] == Verdict.NOT_TESTABLE
-    assert "no run gives throughput_bps from 5 to 10 s" in found["reason"]
+    assert "no run gives a throughput from 5 to 10 s" in found["reason"]
 
 
 def test_undefined_values_are_left_out_and_counted(world):

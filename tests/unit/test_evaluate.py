@@ -132,7 +132,7 @@ def test_a_cell_has_its_points_labels_units_and_margin(evaluated):
 
 def test_reasons_are_sentences_that_nobody_has_to_cut(evaluated):
     slow, mid, _ = read_verdicts(evaluated / "cells.parquet")
-    assert [part.partition(" ")[0] for part in slow["reasons"][:2]] == ["Deviation", "The"]
+    assert [part.partition(" ")[0] for part in slow["reasons"][:2]] == ["Deviation", "No"]
     assert "propagation delay" in mid["reasons"][0]
     (claim,) = read_verdicts(evaluated / "claims.parquet")
     assert claim["finding"].endswith(" points.") and "interval" not in claim["finding"]

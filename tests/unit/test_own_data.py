@@ -44,7 +44,7 @@ def own(world, test, files=(), printed=PRINTED, **table):
 def test_a_test_holds_or_fails_on_what_is_printed(world):
     rises = {"kind": "trend", "of": rate(), "over": "access", "expect": {"at_least": 1.0}}
     word, reason = own(world, rises)
-    assert word == "fails" and "is 0.5 over 3 points" in reason
+    assert word == "fails" and ": 0.5 over 3 points" in reason
     assert own(world, {**rises, "expect": {"at_least": 0.4}})[0] == "holds"
     # The direction alone is not what the words say.
     assert own(world, {**rises, "direction": {"at_least": 0.4}})[0] == "fails"
@@ -84,7 +84,7 @@ def test_of_a_test_in_parts_those_count_that_can_be_had(world):
         test = {"kind": "all", "parts": [at_least(bound, access="slow"), absent]}
         found, reason = own(world, test)
         assert found == word
-        assert "(2) No number of the paper's own: timeouts is neither printed nor" in reason
+        assert "(2) No number of the paper's own: timeouts: neither printed nor" in reason
 
 
 # -- traces ---------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def test_a_trace_is_read_with_the_features_of_our_runs(world):
     }
     word, reason = traced(world, larger, files)
     assert word == "holds" and reason.startswith("By the published traces: ")
-    assert "is 1.429 over 1 point" in reason
+    assert ": 1.429 times over 1 point" in reason
     assert traced(world, larger, {}) == ("none", "")
 
 
@@ -152,7 +152,7 @@ def test_published_runs_of_one_point_are_its_replicates(world):
     files = trace(world, ([10, 20], [10, 20]), "one") | trace(world, ([9, 30], [9, 30]), "two")
     test = {"kind": "value", "of": peak("tcp"), "expect": {"at_least": 25}}
     word, reason = traced(world, test, files, "one", "two")
-    assert word == "holds" and "is 25 over 1 point" in reason and "2 replicates" in reason
+    assert word == "holds" and ": 25 segments over 1 point" in reason and "2 replicates" in reason
 
 
 def test_rates_of_a_trace_are_fit_for_ratios_alone(world):

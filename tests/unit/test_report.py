@@ -198,7 +198,7 @@ def test_several_engines_stand_beside_each_other(project):
     headline = [r for r in project.rows("cells.csv") if r["engine"] == "ns2"]
     assert f"Of {len(headline)} published" in soup(out / "index.html").get_text()
     drawn = [row for row in headline if row["reproduced_mean"]]
-    assert f"synthetic: {len(drawn)} cells," in soup(out / "index.html").get_text()
+    assert f"{len(drawn)} numbers," in soup(out / "index.html").get_text()
     for card in page.select(".claim"):
         engines = [dd.get_text().split()[0] for dd in card.select("dl > div:first-child dd")]
         assert engines == ["ns2", "ns3"], "the headline comes first"

@@ -37,7 +37,7 @@ def silent(*replicates):
 def test_a_replicate_that_sends_nothing_is_named(world):
     found = judge(world, silent(2), 5)
     assert found["verdict"] == Verdict.REPRODUCED
-    where = "throughput_bps undefined at variant=vegas access=fast"
+    where = "no throughput at vegas, fast"
     assert f"1 of 5 replicates left out: {where} (no packet sent)." in found["reason"]
     assert "left out" not in judge(world, silent(), 5)["reason"]
 
@@ -62,7 +62,7 @@ def test_many_points_are_counted_and_not_listed(world):
         return {"throughput_bps": np.nan if replicate == 2 else 120.0}
 
     reason = judge(world, row, 5)["reason"]
-    assert reason.count("undefined at") == 2 and "; 1 more." in reason
+    assert reason.count("no throughput at") == 2 and "; 1 more." in reason
     assert "(no packet sent)" not in reason
 
 
@@ -96,9 +96,9 @@ def jumping(high, low, every):
 
 def test_two_outcomes_are_named_with_their_shares(world):
     found = judge(world, jumping(1050.0, 270.0, 5), 30, runs=lambda lv: lv["access"] == "slow")
-    sentence = "Two outcomes of throughput_bps at variant=vegas access=slow: 1050 (24 of 30, "
+    sentence = "has two outcomes: 0.00105 Mbit/s (24 of 30, "
     assert sentence in found["reason"]
-    assert "Wilson interval 63 to 90 %) and 270.1 (6 of 30)." in found["reason"]
+    assert "Wilson interval 63 to 90 %) and 0.0002701 Mbit/s (6 of 30)." in found["reason"]
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ for command in (
     run.run,
     report.render,
     report.release,
+    report.compare,
     engine.engines,
     plan.metrics,
     plan.schemas,

@@ -13,10 +13,10 @@ BatchCost = Annotated[
 ]
 
 
-def validate(root: Root = HERE) -> None:
+def validate(studies: Studies = None, root: Root = HERE) -> None:
     """Check configuration, tiers, studies, published numbers and mappings; change nothing.
 
-    Example: replicate validate
+    Example: replicate validate --studies saxena
     """
     from replication.compare.conformance_model import load_conformance
     from replication.judge.hypothesis import load_hypotheses
@@ -25,6 +25,7 @@ def validate(root: Root = HERE) -> None:
     from replication.plan.study_check import check_study
     from replication.sensitivity.verdict_point import Judge
     from replication.study.sensitivity_settings import load_sensitivity
+    from replication.study.study import ALL_STUDIES
 
     load_config(root / "configs" / "config.yaml")
     load_conformance(root)
@@ -32,7 +33,8 @@ def validate(root: Root = HERE) -> None:
     load_sensitivity(root)
     for path in sorted((root / "configs" / "tiers").glob("*.yaml")):
         load_tier(root, path.stem)
-    for name in study_ids(root):
+    everything = studies in (None, ALL_STUDIES)
+    for name in study_ids(root) if everything else dict.fromkeys(str(studies).split(",")):
         study = load_study(root, name)
         runs = design_study(study, load_tier(root, "paper"), ["ns3"])
         published = root / "data" / "published" / f"{name}.csv"

@@ -63,6 +63,36 @@ def release(
     print(check_release(root) if check else make_release(root, data))
 
 
+def compare(
+    before: Annotated[str, typer.Argument(help="Results, or the tag or commit of a release.")],
+    after: Annotated[str, typer.Argument(help="What they are compared with.")],
+    root: Root = HERE,
+    output: Annotated[Path, typer.Option(help="Folder of the page and its table.")] = Path(
+        "reports/compare"
+    ),
+) -> None:
+    """Say which numbers and verdicts moved between two results, and whether beyond noise.
+
+    Either is a folder of results, a packed release (results.tar.xz), or a tag or commit whose
+    release is taken.
+
+    Example: replicate compare HEAD data/reproduced
+    """
+    from replication.compare.run_difference import differences
+    from replication.report.pages.difference import PAGE, write_differences
+    from replication.report.results_at import results_at
+
+    with results_at(root, before) as old, results_at(root, after) as new:
+        found = differences(old, new)
+    for counted in write_differences(found, (before, after), output):
+        print(counted.sentence())
+    for item in found:
+        if item.verdict_moved and item.before and item.after:
+            words = f"{item.before.verdict} -> {item.after.verdict}"
+            print(f"  {item.study} {item.kind} {item.item} on {item.engine}: {words}")
+    print(f"{output / PAGE}")
+
+
 def fixture(
     root: Root = HERE,
     data: Annotated[Path, typer.Option(help="Results of a quick run of every study.")] = DATA,

@@ -15,6 +15,7 @@ from replication.compare.engine_difference import EngineDifferences, load_differ
 from replication.judge.verdict_table import read_verdicts
 from replication.measure.results import Results
 from replication.plan.config import load_study
+from replication.study.study import Study
 from replication.study.table import (
     AGREEMENT_COLUMNS,
     CAUSE_COLUMNS,
@@ -63,8 +64,10 @@ def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
         groups = disagreements(ours)
         if groups:
             results = Results.load(data, study.study.id)
-            measured += [row for group in groups for row in _measured(results, group)]
-            causes += [row for group in groups for row in _causes(results, group, known)]
+            measured += [row for group in groups for row in _measured(study.study, results, group)]
+            causes += [
+                row for group in groups for row in _causes(study.study, results, group, known)
+            ]
     everything = [pair for ours in pairs for pair in ours]
     tables: dict[str, Rows] = {
         "agreement.csv": [rate.row() for rate in rates(judged, everything)],
@@ -96,16 +99,18 @@ def _name(group: Sequence[Pair]) -> dict[str, object]:
     }
 
 
-def _measured(results: Results, group: Sequence[Pair]) -> Iterator[dict[str, object]]:
-    for side in sides(group):
+def _measured(study: Study, results: Results, group: Sequence[Pair]) -> Iterator[dict[str, object]]:
+    for side in sides(study, group):
         for contrast in contrasts(results, side, group[0].left, group[0].right):
             yield {**_name(group), **contrast.row()}
 
 
 def _causes(
-    results: Results, group: Sequence[Pair], known: EngineDifferences
+    study: Study, results: Results, group: Sequence[Pair], known: EngineDifferences
 ) -> Iterator[dict[str, object]]:
     left, right = group[0].left, group[0].right
-    runs = [run for side in sides(group) for run in scenarios_of(results, side, (left, right))]
+    runs = [
+        run for side in sides(study, group) for run in scenarios_of(results, side, (left, right))
+    ]
     for difference in known.concerning(left, right, runs):
         yield {**_name(group), "difference": difference.id}

@@ -20,6 +20,7 @@ from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.measure.statistic import Estimate, estimate
 from replication.study.claim_model import Flows, Quantity, Where
+from replication.study.study import Study
 
 #: What is set side by side, whole runs: what the senders did, and what the path did to them.
 CONTRASTED = (
@@ -78,7 +79,7 @@ class Contrast:
         }
 
 
-def sides(pairs: Iterable[Pair]) -> list[ContrastSide]:
+def sides(study: Study, pairs: Iterable[Pair]) -> list[ContrastSide]:
     """Return what a group of items rests on: each side of a claim, a column's cells at once."""
     found: dict[tuple[str, str, str], list[Where]] = {}
     flows: dict[str, Flows] = {}
@@ -87,7 +88,7 @@ def sides(pairs: Iterable[Pair]) -> list[ContrastSide]:
     for pair in group:
         for wanted in pair.quantities:
             where = shared if pair.kind == CELL else wanted.where
-            label = qualifier(_whole(wanted, where)) or str(wanted.flows)
+            label = qualifier(study, _whole(wanted, where)) or "all points"
             flows[str(wanted.flows)] = wanted.flows
             wheres = found.setdefault((label, wanted.experiment, str(wanted.flows)), [])
             if wanted.where not in wheres:

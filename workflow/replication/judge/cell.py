@@ -20,6 +20,7 @@ from replication.judge.coverage import Coverage
 from replication.judge.rank import RankFinding, judge_ranks
 from replication.judge.sample import left_out, outcomes
 from replication.judge.verdict_table import Judged
+from replication.judge.wording import amount
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric import quantity
 from replication.measure.metric_model import COUNTS
@@ -64,7 +65,7 @@ def evaluate_cells(
             )
             notes = [
                 *([gone.sentence] if gone.count and not gone.too_many else []),
-                *outcomes(cell.quantity, ours),
+                *outcomes(study, cell.quantity, ours),
                 *coverage.notes(engine, cell.quantity),
             ]
             broken = impossible.get(cell.key, "")
@@ -230,15 +231,14 @@ def half_width(tolerance: Tolerance, value: float) -> float:
 
 
 def _deviation(cell: MappedCell, found: Estimate, margin: float) -> list[str]:
-    tolerance = cell.cell.tolerance
-    unit = "" if cell.unit == "1" else f" {cell.unit}"
-    allowed = f"{margin:g}{unit}"
+    tolerance, off = cell.cell.tolerance, found.mean - cell.value
+    size, allowed = amount(cell.quantity, off), amount(cell.quantity, margin)
     if tolerance.relative is not None:
         allowed = f"{100 * tolerance.relative:g} %"
-    size = f"{found.mean - cell.value:+.4g}{unit}"
-    if cell.value and tolerance.relative is not None:
-        size = f"{100 * relative_deviation(found.mean, cell.value):+.1f} %"
+        if cell.value:
+            size = f"{100 * relative_deviation(found.mean, cell.value):.1f} %".replace("-", "−")
     return [
-        f"Deviation {size}, tolerance {allowed} and half the last printed digit.",
-        "The paper gives no variance: equality cannot be tested.",
+        f"Deviation {'+' if off > 0 else ''}{size}, tolerance {allowed} and half the last printed "
+        "digit.",
+        "No spread of the published value is given: equality cannot be tested.",
     ]

@@ -36,8 +36,9 @@ from replication.judge.coverage import Coverage
 from replication.judge.rank import least_p, predictive_p, same_runs, vary
 from replication.judge.sample import left_out, outcomes
 from replication.judge.verdict_table import Judged
-from replication.judge.wording import describe, statistic_unit
+from replication.judge.wording import Wording, statistic_unit, wording
 from replication.measure.metric import quantity
+from replication.measure.metric_label import metric_label
 from replication.measure.results import Results
 from replication.measure.statistic import Estimate, estimate, wilson_interval
 from replication.study.claim_model import (
@@ -143,7 +144,10 @@ class _Measurements:
             span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
             raise UntestableError(
                 " ".join(
-                    [f"no run gives {wanted.metric}{span}.", *self.coverage.notes(engine, wanted)]
+                    [
+                        f"no run gives a {metric_label(wanted.metric)}{span}.",
+                        *self.coverage.notes(engine, wanted),
+                    ]
                 )
             )
         return defined.drop(columns="engine")
@@ -155,7 +159,11 @@ class _Measurements:
             for (where, side), looked_up in self._looked_up.items()
             if where == engine and side.startswith(prefix)
         ]
-        found = {sentence for wanted, values in sides for sentence in outcomes(wanted, values)}
+        found = {
+            sentence
+            for wanted, values in sides
+            for sentence in outcomes(self.study, wanted, values)
+        }
         found |= {" ".join(self.coverage.notes(engine, wanted)) for wanted, _ in sides}
         count = sum(int(values["value"].isna().sum()) for _, values in sides)
         if count:
@@ -242,7 +250,7 @@ def _told(parts: list[Judgement]) -> Iterator[str]:
 
 def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: str) -> Judgement:
     expect, direction = conditions(test)
-    text = describe(test)
+    words = wording(measurements.study, test)
     try:
         comparison = compare(
             measurements.study,
@@ -250,12 +258,14 @@ def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: s
             lambda side, wanted: measurements.look_up(engine, prefix + side, wanted),
         )
     except UntestableError as error:
-        return _untestable(text, str(expect), f"Not testable on {engine}: {error}")
+        return _untestable(
+            words.statistic, words.asked(expect), f"Not testable on {engine}: {error}"
+        )
     if isinstance(expect, AmongReplicates):
         runs = measurements.distinct(engine, prefix, comparison.values.index)
-        judgement = judge_rank(comparison, expect, direction, text, runs)
+        judgement = judge_rank(comparison, expect, direction, words, runs)
     else:
-        judgement = judge_statistic(comparison, expect, direction, text)
+        judgement = judge_statistic(comparison, expect, direction, words)
     gone = left_out(measurements.coverage, engine, sides(test), comparison.values.index)
     verdict = judgement.verdict
     if gone.too_many and verdict == Verdict.REPRODUCED:
@@ -265,7 +275,7 @@ def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: s
 
 
 def judge_statistic(
-    comparison: Comparison, expect: Condition, direction: Condition | None, text: str
+    comparison: Comparison, expect: Condition, direction: Condition | None, words: Wording
 ) -> Judgement:
     """Apply the verdict rule of the module's docstring to a statistic.
 
@@ -275,25 +285,26 @@ def judge_statistic(
         The statistic for each replicate.
     expect, direction
         What is expected, and what still counts as the right direction.
-    text
-        Name of the statistic.
+    words
+        The test in words.
     """
     values = comparison.values
     found = estimate(values, comparison.lowest, comparison.highest)
     undefined = len(values) - found.n
     verdict = _verdict(found, undefined, expect, direction)
-    finding = _finding(comparison, found, undefined, text)
-    spread = _spread(comparison, found, undefined, expect)
-    less = f", direction {direction}" if direction and found.n else ""
+    points = _counted(comparison, words)
+    finding = _finding(comparison, found, undefined, words)
+    spread = _spread(comparison, found, undefined, expect, words)
+    less = f" (direction: {words.asked(direction, points)})" if direction and found.n else ""
     return Judgement(
-        statistic=text,
+        statistic=words.statistic,
         observed=found.mean,
         low=found.low,
         high=found.high,
-        margin=str(expect),
+        margin=words.asked(expect),
         verdict=verdict,
         finding=finding + (f"{spread}." if not found.has_interval else "."),
-        reasons=[f"{finding}{spread}; expected {expect}{less}."],
+        reasons=[f"{finding}{spread}; asked for: {words.asked(expect, points)}{less}."],
     )
 
 
@@ -301,14 +312,14 @@ def judge_rank(
     comparison: Comparison,
     expect: AmongReplicates,
     direction: Condition | None,
-    text: str,
+    words: Wording,
     runs: Sequence[Hashable],
 ) -> Judgement:
     """Judge a published value of a statistic by its rank among the replicates'.
 
     Parameters
     ----------
-    comparison, direction, text
+    comparison, direction, words
         As in `judge_statistic`.
     expect
         The published value.
@@ -318,27 +329,29 @@ def judge_rank(
     values = comparison.values.dropna()
     found = estimate(values, comparison.lowest, comparison.highest)
     if least_p(found.n) > expect.level:
-        return _untestable(text, str(expect), f"{found.n} replicates are too few for a rank.")
+        few = f"{_replicates(found.n)} are too few for a rank."
+        return _untestable(words.statistic, words.asked(expect), few)
     if not vary(runs):
-        return _untestable(text, str(expect), same_runs(runs))
+        return _untestable(words.statistic, words.asked(expect), same_runs(runs))
     p = predictive_p(values, expect.published)
     verdict = Verdict.REPRODUCED if p > expect.level else Verdict.NOT_REPRODUCED
     if verdict == Verdict.NOT_REPRODUCED and direction and direction.holds(found.mean):
         verdict = Verdict.DIRECTION_ONLY
-    finding = _finding(comparison, found, len(comparison.values) - found.n, text)
-    less = f", direction {direction}" if direction else ""
+    finding = _finding(comparison, found, len(comparison.values) - found.n, words)
+    less = f" (direction: {words.asked(direction)})" if direction else ""
+    ends = words.interval(float(values.min()), float(values.max()))
     return Judgement(
-        statistic=text,
+        statistic=words.statistic,
         observed=found.mean,
         low=found.low,
         high=found.high,
-        margin=str(expect),
+        margin=words.asked(expect),
         verdict=verdict,
         finding=f"{finding}.",
         reasons=[
-            f"{finding}, {float(values.min()):.4g} to {float(values.max()):.4g} in "
-            f"{_replicates(found.n)}; the published {expect.published:g} has p = {p:.3g}; "
-            f"expected {expect}{less}."
+            f"{finding}, {ends} in {_replicates(found.n)}; the published "
+            f"{words.value(expect.published)} has p = {p:.3g}; asked for: {words.asked(expect)}"
+            f"{less}."
         ],
     )
 
@@ -358,21 +371,34 @@ def _verdict(
     )
 
 
-def _finding(comparison: Comparison, found: Estimate, undefined: int, text: str) -> str:
-    points = f"{comparison.points} point{'s' if comparison.points != 1 else ''}"
+def _finding(comparison: Comparison, found: Estimate, undefined: int, words: Wording) -> str:
     if not found.n:
-        return f"The {text} is undefined in {_replicates(undefined)} over {points}"
-    return f"The {text} is {found.mean:.4g} over {points}"
+        return f"{words.statistic}: undefined in {_replicates(undefined)}{_over(comparison)}"
+    # A share says itself of how many points it is.
+    over = "" if words.counts == "points" else _over(comparison)
+    return f"{words.statistic}: {words.value(found.mean, _counted(comparison, words))}{over}"
 
 
-def _spread(comparison: Comparison, found: Estimate, undefined: int, expect: Condition) -> str:
+def _over(comparison: Comparison) -> str:
+    return f" over {comparison.points} point{'s' if comparison.points != 1 else ''}"
+
+
+def _counted(comparison: Comparison, words: Wording) -> int:
+    """Return how many there are of what a statistic is a share of; 0 if that is not known."""
+    return comparison.points if words.counts == "points" else 0
+
+
+def _spread(
+    comparison: Comparison, found: Estimate, undefined: int, expect: Condition, words: Wording
+) -> str:
     if not found.n:
         return ""
     total = found.n + undefined
     spread = _replicates(total)
     if found.has_interval:
         met = sum(expect.holds(value) for value in comparison.values.dropna())
-        spread = f"95 % interval {found.low:.4g} to {found.high:.4g}; {met} of {spread} meet it"
+        ends = words.interval(found.low, found.high)
+        spread = f"95 % interval {ends}; {met} of {spread} meet it"
         if 0 < met < total:
             low, high = wilson_interval(met, total)
             spread += f", Wilson interval {100 * low:.0f} to {100 * high:.0f} %"

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import pandas as pd
 
 from replication.judge.coverage import Coverage
-from replication.judge.wording import levels_in_words
+from replication.judge.wording import amount, levels_in_words
 from replication.measure.metric import quantity
+from replication.measure.metric_label import metric_label
 from replication.measure.metric_model import COUNTS
 from replication.measure.statistic import two_outcomes, wilson_interval
 from replication.study.claim_model import Quantity
+from replication.study.study import Study
 
 #: With a larger share of the replicates left out nothing is reproduced.
 MOST_LEFT_OUT = 0.2
@@ -84,8 +86,9 @@ def _causes(coverage: Coverage, engine: str, wanted: Quantity, missing: set[int]
     for row in counted.to_dict("records"):
         silent = " (no packet sent)" if row.pop("value") == 0 else ""
         row.pop("replicate")
-        where = levels_in_words({str(factor): [str(key)] for factor, key in row.items()})
-        yield f"{wanted.metric} undefined at {where}{silent}"
+        levels = {str(factor): [str(key)] for factor, key in row.items()}
+        where = levels_in_words(coverage.study, wanted.experiment, levels)
+        yield f"no {metric_label(wanted.metric)} at {where}{silent}"
 
 
 def _of(coverage: Coverage, engine: str, wanted: Quantity) -> pd.DataFrame:
@@ -93,13 +96,13 @@ def _of(coverage: Coverage, engine: str, wanted: Quantity) -> pd.DataFrame:
     return frame[frame["engine"] == engine].drop(columns="engine")
 
 
-def outcomes(wanted: Quantity, values: pd.DataFrame) -> Iterator[str]:
+def outcomes(study: Study, wanted: Quantity, values: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence for each point at which the replicates have two outcomes.
 
     Parameters
     ----------
-    wanted
-        The quantity.
+    study, wanted
+        The quantity, of an experiment of the study.
     values
         replicate, factors and value on one engine.
     """
@@ -112,8 +115,10 @@ def outcomes(wanted: Quantity, values: pd.DataFrame) -> Iterator[str]:
         where = {key: [str(level)] for key, level in zip(keys, levels, strict=True)}
         total = found.low_count + found.high_count
         low, high = (100 * end for end in wilson_interval(found.high_count, total))
+        at = levels_in_words(study, wanted.experiment, where)
+        ends = amount(wanted, found.high_mean), amount(wanted, found.low_mean)
         yield (
-            f"Two outcomes of {wanted.metric} at {levels_in_words(where)}: {found.high_mean:.4g} "
+            f"The {metric_label(wanted.metric)} of {at} has two outcomes: {ends[0]} "
             f"({found.high_count} of {total}, Wilson interval {low:.0f} to {high:.0f} %) and "
-            f"{found.low_mean:.4g} ({found.low_count} of {total})."
+            f"{ends[1]} ({found.low_count} of {total})."
         )

@@ -18,6 +18,7 @@ from replication.judge.flags.claim_flag import FLAGS
 from replication.judge.flags.own_data import OWN_DATA
 from replication.report.charts.run import run_chart
 from replication.report.crate import write_crate
+from replication.report.pages.card import write_card
 from replication.report.pages.traces import FILES as TRACE_FILES
 from replication.report.parts.bench_model import NAME as BENCH
 from replication.report.parts.download import copy_download, study_downloads
@@ -64,6 +65,9 @@ def assemble(source: Source, parts: Sequence[Path], out: Path) -> None:
             )
         _copy_data(source, folder / "data")
         _write_assets(folder)
+        # Not with its page: Vega's renderer does not live on in a process that was forked.
+        with debug_mode(False):
+            write_card(source, folder)
         write_crate(folder, source.provenance)
         seal(folder)
 

@@ -22,9 +22,10 @@ import pandas as pd
 from replication.judge.claim import conditions, judge_statistic
 from replication.judge.comparison import UntestableError, compare
 from replication.judge.flags.own_trace import can_tell, trace_results
-from replication.judge.wording import describe
+from replication.judge.wording import wording
 from replication.measure.cell_map import MappedCell, map_cells
 from replication.measure.metric import quantity
+from replication.measure.metric_label import metric_label
 from replication.measure.metric_model import MetricError
 from replication.measure.trace_folder import TABLE_PREFIX, find_folder, has_traces, trace_files
 from replication.plan.config import load_study
@@ -99,7 +100,7 @@ class OwnData:
             comparison = compare(self.study, test, look_up)
         except UntestableError as error:
             return NONE, f"No number of the paper's own: {error}"
-        judgement = judge_statistic(comparison, expect, direction, describe(test))
+        judgement = judge_statistic(comparison, expect, direction, wording(self.study, test))
         where = " and ".join(sorted(sources))
         word = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
         return word, f"By the {where}: {' '.join(judgement.reasons)}"
@@ -117,9 +118,9 @@ class OwnData:
             return PRINTED, frame
         frame = self._traced(wanted) if can_tell(wanted, alone) else frame.iloc[:0]
         if frame.empty:
-            raise UntestableError(f"{wanted.metric} is neither printed nor in a trace.")
+            raise UntestableError(f"{metric_label(wanted.metric)}: neither printed nor in a trace.")
         if not self._is_whole(wanted, frame):
-            raise UntestableError(f"{wanted.metric} is not published at every point.")
+            raise UntestableError(f"{metric_label(wanted.metric)}: not published at every point.")
         return TRACED, frame
 
     def _traced(self, wanted: Quantity) -> pd.DataFrame:

@@ -32,7 +32,7 @@ from replication.judge.flags.pair import (
     Frames,
     compared_pairs,
 )
-from replication.judge.wording import describe
+from replication.judge.wording import wording
 from replication.measure.metric_model import METRICS
 from replication.measure.unit import display_unit
 from replication.study.claim_model import (
@@ -142,11 +142,12 @@ def _verdict(
     except UntestableError:
         return Verdict.NOT_TESTABLE
     expect, direction = conditions(test)
+    words = wording(study, test)
     if isinstance(expect, AmongReplicates):
         # Whether the replicates vary is the official verdict's business.
         runs = range(len(comparison.values))
-        return judge_rank(comparison, expect, direction, describe(test), runs).verdict
-    return judge_statistic(comparison, expect, direction, describe(test)).verdict
+        return judge_rank(comparison, expect, direction, words, runs).verdict
+    return judge_statistic(comparison, expect, direction, words).verdict
 
 
 def _over_replicates(pairs: pd.DataFrame) -> pd.DataFrame:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from replication.report.charts.verdict import empty_chart, verdict_colours, verdict_symbols
+from replication.judge.wording import table_name
+from replication.measure.trace_folder import TABLE_PREFIX
+from replication.report.charts.verdict import (
+    empty_chart,
+    verdict_colours,
+    verdict_strokes,
+    verdict_symbols,
+)
 from replication.report.drawing.figure import (
     INK,
     PUBLISHED,
     PUBLISHED_MARK,
     Drawing,
     Figure,
-    colours,
     legend_filter,
     make_figure,
-    symbols,
     three_digits,
 )
 from replication.report.drawing.line import published_legend
@@ -37,8 +43,8 @@ _COLUMNS += [
 ]
 
 
-def cells_figure(cells: pd.DataFrame, table: Table) -> Figure:
-    """Draw one published table: each cell's published value beside the reproduced ones.
+def cells_figure(cells: pd.DataFrame, *tables: Table) -> Figure:
+    """Draw published tables of one shape: each published value beside the reproduced ones.
 
     A grey bar is the tolerance that was set beforehand: means inside it are `reproduced`.
 
@@ -46,13 +52,15 @@ def cells_figure(cells: pd.DataFrame, table: Table) -> Figure:
     ----------
     cells
         Rows of the typed table; those of other tables are left out.
-    table
-        The published table.
+    tables
+        The published tables; of several, each row's label begins with its table.
     """
-    frame = _of_running_engines(_display(cells[cells["table"] == table.id]))
-    margins = frame["accepted_margin"] * frame["display_factor"]
-    frame["accepted_low"] = frame["published"] - margins
-    frame["accepted_high"] = frame["published"] + margins
+    named = {table.id: table for table in tables}
+    frame = _of_running_engines(_display(cells[cells["table"].isin(named)]))
+    if len(named) > 1:
+        heads = frame["table"].map(lambda name: name.removeprefix(TABLE_PREFIX))
+        frame["row_label"] = heads + ": " + frame["row_label"]
+    frame = _with_band(frame)
     rows = list(dict.fromkeys(frame["row_label"]))
     panels = [
         _cell_panel(part, rows, str(label), frame["verdict"])
@@ -64,10 +72,19 @@ def cells_figure(cells: pd.DataFrame, table: Table) -> Figure:
         if panels
         else empty_chart()
     )
-    title = table.title if table.id == "text" else f"Table {table.id}: {table.title}"
-    return make_figure(
-        ["cells", table.id], title, chart, _describe_cells(frame, title), _tidy(frame)
-    )
+    title = _title(tables)
+    return make_figure(["cells", *named], title, chart, _describe_cells(frame, title), _tidy(frame))
+
+
+def _title(tables: Sequence[Table]) -> str:
+    """Return what tables are together: the name and title of one, the first and last of more."""
+    first, last = tables[0], tables[-1]
+    name = table_name(first.id, first.title)
+    if len(tables) == 1:
+        return name if name == first.title else f"{name}: {first.title}"
+    if name == first.title:
+        return f"{len(tables)} published traces: every number beside the reproduced one"
+    return f"{name} to {last.id}: every number beside the reproduced one"
 
 
 def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.Series) -> Drawing:
@@ -76,14 +93,16 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
     scale = alt.Scale(type="log") if wide else alt.Scale(zero=False, nice=True)
     title = f"{column} ({unit})" + (", logarithmic" if wide else "")
     base = alt.Chart(_tidy(frame)).encode(
-        y=alt.Y("row_label:N", sort=rows, title=None, axis=alt.Axis(labelLimit=170))
+        y=alt.Y("row_label:N", sort=rows, title=None, axis=alt.Axis(labelLimit=230))
     )
     engines = frame["engine"].nunique()
     offset: Any = alt.YOffset("engine:N") if engines > 1 else alt.Undefined
     picked, opacity = legend_filter("verdict", frame["table"].iloc[0], column)
     ours = base.encode(yOffset=offset, color=verdict_colours(present), opacity=opacity)
     spread = ours.transform_filter("isValid(datum.reproduced_low)").mark_rule(strokeWidth=2)
-    means = ours.transform_filter("isValid(datum.reproduced_mean)").mark_point(filled=True, size=50)
+    means = ours.transform_filter("isValid(datum.reproduced_mean)").mark_point(
+        filled=True, size=45, strokeWidth=1.6
+    )
     theirs = base.transform_calculate(kind=f"'{PUBLISHED}'").mark_point(**PUBLISHED_MARK)
     band = base.mark_bar(color=INK, opacity=0.13, height={"band": 0.7})
     layers = [
@@ -94,6 +113,7 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
         means.encode(
             x=alt.X("reproduced_mean:Q", title=title, scale=scale),
             shape=verdict_symbols(present),
+            stroke=verdict_strokes(present),
             tooltip=_tooltip(unit),
         ).add_params(picked),
         theirs.encode(
@@ -123,54 +143,86 @@ def _is_wide(frame: pd.DataFrame) -> bool:
     return bool(values.size and values.min() > 0 and values.max() / values.min() > 50)
 
 
-def scatter_figure(cells: pd.DataFrame) -> Figure:
-    """Draw every cell of every study: reproduced against published, a panel a unit."""
-    frame = _display(cells)
+def scatter_figure(cells: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
+    """Draw every cell of every study: reproduced against published, a panel a study.
+
+    Both axes are logarithmic, so that numbers of any unit stand in one panel: each is as far from
+    the line as it is off, and the band around the line is what the tolerances leave.
+
+    Parameters
+    ----------
+    cells
+        Rows of the typed table.
+    titles
+        What each study is called.
+    """
+    frame = _with_band(_display(cells))
     frame = frame[frame["reproduced_mean"].notna()]
-    studies = sorted(frame["study"].unique())
-    panels = []
-    for unit, part in frame.groupby("display_unit", sort=False):
-        positive = part[(part["published"] > 0) & (part["reproduced_mean"] > 0)]
-        if not positive.empty:
-            panels.append(_scatter_panel(positive, studies, str(unit)))
+    positive = frame[(frame["published"] > 0) & (frame["reproduced_mean"] > 0)]
+    panels = [
+        _scatter_panel(part, titles.get(str(study), str(study)), positive["verdict"])
+        for study, part in positive.groupby("study", sort=True)
+    ]
     words = "Reproduced against published values; on the line the two are equal."
     for study, part in frame.groupby("study", sort=True):
         middle = float(part["relative_deviation"].abs().median())
         inside = int((part["verdict"] == Verdict.REPRODUCED).sum())
         words += (
-            f" {study}: {len(part)} cells, {inside} within the tolerance, median deviation "
-            f"{three_digits(100 * middle)} %."
+            f" {titles.get(str(study), study)}: {len(part)} numbers, {inside} within the "
+            f"tolerance, median deviation {three_digits(100 * middle)} %."
         )
-    chart = alt.concat(*panels, columns=2) if panels else empty_chart()
-    return make_figure(["scatter"], "Published and reproduced values", chart, words, _tidy(frame))
+    chart = alt.concat(*panels, columns=3) if panels else empty_chart()
+    return make_figure(
+        ["scatter"], "Every number: published against reproduced", chart, words, _tidy(frame)
+    )
 
 
-def _scatter_panel(frame: pd.DataFrame, studies: list[str], unit: str) -> Drawing:
+def _scatter_panel(frame: pd.DataFrame, title: str, present: pd.Series) -> Drawing:
     ends = frame[["published", "reproduced_mean"]].to_numpy(dtype=float)
-    low, high = float(ends.min()) / 1.2, float(ends.max()) * 1.2
-    wide = high / low > 20
-    scale = alt.Scale(type="log" if wide else "linear", domain=[low, high], nice=False, clamp=True)
-    picked, opacity = legend_filter("study", unit)
-    what = "dimensionless" if unit == "1" else unit
-    x = alt.X("published:Q", title=f"Published ({what})", scale=scale)
-    title = f"Reproduced ({what})"
+    low, high = float(ends.min()) / 1.5, float(ends.max()) * 1.5
+    scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
+    axis = alt.Axis(tickCount=4, labelOverlap="greedy", format="~g")
+    picked, opacity = legend_filter("verdict", frame["study"].iloc[0])
+    x = alt.X("published:Q", title="Published", scale=scale, axis=axis)
+    y = alt.Y("reproduced_mean:Q", title="Reproduced", scale=scale, axis=axis)
     line = (
         alt.Chart(pd.DataFrame({"published": [low, high], "reproduced_mean": [low, high]}))
         .mark_line(stroke=INK, strokeDash=[4, 4], opacity=0.6)
-        .encode(x=x, y=alt.Y("reproduced_mean:Q", title=title, scale=scale))
+        .encode(x=x, y=y)
     )
-    colour = colours("study", studies, "Study")
-    base = alt.Chart(_tidy(frame)).encode(x=x, color=colour, opacity=opacity)
-    bars = base.transform_filter("isValid(datum.reproduced_low)").mark_rule()
-    bars = bars.encode(
-        y=alt.Y("reproduced_low:Q", title=title, scale=scale), y2="reproduced_high:Q"
+    base = alt.Chart(_tidy(frame)).encode(x=x)
+    band = base.transform_filter("datum.accepted_low > 0").mark_rule(
+        color=INK, opacity=0.13, strokeWidth=7
     )
-    points = base.mark_point(filled=True, size=45).encode(
-        y=alt.Y("reproduced_mean:Q", title=title, scale=scale),
-        shape=symbols("study", studies, "Study"),
-        tooltip=_tooltip(unit),
+    band = band.encode(y=alt.Y("accepted_low:Q", scale=scale, axis=axis), y2="accepted_high:Q")
+    points = base.mark_point(filled=True, size=38, strokeWidth=1.6).encode(
+        y=y,
+        color=verdict_colours(present),
+        stroke=verdict_strokes(present),
+        shape=verdict_symbols(present),
+        opacity=opacity,
+        tooltip=[
+            alt.Tooltip("row_label:N", title="Row"),
+            alt.Tooltip("column_label:N", title="Column"),
+            alt.Tooltip("table:N", title="Table"),
+            alt.Tooltip("engine:N", title="Engine"),
+            alt.Tooltip("display_unit:N", title="Unit"),
+            alt.Tooltip("published:Q", title="Published", format=".6g"),
+            alt.Tooltip("reproduced_mean:Q", title="Reproduced", format=".5g"),
+            alt.Tooltip("relative_deviation:Q", title="Deviation", format="+.1%"),
+            alt.Tooltip("verdict:N", title="Verdict"),
+        ],
     )
-    return alt.layer(line, bars, points.add_params(picked)).properties(width=250, height=250)
+    layers = alt.layer(band, line, points.add_params(picked))
+    return layers.properties(width=235, height=235, title=title)
+
+
+def _with_band(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return cells in display units with the ends of what their tolerances accept."""
+    margins = frame["accepted_margin"] * frame["display_factor"]
+    return frame.assign(
+        accepted_low=frame["published"] - margins, accepted_high=frame["published"] + margins
+    )
 
 
 def _display(cells: pd.DataFrame) -> pd.DataFrame:
@@ -185,8 +237,8 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
 def _tooltip(unit: str) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("table:N", title="Table"),
-        alt.Tooltip("row:N", title="Row"),
-        alt.Tooltip("column:N", title="Column"),
+        alt.Tooltip("row_label:N", title="Row"),
+        alt.Tooltip("column_label:N", title="Column"),
         alt.Tooltip("engine:N", title="Engine"),
         alt.Tooltip("published:Q", title=f"Published ({unit})", format=".6g"),
         alt.Tooltip("reproduced_mean:Q", title=f"Reproduced ({unit})", format=".5g"),

@@ -72,7 +72,8 @@ def figures_of(
 
 
 def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) -> list[Figure]:
-    figures = []
+    shown: dict[tuple[str, ...], list[Table]] = {}
+    parts = []
     for table in tables_of(study, experiment):
         rows = table.rows or {}
         own = [
@@ -84,8 +85,12 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
         if rows:
             ours = ours if ours.empty else ours[ours["row"].isin(own)]
         if not ours.empty:
-            figures.append(cells_figure(ours, table))
-    return with_prefix(figures, experiment.id)
+            parts.append(ours)
+            shown.setdefault(tuple(dict.fromkeys(ours["column"])), []).append(table)
+    if not parts:
+        return []
+    ours = pd.concat(parts)
+    return with_prefix([cells_figure(ours, *same) for same in shown.values()], experiment.id)
 
 
 def _bdp_figures(results: Results, study: Study, experiment: Experiment) -> list[Figure]:

@@ -25,6 +25,14 @@ def verdict_colours(present: pd.Series) -> alt.Color:
     return alt.Color("verdict:N", **_levels(present, VERDICT_COLOURS))
 
 
+def verdict_strokes(present: pd.Series) -> alt.Stroke:
+    """Return the outline of verdicts' symbols, beside the colour that fills them.
+
+    The symbol of what cannot be tested is an outline alone: without it none would be seen.
+    """
+    return alt.Stroke("verdict:N", **_levels(present, VERDICT_COLOURS))
+
+
 def verdict_symbols(present: pd.Series) -> alt.Shape:
     """Return the symbol encoding of verdicts, in one legend with the colours."""
     return alt.Shape("verdict:N", **_levels(present, VERDICT_SYMBOLS))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from replication.judge.verdict_table import read_table
 from replication.measure.metric import quantity
+from replication.measure.metric_label import capitalised, metric_label
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.measure.statistic import estimate
@@ -39,30 +40,14 @@ class Display:
         return f"{self.label} ({unit})" if unit else self.label
 
 
-_LABELS = {
-    "throughput_bps": "Throughput",
-    "goodput_bps": "Goodput",
-    "delay_mean_s": "One-way delay, mean",
-    "delay_p95_s": "One-way delay, 95th percentile",
-    "rtt_mean_s": "Round-trip time, mean",
-    "loss_rate": "Drop rate",
-    "delivery_ratio": "Delivery ratio",
-    "retransmissions": "Retransmissions",
-    "jain_mean": "Jain's index, mean",
-    "cwnd_mean_segments": "Congestion window, mean",
-    "cwnd_peak_segments": "Congestion window, peak",
-    "cwnd_minimum_segments": "Congestion window, minimum",
-}
-
-
 def display_metric(metric: str) -> Display:
     """Return how a metric is shown; rates of loss in per cent."""
+    label = capitalised(metric_label(metric))
     if metric == "loss_rate":
-        return Display(_LABELS[metric], "%", 100.0, 100.0)
+        return Display(label, "%", 100.0, 100.0)
     unit, factor = display_unit(METRICS[metric].unit if metric in METRICS else "1")
-    fallback = metric.replace("_", " ").capitalize()
     highest = 1.0 if metric == "delivery_ratio" or metric.startswith("jain") else math.inf
-    return Display(_LABELS.get(metric, fallback), unit, factor, highest)
+    return Display(label, unit, factor, highest)
 
 
 def display_factor(factor: Factor) -> Display:

@@ -9,7 +9,8 @@ from functools import cached_property
 from replication.compare.agreement_table import TABLES
 from replication.compare.engine_difference import EngineDifference, load_differences
 from replication.judge.verdict_table import Judged
-from replication.measure.metric_model import METRICS
+from replication.judge.wording import table_name, table_names
+from replication.measure.metric_label import metric_label
 from replication.report.parts import number as numbers
 from replication.report.parts.flag import NO_FLAG, Flag
 from replication.report.parts.number import Number
@@ -28,7 +29,7 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class RateView:
-    """How often two engines agree on one kind of item, or why they were not compared."""
+    """How often two engines agree on one kind of item."""
 
     kind: str
     share: str
@@ -37,7 +38,6 @@ class RateView:
     agreed: int
     items: int
     unequal: int
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,8 @@ class AgreementView:
     engines: list[str]
     pairs: list[tuple[str, str]]
     matrix: list[MatrixRow]
+    #: What an engine refuses of a whole study, and why, each once.
+    left_out: list[tuple[Study, str]]
     claims: list[ComparedItem]
     cells: list[ComparedItem]
     disagreements: list[Disagreement]
@@ -165,17 +167,23 @@ class _Gathering:
                 MatrixRow(study, [self._rates(study.id if study else "", pair) for pair in found])
                 for study in (*studies, *([None] if len(studies) > 1 else []))
             ],
+            left_out=self._left_out(),
             claims=[item for study in self.source.studies.values() for item in self._claims(study)],
             cells=[item for study in self.source.studies.values() for item in self._cells(study)],
             disagreements=self._disagreements(),
         )
 
+    def _left_out(self) -> list[tuple[Study, str]]:
+        found = dict.fromkeys(
+            (row["study"], row["reason"]) for row in self.rates if row["study"] and row["reason"]
+        )
+        return [(self.source.studies[study], reason) for study, reason in found]
+
     def _rates(self, study: str, pair: tuple[str, str]) -> list[RateView]:
         return [
             _rate(row)
             for row in self.rates
-            if (row["study"], row["left"], row["right"]) == (study, *pair)
-            and (row["items"] != "0" or row["reason"])
+            if (row["study"], row["left"], row["right"]) == (study, *pair) and row["items"] != "0"
         ]
 
     def _claims(self, study: Study) -> Iterable[ComparedItem]:
@@ -213,7 +221,7 @@ class _Gathering:
             first = next(iter(found.values()))
             yield ComparedItem(
                 study=study,
-                label=", ".join([names[0], *(name.replace("_", " ") for name in names[1:])]),
+                label=self._label(study, names, first),
                 title=first.get("quote", ""),
                 unit=numbers.display_unit(first.get("unit", "1")),
                 published=_published(first),
@@ -221,6 +229,17 @@ class _Gathering:
                 agreement=_agreement(pairs.get(names, [])),
                 difference=_largest(pairs.get(names, [])),
             )
+
+    def _column(self, study: str, group: str) -> str:
+        table, _, column = group.rpartition(": ")
+        known = table_names(self.source.studies[study])
+        return f"{known.get(table) or table_name(table)}, {column.replace('_', ' ')}"
+
+    def _label(self, study: Study, names: tuple[str, ...], row: Judged) -> str:
+        if len(names) == 1:
+            return names[0]
+        table = table_names(study).get(names[0]) or table_name(names[0])
+        return ", ".join([table, row["row_label"], row["column_label"]])
 
     def _disagreements(self) -> list[Disagreement]:
         groups: dict[tuple[str, str, str, str], list[Row]] = {}
@@ -238,7 +257,7 @@ class _Gathering:
         claim = bool(rows[0]["claim"])
         return Disagreement(
             study=self.source.studies[study],
-            label=f"Claim {group}" if claim else f"Table {group.replace('_', ' ')}",
+            label=f"Claim {group}" if claim else self._column(study, group),
             left=left,
             right=right,
             items=[
@@ -253,7 +272,7 @@ class _Gathering:
                 (side, [_contrast(row) for row in measured if row["side"] == side])
                 for side in dict.fromkeys(row["side"] for row in measured)
             ],
-            beyond=[metric_words(name) for name in _beyond(measured)],
+            beyond=[metric_label(name) for name in _beyond(measured)],
             replicated=any(row["differs"] for row in measured),
             causes=[
                 _cause(self.known[name], left, right, measured)
@@ -278,7 +297,6 @@ def _rate(row: Row) -> RateView:
         agreed=int(row["agreed"]),
         items=int(row["items"]),
         unequal=int(row["unequal"]),
-        reason=row["reason"],
     )
 
 
@@ -312,7 +330,7 @@ def _largest(pairs: Sequence[Row]) -> Number:
 def _contrast(row: Row) -> ContrastView:
     unit = row["unit"]
     return ContrastView(
-        metric=metric_words(row["metric"]),
+        metric=metric_label(row["metric"]),
         unit=numbers.display_unit(unit),
         left=numbers.number(row["left_mean"], unit),
         right=numbers.number(row["right_mean"], unit),
@@ -321,12 +339,6 @@ def _contrast(row: Row) -> ContrastView:
         n=row["n"],
         differs={"true": "yes", "false": "no"}.get(row["differs"], "unknown"),
     )
-
-
-def metric_words(metric: str) -> str:
-    """Return a metric's name without its unit, for people."""
-    unit = {"bit/s": "_bps", "s": "_s"}.get(METRICS[metric].unit, f"_{METRICS[metric].unit}")
-    return metric.removesuffix(unit).replace("_", " ")
 
 
 def _beyond(measured: Sequence[Row]) -> list[str]:
@@ -343,7 +355,7 @@ def _cause(
         title=difference.title,
         left=words[0],
         right=words[1],
-        seen=[metric_words(metric) for metric in difference.shows_in if metric in differs],
-        unseen=[metric_words(metric) for metric in difference.shows_in if metric not in differs],
+        seen=[metric_label(metric) for metric in difference.shows_in if metric in differs],
+        unseen=[metric_label(metric) for metric in difference.shows_in if metric not in differs],
         sources=list(difference.sources),
     )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from replication.judge.verdict_table import Judged
+from replication.judge.wording import table_name, table_names
+from replication.report.pages.answer import answer
 from replication.report.parts import number as numbers
 from replication.report.parts.changes import changes_of
 from replication.report.parts.claim_card import not_counted
@@ -36,13 +40,21 @@ class TallyRow:
 
 
 @dataclass(frozen=True)
+class StudyLine:
+    """A study in a line: what holds, and why what does not."""
+
+    study: Study
+    answer: list[str]
+    why: list[str]
+
+
+@dataclass(frozen=True)
 class Deviation:
     """A cell far from its published value."""
 
     study: Study
-    table: str
-    row: str
-    column: str
+    #: "Table II, 100 KB, NewReno".
+    label: str
     unit: str
     published: Number
     reproduced: Number
@@ -56,6 +68,8 @@ class AuditFinding:
     study: Study
     check: str
     count: int
+    #: What the example's table is called.
+    table: str
     example: Row
 
 
@@ -64,6 +78,7 @@ class Overview:
     """Everything on the first page."""
 
     answer: list[str]
+    lines: list[StudyLine]
     rows: list[TallyRow]
     cells: Tally
     claims: Tally
@@ -82,6 +97,7 @@ def overview(source: Source) -> Overview:
     claim_tally = source.tally_claims(claims)
     return Overview(
         answer=_answer(len(source.studies), cell_tally, claim_tally),
+        lines=[_line(source, study, cells, claims) for study in source.studies.values()],
         rows=_rows(source),
         cells=cell_tally,
         claims=claim_tally,
@@ -113,6 +129,36 @@ def _answer(studies: int, cells: Tally, claims: Tally) -> list[str]:
             f"{_vacuous(claims)}."
         )
     return sentences or ["Nothing has been evaluated yet."]
+
+
+def _line(source: Source, study: Study, cells: list[Judged], claims: list[Judged]) -> StudyLine:
+    cells, claims = of_study(cells, study.id), of_study(claims, study.id)
+    numbers_of, claims_of = Tally.of(row["verdict"] for row in cells), source.tally_claims(claims)
+    own = sum(bool(source.flag(row).own_words) for row in claims if source.is_counted(row))
+    off = [
+        value for row in cells if (value := numbers.parse(row["relative_deviation"])) is not None
+    ]
+    why = [source.headlines[study.id].mark]
+    for count, one, several in (
+        (
+            numbers_of.count(Verdict.IMPOSSIBLE),
+            "1 printed number breaks a bound of the paper's own set-up",
+            "{} printed numbers break a bound of the paper's own set-up",
+        ),
+        (
+            claims_of.vacuous.count,
+            "1 claim compares what could not differ in this set-up",
+            "{} claims compare what could not differ in this set-up",
+        ),
+        (
+            own,
+            "1 claim is not met by the paper's own data",
+            "{} claims are not met by the paper's own data",
+        ),
+    ):
+        if count:
+            why.append(one if count == 1 else several.format(count))
+    return StudyLine(study, answer([numbers_of], claims_of, off), [part for part in why if part])
 
 
 def _share_of(count: int, total: int) -> str:
@@ -159,11 +205,15 @@ def _findings(source: Source) -> list[AuditFinding]:
     for row in found:
         first.setdefault((row["study"], row["check"], row["finding"]), row)
     return [
-        AuditFinding(source.studies[key[0]], key[1], count, first[key])
+        AuditFinding(source.studies[key[0]], key[1], count, _table(source, first[key]), first[key])
         for key, count in sorted(
             counted.most_common(), key=lambda pair: pair[0][2] != Verdict.IMPOSSIBLE
         )
     ]
+
+
+def _table(source: Source, row: Mapping[str, Any]) -> str:
+    return table_names(source.studies[row["study"]]).get(row["table"]) or table_name(row["table"])
 
 
 def _deviations(source: Source, cells: list[Judged]) -> list[Deviation]:
@@ -183,9 +233,9 @@ def _deviations(source: Source, cells: list[Judged]) -> list[Deviation]:
     return [
         Deviation(
             study=source.studies[row["study"]],
-            table=row["table"],
-            row=row["row"].replace("_", " "),
-            column=row["column"].replace("_", " "),
+            label=", ".join(
+                [_table(source, row), row["row_label"], row["column_label"]],
+            ),
             unit=numbers.display_unit(row["unit"]),
             published=numbers.published(row["published"], row["published_half_ulp"], row["unit"]),
             reproduced=numbers.number(row["reproduced_mean"], row["unit"]),

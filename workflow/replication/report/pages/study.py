@@ -3,75 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from replication.judge.audit import SUSPICIOUS
 from replication.judge.headline import Headline
 from replication.judge.hypothesis import load_hypotheses
 from replication.judge.participation import is_supported
-from replication.judge.verdict_table import Judged
-from replication.measure.metric_model import METRICS
+from replication.judge.wording import table_names
 from replication.measure.results import Results
-from replication.report.parts import number as numbers
+from replication.report.pages.answer import answer
+from replication.report.pages.cell_table import CellView, TableView, table_views
 from replication.report.parts.changes import changes_of
 from replication.report.parts.claim_card import ClaimView, claim_cards, not_counted
 from replication.report.parts.figure import FigureView
-from replication.report.parts.link import PointLink, PointLinks, cell_id
-from replication.report.parts.number import Number
+from replication.report.parts.link import PointLinks
+from replication.report.parts.number import parse
 from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.topology import Topology, draw
-from replication.report.parts.verdict import BADGES, Badge, OtherEngine, Tally, badge, beside
+from replication.report.parts.verdict import Tally
 from replication.study.claim_model import Claim
-from replication.study.published import PublishedNumber
 from replication.study.study import Experiment, Study
-from replication.study.table_model import Cell, Table
 from replication.study.verdict import Verdict
-
-
-@dataclass(frozen=True)
-class CellView:
-    """One published number beside ours."""
-
-    row_key: str
-    row: str
-    column_key: str
-    column: str
-    engine: str
-    unit: str
-    printed: str
-    place: str
-    published: Number
-    reproduced: Number
-    deviation: Number
-    interval: str
-    n: str
-    verdict: Badge
-    reason: str
-    #: Another engine's verdict, where this one stands but cannot test the cell.
-    beside: OtherEngine | None
-    #: Where the page shows it, empty on engines whose verdicts do not stand.
-    html_id: str
-    points: list[PointLink]
-
-
-@dataclass(frozen=True)
-class TableView:
-    """A published table; `html_id` is safe to link to, whatever the paper calls it."""
-
-    html_id: str
-    id: str
-    title: str
-    cells: list[CellView]
-    tally: Tally
-    tolerances: list[str]
-    #: The engines that ran the study, that of the headline first.
-    engines: list[str]
-    notes: list[str]
-    #: How many cells each verdict has, over all engines: the choices of the filter.
-    choices: list[tuple[Badge, int]]
 
 
 @dataclass(frozen=True)
@@ -96,6 +49,10 @@ class ExperimentView:
     place: str
     type: str
     factors: list[str]
+    #: The answer to the question, a sentence or two made from the data.
+    answer: list[str]
+    #: The chart that leads, with what is published beside what was reproduced; then the others.
+    chart: FigureView | None
     claims: list[ClaimView]
     tables: list[TableView]
     points: list[PointView]
@@ -141,8 +98,15 @@ class StudyPage:
     audit: list[Row]
     checks: int
     readings: list[ReadingAudit]
+    #: What holds and what does not, in a sentence or two.
+    answer: list[str]
     runs: int
     scenarios: int
+
+    @property
+    def table_names(self) -> dict[str, str]:
+        """Return what each table is called, by its id."""
+        return table_names(self.study)
 
     def numbers(self) -> dict[str, list[tuple[TableView, CellView]]]:
         """Return the numbers that rest on each point, by its page, with their tables.
@@ -182,7 +146,7 @@ def study_page(
     claims = [row for row in of_study(source.claims, study.id) if row["engine"] in shown]
     design = source.design(study.id)
     links = PointLinks.of(study, design)
-    tables = _tables(study, cells, source, links)
+    tables = table_views(study, cells, source, links)
     cards = claim_cards(source, study, claims, links)
     homes = {claim.id: home for claim in study.claims if (home := _home(claim))}
     experiments = [
@@ -193,11 +157,19 @@ def study_page(
             place=e.place,
             type=e.type,
             factors=[_factor_line(e, factor.id) for factor in e.factors],
+            answer=answer(
+                [table.tally for table in tables.get(e.id, [])],
+                source.tally_claims(
+                    row for row in source.headline(claims) if homes.get(row["claim"]) == e.id
+                ),
+                _deviations(tables.get(e.id, [])),
+            ),
+            chart=next(iter(figures.get(e.id, [])), None),
             claims=[card for card in cards if homes.get(card.id) == e.id],
             tables=tables.get(e.id, []),
             points=_points(e, design, links),
             topology=topologies.get(e.id),
-            figures=figures.get(e.id, []),
+            figures=figures.get(e.id, [])[1:],
         )
         for e in study.experiments
     ]
@@ -215,6 +187,11 @@ def study_page(
         audit=of_study(source.findings, study.id),
         checks=sum(not row["reading"] for row in of_study(source.audit, study.id)),
         readings=_readings(source, study),
+        answer=answer(
+            [table.tally for own in tables.values() for table in own],
+            source.tally_claims(source.headline(claims)),
+            _deviations([table for own in tables.values() for table in own]),
+        ),
         runs=len(ours),
         scenarios=len({(row["engine"], row["scenario"]) for row in ours}),
     )
@@ -223,7 +200,9 @@ def study_page(
 def _readings(source: Source, study: Study) -> list[ReadingAudit]:
     found: dict[tuple[str, str], set[tuple[str, str, str]]] = {}
     for row in of_study(source.audit, study.id):
-        found.setdefault((row["reading"], row["finding"]), set()).add(_key(row))
+        found.setdefault((row["reading"], row["finding"]), set()).add(
+            (row["table"], row["row"], row["column"])
+        )
     stated = found.get(("", Verdict.IMPOSSIBLE), set())
     audits = []
     for one in load_hypotheses(source.root).of(study.id):
@@ -241,6 +220,13 @@ def _readings(source: Source, study: Study) -> list[ReadingAudit]:
     return audits
 
 
+def _deviations(tables: Iterable[TableView]) -> list[float]:
+    """Return the relative deviations of the numbers that the tables show, where known."""
+    cells = (cell for table in tables for row in table.grid.rows for cell in row.cells)
+    found = (parse(cell.deviation.raw) for cell in cells if cell is not None)
+    return [value for value in found if value is not None]
+
+
 def _home(claim: Claim) -> str:
     return next((quantity.experiment for quantity in claim.quantities()), "")
 
@@ -248,121 +234,9 @@ def _home(claim: Claim) -> str:
 def _factor_line(experiment: Experiment, name: str) -> str:
     factor = experiment.factor(name)
     labels = ", ".join(level.label for level in factor.levels)
-    return f"{factor.label}{f' ({factor.unit})' if factor.unit else ''}: {labels}"
-
-
-def _tables(
-    study: Study, cells: list[Judged], source: Source, links: PointLinks
-) -> dict[str, list[TableView]]:
-    """Return the views by experiment; cells of a table that the study does not map under ""."""
-    known = {table.id: table for table in study.tables}
-    printed = source.published(study.id)
-    tables: dict[str, list[TableView]] = {}
-    for number, name in enumerate(dict.fromkeys([*known, *(row["table"] for row in cells)])):
-        rows = [row for row in cells if row["table"] == name]
-        if not rows:
-            continue
-        table = known.get(name)
-        notes = _shared(rows)
-        engines = source.shown_engines(study.id)
-        by_key: dict[tuple[str, str, str], list[Judged]] = {}
-        for row in rows:
-            by_key.setdefault(_key(row), []).append(row)
-        points = {key: links.under(same) for key, same in by_key.items()}
-        views = [
-            _cell(
-                row,
-                printed.get(_key(row)),
-                notes,
-                beside(by_key[_key(row)], row["engine"]) if row["engine"] in engines[:1] else None,
-                points[_key(row)],
-            )
-            for row in rows
-        ]
-        tables.setdefault(table.experiment if table else "", []).append(
-            TableView(
-                html_id=f"table-{number + 1}",
-                id=name,
-                title=table.title if table else "",
-                cells=views,
-                tally=Tally.of(row["verdict"] for row in source.headline(rows)),
-                tolerances=_tolerances(table),
-                engines=engines,
-                notes=notes,
-                choices=[(v, n) for v in BADGES if (n := sum(view.verdict == v for view in views))],
-            )
-        )
-    return tables
-
-
-def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    return row["table"], row["row"], row["column"]
-
-
-def _shared(rows: list[Judged]) -> list[str]:
-    """Return the sentences that most reasons hold whatever the verdict, to be said once."""
-    counted: Counter[str] = Counter()
-    verdicts: dict[str, set[str]] = {}
-    for row in rows:
-        for part in dict.fromkeys(row["reasons"]):
-            counted[part] += 1
-            verdicts.setdefault(part, set()).add(row["verdict"])
-    return [
-        part for part, count in counted.items() if 2 * count > len(rows) and len(verdicts[part]) > 1
-    ]
-
-
-def _cell(
-    row: Judged,
-    printed: PublishedNumber | None,
-    notes: list[str],
-    beside: OtherEngine | None,
-    points: list[PointLink],
-) -> CellView:
-    unit = row["unit"]
-    mean = numbers.number(row["reproduced_mean"], unit)
-    return CellView(
-        row_key=row["row"],
-        row=row["row_label"],
-        column_key=row["column"],
-        column=row["column_label"],
-        engine=row["engine"],
-        unit=numbers.display_unit(unit),
-        printed=printed.printed if printed else "",
-        place=printed.place if printed else "",
-        published=numbers.published(row["published"], row["published_half_ulp"], unit),
-        reproduced=mean,
-        deviation=numbers.percent(row["relative_deviation"]),
-        interval=numbers.interval(row["reproduced_low"], row["reproduced_high"], unit),
-        n=str(row["n"]),
-        verdict=badge(row["verdict"]),
-        reason=" ".join(part for part in row["reasons"] if part not in notes),
-        beside=beside,
-        html_id=cell_id(*_key(row)),
-        points=points,
-    )
-
-
-def _tolerances(table: Table | None) -> list[str]:
-    """Return the preset tolerances of a table's cells, each with its reason, once."""
-    if table is None:
-        return []
-    named: list[tuple[str, Cell]] = [
-        (k.replace("_", " "), c) for k, c in (table.columns or {}).items()
-    ]
-    if table.cell is not None:
-        named.append(("", table.cell))
-    lines = []
-    for name, cell in named:
-        tolerance, unit = cell.tolerance, METRICS[cell.metric].unit
-        if tolerance.relative is not None:
-            width = f"±{100 * tolerance.relative:g} % of the published value"
-        elif tolerance.absolute is not None:
-            width = f"±{tolerance.absolute:g}{'' if unit == '1' else f' {unit}'}"
-        else:
-            width = "rank among the replicates"
-        lines.append(f"{f'{name}: ' if name else ''}{width}. {tolerance.reason}")
-    return lines
+    # A unit that the labels have is not said again.
+    bare = factor.unit and not all(level.label.endswith(factor.unit) for level in factor.levels)
+    return f"{factor.label}{f' ({factor.unit})' if bare else ''}: {labels}"
 
 
 def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[PointView]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
+from replication.measure.trace_folder import TABLE_PREFIX
 from replication.measure.window import LABELS
 from replication.report.charts.experiment import Figure
 from replication.report.charts.overlay import overlay_figures
 from replication.report.drawing.figure import with_prefix
 from replication.report.drawing.name import name_of
 from replication.report.parts import number as numbers
-from replication.report.parts.figure import FigureView
 from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study
 from replication.study.parquet import read_parquet
@@ -55,7 +54,6 @@ class TraceView:
     html_id: str
     is_raw: bool
     rows: list[TraceRow]
-    figures: list[FigureView]
 
 
 @dataclass(frozen=True)
@@ -83,30 +81,34 @@ def trace_rows(source: Source, study: Study) -> list[Row]:
     return of_study(read_rows(path, TRACE_COLUMNS), study.id) if path.is_file() else []
 
 
-def trace_figures(source: Source, study: Study) -> list[Figure]:
-    """Return the overlays of a study's traces; none where the comparison was not made."""
-    if not trace_rows(source, study):
-        return []
+def trace_figures(source: Source, study: Study) -> dict[str, list[Figure]]:
+    """Return the overlays of a study's traces by experiment; none where nothing was compared."""
+    rows = trace_rows(source, study)
+    if not rows:
+        return {}
     windows = read_parquet(source.data / WINDOWS).to_pandas()
     comparison = pd.read_csv(open_sealed(source.data / COMPARISON))
     ours = (table[table["study"] == study.id] for table in (windows, comparison))
-    return with_prefix(overlay_figures(*ours), study.id)
+    drawn = {figure.id: figure for figure in overlay_figures(*ours)}
+    homes = {row["trace"]: row["experiment"] for row in rows}
+    order = [table.id.removeprefix(TABLE_PREFIX) for table in study.tables]
+    found: dict[str, list[Figure]] = {}
+    for trace in sorted(homes, key=order.index):
+        figure = drawn[name_of("", "trace", trace)]
+        found.setdefault(homes[trace], []).extend(with_prefix([figure], study.id))
+    return found
 
 
-def trace_section(
-    source: Source, study: Study, figures: Sequence[FigureView]
-) -> TraceSection | None:
+def trace_section(source: Source, study: Study) -> TraceSection | None:
     """Gather the section; None where no trace of the study was compared."""
     rows = trace_rows(source, study)
     if not rows:
         return None
     engines = [e for e in source.shown_engines(study.id) if any(r["engine"] == e for r in rows)]
-    titles = {table.id.removeprefix("trace:"): table.title for table in study.tables}
-    by_id = {figure.id: figure for figure in figures}
+    titles = {table.id.removeprefix(TABLE_PREFIX): table.title for table in study.tables}
     traces = []
     for name in dict.fromkeys(row["trace"] for row in rows):
         own = [row for row in rows if row["trace"] == name]
-        figure = by_id.get(name_of(study.id, "", "trace", name))
         traces.append(
             TraceView(
                 name=name,
@@ -114,7 +116,6 @@ def trace_section(
                 html_id=f"compared={name_of(name)}",
                 is_raw=own[0]["evidence"] == RAW,
                 rows=_rows(own, engines),
-                figures=[figure] if figure else [],
             )
         )
     return TraceSection(

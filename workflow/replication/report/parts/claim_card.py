@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from replication.judge.claim import conditions
 from replication.judge.verdict_table import Judged
-from replication.judge.wording import describe
+from replication.judge.wording import wording
 from replication.report.parts import number as numbers
 from replication.report.parts.claim_chart import ClaimChart, claim_chart
 from replication.report.parts.flag import Flag
@@ -99,7 +99,7 @@ def claim_cards(
                 quote=results[0]["quote"],
                 place=results[0]["place"],
                 reading=claim.reading if claim else "",
-                tests=list(_tests(claim)) if claim else [],
+                tests=list(_tests(study, claim)) if claim else [],
                 results=[_result(study, row, source.flag(row)) for row in results],
                 beside=beside(results, next(iter(engines), "")),
                 strip=claim_chart(claim, results) if claim else None,
@@ -128,10 +128,11 @@ def _result(study: Study, row: Judged, flag: Flag) -> ClaimResult:
     )
 
 
-def _tests(claim: Claim) -> Iterable[TestView]:
+def _tests(study: Study, claim: Claim) -> Iterable[TestView]:
     for part in claim.tests():
-        expect, direction = conditions(part)
-        yield TestView(describe(part), str(expect), str(direction) if direction else "")
+        (expect, direction), words = conditions(part), wording(study, part)
+        less = words.asked(direction) if direction else ""
+        yield TestView(words.statistic, words.asked(expect), less)
 
 
 def _apart(claim: Claim) -> str:

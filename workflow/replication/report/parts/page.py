@@ -15,8 +15,10 @@ from replication.report.parts.reliability import NAME as RELIABILITY
 from replication.report.parts.source import Source
 from replication.report.parts.verdict import BADGES, VACUOUS, badge
 from replication.study.files import write_text
+from replication.study.study import Study
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
+ASSETS = TEMPLATES.with_name("assets")
 
 
 class _Dense(jinja2.ext.Extension):
@@ -26,9 +28,15 @@ class _Dense(jinja2.ext.Extension):
         return "\n".join(line.lstrip() for line in source.splitlines() if line.strip())
 
 
-def environment(source: Source) -> jinja2.Environment:
-    """Return the templates' environment for the pages of `source`."""
-    made = jinja2.Environment(
+def short_title(study: Study) -> str:
+    """Return the family names of a paper's authors: the first of more than two, and others."""
+    names = [author.split()[-1] for author in study.bibliography.authors]
+    return " & ".join(names) if len(names) < 3 else f"{names[0]} et al."
+
+
+def plain_environment() -> jinja2.Environment:
+    """Return the templates' environment for a page of no report."""
+    return jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         extensions=[_Dense],
         autoescape=True,
@@ -36,7 +44,13 @@ def environment(source: Source) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def environment(source: Source) -> jinja2.Environment:
+    """Return the templates' environment for the pages of `source`."""
+    made = plain_environment()
     made.filters["count"] = count
+    made.filters["short_title"] = short_title
     made.filters["script_json"] = script_json
     made.filters["verdict"] = badge
     made.globals.update(

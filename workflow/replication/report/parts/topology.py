@@ -13,7 +13,11 @@ from typing import Any
 
 from replication.report.drawing.data import flow_algorithm
 
-WIDTH, ROW, MARGIN, BOX = 760, 64, 70, 116
+WIDTH, ROW, MARGIN = 760, 64, 70
+#: From a column to the next at least (pixels), so that a link's label has room between nodes.
+STEP = 206
+#: From a node's centre to its edge (pixels).
+HOST_HALF, ROUTER_HALF = 58, 24
 #: More like hosts than these are drawn as one.
 MOST_ALIKE = 3
 
@@ -33,12 +37,17 @@ class DrawnNode:
 
 @dataclass(frozen=True)
 class DrawnLink:
-    """A link from left to right; `label` is empty where a like link beside it has it."""
+    """A link from left to right; `label` is empty where a like link beside it has it.
+
+    It stands in the middle of what the nodes leave free, at `label_x` and `label_y`.
+    """
 
     x1: float
     y1: float
     x2: float
     y2: float
+    label_x: float
+    label_y: float
     label: str
     queue: str
     is_bottleneck: bool
@@ -70,7 +79,9 @@ def draw(scenario: Json) -> Topology:
         rows[layers[names[0]]].append(names)
     columns = sorted(rows)
     height = ROW * max(len(members) for members in rows.values()) + 2 * 24
-    step = (WIDTH - 2 * MARGIN) / max(1, len(columns) - 1)
+    gaps = max(1, len(columns) - 1)
+    width = max(WIDTH, STEP * gaps + 2 * MARGIN)
+    step = (width - 2 * MARGIN) / gaps
     at: dict[str, tuple[float, float]] = {}
     places = []
     for number, layer in enumerate(columns):
@@ -81,7 +92,7 @@ def draw(scenario: Json) -> Topology:
             is_router = len(beside[names[0]]) > 1
             places.append(DrawnNode(_name(names), _note(scenario, names), x, y, is_router))
     wires = _wires(scenario, at)
-    return Topology(WIDTH, height, places, wires, _words(scenario, wires))
+    return Topology(width, height, places, wires, _words(scenario, wires))
 
 
 def _neighbours(scenario: Json) -> dict[str, list[str]]:
@@ -167,12 +178,13 @@ def _note(scenario: Json, names: tuple[str, ...]) -> str:
 
 
 def _wires(scenario: Json, at: Mapping[str, tuple[float, float]]) -> list[DrawnLink]:
+    beside = _neighbours(scenario)
     watched = {(monitor["link"], monitor["direction"]) for monitor in scenario["monitors"]}
     wires: dict[tuple[float, float, float, float], DrawnLink] = {}
     said: set[tuple[float, float, str]] = set()
     for link in scenario["links"]:
-        ends = sorted([(*at[link["a"]], "ab"), (*at[link["b"]], "ba")])
-        (x1, y1, _), (x2, y2, _) = ends
+        ends = sorted((*at[name], len(beside[name]) > 1) for name in (link["a"], link["b"]))
+        (x1, y1, from_router), (x2, y2, to_router) = ends
         label = f"{rate(link['rate_bps'])}, {delay(link['delay_s'])}"
         queues = [
             queue(link[f"queue_{direction}"])
@@ -183,10 +195,18 @@ def _wires(scenario: Json, at: Mapping[str, tuple[float, float]]) -> list[DrawnL
         said.add((x1, x2, label))
         if (x1, y1, x2, y2) not in wires:
             words = label if is_new else ""
+            free = x1 + _half(from_router), x2 - _half(to_router)
+            middle = (free[0] + free[1]) / 2
+            level = y1 + (y2 - y1) * (middle - x1) / (x2 - x1) if x2 > x1 else (y1 + y2) / 2
+            place = round(middle, 1), round(level, 1)
             wires[x1, y1, x2, y2] = DrawnLink(
-                x1, y1, x2, y2, words, "; ".join(queues), is_bottleneck=bool(queues)
+                x1, y1, x2, y2, *place, words, "; ".join(queues), is_bottleneck=bool(queues)
             )
     return list(wires.values())
+
+
+def _half(is_router: bool) -> int:
+    return ROUTER_HALF if is_router else HOST_HALF
 
 
 def _words(scenario: Json, wires: Sequence[DrawnLink]) -> str:

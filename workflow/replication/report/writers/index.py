@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from replication.judge.verdict_table import read_table
-from replication.report.charts.experiment import scatter_figure
+from replication.report.pages.card import all_numbers
 from replication.report.pages.overview import overview
 from replication.report.pages.surprise import surprises
 from replication.report.parts.figure import write_figures
@@ -15,11 +14,7 @@ from replication.report.parts.source import Source
 
 def write(source: Source, notebooks: Path, folder: Path) -> None:
     """Write index.html and summary.html into `folder`; see `report.render.write_part`."""
-    cells = read_table(source.data / "cells.parquet").to_pandas()
-    # A cell stands once: on the engine whose verdicts are its study's.
-    chosen = {name: found.engine for name, found in source.headlines.items()}
-    cells = cells[cells["engine"] == cells["study"].map(chosen)]
-    figures = write_figures([scatter_figure(cells)] if source.cells else [], folder)
+    figures = write_figures(all_numbers(source), folder)
     view = overview(source)
     write_page(
         source, folder, "index.html", overview=view, surprises=surprises(source), figures=figures

@@ -39,7 +39,7 @@ def write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
     text = templates.get_template("study.html").render(
         page=name,
         view=view,
-        traces=trace_section(source, study, write_figures(trace_figures(source, study), folder)),
+        traces=trace_section(source, study),
         ledger=parameters,
         environment=environment_rows(source, study, parameters),
         robust=robust_view(source.root, source.data, study, folder),
@@ -63,10 +63,13 @@ def write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
 
 
 def _figures(source: Source, study: Study, results: Results) -> dict[str, list[Figure]]:
-    """Return the figures of each experiment."""
-    cells = read_cells(source.data, study.id)
+    """Return the figures of each experiment, first those with published traces in them."""
+    cells, traced = read_cells(source.data, study.id), trace_figures(source, study)
     return {
-        experiment.id: figures_of(results, cells, study, experiment.id)
+        experiment.id: [
+            *traced.get(experiment.id, []),
+            *figures_of(results, cells, study, experiment.id),
+        ]
         for experiment in study.experiments
     }
 

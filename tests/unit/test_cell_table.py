@@ -1,0 +1,54 @@
+"""Published tables on the page: the paper's own shape, shades by deviation, answers from counts."""
+
+import pytest
+from replication.report.pages.answer import answer
+from replication.report.pages.cell_table import shade
+from replication.report.parts.verdict import Tally
+
+from tests.unit.report_project import example, soup
+
+
+@pytest.mark.parametrize(
+    ("deviation", "name"),
+    [
+        *((None, ""), (0.0, "near"), (-0.05, "near"), (0.051, "high-1"), (-0.2, "low-1")),
+        *((0.5, "high-2"), (-0.51, "low-3"), (3.0, "high-3")),
+    ],
+)
+def test_a_shade_says_which_way_and_how_far(deviation, name):
+    assert shade(deviation) == name
+
+
+def test_the_table_has_the_papers_rows_and_columns(project):
+    project.add(example(project.world))
+    page = soup(project.render("synthetic") / "synthetic.html")
+    (table,) = page.select("table.grid")
+    assert [th.get_text() for th in table.select("tbody th")] == ["slow", "mid", "fast"]
+    assert "throughput" in table.select("thead th")[1].get_text()
+    for row in project.rows("cells.csv"):
+        (cell,) = table.select(f'td[id="cell=1~{row["row"]}~throughput"]')
+        shown = float(cell.select_one(".published").get_text())
+        assert shown == pytest.approx(float(row["published"]) * 1e-6)
+        assert row["verdict"] in cell.get_text() and cell.select("svg.icon")
+        assert f"off-{shade(float(row['relative_deviation']))}" in cell["class"]
+
+
+def test_a_claim_is_a_line_that_opens(project):
+    project.add(example(project.world))
+    page = soup(project.render("synthetic") / "synthetic.html")
+    for claim in page.select(".claim"):
+        summary = claim.find("details").find("summary")
+        assert summary.find("q") and summary.select(".badge") and not summary.select("dl")
+        assert not claim.find("details").has_attr("open")
+
+
+def test_an_answer_counts_what_can_be_told():
+    numbers = Tally.of(["reproduced", "not reproduced", "not reproduced", "not testable"])
+    claims = Tally.of(["reproduced", "not reproduced", "not reproduced"], vacuous=1)
+    first, second = answer([numbers], claims, [0.02, 0.3, -0.4])
+    assert first == (
+        "1 of 3 printed numbers are inside their tolerance; 1 more cannot be tested; half of ours "
+        "are more than 30 % off, 2 of 3 above."
+    )
+    assert second == "Of 4 claims, 1 holds, 2 do not hold, 1 is vacuous."
+    assert answer([], Tally.of([]), []) == []

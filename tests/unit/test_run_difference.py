@@ -1,0 +1,114 @@
+"""Two results side by side: what moved, beyond what noise, and where results are found."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from replication.compare.run_difference import BEYOND, UNKNOWN, WITHIN, differences
+from replication.report.archive import pack
+from replication.report.pages.difference import PAGE, TABLE, write_differences
+from replication.report.results_at import RELEASED, results_at
+from replication.study.errors import InputError
+from replication.study.seal import write_sealed
+
+from tests.unit.report_project import soup
+
+ROOT = Path(__file__).parents[2]
+FIXTURE = ROOT / "notebooks" / "fixture"
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Two folders with the same cells and claims."""
+    folders = tmp_path / "before", tmp_path / "after"
+    for folder in folders:
+        folder.mkdir()
+        for name in ("cells.csv", "claims.csv"):
+            write_sealed(folder / name, (FIXTURE / name).read_text(encoding="utf-8"))
+    return folders
+
+
+def change(folder, name, where, **fields):
+    """Change fields of the first row that fits; return it as it was."""
+    with (folder / name).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    row = next(row for row in rows if where(row))
+    was = dict(row)
+    row.update(fields)
+    lines = [",".join(rows[0]), *(",".join(map(quoted, row.values())) for row in rows)]
+    write_sealed(folder / name, "\n".join(lines) + "\n")
+    return was
+
+
+def quoted(text):
+    return '"' + text.replace('"', '""') + '"'
+
+
+def has_interval(row):
+    return row["reproduced_low"] and float(row["reproduced_low"]) < float(row["reproduced_mean"])
+
+
+def moved(results):
+    return [item for item in differences(*results) if item.has_moved]
+
+
+def test_the_same_results_have_not_moved(results, tmp_path):
+    assert differences(*results) and not moved(results)
+    counted = write_differences(differences(*results), ("a", "b"), tmp_path / "out")
+    assert all("0 changed in value" in one.sentence() for one in counted)
+    assert "Nothing moved" in (tmp_path / "out" / PAGE).read_text()
+
+
+def test_a_change_is_held_against_both_intervals(results):
+    row = change(results[1], "cells.csv", has_interval)
+    width = float(row["reproduced_high"]) - float(row["reproduced_low"])
+    for shift, word in ((0.1 * width, WITHIN), (5 * width, BEYOND)):
+        shifted = {
+            name: str(float(row[name]) + shift)
+            for name in ("reproduced_mean", "reproduced_low", "reproduced_high")
+        }
+        change(results[1], "cells.csv", has_interval, **shifted)
+        (item,) = moved(results)
+        assert item.beyond == word and item.change == pytest.approx(shift, rel=1e-6)
+        assert not item.verdict_moved
+        change(results[1], "cells.csv", has_interval, **{name: row[name] for name in shifted})
+
+
+def test_without_an_interval_noise_is_not_known(results):
+    one_run = lambda row: row["reproduced_mean"] and not row["reproduced_low"]  # noqa: E731
+    row = change(results[1], "cells.csv", one_run)
+    change(results[1], "cells.csv", one_run, reproduced_mean=str(2 * float(row["reproduced_mean"])))
+    (item,) = moved(results)
+    assert item.beyond == UNKNOWN and item.relative_change == pytest.approx(1.0)
+
+
+def test_a_verdict_that_moved_is_on_the_page_and_in_the_table(results, tmp_path):
+    reproduced = lambda row: row["verdict"] == "reproduced"  # noqa: E731
+    was = change(results[1], "claims.csv", reproduced, verdict="not reproduced")
+    (item,) = moved(results)
+    assert item.verdict_moved and item.beyond == ""
+    write_differences(differences(*results), ("old <b>", "new"), tmp_path / "out")
+    page = soup(tmp_path / "out" / PAGE)
+    (line,) = page.select("#moved tbody tr")
+    assert was["claim"] in line.get_text() and "not reproduced" in line.get_text()
+    assert "old <b>" in page.get_text() and not page.find("b")
+    (row,) = csv.DictReader((tmp_path / "out" / TABLE).open())
+    assert (row["verdict_before"], row["verdict_after"]) == ("reproduced", "not reproduced")
+
+
+def test_results_are_found_in_folders_and_releases(results, tmp_path):
+    with results_at(ROOT, str(results[0])) as folder:
+        assert folder == results[0]
+    files = {name: (results[0] / name).read_bytes() for name in ("cells.csv", "claims.csv")}
+    clone = tmp_path / "clone"
+    (clone / RELEASED).parent.mkdir(parents=True)
+    (clone / RELEASED).write_bytes(pack(files))
+    for name in (clone, clone / RELEASED):
+        with results_at(ROOT, str(name)) as folder:
+            assert not [item for item in differences(results[0], folder) if item.has_moved]
+
+
+@pytest.mark.parametrize("name", ["/nowhere", "no-such-tag", "--upload-pack=x", "a b"])
+def test_what_has_no_results_is_named(name):
+    with pytest.raises(InputError, match=r"no folder with cells\.csv"), results_at(ROOT, name):
+        pass
