@@ -118,6 +118,37 @@ def search(
 
 
 @app.command()
+def explain(
+    study: str,
+    folder: Folder,
+    store: StoreFolder,
+    engine: Annotated[str, typer.Option(help="Engine to explain on.")],
+    runtime: Launcher = "native",
+    program: Program = None,
+    image: ImageId = None,
+    memory_limit_bytes: MemoryLimit = MEMORY_LIMIT_BYTES,
+    time_limit_s: TimeLimit = TIME_LIMIT_S,
+    root: Root = HERE,
+) -> None:
+    """Search the best explanation of one study's gaps; runs go to the store."""
+    from dataclasses import replace
+
+    from replication.run.launcher import Launch
+    from replication.run.process import Limits
+    from replication.run.simulate import open_job, run_job
+    from replication.sensitivity.why.explain import explain_study
+    from replication.study.scenario import Scenario
+
+    limits = Limits(memory_limit_bytes, time_limit_s)
+    job = open_job(root, Launch(runtime, engine, program, image), {}, store, limits)
+
+    def run(scenarios: dict[str, Scenario]) -> None:
+        run_job(replace(job, scenarios=scenarios), lambda: None)
+
+    explain_study(root, study, folder, engine, job.store, run)
+
+
+@app.command()
 def measure(
     study: str,
     folder: Folder,

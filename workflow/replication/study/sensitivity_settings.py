@@ -92,6 +92,48 @@ class Importance(Document):
     """Below it nothing is called important."""
 
 
+class ClaimBits(Document):
+    """What a claim's verdict takes to tell, in bits, where claims are what is explained."""
+
+    direction_only: Annotated[float, Field(gt=0)]
+    """Of one whose direction alone holds."""
+    not_reproduced: Annotated[float, Field(gt=0)]
+    """Of one that does not hold, or cannot be tested."""
+
+
+class ExplanationSearch(Document):
+    """The search for each study's best explanation (`sensitivity.why`)."""
+
+    winsorised_log_ratio: Annotated[float, Field(gt=0)]
+    """A number that is further off counts as if it were so far off."""
+    least_error: Annotated[float, Field(gt=0, le=1)]
+    """Share of a column's mean tolerance below which deviations are not told apart."""
+    claim_bits: ClaimBits
+    """What verdicts take."""
+    beam: Annotated[int, Field(ge=1, le=20)]
+    """Set-ups that are followed at a time."""
+    paired_atoms: Annotated[int, Field(ge=2, le=40)]
+    """Best atoms of which all pairs are tried."""
+    levels_extended: Annotated[int, Field(ge=1, le=20)]
+    """Levels of an atom that are tried beside others: its best alone."""
+    depth: Annotated[int, Field(ge=1, le=12)]
+    """Most atoms of a set-up."""
+    trials: Annotated[int, Field(ge=0, le=500)]
+    """Settings of the chosen atoms' numbers that the sampler tries (TPE; Optuna)."""
+    finalists: Annotated[int, Field(ge=1, le=50)]
+    """Set-ups that are scored on all that may be seen."""
+    permutations: Annotated[int, Field(ge=20, le=10000)]
+    """Of the null."""
+    significance: Annotated[float, Field(gt=0, lt=0.5)]
+    """Chance of as good a score by nothing from which on nothing is called found."""
+    equally_good_bits: Annotated[float, Field(gt=0)]
+    """Set-ups that are no worse than the best by this are listed beside it."""
+    unseen_holds_at_least: Probability
+    """Share of the share inside of the cells seen that those unseen must reach."""
+    never_together_expected: Annotated[float, Field(gt=0)]
+    """Two claims never hold together if by their own shares this many set-ups should have both."""
+
+
 class Sensitivity(Document):
     """configs/sensitivity.yaml; see configs/README.md."""
 
@@ -118,6 +160,8 @@ class Sensitivity(Document):
     """For each table, the search for settings that fit it."""
     importance: Importance
     """The regression that says which assumption matters."""
+    explanation: ExplanationSearch
+    """The search for explanations."""
     studies: dict[Identifier, StudyScale]
     """Study to its scales."""
     other_studies: StudyScale
