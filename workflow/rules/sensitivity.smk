@@ -182,6 +182,65 @@ rule measure_sensitivity:
         " --data {params.data} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
+# The best explanation of a study's gaps: set-ups follow from one another, so it is one long job.
+rule explain_study:
+    input:
+        study="configs/studies/{study}.yaml",
+        published=f"{PATHS.published}/{{study}}.csv",
+        atoms="configs/explanations/{study}.yaml",
+        settings="configs/sensitivity.yaml",
+        program=lambda wildcards: PIPE.program_of(PIPE.explained_on(wildcards.study)),
+    output:
+        explanation=f"{SENSITIVITY}/explanation.json",
+        tables=[
+            f"{SENSITIVITY}/{part}.csv" for part in ("explanations", "explained_cells")
+        ],
+        tried=f"{SENSITIVITY}/tried.parquet",
+    log:
+        f"{PATHS.data}/logs/explain_study/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/explain_study/{{study}}.tsv"
+    priority: 100
+    resources:
+        mem_mb=PIPE.memory_mb,
+    params:
+        code=PIPE.code("sensitivity.why.explain"),
+        launch=lambda wildcards: PIPE.launch_of(PIPE.explained_on(wildcards.study)),
+        engine=lambda wildcards: PIPE.explained_on(wildcards.study),
+        fingerprint=lambda wildcards: PIPE.fingerprint(
+            PIPE.explained_on(wildcards.study)
+        ),
+        folder=lambda wildcards, output: Path(output.explanation).parent,
+        store=lambda wildcards: PIPE.store_of(PIPE.explained_on(wildcards.study)),
+        memory=PIPE.config.memory_limit_bytes,
+        time=PIPE.config.time_limit_s,
+    shell:
+        "replicate step sensitivity explain {wildcards.study} --folder {params.folder}"
+        " --engine {params.engine} {params.launch} --store {params.store}"
+        " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
+
+
+rule merge_explanations:
+    input:
+        tables=expand(rules.explain_study.output.tables, study=PIPE.explained),
+    output:
+        tables=[
+            f"{PATHS.data}/{part}.csv" for part in ("explanations", "explained_cells")
+        ],
+    log:
+        f"{PATHS.data}/logs/merge_explanations.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/merge_explanations.tsv"
+    localrule: True
+    params:
+        code=PIPE.code("sensitivity.why.table"),
+        folders=[SENSITIVITY.format(study=study) for study in PIPE.explained],
+        data=PATHS.data,
+    shell:
+        "replicate step sensitivity merge-explanations {params.folders} --data {params.data}"
+        " > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+
+
 rule merge_sensitivity:
     input:
         made_from=expand(rules.measure_sensitivity.output.made_from, study=PIPE.studies),
@@ -231,6 +290,7 @@ rule execute_sensitivity_notebook:
 
 rule sensitivity:
     input:
+        rules.merge_explanations.output.tables,
         rules.merge_sensitivity.output.robustness,
         rules.merge_sensitivity.output.forensics,
         expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.studies),

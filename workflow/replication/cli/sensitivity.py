@@ -174,3 +174,14 @@ def merge(
     from replication.sensitivity.analysis import merge_sensitivity
 
     merge_sensitivity(folders, sensitivity, forensics)
+
+
+@app.command("merge-explanations")
+def merge_explanations(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of the studies.")],
+    data: Annotated[Path, typer.Option(help="Folder of the report's tables.")],
+) -> None:
+    """Put the studies' explanations together."""
+    from replication.sensitivity.why.table import merge_explanations as merge_tables
+
+    merge_tables(folders, data)

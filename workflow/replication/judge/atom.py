@@ -22,9 +22,9 @@ from replication.study.assumption import variant
 from replication.study.errors import InputError
 from replication.study.files import read_model
 from replication.study.model import Document, Identifier, PositiveSeconds, Text
+from replication.study.sensitivity_settings import explanations_path
 from replication.study.study import Study, unique
 
-EXPLANATIONS = Path("configs/explanations")
 #: Stands for the value of a range in its `set`.
 VALUE = "$value"
 
@@ -63,9 +63,7 @@ class Setting(Document):
         for experiment in changed.experiments:
             links = [self._link(link) for link in experiment.topology.links]
             topology = experiment.topology.model_copy(update={"links": links})
-            flows = [
-                {**flow, **_own(self.flows, str(flow["id"]))} for flow in experiment.flows
-            ]
+            flows = [{**flow, **_own(self.flows, str(flow["id"]))} for flow in experiment.flows]
             update = {"topology": topology, "flows": flows}
             experiments.append(experiment.model_copy(update=update))
         return changed.model_copy(update={"experiments": experiments})
@@ -276,11 +274,6 @@ class Explanations(Document):
         """The bits that name one atom among all that are tested."""
         tested = [atom for atom in self.atoms if atom.kind != "untestable"]
         return math.log2(max(len(tested), 2))
-
-
-def explanations_path(root: Path, study: str) -> Path:
-    """Return the file of a study's atoms."""
-    return root / EXPLANATIONS / f"{study}.yaml"
 
 
 def load_explanations(root: Path, study: str) -> Explanations | None:

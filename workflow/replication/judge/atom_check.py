@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from replication.judge.atom import (
-    EXPLANATIONS,
     Atom,
     Explanations,
     Setting,
@@ -17,6 +16,7 @@ from replication.judge.reading import refusal
 from replication.measure.cell_map import MappedCell
 from replication.study.assumption import assumptions
 from replication.study.errors import InputError
+from replication.study.sensitivity_settings import explanations_path
 from replication.study.study import Study
 
 
@@ -28,7 +28,7 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
     InputError
         They name what is not there, or a value outside the ledger without a reason.
     """
-    where = EXPLANATIONS / f"{study.id}.yaml"
+    where = explanations_path(Path(), study.id)
     rows = {(cell.table, cell.row) for cell in cells}
     for place, part in [("unseen", found.unseen.rows), *_rungs(found)]:
         for table, keys in part.items():

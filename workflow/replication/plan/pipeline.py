@@ -28,7 +28,11 @@ from replication.run.progress import count, write_goal
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
 from replication.study.seal import NAME as SEAL
-from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
+from replication.study.sensitivity_settings import (
+    Sensitivity,
+    explanations_path,
+    load_sensitivity,
+)
 
 #: The parts of the report beside the studies, by their modules in `report.writers`.
 PAGES = ("index", "changes", "engines", "bench", "reliability")
@@ -217,6 +221,16 @@ class Pipeline:
     def explored_on(self, study: str) -> str:
         """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
         return self.sensitivity.engine_of(self.plan.studies[study], self.engines)
+
+    @property
+    def explained(self) -> list[str]:
+        """Return the studies whose best explanation is searched: those with atoms."""
+        return [study for study in self.studies if explanations_path(self.root, study).is_file()]
+
+    def explained_on(self, study: str) -> str:
+        """Return the engine of a study's explanation: its paper's own, if it is there."""
+        own = self.plan.studies[study].original_system.engine
+        return own if own in self.engines else self.sensitivity.engine
 
     def explored_store(self, study: str) -> Path:
         """Return the store of a study's sensitivity."""

@@ -20,6 +20,7 @@ from replication.study.model import (
 from replication.study.study import Study
 
 SETTINGS = Path("configs/sensitivity.yaml")
+EXPLANATIONS = Path("configs/explanations")
 
 
 class Scale(Document):
@@ -202,3 +203,8 @@ class Sensitivity(Document):
 def load_sensitivity(root: Path) -> Sensitivity:
     """Read configs/sensitivity.yaml; InputError names each wrong field."""
     return read_model(root / SETTINGS, Sensitivity)
+
+
+def explanations_path(root: Path, study: str) -> Path:
+    """Return the file of a study's atoms."""
+    return root / EXPLANATIONS / f"{study}.yaml"

@@ -86,17 +86,12 @@ def _null_gain(
     chosen = {start, *np.argsort(totals, kind="stable")[:_SEARCHED].tolist()}
     best = []
     for number in sorted(chosen):
-        choices = [
-            score.best(own[number])
-            for score, own in zip(scores, errors, strict=True)
-        ]
+        choices = [score.best(own[number]) for score, own in zip(scores, errors, strict=True)]
         best.append(names[number] + sum(choice.data_bits + choice.bits for choice in choices))
     return float(stated - min(best))
 
 
-def null_p_claims(
-    trials: Trials, judge: ClaimJudge, rung: Rung, best: Trial, seed: int
-) -> float:
+def null_p_claims(trials: Trials, judge: ClaimJudge, rung: Rung, best: Trial, seed: int) -> float:
     """Return the chance that claims that have nothing to do with one another hold together so."""
     tried = trials.on(rung)
     claims = sorted(best.verdicts)

@@ -104,9 +104,7 @@ def _in_rows(part: Part, cells: Sequence[MappedCell], seen: Iterable[int]) -> li
     return [p for p in seen if cells[p].row in part.rows.get(cells[p].table, [])]
 
 
-def _of_cells(
-    name: str, places: Sequence[int], study: Study, cells: Sequence[MappedCell]
-) -> Rung:
+def _of_cells(name: str, places: Sequence[int], study: Study, cells: Sequence[MappedCell]) -> Rung:
     levels: dict[str, dict[str, set[str]]] = {}
     for place in places:
         wanted = cells[place].quantity

@@ -63,9 +63,7 @@ class Family:
 class Reader:
     """Takes what the paper would have printed from results, under every reading."""
 
-    def __init__(
-        self, study: Study, found: Explanations, cells: Sequence[MappedCell]
-    ) -> None:
+    def __init__(self, study: Study, found: Explanations, cells: Sequence[MappedCell]) -> None:
         self.study = study
         self.explanations = found
         self.cells = cells
@@ -179,9 +177,7 @@ def _log_tolerance(cell: MappedCell) -> float:
     return math.log1p(tolerance.relative or _RANK_TOLERANCE)
 
 
-def _families(
-    study: Study, found: Explanations, cells: Sequence[MappedCell]
-) -> list[Family]:
+def _families(study: Study, found: Explanations, cells: Sequence[MappedCell]) -> list[Family]:
     by_column = {table.id: table.columns is not None for table in study.tables}
     dimensions = found.of_kind("reading")
     groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
@@ -228,4 +224,3 @@ def _contradict(readings: Sequence[Reading]) -> bool:
     """Return whether two of the readings set the same thing but for the factor."""
     given = [set(r.model_dump(exclude_defaults=True)) - {"factor"} for r in readings]
     return sum(map(len, given)) > len(set().union(*given)) if given else False
-

@@ -182,9 +182,7 @@ class FamilyScore:
         return np.asarray(self.data_bits(options) + naming)
 
 
-def _exceptions(
-    table: str, base: Combination, exception: Combination
-) -> list[tuple[str, str]]:
+def _exceptions(table: str, base: Combination, exception: Combination) -> list[tuple[str, str]]:
     shared, own = dict(base), dict(exception)
     return [
         (f"{atom}@{table}", own.get(atom, "as_stated"))
