@@ -192,7 +192,12 @@ ATOMS = [
     atom("red", [level("usual", set={"links": {"bottleneck": {"queue_ab": RED}}})]),
     atom(
         "loss",
-        [level("2_percent", set={"links": {"bottleneck": {"loss_ab": {"kind": "random", "probability": 0.02}}}})],
+        [
+            level(
+                "2_percent",
+                set={"links": {"bottleneck": {"loss_ab": {"kind": "random", "probability": 0.02}}}},
+            )
+        ],
     ),
     atom("window", [level("8_kb", set={"parameters": {"window_bytes": 8000}})]),
     atom("segment", [level("500", set={"parameters": {"segment_bytes": 500}})]),

@@ -196,6 +196,7 @@ rule explain_study:
             f"{SENSITIVITY}/{part}.csv" for part in ("explanations", "explained_cells")
         ],
         tried=f"{SENSITIVITY}/tried.parquet",
+        scenarios=f"{SENSITIVITY}/explained_scenarios.json",
     log:
         f"{PATHS.data}/logs/explain_study/{{study}}.log",
     benchmark:

@@ -123,6 +123,8 @@ class ExplanationSearch(Document):
     """Settings of the chosen atoms' numbers that the sampler tries (TPE; Optuna)."""
     finalists: Annotated[int, Field(ge=1, le=50)]
     """Set-ups that are scored on all that may be seen."""
+    replicates_of_ranks: Annotated[int, Field(ge=3, le=999)]
+    """Replicates by whose range a number is judged whose tolerance is a rank."""
     permutations: Annotated[int, Field(ge=20, le=10000)]
     """Of the null."""
     significance: Annotated[float, Field(gt=0, lt=0.5)]

@@ -12,6 +12,7 @@ from replication.report.drawing.data import read_cells
 from replication.report.notebooks.notebook import recorded_origin, to_html
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.robust import robust_view
+from replication.report.pages.why import why_view
 from replication.report.pages.study import study_page, topologies
 from replication.report.pages.traces import trace_figures, trace_section
 from replication.report.parts.download import study_downloads
@@ -42,6 +43,7 @@ def write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
         traces=trace_section(source, study, write_figures(trace_figures(source, study), folder)),
         ledger=parameters,
         environment=environment_rows(source, study, parameters),
+        why=why_view(source.root, source.data, study, folder),
         robust=robust_view(source.root, source.data, study, folder),
         notebooks=_write_notebooks(source, study, notebooks, folder),
         downloads=[

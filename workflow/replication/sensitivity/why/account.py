@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from replication.engines.catalogue import ENGINES
 from replication.judge.atom import Explanations
+from replication.plan.stamp import changed, file_hash, study_files, value_hash
 from replication.sensitivity.why import finding
 from replication.sensitivity.why.bench import Bench
 from replication.sensitivity.why.finding import Finding, Leaving, Share
@@ -23,9 +26,17 @@ from replication.sensitivity.why.trial import Trial, Trials
 from replication.study.parquet import write_parquet
 from replication.study.scenario import canonical_json
 from replication.study.seal import write_sealed
-from replication.study.sensitivity_settings import ExplanationSearch
+from replication.study.sensitivity_settings import (
+    ExplanationSearch,
+    explanations_path,
+    load_sensitivity,
+)
 from replication.study.table import write_table
 
+#: The account's file.
+NAME = "explanation.json"
+#: The scenarios of the explanation's set-up: `replicate run` starts any of them.
+SCENARIOS = "explained_scenarios.json"
 #: Set-ups that are told as nearest to the best.
 _NEAREST = 10
 
@@ -34,6 +45,7 @@ _NEAREST = 10
 class Stage:
     """What the stages of explaining a study share."""
 
+    root: Path
     trials: Trials
     rungs: list[Rung]
     whole: Rung
@@ -53,8 +65,33 @@ def write_account(folder: Path, stage: Stage, found: Explanations, result: Findi
     rows = result.cells
     write_table(folder / "explained_cells.csv", rows, EXPLAINED_COLUMNS)
     write_parquet(_tried(stage.trials), folder / "tried.parquet")
-    document = _document(stage, found, result)
-    write_sealed(folder / "explanation.json", canonical_json(document) + "\n")
+    set_up = tuple(p for p in result.pairs if found.by_id[p[0].split("@")[0]].kind == "set-up")
+    runs = stage.bench.runs(set_up, stage.whole) or []
+    scenarios = {r.scenario_id: r.scenario.model_dump(mode="json") for r in runs if not r.refusal}
+    write_sealed(folder / SCENARIOS, canonical_json(scenarios) + "\n")
+    made = made_from(stage.root, found.study, stage.engine)
+    document = _document(stage, found, result) | {"made_from": made}
+    write_sealed(folder / NAME, canonical_json(document) + "\n")
+
+
+def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
+    """Return the hashes of all that a study's explanation hangs on, as the files are now."""
+    files = study_files(root, name)
+    return {
+        "study": file_hash(files["study_sha256"]),
+        "published": file_hash(files["published_sha256"]),
+        "settings": value_hash(load_sensitivity(root).explanation.model_dump(mode="json")),
+        "atoms": file_hash(explanations_path(root, name)),
+        "engine": engine,
+        "engine_fingerprint": ENGINES[engine].fingerprint(root),
+    }
+
+
+def is_current(root: Path, name: str, document: Mapping[str, Any]) -> bool:
+    """Return whether an account was made from the files as they are now."""
+    then = document.get("made_from", {})
+    engine = then.get("engine", "")
+    return engine in ENGINES and not changed(then, made_from(root, name, engine))
 
 
 def _row(stage: Stage, found: Explanations, result: Finding) -> dict[str, object]:
@@ -135,6 +172,7 @@ def _atom(found: Explanations, name: str, level: str) -> dict[str, Any]:
         "atom": name,
         "level": level,
         "title": (own and own.title) or atom.title,
+        "atom_title": atom.title,
         "reason": atom.reason,
         "source": atom.source,
         "kind": atom.kind,

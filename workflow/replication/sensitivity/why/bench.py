@@ -13,7 +13,7 @@ from replication.measure.cell_map import MappedCell
 from replication.plan.config import Replicates, Tier
 from replication.plan.design import Run, design_study
 from replication.run.store import Store
-from replication.sensitivity.design import record
+from replication.sensitivity.design import PointRecord, record
 from replication.sensitivity.design_point import DesignPoint
 from replication.sensitivity.verdict_point import PointResults, point_results
 from replication.sensitivity.why.part import Rung
@@ -97,19 +97,33 @@ class Bench:
         RunError
             A run failed.
         """
-        points, scenarios = [], {}
+        points, together = [], []
         for number, set_up in enumerate(set_ups):
             runs = self.runs(set_up, rung)
             assert runs is not None
-            self.spent_s += self.cost_s(set_up, rung)
             points.append(record(DesignPoint(f"w-{number}", "why", runs=tuple(runs))))
-            for run in runs:
-                if not run.refusal:
-                    scenarios[run.scenario_id] = run.scenario
-                    self._charged.add(run.scenario_id)
+            together += runs
+        return self._results(points, together)
+
+    def _results(self, points: Sequence[PointRecord], runs: Sequence[Run]) -> PointResults:
+        scenarios = {r.scenario_id: r.scenario for r in runs if not r.refusal}
+        costs = {r.scenario_id: r.cost_s for r in runs if not r.refusal}
+        self.spent_s += sum(cost for key, cost in costs.items() if key not in self._charged)
+        self._charged |= set(costs)
         self.simulate(scenarios)
         documents = {key: scenario.model_dump(mode="json") for key, scenario in scenarios.items()}
         return point_results(self.space.study.id, self.engine, points, documents, self.store)
+
+    def replicated(self, set_up: SetUp, rung: Rung, count: int) -> PointResults:
+        """Return the results of one set-up in so many replicates; runs what lacks."""
+        tier = _TIER.model_copy(update={"replicates": [Replicates(count=count)]})
+        study = rung.study(self.space.on(set_up))
+        runs = [r for r in design_study(study, tier, [self.engine]) if rung.needs(r, self.cells)]
+        points = [
+            record(DesignPoint(f"w-{n}", "why", runs=tuple(r for r in runs if r.replicate == n)))
+            for n in range(count)
+        ]
+        return self._results(points, runs)
 
     def affordable(self, set_ups: Sequence[SetUp], rung: Rung, reserve_s: float) -> list[SetUp]:
         """Return the first set-ups that can be run before no more than the reserve is left."""

@@ -77,6 +77,7 @@ def _stage(
     if found.score == "cells":
         judge = CellJudge(bench, Reader(study, found, cells), settings.explanation)
     return Stage(
+        root,
         Trials(bench, judge),
         rungs(found, study, cells),
         whole(found, study, cells),
@@ -104,6 +105,9 @@ def _by_cells(stage: Stage, judge: CellJudge, found: Found) -> Finding:
         list(finding.cell_rows(judge, trial, ran, stage.whole, stage.engine))
         for trial, ran in ((stated, before), (found.best, after))
     )
+    count = stage.settings.replicates_of_ranks
+    for trial, own in ((stated, rows_before), (found.best, rows)):
+        finding.by_range(judge, trial, own, stage.whole, count)
     seen, unseen = (finding.share(rows_before, rows, kind) for kind in (True, False))
     gain_bits = judge.stated_bits(found.defaults, last) - found.best.total
     first = stage.rungs[0]

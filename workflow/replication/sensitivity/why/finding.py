@@ -138,6 +138,44 @@ def cell_rows(
             }
 
 
+def by_range(
+    judge: CellJudge, trial: Trial, rows: Sequence[dict[str, object]], rung: Rung, count: int
+) -> None:
+    """Judge the numbers whose tolerance is a rank by the range of replicates of a set-up.
+
+    Parameters
+    ----------
+    judge, trial, rung
+        What was found, and what can be judged.
+    rows
+        Of the numbers; `inside` and `reason` are set anew.
+    count
+        How many replicates are run.
+    """
+    cells = {cell.key: cell for cell in judge.reader.cells if cell.cell.tolerance.rank is not None}
+    if not cells:
+        return
+    results = judge.bench.replicated(trial.set_up, rung, count)
+    arrays = judge.reader.printed(results, count, rung.cells)
+    readings = read_as(trial, judge)
+    ranges: dict[tuple[str, str, str], tuple[float, float]] = {}
+    for family, read, array in zip(judge.reader.families, readings, arrays, strict=True):
+        places = [place for place in family.cells if place in set(rung.cells)]
+        for number, place in enumerate(places):
+            cell = judge.reader.cells[place]
+            column = family.combinations.index(read.get(cell.table, ()))
+            values = array[:, number, column]
+            if not np.isnan(values).all():
+                ranges[cell.key] = float(np.nanmin(values)), float(np.nanmax(values))
+    for row in rows:
+        key = str(row["table"]), str(row["row"]), str(row["column"])
+        if key in cells:
+            low, high = ranges.get(key, (math.nan, math.nan))
+            slack = cells[key].half_ulp
+            row["inside"] = low - slack <= cells[key].value <= high + slack
+            row["reason"] = f"Between {low:g} and {high:g} in {count} replicates."
+
+
 def share(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], seen: bool
 ) -> Share:
