@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import planted
 import pytest
@@ -13,7 +14,6 @@ from replication.run.process import Limits
 from replication.run.simulate import open_job, run_job
 from replication.sensitivity.why.bench import _TIER
 from replication.sensitivity.why.explain import explain_study
-from dataclasses import replace
 
 NOISE = 0.03
 

@@ -12,9 +12,9 @@ from replication.report.drawing.data import read_cells
 from replication.report.notebooks.notebook import recorded_origin, to_html
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.robust import robust_view
-from replication.report.pages.why import why_view
 from replication.report.pages.study import study_page, topologies
 from replication.report.pages.traces import trace_figures, trace_section
+from replication.report.pages.why import why_view
 from replication.report.parts.download import study_downloads
 from replication.report.parts.environment import environment_rows
 from replication.report.parts.figure import write_figures
