@@ -1,4 +1,4 @@
-# Sensitivity: the studies' claims and numbers over the plausible settings; hypotheses and fits.
+# Sensitivity: the studies' claims and numbers over the plausible settings, and why they differ.
 # Not part of the report's rules: `make sensitivity` asks for it, the report shows it if it is there.
 
 
@@ -17,7 +17,6 @@ rule design_sensitivity:
     input:
         study="configs/studies/{study}.yaml",
         settings="configs/sensitivity.yaml",
-        hypotheses="configs/hypotheses.yaml",
     output:
         design=f"{SENSITIVITY}/design.json",
         batches=[f"{SENSITIVITY}/batches/{job}.json" for job in JOBS],
@@ -89,7 +88,6 @@ rule judge_sensitivity:
     input:
         study="configs/studies/{study}.yaml",
         published=f"{PATHS.published}/{{study}}.csv",
-        hypotheses="configs/hypotheses.yaml",
         design=rules.design_sensitivity.output.design,
         usage=[f"{SENSITIVITY}/usage/{job}.json" for job in JOBS],
     output:
@@ -113,44 +111,8 @@ rule judge_sensitivity:
         " --store {params.store} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
-rule search_sensitivity:
-    input:
-        study="configs/studies/{study}.yaml",
-        published=f"{PATHS.published}/{{study}}.csv",
-        hypotheses="configs/hypotheses.yaml",
-        settings="configs/sensitivity.yaml",
-        design=rules.design_sensitivity.output.design,
-        cells=rules.judge_sensitivity.output.cells,
-        program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
-    output:
-        points=f"{SENSITIVITY}/search.json",
-        cells=f"{SENSITIVITY}/search.parquet",
-    log:
-        f"{PATHS.data}/logs/search_sensitivity/{{study}}.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/search_sensitivity/{{study}}.tsv"
-    # One study's settings follow from one another: a long job, so it starts early.
-    priority: 50
-    resources:
-        mem_mb=PIPE.memory_mb,
-    params:
-        code=PIPE.code("sensitivity.search"),
-        launch=lambda wildcards: PIPE.launch_of(PIPE.explored_on(wildcards.study)),
-        folder=lambda wildcards, output: Path(output.points).parent,
-        store=lambda wildcards: PIPE.explored_store(wildcards.study),
-        memory=PIPE.config.memory_limit_bytes,
-        time=PIPE.config.time_limit_s,
-    shell:
-        'echo "searching fits to the tables of {wildcards.study}" >&2; '
-        "replicate step sensitivity search {wildcards.study} --folder {params.folder}"
-        " {params.launch} --store {params.store}"
-        " --memory-limit-bytes {params.memory} --time-limit-s {params.time} > {log} 2>&1"
-        " || {{ tail -n 20 {log} >&2; exit 1; }}"
-
-
 rule measure_sensitivity:
     input:
-        searched=rules.search_sensitivity.output.points,
         claims=rules.judge_sensitivity.output.claims,
         cells=rules.judge_sensitivity.output.cells,
         spread=rules.judge_sensitivity.output.spread,
@@ -159,9 +121,6 @@ rule measure_sensitivity:
         tables=[
             f"{SENSITIVITY}/{part}.csv"
             for part in ("points", "claims", "cells", "effects", "spread")
-        ],
-        forensics=[
-            f"{SENSITIVITY}/{part}.csv" for part in ("hypotheses", "explained", "fits")
         ],
         made_from=f"{SENSITIVITY}/made_from.json",
         # Grows, as that of the evaluation does.
@@ -250,10 +209,6 @@ rule merge_sensitivity:
             f"{PATHS.sensitivity}/{part}.csv"
             for part in ("points", "claims", "cells", "effects", "spread")
         ],
-        forensics=[
-            f"{PATHS.forensics}/{part}.csv"
-            for part in ("hypotheses", "explained", "fits")
-        ],
     log:
         f"{PATHS.data}/logs/merge_sensitivity.log",
     benchmark:
@@ -263,10 +218,9 @@ rule merge_sensitivity:
         code=PIPE.code("sensitivity.analysis"),
         folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
         sensitivity=PATHS.sensitivity,
-        forensics=PATHS.forensics,
     shell:
         "replicate step sensitivity merge {params.folders} --sensitivity {params.sensitivity}"
-        " --forensics {params.forensics} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+        " > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule execute_sensitivity_notebook:
@@ -293,6 +247,5 @@ rule sensitivity:
     input:
         rules.merge_explanations.output.tables,
         rules.merge_sensitivity.output.robustness,
-        rules.merge_sensitivity.output.forensics,
         expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.studies),
     localrule: True

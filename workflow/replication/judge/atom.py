@@ -276,6 +276,12 @@ class Explanations(Document):
         return math.log2(max(len(tested), 2))
 
 
+def load_atoms(root: Path, study: str) -> list[Atom]:
+    """Return a study's atoms, none where it has no file of them; InputError as below."""
+    found = load_explanations(root, study)
+    return found.atoms if found else []
+
+
 def load_explanations(root: Path, study: str) -> Explanations | None:
     """Read a study's atoms; None where it has none.
 

@@ -70,11 +70,6 @@ class Paths:
         """Return the folder of the sensitivity analysis."""
         return self.data / "sensitivity"
 
-    @property
-    def forensics(self) -> Path:
-        """Return the folder of hypotheses and fits."""
-        return self.data / "forensics"
-
     def engine(self, name: str, fingerprint: str) -> Path:
         """Return the folder of an engine's program."""
         return self.data / "engines" / f"{name}-{fingerprint}"
@@ -226,6 +221,11 @@ class Pipeline:
     def explained(self) -> list[str]:
         """Return the studies whose best explanation is searched: those with atoms."""
         return [study for study in self.studies if explanations_path(self.root, study).is_file()]
+
+    def atoms_of(self, study: str) -> list[str]:
+        """Return the file of a study's atoms, if it has one."""
+        path = explanations_path(Path(), study)
+        return [path.as_posix()] if (self.root / path).is_file() else []
 
     def explained_on(self, study: str) -> str:
         """Return the engine of a study's explanation: its paper's own, if it is there."""

@@ -30,7 +30,7 @@ _LEFT_BEHIND = (".o", ".d")
 _PLACE = re.compile(
     r"(?:^|/)((?:ladder/[^/]+/)?(?:"
     r"design/(?:scenarios/)?[^/]+"
-    r"|(?:batches|conformance|forensics|registered)/[^/]+"
+    r"|(?:batches|conformance|registered)/[^/]+"
     r"|(?:results|evaluation)/[^/]+/[^/]+"
     r"|sensitivity/(?:[^/]+/(?:(?:batches|usage)/)?)?[^/]+"
     r"))$"
@@ -42,7 +42,7 @@ _MAKERS = (
     (r"ladder/.*", "", "make ladder"),
     (r"ladder\..*", "compare_versions", "make ladder"),
     (
-        r"(sensitivity|forensics)/.*|.*\.sensitivity\.ipynb|(explanations|explained_cells)\.csv",
+        r"sensitivity/.*|.*\.sensitivity\.ipynb|(explanations|explained_cells)\.csv",
         "",
         "make sensitivity",
     ),

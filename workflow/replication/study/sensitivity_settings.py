@@ -27,8 +27,8 @@ class Scale(Document):
     """How much of each design point is run; `reason` says what that costs in validity.
 
     `cpu_budget_s` is the expected CPU time of all design points together: where it does not allow
-    whole runs, the longest are shortened until it does. `experiments` are those that are run;
-    without it all are.
+    all of them, the last of the space-filling design are left out; runs are whole. `experiments`
+    are those that are run; without it all are.
     """
 
     levels: Literal["all", "quick"]
@@ -36,22 +36,20 @@ class Scale(Document):
     experiments: Annotated[list[Identifier], Field(min_length=1)] | None = None
     """Those that are run; without it all are."""
     cpu_budget_s: PositiveSeconds
-    """Expected CPU time of all its runs; the dearest are shortened until it is kept. It must at
-    least start the engine for every run."""
+    """Expected CPU time of all its runs; points of the space-filling design beyond it are left
+    out. The defaults and single changes always run."""
     reason: Text
     """What that costs in validity; shown in the report."""
 
 
 class StudyScale(Document):
-    """The scale of a study's exploration and, where it has hypotheses, of their tests.
+    """The scale of a study's exploration.
 
     `held` has the assumptions that stay at their defaults, each with the reason. `engine` is one
     other than the paper's own, for `engine_reason`.
     """
 
     exploration: Scale
-    """A scale."""
-    hypotheses: Scale
     """A scale."""
     engine: EngineName | None = None
     """Another engine than the paper's own."""
@@ -65,19 +63,6 @@ class StudyScale(Document):
         if (self.engine is None) != (self.engine_reason is None):
             raise ValueError("engine and engine_reason: give both or neither")
         return self
-
-
-class Search(Document):
-    """The search for settings that fit a table (differential evolution, scipy).
-
-    It starts from the `population` best of the design's points and adds `generations` times as
-    many: that product is its budget of settings for each table.
-    """
-
-    population: Annotated[int, Field(ge=5, le=100)]
-    """Best settings of the design from which a differential evolution starts."""
-    generations: Annotated[int, Field(ge=1, le=100)]
-    """How often `population` further settings are added for each table."""
 
 
 class Importance(Document):
@@ -157,10 +142,6 @@ class Sensitivity(Document):
     """Share of designs from which on a claim is robust."""
     fragile_at_most: Probability
     """Share of designs up to which a claim is fragile."""
-    explained_at_least: Probability
-    """Share of a table's cells inside from which on a hypothesis explains it."""
-    search: Search
-    """For each table, the search for settings that fit it."""
     importance: Importance
     """The regression that says which assumption matters."""
     explanation: ExplanationSearch
