@@ -72,7 +72,7 @@ unlock: setup ## Let a folder go whose run was killed; what it finished is kept
 plan: setup ## Say what would run, how many scenarios, and the expected cost
 	@$(RUN) replicate plan $(SELECT)
 
-sensitivity: setup compiler ## Vary what the papers do not state (some 40 minutes on 2 cores); settings: configs/sensitivity.yaml
+sensitivity: setup compiler ## Vary what the papers do not state, and search why numbers differ (some 70 minutes on 2 cores)
 	@$(SNAKEMAKE) sensitivity $(CONFIG)
 	@echo "sensitivity: $(CURDIR)/data/reproduced/sensitivity; the next \`make report\` shows it"
 

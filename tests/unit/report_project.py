@@ -70,7 +70,6 @@ class Project:
         self.world, self.root, self.data = world, root, world.folder
         self.out = root / "reports" / "html"
         self.provenance = PROVENANCE
-        self.write("configs/hypotheses.yaml", '{"hypotheses": []}')
         self.write("configs/engine_differences.yaml", json.dumps(DIFFERENCES, ensure_ascii=False))
 
     def add(self, study: Study, **results) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from replication.judge.atom import Atom
 from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study, impossible_cells
 from replication.judge.audit_reading import audit_readings
 from replication.judge.bound import SetUp, StatedLink, set_ups
 from replication.judge.decimals import check_decimals, expected_groups
-from replication.judge.hypothesis import Hypothesis
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
 from replication.study.published import read_published
@@ -415,15 +415,18 @@ def test_the_chance_of_shared_decimals_is_that_of_the_groups():
 def test_the_audit_is_made_under_each_reading(world):
     study = world.table()
     cells = map_cells(study, read_published(world.published(*throughputs(["802", "870", "855"]))))
-    shared = {"study": "synthetic", "tables": ["1"], "title": "t", "reason": "r", "source": "s"}
-    readings = [
-        Hypothesis(id="octets", reading={"factor": 8.0}, **shared),
-        Hypothesis(id="half", reading={"factor": 0.5}, **shared),
-        Hypothesis(id="other", untestable="No.", **shared),
+    shared = {"title": "t", "reason": "r", "source": "s"}
+    levels = [
+        {"key": "octets", "reading": {"factor": 8.0}},
+        {"key": "half", "reading": {"factor": 0.5}},
     ]
-    found = list(audit_readings(study, cells, readings))
+    atoms = [
+        Atom.model_validate({"id": "unit", "tables": ["1"], "levels": levels, **shared}),
+        Atom.model_validate({"id": "other", "untestable": "No.", **shared}),
+    ]
+    found = list(audit_readings(study, cells, atoms))
     assert {(f.reading, f.check, f.finding) for f in found} == {
-        ("octets", "capacity", Verdict.IMPOSSIBLE)
+        ("unit=octets", "capacity", Verdict.IMPOSSIBLE)
     }
     assert len(found) == 3 and found[0].published == pytest.approx(802e3 * 8)
     assert impossible_cells(found) == {}, "as stated they are possible"

@@ -1,20 +1,18 @@
-"""Sensitivity: axes, designs, shares, flips, importances and forensics, on data that is known."""
+"""Sensitivity: axes, designs, shares, flips, importances and causes, on data that is known."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from replication.judge.hypothesis import check_hypothesis, load_hypotheses
+from replication.judge.atom import Atom, Explanations, load_explanations
+from replication.judge.atom_check import check_explanations
+from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study, study_ids
 from replication.sensitivity.design import SensitivityDesign
 from replication.sensitivity.design_point import (
     DEFAULT,
-    HYPOTHESIS,
     ONE_AT_A_TIME,
-    REFERENCE,
     SEED,
     SPACE_FILLING,
-    Cost,
-    cost_limit_s,
     design_points,
     positions,
 )
@@ -29,15 +27,15 @@ from replication.sensitivity.robustness import (
     cell_rows,
     claim_rows,
 )
-from replication.sensitivity.verdict_point import Judge
 from replication.study.assumption import Assumption, check_ledger, variant
 from replication.study.errors import InputError
+from replication.study.published import read_published
 from replication.study.sensitivity_settings import Importance, StudyScale, load_sensitivity
 from replication.study.study import Assumed, Study
 from replication.study.verdict import Verdict
 
 from tests.unit.conftest import PUBLISHED, study_document
-from tests.unit.sensitivity_data import ROOT, SETTINGS, cells_frame, hypothesis, record, settings
+from tests.unit.sensitivity_data import ROOT, SETTINGS, atom, cells_frame, record, settings
 
 
 def assumed(value, low=None, high=None, choices=None):
@@ -110,14 +108,18 @@ def test_no_study_has_dead_entries(name):
     check_ledger(load_study(ROOT, name))
 
 
-# --- settings and hypotheses ---
+# --- settings and causes ---
 
 
-def test_the_repositorys_hypotheses_fit_their_studies():
-    hypotheses = load_hypotheses(ROOT)
-    for name in study_ids(ROOT):
-        Judge.of(load_study(ROOT, name), ROOT / f"data/published/{name}.csv", hypotheses.of(name))
-    assert {h.study for h in hypotheses.hypotheses} <= set(study_ids(ROOT))
+@pytest.mark.parametrize("name", study_ids(ROOT))
+def test_the_repositorys_atoms_fit_their_studies(name):
+    study, found = load_study(ROOT, name), load_explanations(ROOT, name)
+    cells = map_cells(study, read_published(ROOT / f"data/published/{name}.csv"))
+    check_explanations(found, study, cells)
+    # Nothing that is held back is scored on any rung.
+    for rung in found.rungs:
+        for table, rows in rung.rows.items():
+            assert not set(rows) & set(found.unseen.rows.get(table, []))
 
 
 @pytest.mark.parametrize(
@@ -140,28 +142,52 @@ def test_wrong_settings_are_one_line(tmp_path, change, message):
     assert "sensitivity.yaml" in str(error.value) and "\n" not in str(error.value)
 
 
+def level(**change):
+    return {"levels": [{"key": "other", **change}]}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"parameters": {"nothing": 1}}, "not an assumed parameter"),
-        ({"parameters": {"segment_bytes": 1}}, "not plausible by the ledger"),
-        ({"links": {"nowhere": {"rate_bps": 1.0}}}, "no experiment has a link 'nowhere'"),
-        ({"reading": {"metric": "delay_mean_s"}}, "is in 'bit/s'"),
-        ({"reading": {"factor": 2.0}, "tables": ["9"]}, "has no table '9'"),
-        ({"reading": {"factor": 2.0}, "columns": ["other"]}, "have no cell"),
+        (level(set={"parameters": {"nothing": 1}}), "has no parameter 'nothing'"),
+        (level(set={"parameters": {"segment_bytes": 1}}), "not plausible by the ledger"),
+        (level(set={"links": {"nowhere": {"rate_bps": 1.0}}}), "has a link 'nowhere'"),
+        (level(set={"flows": {"nobody": {"start_s": 1.0}}}), "has a flow 'nobody'"),
+        (level(reading={"metric": "delay_mean_s"}), "is in 'bit/s'"),
+        (level(reading={"factor": 2.0}) | {"tables": ["9"]}, "no number stands in its tables"),
+        (level(reading={"factor": 2.0}) | {"columns": ["other"]}, "no number stands in its"),
     ],
 )
-def test_a_hypothesis_that_does_not_fit_is_refused(world, change, message):
+def test_an_atom_that_does_not_fit_is_refused(world, change, message):
     study = world.table()
     published = world.published(("slow", "throughput", "bit/s", 8e5, "0.80"))
-    cells = Judge.of(study, published, []).cells
+    cells = map_cells(study, read_published(published))
+    found = Explanations.model_validate(
+        {
+            "study": study.id,
+            "score": "cells",
+            "cpu_budget_s": 1.0,
+            "unseen": {"rows": {"1": ["slow"]}, "reason": "a test"},
+            "rungs": [{"rows": {}}],
+            "atoms": [atom(**change)],
+        }
+    )
     with pytest.raises(InputError, match=message):
-        check_hypothesis(hypothesis(**change), study, cells)
+        check_explanations(found, study, cells)
 
 
-def test_a_hypothesis_is_of_one_kind():
-    with pytest.raises(ValueError, match="exactly one"):
-        hypothesis(parameters={"a": 1}, reading={"factor": 2.0})
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"untestable": "no"} | level(reading={"factor": 2.0}),
+        level(reading={"factor": 2.0}, set={"parameters": {"a": 1}}),
+        {"range": {"low": 1, "high": 2, "steps": 4, "tried": [1]}},
+    ],
+)
+def test_an_atom_is_of_one_kind(change):
+    with pytest.raises(ValueError, match="atom a"):
+        Atom.model_validate(atom(**change))
 
 
 # --- designs ---
@@ -175,33 +201,26 @@ def test_the_design_fills_the_space_the_same_way_each_time():
     assert cube.shape == (60, 3)
 
 
-def test_costs_are_cut_only_where_they_exceed_the_budget():
-    def runs(*work_s):
-        return [Cost(reference_s, 0.0, reference_s) for reference_s in work_s]
-
-    assert cost_limit_s(runs(1.0, 2.0), 3.0) is None
-    assert cost_limit_s(runs(1.0, 5.0, 9.0), 9.0) == 4.0
-    assert cost_limit_s(runs(3.0, 3.0), 3.0) == 1.5
-
-
-def test_an_engine_that_is_four_times_cheaper_cuts_a_quarter_as_much():
-    runs = [Cost(1.0, 0.1, 0.25), Cost(5.0, 0.1, 1.25), Cost(9.0, 0.1, 2.25)]
-    # Starting three times is paid for first; a cut to 4 s on the default engine costs 1 s on this.
-    assert cost_limit_s(runs, 0.3 + 0.25 + 1.0 + 1.0) == pytest.approx(4.0)
-    assert cost_limit_s(runs, 0.3 + 3.75) is None
-
-
-def test_a_budget_that_does_not_start_the_runs_is_refused():
-    with pytest.raises(InputError, match="does not start 2 runs"):
-        cost_limit_s([Cost(1.0, 0.1, 1.0), Cost(1.0, 0.1, 1.0)], 0.1)
+def test_runs_are_whole_and_what_the_budget_does_not_allow_are_points():
+    study = studied(segment_bytes=assumed(960, 500, 1460))
+    everything = design_points(study, settings(points=8), "ns3")
+    assert everything.left_out == 0
+    durations = {r.scenario.duration_s for p in everything.points for r in p.runs}
+    cost_s = sum({r.scenario_id: r.cost_s for p in everything.points for r in p.runs}.values())
+    scale = SETTINGS.of(study.id).exploration.model_copy(update={"cpu_budget_s": cost_s * 0.8})
+    other = SETTINGS.of(study.id).model_copy(update={"exploration": scale})
+    less = design_points(study, settings(points=8, other_studies=other.model_dump()), "ns3")
+    assert 0 < less.left_out < 8
+    assert {r.scenario.duration_s for p in less.points for r in p.runs} == durations
+    kept = len(everything.points) - less.left_out
+    assert [p.values for p in less.points] == [p.values for p in everything.points[:kept]]
 
 
 def test_design_points_vary_what_they_should():
     study = studied(segment_bytes=assumed(960, 500, 1460), access_s=assumed(0.01, 0.001, 0.02))
-    tested = [hypothesis(parameters={"segment_bytes": 500}), hypothesis(untestable="no")]
-    points = design_points(study, settings(points=8), tested, "ns3").points
+    points = design_points(study, settings(points=8), "ns3").points
     kinds = [point.kind for point in points]
-    assert kinds.count(DEFAULT) == kinds.count(REFERENCE) == kinds.count(HYPOTHESIS) == 1
+    assert kinds.count(DEFAULT) == 1
     assert kinds.count(SEED) == 4 and kinds.count(ONE_AT_A_TIME) == 4
     filled = [point for point in points if point.kind == SPACE_FILLING]
     assert len(filled) == 8 and len({str(point.values) for point in filled}) == 8
@@ -220,7 +239,7 @@ def test_a_choice_that_the_engine_refuses_is_tried_alone_and_not_in_the_space():
     for flow in experiment["flows"]:
         flow["sack"] = "$sacks"
     study = Study.model_validate({**study.model_dump(), "experiments": [experiment]})
-    designed = design_points(study, settings(points=8), [], "ns3")
+    designed = design_points(study, settings(points=8), "ns3")
     points = designed.points
     alone = next(point for point in points if point.changed == "sacks")
     assert any("with SACK" in run.refusal for run in alone.runs)  # Reno is among the variants
@@ -234,7 +253,7 @@ def test_values_that_make_no_scenario_together_are_a_refusal():
     for flow in experiment["flows"]:
         flow["start_s"] = "$start"
     study = Study.model_validate({**study.model_dump(), "experiments": [experiment]})
-    points = design_points(study, settings(points=8), [], "ns3").points
+    points = design_points(study, settings(points=8), "ns3").points
     late = next(point for point in points if point.changed == "start")
     assert not late.runs and "start_s" in late.refusal
 
@@ -283,8 +302,8 @@ def judged(holds, alone=(), default="reproduced", seeds=()):
             "verdict": words,
         }
     )
-    design = SensitivityDesign("synthetic", "ns3", 1.0, 1.0, points)
-    return Verdicts(design, claims, pd.DataFrame(columns=["point", "reading"]))
+    design = SensitivityDesign("synthetic", "ns3", 1.0, points)
+    return Verdicts(design, claims, pd.DataFrame(columns=["point"]))
 
 
 def claim_row(verdicts, tier="reproduced"):
@@ -360,7 +379,7 @@ def test_a_cells_range_and_whether_the_published_value_lies_in_it():
         ("space filling-1", "stated", "a", 11.0, False, "not reproduced"),
         ("space filling-1", "other", "a", 99.0, False, "not reproduced"),
     ]
-    design = SensitivityDesign("synthetic", "ns3", 1.0, 1.0, points)
+    design = SensitivityDesign("synthetic", "ns3", 1.0, points)
     empty = pd.DataFrame(columns=["point", "claim"])
     row = next(iter(cell_rows(Verdicts(design, empty, cells_frame(rows)), {})))
     assert (row["lowest"], row["highest"], row["published_in_range"]) == (8.0, 11.0, True)

@@ -240,7 +240,6 @@ def project(tmp_path):
     shutil.copy(ROOT / "configs/studies/nishitha.yaml", folder / "configs/studies")
     (folder / "data/published").mkdir(parents=True)
     shutil.copy(ROOT / "data/published/nishitha.csv", folder / "data/published")
-    (folder / "configs/hypotheses.yaml").write_text("hypotheses: []\n")
     return folder
 
 

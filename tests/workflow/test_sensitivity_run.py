@@ -5,31 +5,42 @@ import json
 import pandas as pd
 import pytest
 import yaml
+from replication.cli.run import find_scenario
 from replication.plan.config import load_study
 from replication.study.assumption import assumptions
 
 from tests.workflow.project import ROOT, copy_project
 
 FOLDER = "data/reproduced/sensitivity"
-SCALE = {"levels": "quick", "experiments": ["delay"], "cpu_budget_s": 10.0, "reason": "a test"}
+SCALE = {"levels": "quick", "experiments": ["delay"], "cpu_budget_s": 200.0, "reason": "a test"}
 VARIED = ["maximum_window_bytes", "device_queue_packets"]
 
 
 def small(project):
-    """Reduce the settings to eight points over two parameters, and two hypotheses."""
+    """Reduce the settings to eight points over two parameters, and the atoms to three."""
     path = project.root / "configs" / "sensitivity.yaml"
     settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     known = assumptions(load_study(project.root, "saxena"))
     held = {a.key: "a test" for a in known if a.key not in VARIED}
-    scale = {"exploration": SCALE, "hypotheses": SCALE, "held": held}
+    scale = {"exploration": SCALE, "held": held}
     settings |= {"points": 8, "jobs": 2, "replicates_at_default": 3, "studies": {"saxena": scale}}
-    settings["search"] = {"population": 5, "generations": 1}
+    settings["explanation"] |= {"trials": 2, "permutations": 20, "depth": 2, "finalists": 2}
     path.write_text(yaml.safe_dump(settings), encoding="utf-8")
-    path = project.root / "configs" / "hypotheses.yaml"
+    path = project.root / "configs" / "explanations" / "saxena.yaml"
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    kept = ("mean_of_flows", "segments_of_536")
-    document["hypotheses"] = [h for h in document["hypotheses"] if h["id"] in kept]
+    kept = ("aggregate", "unit", "buffer")
+    document["atoms"] = [a for a in document["atoms"] if a["id"] in kept]
+    document["atoms"][-1]["range"]["tried"] = [10]
+    # The table with the cheapest runs alone.
+    document["rungs"] = [{"rows": {"III": ["5"]}}]
+    document["unseen"]["rows"] = {"III": ["15"]}
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    # Runs of 5 s of 100, as the explanation runs every level of the three tables.
+    path = project.root / "configs" / "studies" / "saxena.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert "  duration_s:\n    value: 100\n" in text
+    text = text.replace("  duration_s:\n    value: 100\n", "  duration_s:\n    value: 5\n")
+    path.write_text(text, encoding="utf-8")
     return project
 
 
@@ -57,9 +68,6 @@ def test_every_point_was_designed_and_judged(explored):
         # Each has one end that is not its default, and the window two.
         "one at a time": 3,
         "space filling": 8,
-        "reference": 1,
-        "hypothesis": 1,
-        "search": 5,
     }
     judged = pd.read_parquet(explored.root / FOLDER / "saxena" / "claims.parquet")
     assert judged["point"].nunique() == 14
@@ -71,24 +79,26 @@ def test_claims_on_what_was_run_have_a_share_and_the_others_none(explored):
     assert claims.loc["c07", "designs"] == 0 and claims.loc["c07", "word"] == "not testable"
 
 
-def test_cells_hypotheses_and_fits_are_on_the_table_that_was_run(explored):
+def test_cells_are_on_the_table_that_was_run(explored):
     cells = table(explored, "sensitivity/cells.csv")
     assert set(cells.loc[cells["designs"] > 0, "table"]) == {"III"}
-    found = table(explored, "forensics/hypotheses.csv").set_index(["hypothesis", "table"])
-    assert found.loc[("mean_of_flows", "III"), "cells"] == 9
-    assert found.loc[("segments_of_536", "III"), "cells"] == 9
-    assert found.loc[("segments_of_536", "II"), "outcome"] == "not testable"
-    fits = table(explored, "forensics/fits.csv")
-    assert set(fits["label"]) == {"fit"} and set(fits["table"]) == {"III"}
-    assert (fits["cells_fitted"] + fits["cells_judged"] == 9).all()
-    # The defaults, three single changes, eight designs, and what the search added.
-    assert (fits["tried"] == 17).all() and (fits["searched"] == 5).all()
+
+
+def test_the_explanation_is_told_for_each_number_and_its_scenarios_can_be_run(explored):
+    (found,) = table(explored, "explanations.csv").to_dict("records")
+    assert found["word"] in ("explanation", "best guess", "none found")
+    cells = table(explored, "explained_cells.csv")
+    assert len(cells) == found["cells"] and (~cells["seen"]).sum() == found["unseen"]
+    assert (cells["inside"]).sum() == found["inside_after"]
+    path = explored.root / FOLDER / "saxena" / "explained_scenarios.json"
+    scenario = min(json.loads(path.read_text(encoding="utf-8")))
+    assert find_scenario(explored.root / "data/reproduced", scenario).id == scenario
 
 
 def test_the_notebook_tells_what_was_found(explored):
     path = explored.root / "reports/notebooks/saxena.sensitivity.ipynb"
     text = json.dumps(json.loads(path.read_text(encoding="utf-8")))
-    assert "Tested and rejected" in text or "brought inside" in text
+    assert "Tested and rejected" in text or "Holds in" in text
 
 
 def test_a_second_run_does_nothing_and_a_lost_result_is_made_from_the_store(explored):

@@ -5,7 +5,7 @@ rule evaluate_study:
     input:
         study="configs/studies/{study}.yaml",
         published=f"{PATHS.published}/{{study}}.csv",
-        hypotheses="configs/hypotheses.yaml",
+        atoms=lambda wildcards: PIPE.atoms_of(wildcards.study),
         design=rules.design_study.output.design,
         scenarios=rules.design_study.output.scenarios,
         flows=rules.collect_results.output.flows,

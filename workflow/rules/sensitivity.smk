@@ -1,4 +1,4 @@
-# Sensitivity: the studies' claims and numbers over the plausible settings; hypotheses and fits.
+# Sensitivity: the studies' claims and numbers over the plausible settings, and why they differ.
 # Not part of the report's rules: `make sensitivity` asks for it, the report shows it if it is there.
 
 
@@ -17,7 +17,6 @@ rule design_sensitivity:
     input:
         study="configs/studies/{study}.yaml",
         settings="configs/sensitivity.yaml",
-        hypotheses="configs/hypotheses.yaml",
     output:
         design=f"{SENSITIVITY}/design.json",
         batches=[f"{SENSITIVITY}/batches/{job}.json" for job in JOBS],
@@ -89,7 +88,6 @@ rule judge_sensitivity:
     input:
         study="configs/studies/{study}.yaml",
         published=f"{PATHS.published}/{{study}}.csv",
-        hypotheses="configs/hypotheses.yaml",
         design=rules.design_sensitivity.output.design,
         usage=[f"{SENSITIVITY}/usage/{job}.json" for job in JOBS],
     output:
@@ -113,44 +111,8 @@ rule judge_sensitivity:
         " --store {params.store} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
-rule search_sensitivity:
-    input:
-        study="configs/studies/{study}.yaml",
-        published=f"{PATHS.published}/{{study}}.csv",
-        hypotheses="configs/hypotheses.yaml",
-        settings="configs/sensitivity.yaml",
-        design=rules.design_sensitivity.output.design,
-        cells=rules.judge_sensitivity.output.cells,
-        program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
-    output:
-        points=f"{SENSITIVITY}/search.json",
-        cells=f"{SENSITIVITY}/search.parquet",
-    log:
-        f"{PATHS.data}/logs/search_sensitivity/{{study}}.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/search_sensitivity/{{study}}.tsv"
-    # One study's settings follow from one another: a long job, so it starts early.
-    priority: 50
-    resources:
-        mem_mb=PIPE.memory_mb,
-    params:
-        code=PIPE.code("sensitivity.search"),
-        launch=lambda wildcards: PIPE.launch_of(PIPE.explored_on(wildcards.study)),
-        folder=lambda wildcards, output: Path(output.points).parent,
-        store=lambda wildcards: PIPE.explored_store(wildcards.study),
-        memory=PIPE.config.memory_limit_bytes,
-        time=PIPE.config.time_limit_s,
-    shell:
-        'echo "searching fits to the tables of {wildcards.study}" >&2; '
-        "replicate step sensitivity search {wildcards.study} --folder {params.folder}"
-        " {params.launch} --store {params.store}"
-        " --memory-limit-bytes {params.memory} --time-limit-s {params.time} > {log} 2>&1"
-        " || {{ tail -n 20 {log} >&2; exit 1; }}"
-
-
 rule measure_sensitivity:
     input:
-        searched=rules.search_sensitivity.output.points,
         claims=rules.judge_sensitivity.output.claims,
         cells=rules.judge_sensitivity.output.cells,
         spread=rules.judge_sensitivity.output.spread,
@@ -159,9 +121,6 @@ rule measure_sensitivity:
         tables=[
             f"{SENSITIVITY}/{part}.csv"
             for part in ("points", "claims", "cells", "effects", "spread")
-        ],
-        forensics=[
-            f"{SENSITIVITY}/{part}.csv" for part in ("hypotheses", "explained", "fits")
         ],
         made_from=f"{SENSITIVITY}/made_from.json",
         # Grows, as that of the evaluation does.
@@ -182,6 +141,66 @@ rule measure_sensitivity:
         " --data {params.data} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
+# The best explanation of a study's gaps: set-ups follow from one another, so it is one long job.
+rule explain_study:
+    input:
+        study="configs/studies/{study}.yaml",
+        published=f"{PATHS.published}/{{study}}.csv",
+        atoms="configs/explanations/{study}.yaml",
+        settings="configs/sensitivity.yaml",
+        program=lambda wildcards: PIPE.program_of(PIPE.explained_on(wildcards.study)),
+    output:
+        explanation=f"{SENSITIVITY}/explanation.json",
+        tables=[
+            f"{SENSITIVITY}/{part}.csv" for part in ("explanations", "explained_cells")
+        ],
+        tried=f"{SENSITIVITY}/tried.parquet",
+        scenarios=f"{SENSITIVITY}/explained_scenarios.json",
+    log:
+        f"{PATHS.data}/logs/explain_study/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/explain_study/{{study}}.tsv"
+    priority: 100
+    resources:
+        mem_mb=PIPE.memory_mb,
+    params:
+        code=PIPE.code("sensitivity.why.explain"),
+        launch=lambda wildcards: PIPE.launch_of(PIPE.explained_on(wildcards.study)),
+        engine=lambda wildcards: PIPE.explained_on(wildcards.study),
+        fingerprint=lambda wildcards: PIPE.fingerprint(
+            PIPE.explained_on(wildcards.study)
+        ),
+        folder=lambda wildcards, output: Path(output.explanation).parent,
+        store=lambda wildcards: PIPE.store_of(PIPE.explained_on(wildcards.study)),
+        memory=PIPE.config.memory_limit_bytes,
+        time=PIPE.config.time_limit_s,
+    shell:
+        "replicate step sensitivity explain {wildcards.study} --folder {params.folder}"
+        " --engine {params.engine} {params.launch} --store {params.store}"
+        " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
+
+
+rule merge_explanations:
+    input:
+        tables=expand(rules.explain_study.output.tables, study=PIPE.explained),
+    output:
+        tables=[
+            f"{PATHS.data}/{part}.csv" for part in ("explanations", "explained_cells")
+        ],
+    log:
+        f"{PATHS.data}/logs/merge_explanations.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/merge_explanations.tsv"
+    localrule: True
+    params:
+        code=PIPE.code("sensitivity.why.table"),
+        folders=[SENSITIVITY.format(study=study) for study in PIPE.explained],
+        data=PATHS.data,
+    shell:
+        "replicate step sensitivity merge-explanations {params.folders} --data {params.data}"
+        " > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+
+
 rule merge_sensitivity:
     input:
         made_from=expand(rules.measure_sensitivity.output.made_from, study=PIPE.studies),
@@ -189,10 +208,6 @@ rule merge_sensitivity:
         robustness=[
             f"{PATHS.sensitivity}/{part}.csv"
             for part in ("points", "claims", "cells", "effects", "spread")
-        ],
-        forensics=[
-            f"{PATHS.forensics}/{part}.csv"
-            for part in ("hypotheses", "explained", "fits")
         ],
     log:
         f"{PATHS.data}/logs/merge_sensitivity.log",
@@ -203,10 +218,9 @@ rule merge_sensitivity:
         code=PIPE.code("sensitivity.analysis"),
         folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
         sensitivity=PATHS.sensitivity,
-        forensics=PATHS.forensics,
     shell:
         "replicate step sensitivity merge {params.folders} --sensitivity {params.sensitivity}"
-        " --forensics {params.forensics} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+        " > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule execute_sensitivity_notebook:
@@ -231,7 +245,7 @@ rule execute_sensitivity_notebook:
 
 rule sensitivity:
     input:
+        rules.merge_explanations.output.tables,
         rules.merge_sensitivity.output.robustness,
-        rules.merge_sensitivity.output.forensics,
         expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.studies),
     localrule: True

@@ -16,16 +16,18 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from replication.judge.hypothesis import Hypothesis, Reading
+from replication.judge.atom import Atom, Explanations, Part, Range, Setting, Unseen
+from replication.judge.atom import Level as AtomLevel
+from replication.judge.reading import Reading
 from replication.plan.config import Config, Tier
 from replication.study.change import Change
 from replication.study.claim_model import Claim, Quantity, Test
 from replication.study.link import Link, Queue
 from replication.study.scenario import CbrFlow, Host, TcpFlow
 from replication.study.sensitivity_settings import (
+    ExplanationSearch,
     Importance,
     Scale,
-    Search,
     Sensitivity,
     StudyScale,
 )
@@ -35,11 +37,13 @@ from replication.study.table_model import Cell, Table
 MODELS: dict[str, type[BaseModel]] = {
     model.__name__: model
     for model in (
-        *(Config, Tier, Sensitivity, StudyScale, Scale, Search, Importance, Hypothesis, Reading),
+        *(Config, Tier, Sensitivity, StudyScale, Scale, Importance, ExplanationSearch),
+        *(Explanations, Unseen, Part, Atom, Setting, Range, Reading),
         *(Study, Parameter, Experiment, Factor, Level, Link, TcpFlow, CbrFlow, Host, Table, Cell),
         *(Claim, Quantity, Change, Substitution),
     )
 }
+MODELS["AtomLevel"] = AtomLevel
 UNIONS = {"Queue": Queue, "Test": Test}
 UNITS = {
     "_bps": "bit/s",

@@ -19,17 +19,16 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
     Example: replicate validate --studies saxena
     """
     from replication.compare.conformance_model import load_conformance
-    from replication.judge.hypothesis import load_hypotheses
+    from replication.judge.atom import load_explanations
+    from replication.judge.atom_check import check_explanations
     from replication.plan.config import load_config, load_study, load_tier, study_ids
     from replication.plan.design import design_study
     from replication.plan.study_check import check_study
-    from replication.sensitivity.verdict_point import Judge
     from replication.study.sensitivity_settings import load_sensitivity
     from replication.study.study import ALL_STUDIES
 
     load_config(root / "configs" / "config.yaml")
     load_conformance(root)
-    hypotheses = load_hypotheses(root)
     load_sensitivity(root)
     for path in sorted((root / "configs" / "tiers").glob("*.yaml")):
         load_tier(root, path.stem)
@@ -39,7 +38,8 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
         runs = design_study(study, load_tier(root, "paper"), ["ns3"])
         published = root / "data" / "published" / f"{name}.csv"
         cells = check_study(study, published)
-        Judge.of(study, published, hypotheses.of(name))
+        if (explanations := load_explanations(root, name)) is not None:
+            check_explanations(explanations, study, cells)
         print(
             f"{name}: {len(study.experiments)} experiments, {len(runs)} runs in tier paper, "
             f"{len(cells)} cells of {len(study.tables)} tables, {len(study.claims)} claims: valid"

@@ -75,7 +75,8 @@ def find_scenario(data: Path, scenario_id: str) -> Scenario:
     from replication.study.seal import read_sealed
 
     folder = data / "design" / "scenarios"
-    for path in sorted(folder.glob("*.json")):
+    explained = sorted((data / "sensitivity").glob("*/explained_scenarios.json"))
+    for path in [*sorted(folder.glob("*.json")), *explained]:
         scenario = json.loads(read_sealed(path)).get(scenario_id)
         if scenario is not None:
             return Scenario.model_validate(scenario)

@@ -23,7 +23,7 @@ from replication.cli.option import (
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Vary what the papers do not state: design, simulate, judge, measure, merge.",
+    help="Vary what the papers do not state, and explain the gaps.",
 )
 
 Folder = Annotated[Path, typer.Option(help="Folder of the study's sensitivity.")]
@@ -71,7 +71,7 @@ def plan(
     done, total, done_s, total_s = count(costs)
     print(
         f"in all {total} scenarios, {done} done; about {(total_s - done_s) / 60:.1f} CPU minutes "
-        f"to simulate and {points * JUDGE_COST_S / 60:.0f} to judge, at most; searches for fits "
+        f"to simulate and {points * JUDGE_COST_S / 60:.0f} to judge, at most; explanations "
         "come on top"
     )
 
@@ -86,10 +86,11 @@ def judge(study: str, folder: Folder, store: StoreFolder, root: Root = HERE) -> 
 
 
 @app.command()
-def search(
+def explain(
     study: str,
     folder: Folder,
     store: StoreFolder,
+    engine: Annotated[str, typer.Option(help="Engine to explain on.")],
     runtime: Launcher = "native",
     program: Program = None,
     image: ImageId = None,
@@ -97,24 +98,22 @@ def search(
     time_limit_s: TimeLimit = TIME_LIMIT_S,
     root: Root = HERE,
 ) -> None:
-    """Search settings that fit each table of one study; runs go to the store."""
+    """Search the best explanation of one study's gaps; runs go to the store."""
     from dataclasses import replace
 
     from replication.run.launcher import Launch
     from replication.run.process import Limits
     from replication.run.simulate import open_job, run_job
-    from replication.sensitivity.design import read_sensitivity_design
-    from replication.sensitivity.search import search_fits
+    from replication.sensitivity.why.explain import explain_study
     from replication.study.scenario import Scenario
 
-    engine = read_sensitivity_design(folder).engine
     limits = Limits(memory_limit_bytes, time_limit_s)
     job = open_job(root, Launch(runtime, engine, program, image), {}, store, limits)
 
     def run(scenarios: dict[str, Scenario]) -> None:
         run_job(replace(job, scenarios=scenarios), lambda: None)
 
-    search_fits(root, study, folder, job.store, run)
+    explain_study(root, study, folder, engine, job.store, run)
 
 
 @app.command()
@@ -124,7 +123,7 @@ def measure(
     data: Annotated[Path, typer.Option(help="Folder of the tier's verdicts.")],
     root: Root = HERE,
 ) -> None:
-    """Write shares, ranges, effects, hypotheses and fits of one study."""
+    """Write shares, ranges and effects of one study."""
     from replication.judge.registration import register
     from replication.plan.config import load_study
     from replication.sensitivity.analysis import measure as measure_study
@@ -137,9 +136,19 @@ def measure(
 def merge(
     folders: Annotated[list[Path], typer.Argument(help="Folders of the studies.")],
     sensitivity: Annotated[Path, typer.Option(help="Folder for robustness.")],
-    forensics: Annotated[Path, typer.Option(help="Folder for hypotheses and fits.")],
 ) -> None:
     """Put the studies' tables together."""
     from replication.sensitivity.analysis import merge_sensitivity
 
-    merge_sensitivity(folders, sensitivity, forensics)
+    merge_sensitivity(folders, sensitivity)
+
+
+@app.command("merge-explanations")
+def merge_explanations(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of the studies.")],
+    data: Annotated[Path, typer.Option(help="Folder of the report's tables.")],
+) -> None:
+    """Put the studies' explanations together."""
+    from replication.sensitivity.why.table import merge_explanations as merge_tables
+
+    merge_tables(folders, data)

@@ -177,8 +177,8 @@ def evaluate(study: str, root: Root = HERE, data: Data = DATA) -> None:
 
     Example: replicate step evaluate nishitha
     """
+    from replication.judge.atom import load_atoms
     from replication.judge.evaluate import evaluate_study
-    from replication.judge.hypothesis import load_hypotheses
     from replication.judge.registration import register
     from replication.measure.results import Results
     from replication.plan.config import load_study
@@ -186,8 +186,8 @@ def evaluate(study: str, root: Root = HERE, data: Data = DATA) -> None:
     published = root / "data" / "published" / f"{study}.csv"
     results = Results.load(data, study)
     document = load_study(root, study)
-    readings = load_hypotheses(root).of(study)
-    evaluate_study(document, published, results, data / "evaluation" / study, readings)
+    atoms = load_atoms(root, study)
+    evaluate_study(document, published, results, data / "evaluation" / study, atoms)
     register(root, data, document)
 
 

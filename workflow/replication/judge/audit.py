@@ -50,7 +50,7 @@ class Finding:
     """One row of audit.csv.
 
     `bound` is NaN where a check has no number to compare with, `reading` empty for the reading that
-    the study states, else the id of the hypothesis that has another.
+    the study states, else the atom and level that have another.
     """
 
     study: str

@@ -1,4 +1,4 @@
-"""The audit under other readings: could a table's numbers be what a hypothesis says they are?
+"""The audit under other readings: could a table's numbers be what an atom says they are?
 
 A reading that makes numbers impossible explains nothing; one under which an impossible number could
 be is told by the rows that it does not have.
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from replication.judge.atom import Atom, Level
 from replication.judge.audit import CONSISTENT, Finding, audit_study
-from replication.judge.hypothesis import Hypothesis
+from replication.judge.reading import Reading, refusal
 from replication.measure.cell_map import MappedCell
 from replication.study.study import Study
 
@@ -18,8 +19,16 @@ from replication.study.study import Study
 _OF_DIGITS = ("repeated_in_column", "repeated_in_row", "repeated_across_tables", "monotonic")
 
 
+def readings_of(atoms: Sequence[Atom]) -> Iterator[tuple[str, Atom, Level, Reading]]:
+    """Yield each reading with its name, its atom and its level."""
+    for atom in atoms:
+        for level in atom.levels or []:
+            if level.reading is not None:
+                yield f"{atom.id}={level.key}", atom, level, level.reading
+
+
 def audit_readings(
-    study: Study, cells: Sequence[MappedCell], hypotheses: Sequence[Hypothesis]
+    study: Study, cells: Sequence[MappedCell], atoms: Sequence[Atom]
 ) -> Iterator[Finding]:
     """Yield what the audit finds under each other reading of a table, but what is consistent.
 
@@ -27,13 +36,12 @@ def audit_readings(
     ----------
     study, cells
         The study and its published numbers, as `measure.cell_map.map_cells` maps them.
-    hypotheses
-        Those on the study; only the ones with a reading count.
+    atoms
+        The study's; only those that read a column otherwise count.
     """
-    for hypothesis in hypotheses:
-        if hypothesis.reading is None:
-            continue
-        read = [hypothesis.reading.of(cell) for cell in cells if hypothesis.concerns(cell)]
+    for name, atom, _, reading in readings_of(atoms):
+        concerned = [cell for cell in cells if atom.concerns(cell.table, cell.column)]
+        read = [reading.of(cell) for cell in concerned if not refusal(cell, reading)]
         for found in audit_study(study, read):
             if found.finding != CONSISTENT and found.check not in _OF_DIGITS:
-                yield replace(found, reading=hypothesis.id)
+                yield replace(found, reading=name)

@@ -13,13 +13,13 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from replication.judge.atom import Atom
 from replication.judge.audit import audit_study, impossible_cells
 from replication.judge.audit_reading import audit_readings
 from replication.judge.cell import evaluate_cells
 from replication.judge.claim import EVIDENCE_COLUMNS, evaluate_claim
 from replication.judge.decimals import check_decimals
 from replication.judge.flags.claim_flag import VACUITY, merge_flags, vacuity_rows
-from replication.judge.hypothesis import Hypothesis
 from replication.judge.verdict_table import Judged, merge_verdicts, write_verdicts
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
@@ -73,7 +73,7 @@ def evaluate_study(
     published: Path,
     results: Results,
     out_dir: Path,
-    readings: Sequence[Hypothesis] = (),
+    atoms: Sequence[Atom] = (),
 ) -> None:
     """Judge one study and write its cells, claims, vacuity, audit, quantities and evidence.
 
@@ -87,12 +87,12 @@ def evaluate_study(
         What was run for it.
     out_dir
         Folder to write to; made if need be.
-    readings
-        The study's hypotheses, whose readings of its tables are audited too.
+    atoms
+        The study's, whose readings of its tables are audited too.
     """
     cells = check_study(study, published)
     audit = [*audit_study(study, cells), *check_decimals(study, cells)]
-    audit += audit_readings(study, cells, readings)
+    audit += audit_readings(study, cells, atoms)
     claims: list[Judged] = []
     evidence: list[pd.DataFrame] = []
     for claim in study.claims:

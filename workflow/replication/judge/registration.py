@@ -1,7 +1,7 @@
 """Registration: what was set before a study was judged, and what was changed afterwards.
 
 The first evaluation of a study leaves the hashes of its published numbers, tolerances, margins,
-ranges and hypotheses beside the results, and so does its first sensitivity analysis. Whatever
+ranges and possible causes beside the results, and so does its first sensitivity analysis. Whatever
 differs when it is judged again was changed after results existed, and so was a registration that is
 not what was written: the report says so until the results are deleted.
 """
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from replication.judge.hypothesis import load_hypotheses
+from replication.judge.atom import load_atoms
 from replication.plan.stamp import changed, listed, value_hash
 from replication.study.assumption import assumptions
 from replication.study.errors import InputError
@@ -34,7 +34,7 @@ PARTS = {
     "tolerances": "tolerances of published numbers",
     "margins": "tests and margins of claims",
     "ranges": "defaults and plausible ranges of assumptions",
-    "hypotheses": "hypotheses",
+    "causes": "possible causes of gaps",
     "settings": "settings of the sensitivity analysis",
 }
 #: What of a table decides no verdict.
@@ -67,7 +67,7 @@ def registered(root: Path, study: Study) -> Registered:
             ]
             for a in assumptions(study)
         },
-        "hypotheses": [h.model_dump(mode="json") for h in load_hypotheses(root).of(study.id)],
+        "causes": [atom.model_dump(mode="json") for atom in load_atoms(root, study.id)],
         "settings": {
             **settings.model_dump(mode="json", exclude={"studies", "other_studies", "jobs"}),
             "scale": settings.of(study.id).model_dump(mode="json"),

@@ -28,7 +28,11 @@ from replication.run.progress import count, write_goal
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
 from replication.study.seal import NAME as SEAL
-from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
+from replication.study.sensitivity_settings import (
+    Sensitivity,
+    explanations_path,
+    load_sensitivity,
+)
 
 #: The parts of the report beside the studies, by their modules in `report.writers`.
 PAGES = ("index", "changes", "engines", "bench", "reliability")
@@ -65,11 +69,6 @@ class Paths:
     def sensitivity(self) -> Path:
         """Return the folder of the sensitivity analysis."""
         return self.data / "sensitivity"
-
-    @property
-    def forensics(self) -> Path:
-        """Return the folder of hypotheses and fits."""
-        return self.data / "forensics"
 
     def engine(self, name: str, fingerprint: str) -> Path:
         """Return the folder of an engine's program."""
@@ -217,6 +216,21 @@ class Pipeline:
     def explored_on(self, study: str) -> str:
         """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
         return self.sensitivity.engine_of(self.plan.studies[study], self.engines)
+
+    @property
+    def explained(self) -> list[str]:
+        """Return the studies whose best explanation is searched: those with atoms."""
+        return [study for study in self.studies if explanations_path(self.root, study).is_file()]
+
+    def atoms_of(self, study: str) -> list[str]:
+        """Return the file of a study's atoms, if it has one."""
+        path = explanations_path(Path(), study)
+        return [path.as_posix()] if (self.root / path).is_file() else []
+
+    def explained_on(self, study: str) -> str:
+        """Return the engine of a study's explanation: its paper's own, if it is there."""
+        own = self.plan.studies[study].original_system.engine
+        return own if own in self.engines else self.sensitivity.engine
 
     def explored_store(self, study: str) -> Path:
         """Return the store of a study's sensitivity."""

@@ -20,9 +20,9 @@ from pydantic import ValidationError
 
 from replication.compare.agreement_table import write_agreement
 from replication.engines.catalogue import ENGINES
+from replication.judge.atom import load_atoms
 from replication.judge.evaluate import evaluate_study, merge
 from replication.judge.flags.own_data import OWN_DATA, write_own_data
-from replication.judge.hypothesis import HYPOTHESES, load_hypotheses
 from replication.measure.results import Results
 from replication.plan.code import closure
 from replication.plan.config import load_study, study_ids
@@ -45,6 +45,7 @@ from replication.study.errors import InputError, describe
 from replication.study.files import atomic, digest_of, sha256_of, write_text
 from replication.study.model import Document
 from replication.study.seal import RECORD, seal
+from replication.study.sensitivity_settings import explanations_path
 from replication.study.table import OWN_DATA_COLUMNS, read_rows
 
 FOLDER = Path("reports/release")
@@ -120,7 +121,7 @@ def hashes(root: Path) -> dict[str, str]:
         files = study_files(root, study)
         found[f"study {study}"] = file_hash(files["study_sha256"])
         found[f"published numbers of {study}"] = file_hash(files["published_sha256"])
-    found["hypotheses"] = sha256_of(root / HYPOTHESES)
+        found[f"possible causes of {study}"] = file_hash(explanations_path(root, study))
     for name, engine in ENGINES.items():
         found[f"engine {name}"] = sha256_of(*engine.sources(root))
     modules = {path for name in DECIDING for path in closure(name)}
@@ -318,7 +319,6 @@ def _judge(root: Path, data: Path, study: str) -> None:
     published = root / "data" / "published" / f"{study}.csv"
     results = Results.load(data, study)
     folder = data / "evaluation" / study
-    readings = load_hypotheses(root).of(study)
-    evaluate_study(load_study(root, study), published, results, folder, readings)
+    evaluate_study(load_study(root, study), published, results, folder, load_atoms(root, study))
     # The raw traces need not be here: what was judged from them then stands.
     write_own_data(root, data, study, read_rows(folder / OWN_DATA, OWN_DATA_COLUMNS))

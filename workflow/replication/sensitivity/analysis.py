@@ -1,7 +1,7 @@
 """Sensitivity of a study: from its design and the store of runs to the tables of robustness.
 
-Stages, each a rule: design, simulate, judge (verdicts at every design point), search (settings that
-fit a table; `sensitivity.search`), measure (shares, ranges, effects, hypotheses, fits), merge.
+Stages, each a rule: design, simulate, judge (verdicts at every design point), measure (shares,
+ranges, effects), merge. The best explanation of the gaps is searched by `sensitivity.why`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ import pandas as pd
 import pyarrow as pa
 
 from replication.engines.catalogue import ENGINES
-from replication.judge.hypothesis import HYPOTHESES, load_hypotheses
 from replication.plan.config import load_study
 from replication.plan.stamp import changed, file_hash, parse_stamp, study_files, write_stamp
 from replication.run.store import Store
@@ -28,19 +26,9 @@ from replication.sensitivity.design import (
 )
 from replication.sensitivity.design_point import (
     DEFAULT,
-    HYPOTHESIS,
     ONE_AT_A_TIME,
-    REFERENCE,
     SPACE_FILLING,
     varied,
-)
-from replication.sensitivity.forensics import (
-    CELL_COLUMNS,
-    FIT_COLUMNS,
-    HYPOTHESIS_COLUMNS,
-    explained_rows,
-    fit_rows,
-    hypothesis_rows,
 )
 from replication.sensitivity.importance import Importances, design_matrix, importances
 from replication.sensitivity.robustness import (
@@ -52,7 +40,6 @@ from replication.sensitivity.robustness import (
     claim_rows,
     point_rows,
 )
-from replication.sensitivity.search import read_search
 from replication.sensitivity.spread import SPREAD_TABLE, spread_table
 from replication.sensitivity.verdict_point import (
     CELL_COLUMNS as JUDGED_CELL,
@@ -91,12 +78,7 @@ TABLES: dict[str, Sequence[str]] = {
     "cells": CELL_ROBUSTNESS,
     "effects": EFFECT_COLUMNS,
     "spread": SPREAD_TABLE,
-    "hypotheses": HYPOTHESIS_COLUMNS,
-    "explained": CELL_COLUMNS,
-    "fits": FIT_COLUMNS,
 }
-#: Those of the tables that are forensics.
-FORENSICS = ("hypotheses", "explained", "fits")
 MADE_FROM = "made_from.json"
 
 
@@ -106,22 +88,21 @@ def judge_points(root: Path, name: str, folder: Path, store: Store) -> None:
     Raises
     ------
     RunError, InputError
-        A run is not in the store, or hypotheses do not fit the study.
+        A run is not in the store, or a table does not fit the study.
     """
     study = load_study(root, name)
     design = read_sensitivity_design(folder)
     scenarios = read_scenarios(folder)
-    judge = Judge.of(study, _published(root, name), load_hypotheses(root).of(name))
+    judge = Judge.of(study, _published(root, name))
     points = [p for p in design.points if any(not run.refusal for run in p.runs)]
     everything = point_results(name, design.engine, points, scenarios, store)
     cells = list(judge.judged_cells([point.id for point in points], everything))
     claims: list[dict[str, object]] = []
     spread: list[dict[str, object]] = []
     for point in points:
-        if point.kind not in (REFERENCE, HYPOTHESIS):
-            results = point_results(name, design.engine, [point], scenarios, store)
-            claims += judge.claims(point.id, results)
-            spread += spread_rows(point.id, results)
+        results = point_results(name, design.engine, [point], scenarios, store)
+        claims += judge.claims(point.id, results)
+        spread += spread_rows(point.id, results)
     types = {"observed": float, "published": float, "value": float}
     for part, rows, columns in (
         ("claims", claims, JUDGED_CLAIM),
@@ -146,13 +127,9 @@ def measure(root: Path, name: str, folder: Path, data: Path) -> None:
         part: read_parquet(folder / f"{part}.parquet").to_pandas()
         for part in ("claims", "cells", "spread")
     }
-    points, searched = read_search(folder)
-    design = replace(design, points=[*design.points, *points])
-    cells = pd.concat([judged["cells"], searched]) if len(searched) else judged["cells"]
-    verdicts = Verdicts(design, judged["claims"], cells)
+    verdicts = Verdicts(design, judged["claims"], judged["cells"])
     axes = varied(study, settings)
     found = _importances(verdicts, axes, settings)
-    hypotheses = load_hypotheses(root).of(name)
     named = {
         claim: (values.r2, values.important(settings.importance)) for claim, values in found.items()
     }
@@ -167,9 +144,6 @@ def measure(root: Path, name: str, folder: Path, data: Path) -> None:
         ),
         "effects": _effect_rows(verdicts, axes, found),
         "spread": spread_table(design, judged["spread"], data / "evaluation" / name),
-        "hypotheses": hypothesis_rows(verdicts, hypotheses, settings),
-        "explained": explained_rows(verdicts, hypotheses),
-        "fits": fit_rows(verdicts),
     }
     for part, table in rows.items():
         write_table(folder / f"{part}.csv", table, TABLES[part])
@@ -183,7 +157,6 @@ def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
         "study": file_hash(files["study_sha256"]),
         "published": file_hash(files["published_sha256"]),
         "settings": file_hash(root / SETTINGS),
-        "hypotheses": file_hash(root / HYPOTHESES),
         "engine": engine,
         "engine_fingerprint": ENGINES[engine].fingerprint(root),
     }
@@ -202,7 +175,7 @@ def is_current(root: Path, folder: Path, name: str) -> bool:
     return engine in ENGINES and not changed(document, made_from(root, name, engine))
 
 
-def merge_sensitivity(folders: Sequence[Path], sensitivity: Path, forensics: Path) -> None:
+def merge_sensitivity(folders: Sequence[Path], sensitivity: Path) -> None:
     """Put the studies' tables together, in the order given.
 
     Raises
@@ -211,9 +184,8 @@ def merge_sensitivity(folders: Sequence[Path], sensitivity: Path, forensics: Pat
         A table is missing or of another version.
     """
     for part, columns in TABLES.items():
-        target = forensics if part in FORENSICS else sensitivity
         paths = [folder / f"{part}.csv" for folder in folders]
-        merge_tables(paths, target / f"{part}.csv", columns)
+        merge_tables(paths, sensitivity / f"{part}.csv", columns)
 
 
 def _published(root: Path, name: str) -> Path:

@@ -11,21 +11,13 @@ from typing import Any
 from pydantic import JsonValue
 
 from replication.engines.catalogue import ENGINES
-from replication.judge.hypothesis import load_hypotheses
 from replication.plan.config import load_study
-from replication.plan.design import Run, batch_runs
-from replication.sensitivity.design_point import (
-    HYPOTHESIS,
-    REFERENCE,
-    DesignPoint,
-    design_points,
-)
+from replication.plan.design import batch_runs
+from replication.sensitivity.design_point import DesignPoint, design_points
 from replication.study.errors import InputError
 from replication.study.scenario import canonical_json
 from replication.study.seal import read_sealed, write_sealed
 from replication.study.sensitivity_settings import load_sensitivity
-from replication.study.study import Study, parameters_of, plain_values
-from replication.study.template import instantiate, replicate_seed
 
 #: CPU seconds to judge one design point; 0.84 were measured on nishitha (107 points).
 JUDGE_COST_S = 1.0
@@ -62,18 +54,15 @@ class SensitivityDesign:
     ----------
     cost_s
         Their expected CPU time.
-    shortest
-        Least share of its own duration that a run at the defaults lasts.
-    cost_limit_s, refused
+    left_out, refused
         See `sensitivity.design_point.StudyDesign`.
     """
 
     study: str
     engine: str
     cost_s: float
-    shortest: float
     points: list[PointRecord]
-    cost_limit_s: float | None = None
+    left_out: int = 0
     refused: dict[str, list[JsonValue]] = field(default_factory=dict)
 
     def of(self, *kinds: str) -> list[PointRecord]:
@@ -90,11 +79,11 @@ def write_sensitivity_design(root: Path, name: str, folder: Path, engine: str) -
     Raises
     ------
     InputError
-        Settings, hypotheses or study do not fit together.
+        Settings and study do not fit together.
     """
     settings = load_sensitivity(root)
     study = load_study(root, name)
-    designed = design_points(study, settings, load_hypotheses(root).of(name), engine)
+    designed = design_points(study, settings, engine)
     points = designed.points
     runs = [run for point in points for run in point.runs]
     distinct = {run.scenario_id: run for run in runs if not run.refusal}
@@ -115,9 +104,8 @@ def write_sensitivity_design(root: Path, name: str, folder: Path, engine: str) -
         name,
         engine,
         round(total_s, 3),
-        _shortest(study, [p for p in points if p.kind not in (REFERENCE, HYPOTHESIS)]),
         [record(point) for point in points],
-        designed.cost_limit_s,
+        designed.left_out,
         designed.refused,
     )
     write_sealed(folder / "design.json", _text(design))
@@ -176,27 +164,9 @@ def describe_design(design: SensitivityDesign) -> str:
         f"{design.study}: {len(design.points)} design points, {len(scenarios)} scenarios on "
         f"{design.engine}, about {design.cost_s:.0f} s of CPU"
     )
-    if design.shortest < 1.0:
-        line += f"; runs are cut to {design.shortest:.0%} of their length or more"
+    if design.left_out:
+        line += f"; {design.left_out} further points are beyond the budget"
     return line + (f"; {refused} points make no scenario" if refused else "")
-
-
-def _shortest(study: Study, points: Sequence[DesignPoint]) -> float:
-    """Return the least share of its own duration that a run at the defaults lasts."""
-    shares = [1.0]
-    for run in points[0].runs if points else ():
-        shares.append(run.scenario.duration_s / _own_duration_s(study, run))
-    return round(min(shares), 4)
-
-
-def _own_duration_s(study: Study, run: Run) -> float:
-    experiment = study.experiment(run.experiment)
-    values = plain_values(parameters_of(study, experiment))
-    for factor in experiment.factors:
-        level = next(level for level in factor.levels if level.key == run.levels[factor.id])
-        values.update(level.set)
-    seed = replicate_seed(study.id, experiment.id, 0)
-    return instantiate(experiment, values, seed).duration_s
 
 
 def record(point: DesignPoint) -> PointRecord:

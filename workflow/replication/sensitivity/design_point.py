@@ -4,10 +4,9 @@ Kinds of points, all on one engine and with one replicate:
 
 - `default`: the ledger's defaults, and `seed`: the same with other seeds, to know what chance does;
 - `one at a time`: one assumption at an end of its range, or at another of its choices;
-- `space filling`: all assumptions at once, by a Sobol' or Latin hypercube design;
-- `reference`: the defaults, and `hypothesis`: the set-up that a hypothesis supposes, both at the
-  scale of the hypotheses;
-- `search`: a setting tried by the search for a fit (`sensitivity.search`), after all of these.
+- `space filling`: all assumptions at once, by a Sobol' or Latin hypercube design.
+
+Runs are whole: where the budget does not allow all points, the last of the design are left out.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ import numpy.typing as npt
 from pydantic import JsonValue
 from scipy.stats import qmc
 
-from replication.engines.catalogue import ENGINES
-from replication.judge.hypothesis import Hypothesis
 from replication.plan.config import Replicates, Tier
 from replication.plan.design import Run, design_study
 from replication.study.assumption import Assumption, assumptions, variant
@@ -35,9 +32,6 @@ DEFAULT = "default"
 SEED = "seed"
 ONE_AT_A_TIME = "one at a time"
 SPACE_FILLING = "space filling"
-REFERENCE = "reference"
-HYPOTHESIS = "hypothesis"
-SEARCH = "search"
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,7 @@ class DesignPoint:
     kind
         See the module's docstring.
     changed
-        Key of the assumption (one at a time) or id of the hypothesis; empty for the others.
+        Key of the assumption (one at a time); empty for the others.
     values
         Assumptions that differ from their defaults, by key.
     runs
@@ -70,7 +64,7 @@ class DesignPoint:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A point before it is known how long its runs may last."""
+    """A point before it has runs."""
 
     point: DesignPoint
     study: Study
@@ -109,13 +103,13 @@ class StudyDesign:
         In the order of the module's docstring.
     refused
         See `Space`.
-    cost_limit_s
-        Cost on the default engine that runs of the exploration are cut to; None for whole runs.
+    left_out
+        Points of the space-filling design that the budget does not allow.
     """
 
     points: list[DesignPoint]
     refused: dict[str, list[JsonValue]]
-    cost_limit_s: float | None
+    left_out: int
 
 
 def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
@@ -137,9 +131,7 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
     return [a for a in found if a.alternatives and a.key not in held]
 
 
-def design_points(
-    study: Study, settings: Sensitivity, hypotheses: Sequence[Hypothesis], engine: str
-) -> StudyDesign:
+def design_points(study: Study, settings: Sensitivity, engine: str) -> StudyDesign:
     """Return every design point of a study with its runs on an engine.
 
     Raises
@@ -147,22 +139,32 @@ def design_points(
     InputError
         A template does not resolve at the defaults, or the settings do not fit the study.
     """
-    scale = settings.of(study.id)
-    tested = _tested(only(study, scale.hypotheses), hypotheses)
-    study = only(study, scale.exploration)
+    scale = settings.of(study.id).exploration
+    study = only(study, scale)
     axes = varied(study, settings)
-    explored = _one_at_a_time(study, axes)
-    refused = _refused_choices(study, explored, engine)
-    explored += _space_filling(study, Space(axes, refused), settings)
-    cut = _cut(study.id, explored, scale.exploration, engine)
-    tier = explored_tier(scale.exploration, cost_limit=cut)
-    points = _seeds(study, settings, engine, cut)
-    points += [_with_runs(candidate, tier, engine) for candidate in explored]
-    tier = explored_tier(
-        scale.hypotheses, cost_limit=_cut(study.id, tested, scale.hypotheses, engine)
-    )
-    points += [_with_runs(candidate, tier, engine) for candidate in tested]
-    return StudyDesign(points, refused, cut)
+    alone = _one_at_a_time(study, axes)
+    refused = _refused_choices(study, alone, engine)
+    tier = explored_tier(scale)
+    points = _seeds(study, settings, engine)
+    points += [_with_runs(candidate, tier, engine) for candidate in alone]
+    spread = _space_filling(study, Space(axes, refused), settings)
+    filling = [_with_runs(candidate, tier, engine) for candidate in spread]
+    kept = _affordable(points, filling, scale.cpu_budget_s)
+    return StudyDesign([*points, *filling[:kept]], refused, len(filling) - kept)
+
+
+def _affordable(
+    points: Sequence[DesignPoint], filling: Sequence[DesignPoint], budget_s: float
+) -> int:
+    """Return how many points of the space-filling design the budget allows, in their order."""
+    costs: dict[str, float] = {}
+    for point in points:
+        costs |= {run.scenario_id: run.cost_s for run in point.runs if not run.refusal}
+    for number, point in enumerate(filling):
+        costs |= {run.scenario_id: run.cost_s for run in point.runs if not run.refusal}
+        if sum(costs.values()) > budget_s:
+            return number
+    return len(filling)
 
 
 def only(study: Study, scale: Scale) -> Study:
@@ -186,86 +188,10 @@ def only(study: Study, scale: Scale) -> Study:
     return study.model_copy(update={"experiments": kept})
 
 
-def _tested(study: Study, hypotheses: Sequence[Hypothesis]) -> list[_Candidate]:
-    if not hypotheses:
-        return []
-    reference = _Candidate(DesignPoint(REFERENCE, REFERENCE), study)
-    return [reference] + [
-        _Candidate(
-            DesignPoint(f"h-{h.id}", HYPOTHESIS, changed=h.id, values=dict(h.parameters or {})),
-            h.set_up(study),
-        )
-        for h in hypotheses
-        if h.is_simulated
-    ]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a run costs whole, in CPU seconds.
-
-    Attributes
-    ----------
-    reference_s
-        On the default engine, by which runs are cut (`plan.design`).
-    start_s, work_s
-        On its own engine: what no cut saves, and what a cut saves in proportion.
-    """
-
-    reference_s: float
-    start_s: float
-    work_s: float
-
-
-def cost_limit_s(costs: Iterable[Cost], budget_s: float) -> float | None:
-    """Return the largest reference cost of a run that keeps the sum within a budget, None for any.
-
-    The dearest runs are cut to one and the same cost, the others stay whole: that loses the least
-    of the runs that are shortest anyhow.
-
-    Raises
-    ------
-    InputError
-        The budget does not even start the engine that often.
-    """
-    rest = sorted(costs, key=lambda cost: cost.reference_s)
-    left_s = budget_s - sum(cost.start_s for cost in rest)
-    if sum(cost.work_s for cost in rest) <= left_s:
-        return None
-    if left_s <= 0:
-        raise InputError(
-            f"configs/sensitivity.yaml: cpu_budget_s {budget_s:g} does not start {len(rest)} runs, "
-            f"which take {budget_s - left_s:.0f} s of CPU; raise it, or take fewer levels"
-        )
-    rate = sum(cost.work_s / cost.reference_s for cost in rest)
-    for cost in rest:
-        if cost.reference_s * rate > left_s:
-            return left_s / rate
-        left_s -= cost.work_s
-        rate -= cost.work_s / cost.reference_s
-    raise AssertionError("the sum was above the budget")
-
-
-def _cut(study: str, candidates: Iterable[_Candidate], scale: Scale, engine: str) -> float | None:
-    costs: dict[str, Cost] = {}
-    start_s = ENGINES[engine].cost_base_s
-    for candidate in candidates:
-        for run in _with_runs(candidate, explored_tier(scale), engine).runs:
-            if not run.refusal:
-                reference_s = ENGINES["ns3"].cost_s(run.scenario)
-                costs[run.scenario_id] = Cost(reference_s, start_s, run.cost_s - start_s)
-    try:
-        return cost_limit_s(costs.values(), scale.cpu_budget_s)
-    except InputError as error:
-        raise InputError(f"{error} (study {study})") from None
-
-
-def _seeds(
-    study: Study, settings: Sensitivity, engine: str, cut: float | None
-) -> list[DesignPoint]:
+def _seeds(study: Study, settings: Sensitivity, engine: str) -> list[DesignPoint]:
     """Return the defaults with several seeds; the first of them is the default point."""
     count = settings.replicates_at_default
-    tier = explored_tier(settings.of(study.id).exploration, count, cut)
+    tier = explored_tier(settings.of(study.id).exploration, count)
     runs = design_study(study, tier, [engine])
     points = []
     for number in range(count):
@@ -320,14 +246,13 @@ def positions(count: int, settings: Sensitivity) -> Numbers:
     return np.asarray(drawn, dtype=float)
 
 
-def explored_tier(scale: Scale, replicates: int = 1, cost_limit: float | None = None) -> Tier:
+def explored_tier(scale: Scale, replicates: int = 1) -> Tier:
     """Return the tier by which a scale's runs are designed."""
     return Tier(
         id="sensitivity",
         title="sensitivity",
         replicates=[Replicates(count=replicates)],
         levels=scale.levels,
-        cost_limit_s=cost_limit,
         batch_cost_s=60.0,
     )
 

@@ -19,7 +19,6 @@ import pandas as pd
 from replication.measure.statistic import wilson_interval
 from replication.sensitivity.design import PointRecord, SensitivityDesign
 from replication.sensitivity.design_point import DEFAULT, ONE_AT_A_TIME, SEED, SPACE_FILLING
-from replication.sensitivity.verdict_point import STATED
 from replication.study.sensitivity_settings import Sensitivity
 from replication.study.verdict import Verdict
 
@@ -220,7 +219,7 @@ def cell_rows(
     """
     explored = (DEFAULT, SEED, ONE_AT_A_TIME, SPACE_FILLING)
     cells = verdicts.cells
-    cells = cells[(cells["reading"] == STATED) & cells["kind"].isin(explored)]
+    cells = cells[cells["kind"].isin(explored)]
     for key, group in cells.groupby(["table", "row", "column"], sort=False):
         found = group[group["value"].notna() & (group["verdict"] != Verdict.NOT_TESTABLE)]
         seeds = found.loc[found["kind"].isin((DEFAULT, SEED)), "value"]

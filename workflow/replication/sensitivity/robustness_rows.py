@@ -21,9 +21,6 @@ class RobustnessRows:
     claims: list[Row]
     cells: list[Row]
     effects: list[Row]
-    hypotheses: list[Row]
-    explained: list[Row]
-    fits: list[Row]
     spread: pd.DataFrame
 
     @classmethod

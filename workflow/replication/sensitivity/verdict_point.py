@@ -20,7 +20,6 @@ from replication.judge.cell import judge_cell, replicate_means, untestable
 from replication.judge.claim import evaluate_claim
 from replication.judge.coverage import Coverage
 from replication.judge.evaluate import headline_quantities
-from replication.judge.hypothesis import Hypothesis, check_hypothesis
 from replication.measure.cell_map import MappedCell, map_cells
 from replication.measure.metric import quantity
 from replication.measure.results import Results
@@ -35,7 +34,6 @@ from replication.study.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
 CLAIM_COLUMNS = ("point", "claim", "engine", "observed", "verdict")
 CELL_COLUMNS = (
     "point",
-    "reading",
     "table",
     "row",
     "column",
@@ -47,8 +45,6 @@ CELL_COLUMNS = (
     "verdict",
 )
 SPREAD_COLUMNS = ("point", "experiment", "levels", "engine", "flow", "metric", "value")
-#: Name of the study's own reading of its tables.
-STATED = "stated"
 _SERIES_KEYS = ("scenario", "engine", "flow", "link")
 
 
@@ -124,23 +120,18 @@ class Judge:
         Its published numbers.
     broken
         Those that the audit finds impossible, with the reason.
-    readings
-        Hypotheses that read a table in another way.
     """
 
     study: Study
     cells: list[MappedCell]
     broken: dict[tuple[str, str, str], str]
-    readings: list[Hypothesis]
 
     @classmethod
-    def of(cls, study: Study, published: Path, hypotheses: Sequence[Hypothesis]) -> Judge:
-        """Return the judge of a study; InputError where a hypothesis does not fit it."""
+    def of(cls, study: Study, published: Path) -> Judge:
+        """Return the judge of a study."""
         cells = map_cells(study, read_published(published))
-        for hypothesis in hypotheses:
-            check_hypothesis(hypothesis, study, cells)
         broken = impossible_cells(audit_study(study, cells))
-        return cls(study, cells, broken, [h for h in hypotheses if h.reading is not None])
+        return cls(study, cells, broken)
 
     def claims(self, point: str, results: Results) -> Iterator[dict[str, object]]:
         """Yield a row for each claim."""
@@ -149,7 +140,7 @@ class Judge:
                 yield {"point": point} | {name: row[name] for name in CLAIM_COLUMNS[1:]}
 
     def judged_cells(self, points: Sequence[str], results: Results) -> Iterator[dict[str, object]]:
-        """Yield a row for each point and published number, under the stated and other readings.
+        """Yield a row for each point and published number, as the study reads it.
 
         Parameters
         ----------
@@ -160,17 +151,11 @@ class Judge:
         """
         coverage = Coverage(self.study, results)
         for cell in self.cells:
-            yield from self._rows(points, STATED, cell, results, coverage)
-        for hypothesis in self.readings:
-            assert hypothesis.reading is not None
-            for cell in filter(hypothesis.concerns, self.cells):
-                changed = hypothesis.reading.of(cell)
-                yield from self._rows(points, hypothesis.id, changed, results, coverage)
+            yield from self._rows(points, cell, results, coverage)
 
     def _rows(
         self,
         points: Sequence[str],
-        reading: str,
         cell: MappedCell,
         results: Results,
         coverage: Coverage,
@@ -182,7 +167,7 @@ class Judge:
             found = estimate(means[means.index == number].to_numpy(dtype=float))
             why_not = untestable(coverage, engine, cell, found.n, number)
             row = judge_cell(self.study.id, cell, engine, found, why_not, broken)
-            renamed = {"point": point, "reading": reading, "value": row["reproduced_mean"]}
+            renamed = {"point": point, "value": row["reproduced_mean"]}
             yield {name: renamed.get(name, row.get(name)) for name in CELL_COLUMNS}
 
 

@@ -212,7 +212,7 @@ def check_ledger(study: Study) -> None:
             raise InputError(
                 f"study {study.id}: parameter {key!r} is read by no template; use it in one, "
                 "or move it to the notes or to "
-                "configs/hypotheses.yaml"
+                "configs/explanations"
             )
 
 

@@ -30,7 +30,7 @@ _LEFT_BEHIND = (".o", ".d")
 _PLACE = re.compile(
     r"(?:^|/)((?:ladder/[^/]+/)?(?:"
     r"design/(?:scenarios/)?[^/]+"
-    r"|(?:batches|conformance|forensics|registered)/[^/]+"
+    r"|(?:batches|conformance|registered)/[^/]+"
     r"|(?:results|evaluation)/[^/]+/[^/]+"
     r"|sensitivity/(?:[^/]+/(?:(?:batches|usage)/)?)?[^/]+"
     r"))$"
@@ -41,7 +41,11 @@ _DEPTH = 5
 _MAKERS = (
     (r"ladder/.*", "", "make ladder"),
     (r"ladder\..*", "compare_versions", "make ladder"),
-    (r"(sensitivity|forensics)/.*|.*\.sensitivity\.ipynb", "", "make sensitivity"),
+    (
+        r"sensitivity/.*|.*\.sensitivity\.ipynb|(explanations|explained_cells)\.csv",
+        "",
+        "make sensitivity",
+    ),
     (r"design/.*", "design_study", "make report"),
     (r"batches/.*", "simulate_batch", "make report"),
     (r"results/.*", "collect_results", "make report"),

@@ -20,14 +20,15 @@ from replication.study.model import (
 from replication.study.study import Study
 
 SETTINGS = Path("configs/sensitivity.yaml")
+EXPLANATIONS = Path("configs/explanations")
 
 
 class Scale(Document):
     """How much of each design point is run; `reason` says what that costs in validity.
 
     `cpu_budget_s` is the expected CPU time of all design points together: where it does not allow
-    whole runs, the longest are shortened until it does. `experiments` are those that are run;
-    without it all are.
+    all of them, the last of the space-filling design are left out; runs are whole. `experiments`
+    are those that are run; without it all are.
     """
 
     levels: Literal["all", "quick"]
@@ -35,22 +36,20 @@ class Scale(Document):
     experiments: Annotated[list[Identifier], Field(min_length=1)] | None = None
     """Those that are run; without it all are."""
     cpu_budget_s: PositiveSeconds
-    """Expected CPU time of all its runs; the dearest are shortened until it is kept. It must at
-    least start the engine for every run."""
+    """Expected CPU time of all its runs; points of the space-filling design beyond it are left
+    out. The defaults and single changes always run."""
     reason: Text
     """What that costs in validity; shown in the report."""
 
 
 class StudyScale(Document):
-    """The scale of a study's exploration and, where it has hypotheses, of their tests.
+    """The scale of a study's exploration.
 
     `held` has the assumptions that stay at their defaults, each with the reason. `engine` is one
     other than the paper's own, for `engine_reason`.
     """
 
     exploration: Scale
-    """A scale."""
-    hypotheses: Scale
     """A scale."""
     engine: EngineName | None = None
     """Another engine than the paper's own."""
@@ -66,19 +65,6 @@ class StudyScale(Document):
         return self
 
 
-class Search(Document):
-    """The search for settings that fit a table (differential evolution, scipy).
-
-    It starts from the `population` best of the design's points and adds `generations` times as
-    many: that product is its budget of settings for each table.
-    """
-
-    population: Annotated[int, Field(ge=5, le=100)]
-    """Best settings of the design from which a differential evolution starts."""
-    generations: Annotated[int, Field(ge=1, le=100)]
-    """How often `population` further settings are added for each table."""
-
-
 class Importance(Document):
     """The regression whose permutation importances are reported (extremely randomised trees)."""
 
@@ -90,6 +76,50 @@ class Importance(Document):
     """Folds of the cross-validation."""
     least_r2: Probability
     """Below it nothing is called important."""
+
+
+class ClaimBits(Document):
+    """What a claim's verdict takes to tell, in bits, where claims are what is explained."""
+
+    direction_only: Annotated[float, Field(gt=0)]
+    """Of one whose direction alone holds."""
+    not_reproduced: Annotated[float, Field(gt=0)]
+    """Of one that does not hold, or cannot be tested."""
+
+
+class ExplanationSearch(Document):
+    """The search for each study's best explanation (`sensitivity.why`)."""
+
+    winsorised_log_ratio: Annotated[float, Field(gt=0)]
+    """A number that is further off counts as if it were so far off."""
+    least_error: Annotated[float, Field(gt=0, le=1)]
+    """Share of a column's mean tolerance below which deviations are not told apart."""
+    claim_bits: ClaimBits
+    """What verdicts take."""
+    beam: Annotated[int, Field(ge=1, le=20)]
+    """Set-ups that are followed at a time."""
+    paired_atoms: Annotated[int, Field(ge=2, le=40)]
+    """Best atoms of which all pairs are tried."""
+    levels_extended: Annotated[int, Field(ge=1, le=20)]
+    """Levels of an atom that are tried beside others: its best alone."""
+    depth: Annotated[int, Field(ge=1, le=12)]
+    """Most atoms of a set-up."""
+    trials: Annotated[int, Field(ge=0, le=500)]
+    """Settings of the chosen atoms' numbers that the sampler tries (TPE; Optuna)."""
+    finalists: Annotated[int, Field(ge=1, le=50)]
+    """Set-ups that are scored on all that may be seen."""
+    replicates_of_ranks: Annotated[int, Field(ge=3, le=999)]
+    """Replicates by whose range a number is judged whose tolerance is a rank."""
+    permutations: Annotated[int, Field(ge=20, le=10000)]
+    """Of the null."""
+    significance: Annotated[float, Field(gt=0, lt=0.5)]
+    """Chance of as good a score by nothing from which on nothing is called found."""
+    equally_good_bits: Annotated[float, Field(gt=0)]
+    """Set-ups that are no worse than the best by this are listed beside it."""
+    unseen_holds_at_least: Probability
+    """Share of the share inside of the cells seen that those unseen must reach."""
+    never_together_expected: Annotated[float, Field(gt=0)]
+    """Two claims never hold together if by their own shares this many set-ups should have both."""
 
 
 class Sensitivity(Document):
@@ -112,12 +142,10 @@ class Sensitivity(Document):
     """Share of designs from which on a claim is robust."""
     fragile_at_most: Probability
     """Share of designs up to which a claim is fragile."""
-    explained_at_least: Probability
-    """Share of a table's cells inside from which on a hypothesis explains it."""
-    search: Search
-    """For each table, the search for settings that fit it."""
     importance: Importance
     """The regression that says which assumption matters."""
+    explanation: ExplanationSearch
+    """The search for explanations."""
     studies: dict[Identifier, StudyScale]
     """Study to its scales."""
     other_studies: StudyScale
@@ -158,3 +186,8 @@ class Sensitivity(Document):
 def load_sensitivity(root: Path) -> Sensitivity:
     """Read configs/sensitivity.yaml; InputError names each wrong field."""
     return read_model(root / SETTINGS, Sensitivity)
+
+
+def explanations_path(root: Path, study: str) -> Path:
+    """Return the file of a study's atoms."""
+    return root / EXPLANATIONS / f"{study}.yaml"

@@ -8,8 +8,8 @@ from pathlib import Path
 from replication.plan.config import load_study
 from replication.report.charts.spread import spread_figures
 from replication.report.notebooks.experiment import find_project
-from replication.report.notebooks.markup import Html, show, table, text
-from replication.sensitivity.explanation import cell_gaps, claim_sentence, table_explanations
+from replication.report.notebooks.markup import Html, show, table
+from replication.sensitivity.claim_sentence import claim_sentence
 from replication.sensitivity.robustness_rows import RobustnessRows
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.study import Study
@@ -65,22 +65,6 @@ class SensitivityNotebook:
                 (claim.id, claim.quote, row["word"], claim_sentence(row, claim, self.scale))
             )
         return Html(table(["Claim", "Words of the paper", "Word", "Evidence"], rows, "Claims"))
-
-    def stories(self) -> Html:
-        """Return what explains the gaps between published tables and ours."""
-        parts = []
-        for explanation in table_explanations(self.study, self.rows):
-            items = "".join(f"<li>{text(sentence)}</li>" for sentence in explanation.sentences)
-            parts.append(
-                f"<h4>Table {text(explanation.id)}: {text(explanation.title)}</h4><ul>{items}</ul>"
-            )
-        return Html("".join(parts) or "<p>The study has no published table.</p>")
-
-    def gaps(self) -> Html:
-        """Return every number outside tolerance with its cause, or what was rejected."""
-        rows = [(g.table, g.row, g.column, g.cause, g.evidence) for g in cell_gaps(self.rows)]
-        head = ["Table", "Row", "Column", "Cause", "Evidence"]
-        return Html(table(head, rows, "Numbers outside tolerance"))
 
     def ranges(self) -> Html:
         """Return the range that each published number's counterpart reaches."""

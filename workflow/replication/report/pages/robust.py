@@ -18,14 +18,8 @@ from replication.report.charts.spread import spread_figures
 from replication.report.parts.figure import FigureView, write_figures
 from replication.report.parts.ledger import plain
 from replication.sensitivity.analysis import is_current, read_made_from
+from replication.sensitivity.claim_sentence import claim_sentence
 from replication.sensitivity.design_point import ONE_AT_A_TIME
-from replication.sensitivity.explanation import (
-    CellGap,
-    TableExplanation,
-    cell_gaps,
-    claim_sentence,
-    table_explanations,
-)
 from replication.sensitivity.robustness_rows import RobustnessRows
 from replication.sensitivity.spread import SOURCES
 from replication.study.assumption import Assumption, assumptions
@@ -90,8 +84,6 @@ class RobustView:
     words: tuple[tuple[str, int], ...] = ()
     claims: tuple[RobustClaim, ...] = ()
     effects: tuple[EffectView, ...] = ()
-    explanations: tuple[TableExplanation, ...] = ()
-    gaps: tuple[CellGap, ...] = ()
     figures: tuple[FigureView, ...] = ()
     engines_compared: bool = False
 
@@ -133,8 +125,6 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> RobustView |
         words=tuple(Counter(row["word"] for row in rows.claims).most_common()),
         claims=tuple(_claims(study, rows, scale)),
         effects=tuple(_effect(a, rows, settings.of(study.id).held) for a in assumptions(study)),
-        explanations=tuple(table_explanations(study, rows)),
-        gaps=tuple(cell_gaps(rows)),
         figures=tuple(write_figures(spread_figures(rows.spread, study.id), out)),
         engines_compared=bool((rows.spread["source"] == SOURCES["engine"]).any()),
     )

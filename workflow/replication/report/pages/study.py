@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from replication.judge.atom import load_atoms
 from replication.judge.audit import SUSPICIOUS
+from replication.judge.audit_reading import readings_of
 from replication.judge.headline import Headline
-from replication.judge.hypothesis import load_hypotheses
 from replication.judge.participation import is_supported
 from replication.judge.wording import table_names
 from replication.measure.results import Results
@@ -62,12 +63,12 @@ class ExperimentView:
 
 @dataclass(frozen=True)
 class ReadingAudit:
-    """What the audit says of a hypothesis that reads a table's numbers otherwise.
+    """What the audit says of an atom that reads a table's numbers otherwise.
 
     Attributes
     ----------
     title
-        What the hypothesis says.
+        What the atom says.
     impossible, suspicious
         How many values are so under it.
     possible
@@ -205,18 +206,12 @@ def _readings(source: Source, study: Study) -> list[ReadingAudit]:
         )
     stated = found.get(("", Verdict.IMPOSSIBLE), set())
     audits = []
-    for one in load_hypotheses(source.root).of(study.id):
-        if one.reading is None:
-            continue
-        impossible = found.get((one.id, Verdict.IMPOSSIBLE), set())
-        suspicious = found.get((one.id, SUSPICIOUS), set())
-        concerned = {
-            key
-            for key in stated
-            if key[0] in one.tables and (one.columns is None or key[2] in one.columns)
-        }
-        possible = len(concerned - impossible)
-        audits.append(ReadingAudit(one.title, len(impossible), len(suspicious), possible))
+    for name, atom, level, _ in readings_of(load_atoms(source.root, study.id)):
+        impossible = found.get((name, Verdict.IMPOSSIBLE), set())
+        suspicious = found.get((name, SUSPICIOUS), set())
+        concerned = {key for key in stated if atom.concerns(key[0], key[2])}
+        counts = len(impossible), len(suspicious), len(concerned - impossible)
+        audits.append(ReadingAudit(level.title or atom.title, *counts))
     return audits
 
 

@@ -14,6 +14,7 @@ from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.robust import robust_view
 from replication.report.pages.study import study_page, topologies
 from replication.report.pages.traces import trace_figures, trace_section
+from replication.report.pages.why import why_view
 from replication.report.parts.download import study_downloads
 from replication.report.parts.environment import environment_rows
 from replication.report.parts.figure import write_figures
@@ -42,6 +43,7 @@ def write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
         traces=trace_section(source, study),
         ledger=parameters,
         environment=environment_rows(source, study, parameters),
+        why=why_view(source.root, source.data, study, folder),
         robust=robust_view(source.root, source.data, study, folder),
         notebooks=_write_notebooks(source, study, notebooks, folder),
         downloads=[

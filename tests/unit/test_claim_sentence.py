@@ -1,9 +1,7 @@
-"""Every gap is explained, or what was tested and rejected is listed; without either it says so."""
+"""What is said of a claim over all designs is what its row says."""
 
-import pandas as pd
 import pytest
-from replication.sensitivity.explanation import cell_gaps, claim_sentence
-from replication.sensitivity.robustness_rows import RobustnessRows
+from replication.sensitivity.claim_sentence import claim_sentence
 from replication.study.claim_model import Claim
 from replication.study.sensitivity_settings import Scale
 
@@ -32,78 +30,6 @@ ROW = {
     "important": "",
     "r2": "",
 }
-CELL = {
-    "table": "1",
-    "row": "a",
-    "column": "x",
-    "inside_before": "false",
-    "impossible": "false",
-    "explained_by": "",
-    "rejected": "",
-}
-
-
-def rows(*cells):
-    reached = {
-        **{key: CELL[key] for key in ("table", "row", "column")},
-        "unit": "s",
-        "published": "10",
-        "lowest": "2",
-        "highest": "8",
-        "published_in_range": "false",
-        "share_inside": "0",
-    }
-    titles = [{"hypothesis": name, "title": f"Title of {name}"} for name in ("h1", "h2")]
-    return RobustnessRows(
-        study="synthetic",
-        points=[],
-        claims=[],
-        cells=[reached],
-        effects=[],
-        hypotheses=titles,
-        explained=[CELL | cell for cell in cells],
-        fits=[],
-        spread=pd.DataFrame(),
-    )
-
-
-def gap(**cell):
-    (found,) = cell_gaps(rows(cell))
-    return found
-
-
-# --- numbers ---
-
-
-def test_a_number_has_what_brings_it_inside_as_its_cause_and_the_rest_as_evidence():
-    found = gap(explained_by="h1", rejected="h2")
-    assert found.settled and found.cause == "brought inside by: title of h1"
-    assert found.evidence.startswith("2 hypotheses tested, 1 rejected: h2.")
-    assert "outside the range of all designs (2 to 8 s, 0 % of designs inside)" in found.evidence
-
-
-def test_a_number_without_a_cause_lists_what_was_rejected():
-    found = gap(rejected="h1; h2")
-    assert found.settled and found.cause == "none found"
-    assert "2 rejected: h1, h2" in found.evidence
-
-
-def test_an_impossible_number_is_its_own_cause():
-    assert "impossible" in gap(impossible="true", rejected="h1").cause
-    # It is listed even where ours happens to lie inside.
-    assert cell_gaps(rows({"inside_before": "true", "impossible": "true"}))
-
-
-def test_a_number_that_nothing_decides_is_not_settled():
-    found = gap(inside_before="")
-    assert not found.settled and found.cause == "no hypothesis decides it"
-
-
-def test_a_number_inside_tolerance_is_no_gap():
-    assert cell_gaps(rows({"inside_before": "true"})) == []
-
-
-# --- claims ---
 
 
 def sentence(scale=SCALE, test=None, **row):

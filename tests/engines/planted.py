@@ -1,0 +1,256 @@
+"""A tiny paper, whose numbers are made by a set-up and readings that are planted in it."""
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+RATES = ("1000", "2000", "3000", "4000")
+DELAYS = ("5", "20", "40", "80")
+ASSUMED = {"reason": "a test", "source": "a test"}
+PUBLISHED = {"place": "a test"}
+
+
+def number(value, unit, **assumed):
+    tag = {"assumed": ASSUMED | assumed} if assumed else {"published": PUBLISHED}
+    return {"value": value, "unit": unit, **tag}
+
+
+def factor(name, levels, parameter, scale):
+    return {
+        "id": name,
+        "label": name,
+        "published": PUBLISHED,
+        "levels": [
+            {"key": key, "label": key, "value": float(key), "set": {parameter: float(key) * scale}}
+            for key in levels
+        ],
+    }
+
+
+TOPOLOGY = {
+    "nodes": ["s1", "s2", "r1", "r2", "d1", "d2"],
+    "links": [
+        *(
+            {
+                "id": f"access{n}",
+                "a": f"s{n}",
+                "b": "r1",
+                "rate_bps": "$access_rate_bps",
+                "delay_s": 0.002,
+                "queue_ab": "$queue",
+                "queue_ba": "$queue",
+            }
+            for n in (1, 2)
+        ),
+        {
+            "id": "bottleneck",
+            "a": "r1",
+            "b": "r2",
+            "rate_bps": "$rate_bps",
+            "delay_s": "$delay_s",
+            "queue_ab": "$queue",
+            "queue_ba": "$queue",
+        },
+        *(
+            {
+                "id": f"exit{n}",
+                "a": "r2",
+                "b": f"d{n}",
+                "rate_bps": 20e6,
+                "delay_s": 0.002,
+                "queue_ab": "$queue",
+                "queue_ba": "$queue",
+            }
+            for n in (1, 2)
+        ),
+    ],
+}
+FLOWS = [
+    {
+        "repeat": 2,
+        "id": "f{i}",
+        "kind": "tcp",
+        "source": "s{i}",
+        "destination": "d{i}",
+        "start_s": 0.1,
+        "congestion_control": "newreno",
+        "segment_bytes": "$segment_bytes",
+        "initial_window_segments": 2,
+        "maximum_window_bytes": "$window_bytes",
+        "delayed_ack_segments": 1,
+        "minimum_rto_s": 0.2,
+        "initial_rto_s": 1.0,
+    }
+]
+PARAMETERS = {
+    "access_rate_bps": number(1.5e6, "bit/s"),
+    "rate_bps": number(2e6, "bit/s"),
+    "delay_s": number(0.02, "s"),
+    "queue_packets": number(50, "packets", range=[1, 100]),
+    "queue": number(
+        {"kind": "droptail", "limit_packets": "$queue_packets"},
+        "",
+        choices=[{"kind": "droptail", "limit_packets": "$queue_packets"}],
+    ),
+    "segment_bytes": number(1000, "bytes", range=[500, 1460]),
+    "window_bytes": number(64000, "bytes", range=[4000, 256000]),
+}
+
+
+def experiment(name, levels, parameter, scale):
+    return {
+        "id": name,
+        "type": "throughput_tables",
+        "title": name,
+        "question": "Is the cause found?",
+        "place": "a test",
+        "factors": [factor(name, levels, parameter, scale)],
+        "topology": TOPOLOGY,
+        "flows": FLOWS,
+        "duration_s": 10.0,
+        "sampling_interval_s": 1.0,
+    }
+
+
+def table(name):
+    tolerance = {"relative": 0.1, "reason": "a test"}
+    return {
+        "id": name,
+        "title": name,
+        "experiment": name,
+        "row_factor": name,
+        "columns": {
+            "throughput": {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance},
+            "delay": {"metric": "delay_mean_s", "aggregate": "pooled", "tolerance": tolerance},
+        },
+    }
+
+
+STUDY = {
+    "schema_version": 1,
+    "id": "planted",
+    "title": "A planted cause",
+    "bibliography": {"title": "A planted cause", "authors": ["Nobody"], "year": 2026},
+    "original_system": {"engine": "ns3", "description": "a test"},
+    "notes": {
+        "scope": "a test",
+        "easy": "a test",
+        "hard": "a test",
+        "threats": ["a test"],
+        "differences": ["a test"],
+    },
+    "parameters": PARAMETERS,
+    "experiments": [
+        experiment("rate", RATES, "rate_bps", 1000.0),
+        experiment("delay", DELAYS, "delay_s", 0.001),
+    ],
+    "tables": [table("rate"), table("delay")],
+    "claims": [],
+}
+
+
+def atom(name, levels=None, **further):
+    return {"id": name, "title": name, "reason": "a test", "source": "a test"} | (
+        further if levels is None else {"levels": levels} | further
+    )
+
+
+def level(key, **what):
+    return {"key": key, **what}
+
+
+RED = {
+    "kind": "red",
+    "limit_packets": 50,
+    "minimum_threshold_packets": 5,
+    "maximum_threshold_packets": 15,
+    "queue_weight": 0.02,
+    "maximum_probability": 0.1,
+    "mean_packet_bytes": 1000,
+}
+ATOMS = [
+    atom("bytes", [level("x8", reading={"factor": 8.0})], columns=["throughput"]),
+    atom("mean", [level("of_flows", reading={"aggregate": "mean"})], columns=["throughput"]),
+    atom(
+        "round_trip",
+        [level("half", reading={"metric": "rtt_mean_s", "aggregate": "mean", "factor": 2.0})],
+        columns=["delay"],
+    ),
+    atom(
+        "access_unit",
+        [level("x8", set={"rate_factor": {"access1": 8, "access2": 8}})],
+    ),
+    atom(
+        "queue",
+        range={"low": 2, "high": 40, "log": True, "whole": True, "steps": 16, "tried": [5, 15]},
+        set={"parameters": {"queue_packets": "$value"}},
+    ),
+    atom("red", [level("usual", set={"links": {"bottleneck": {"queue_ab": RED}}})]),
+    atom(
+        "loss",
+        [
+            level(
+                "2_percent",
+                set={"links": {"bottleneck": {"loss_ab": {"kind": "random", "probability": 0.02}}}},
+            )
+        ],
+    ),
+    atom("window", [level("8_kb", set={"parameters": {"window_bytes": 8000}})]),
+    atom("segment", [level("500", set={"parameters": {"segment_bytes": 500}})]),
+    atom(
+        "start_gap",
+        [level("4_s", set={"flows": {"f{i}": {"start_gap_s": [4.0, 4.0]}}})],
+        outside_ledger="a test",
+    ),
+]
+EXPLANATIONS = {
+    "study": "planted",
+    "score": "cells",
+    "cpu_budget_s": 600.0,
+    "unseen": {"rows": {"rate": ["2000"], "delay": ["40"]}, "reason": "a test"},
+    "rungs": [{"rows": {"rate": ["1000", "3000", "4000"], "delay": ["5", "20", "80"]}}],
+    "atoms": ATOMS,
+}
+
+
+def project(folder):
+    """Write the tiny paper's files, but its numbers, below a folder; return it."""
+    for path, document in (
+        ("configs/studies/planted.yaml", STUDY),
+        ("configs/explanations/planted.yaml", EXPLANATIONS),
+    ):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(yaml.safe_dump(document), encoding="utf-8")
+    settings = yaml.safe_load((ROOT / "configs/sensitivity.yaml").read_text(encoding="utf-8"))
+    settings["explanation"] |= {"trials": 4, "permutations": 100, "paired_atoms": 5, "depth": 4}
+    (folder / "configs/sensitivity.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    (folder / "data/published").mkdir(parents=True)
+    return folder
+
+
+def publish(folder, flows_of, read, noise, seed):
+    """Print numbers from runs, read in a way and with noise.
+
+    Parameters
+    ----------
+    flows_of
+        (experiment, level) to the rows of its run's flows.csv.
+    read
+        From these rows to {column: printed value}.
+    noise
+        Standard deviation of the logarithm.
+    """
+    random = np.random.Generator(np.random.PCG64(seed))
+    units = {"throughput": "bit/s", "delay": "s"}
+    with (folder / "data/published/planted.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["table", "row", "column", "unit", "value", "printed", "place"])
+        for name, levels in (("rate", RATES), ("delay", DELAYS)):
+            for key in levels:
+                for column, value in read(flows_of[name, key]).items():
+                    told = f"{value * math.exp(noise * random.standard_normal()):.6g}"
+                    writer.writerow([name, key, column, units[column], told, told, "a test"])

@@ -1,0 +1,131 @@
+"""Causes that are planted in a tiny paper are found on real runs, and nothing where nothing is."""
+
+import csv
+import json
+from dataclasses import replace
+
+import planted
+import pytest
+from replication.judge.atom import Setting
+from replication.plan.config import load_study
+from replication.plan.design import design_study
+from replication.run.launcher import Launch
+from replication.run.process import Limits
+from replication.run.simulate import open_job, run_job
+from replication.sensitivity.why.bench import _TIER
+from replication.sensitivity.why.explain import explain_study
+
+NOISE = 0.03
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory, ns3_program):
+    """Return the tiny paper's project, and what runs scenarios of it: all tests share its runs."""
+    folder = planted.project(tmp_path_factory.mktemp("planted"))
+    job = open_job(
+        planted.ROOT,
+        Launch("native", "ns3", ns3_program, None),
+        {},
+        folder / "store",
+        Limits(2**30, 60.0),
+    )
+
+    def run(scenarios):
+        run_job(replace(job, scenarios=scenarios), lambda: None)
+
+    return folder, job.store, run
+
+
+def plain_sum(flows):
+    received = sum(float(f["delay_mean_s"]) * float(f["packets_received"]) for f in flows)
+    return {
+        "throughput": sum(float(f["throughput_bps"]) for f in flows),
+        "delay": received / sum(float(f["packets_received"]) for f in flows),
+    }
+
+
+def in_bytes(flows):
+    stated = plain_sum(flows)
+    return stated | {"throughput": stated["throughput"] / 8}
+
+
+def mean_of_flows(flows):
+    stated = plain_sum(flows)
+    return stated | {"throughput": stated["throughput"] / 2}
+
+
+def half_a_round_trip(flows):
+    return plain_sum(flows) | {"delay": sum(float(f["rtt_mean_s"]) for f in flows) / 4}
+
+
+def explained(paper, set_up, read, noise=NOISE, seed=7):
+    """Publish what a set-up gives, read in a way; return the account of the search."""
+    folder, store, run = paper
+    study = load_study(folder, "planted")
+    for atom, level in set_up.items():
+        study = level_of(atom, level).on(study)
+    runs = design_study(study, _TIER, ["ns3"])
+    run({r.scenario_id: r.scenario for r in runs})
+    flows = {}
+    for one in runs:
+        ((name, key),) = one.levels.items()
+        with (store.entry(one.scenario_id) / "flows.csv").open(encoding="utf-8") as file:
+            flows[name, key] = list(csv.DictReader(file))
+    planted.publish(folder, flows, read, noise, seed)
+    out = folder / "data/reproduced/sensitivity/planted"
+    explain_study(folder, "planted", out, "ns3", store, run)
+    return json.loads((out / "explanation.json").read_text(encoding="utf-8"))
+
+
+def level_of(atom, level):
+    document = next(a for a in planted.ATOMS if a["id"] == atom)
+    if "range" in document:
+        return Setting.model_validate(document["set"]).at(level)
+    (own,) = [v for v in document["levels"] if v["key"] == level]
+    return Setting.model_validate(own["set"])
+
+
+def atoms(found):
+    return {one["atom"] for one in found["atoms"]}
+
+
+@pytest.mark.parametrize(
+    ("set_up", "read", "readings"),
+    [
+        pytest.param(
+            {"access_unit": "x8", "queue": 5, "start_gap": "4_s"},
+            in_bytes,
+            {"bytes"},
+            id="two unit slips, a queue and a start gap",
+        ),
+        pytest.param(
+            {"window": "8_kb"}, half_a_round_trip, {"round_trip"}, id="a window, half a round trip"
+        ),
+        pytest.param({"loss": "2_percent"}, mean_of_flows, {"mean"}, id="loss, a mean"),
+        pytest.param(
+            {"access_unit": "x8", "red": "usual"}, plain_sum, set(), id="a unit and a kind of queue"
+        ),
+        pytest.param({}, in_bytes, {"bytes"}, id="a unit slip alone"),
+    ],
+)
+def test_planted_causes_are_found(paper, set_up, read, readings):
+    found = explained(paper, set_up, read)
+    assert atoms(found) == set(set_up) | readings
+    assert found["word"] == "explanation", found["reasons"]
+    assert found["null_p"] <= 0.05
+    assert found["unseen"]["after"] > found["unseen"]["before"]
+    assert all(one["bits"] > 0 for one in found["leaving"])
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_planted_noise_is_not_explained(paper, seed):
+    found = explained(paper, {}, plain_sum, noise=0.25, seed=seed)
+    assert found["word"] == "none found", atoms(found)
+
+
+def test_the_same_search_gives_the_same_bytes(paper):
+    folder = paper[0] / "data/reproduced/sensitivity/planted"
+    explained(paper, {"window": "8_kb"}, plain_sum)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    explained(paper, {"window": "8_kb"}, plain_sum)
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -1,0 +1,139 @@
+"""A study's best explanation in words: made from what `make sensitivity` wrote, and nothing else.
+
+`explanation_of` is what other pages take: sentences for a summary, texts for a second column.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replication.sensitivity.why.account import NAME, is_current
+from replication.sensitivity.why.finding import NONE_FOUND
+from replication.sensitivity.why.table import EXPLAINED_COLUMNS
+from replication.study.seal import read_sealed
+from replication.study.study import Study
+from replication.study.table import Row, read_rows
+
+#: Tables, or near misses, that a sentence names.
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is said of a study's best explanation.
+
+    Attributes
+    ----------
+    word
+        explanation, best guess or none found.
+    sentences
+        Two of them, for the study's summary.
+    inside, claims, unseen
+        Texts for a table: numbers inside and claims that hold, defaults to explanation, and what
+        was not seen; empty where there are none.
+    document
+        All that was written of it.
+    cells
+        Each number under it, as explained_cells.csv has them.
+    """
+
+    word: str
+    sentences: tuple[str, str]
+    inside: str
+    claims: str
+    unseen: str
+    document: Mapping[str, Any]
+    cells: list[Row]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether anything is called an explanation or a guess."""
+        return self.word != NONE_FOUND
+
+
+def explanation_of(root: Path, data: Path, study: Study) -> Explanation | None:
+    """Return a study's explanation; None where none was searched on the files as they are now.
+
+    Parameters
+    ----------
+    root, data
+        The project's folder and that of the results.
+    study
+        The study.
+    """
+    folder = data / "sensitivity" / study.id
+    if not (folder / NAME).is_file():
+        return None
+    document = json.loads(read_sealed(folder / NAME))
+    if not is_current(root, study.id, document):
+        return None
+    cells = read_rows(folder / "explained_cells.csv", EXPLAINED_COLUMNS)
+    of_cells = document["score"] == "cells"
+    return Explanation(
+        document["word"],
+        (_first(document), _second(document, cells)),
+        _before_after(document, "cells") if of_cells else "",
+        f"{_holding(document['claims_before'])} to {_holding(document['claims_after'])}"
+        f" of {len(document['claims_after'])}",
+        f"{document['unseen']['after']} of {document['unseen']['cells']}",
+        document,
+        cells,
+    )
+
+
+def _before_after(document: Mapping[str, Any], what: str) -> str:
+    seen, unseen = document["seen"], document["unseen"]
+    before, after, of = (seen[key] + unseen[key] for key in ("before", "after", what))
+    return f"{before} to {after} of {of}"
+
+
+def _holding(verdicts: Mapping[str, str]) -> int:
+    return sum(verdict == "reproduced" for verdict in verdicts.values())
+
+
+def _first(document: Mapping[str, Any]) -> str:
+    """Return what is met, and under which changes."""
+    tried = (
+        f"by a search over {document['set_ups_tried']} set-ups of "
+        f"{len(document['atoms_tested'])} possible causes"
+    )
+    if document["word"] == NONE_FOUND:
+        why = " ".join(document["reasons"])
+        return f"No explanation is found {tried}. {why}".strip()
+    what = "numbers are inside" if document["score"] == "cells" else "claims hold together"
+    median = document["seen"]["median_after"]
+    off = ""
+    if median is not None:
+        before = document["seen"]["median_before"]
+        off = f" (median deviation {100 * before:.0f} % to {100 * median:.0f} %)"
+    titles = "; ".join(one["title"] for one in document["atoms"])
+    return (
+        f"{document['word'].capitalize()}: {_before_after(document, 'cells')} {what}{off} if: "
+        f"{titles}. Found afterwards, {tried}."
+    )
+
+
+def _second(document: Mapping[str, Any], cells: list[Row]) -> str:
+    """Return how it does on what was not seen, and what stays unexplained."""
+    unseen = document["unseen"]
+    what = "numbers" if document["score"] == "cells" else "claims"
+    if document["word"] == NONE_FOUND:
+        near = document["nearest"][0]["atoms"] if document["nearest"] else []
+        named = ", ".join(f"{atom}={level}" for atom, level in near) or "the documented defaults"
+        return f"The nearest miss: {named}."
+    sentence = (
+        f"Of {unseen['cells']} {what} that the search did not see {unseen['after']} "
+        f"{'are inside' if what == 'numbers' else 'hold'} (defaults {unseen['before']})"
+    )
+    outside = Counter(row["table"] for row in cells if row["inside"] != "true")
+    if outside:
+        named = ", ".join(f"{count} of table {t}" for t, count in outside.most_common(_NAMED))
+        sentence += f"; what stays unexplained: {named}"
+    if not document["identified"]:
+        sentence += "; not identified: other changes do as well"
+    return sentence + "."

@@ -1,0 +1,177 @@
+"""Explains one study: searches, judges what is found on what was not seen, and writes it down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from replication.judge.atom import Explanations, load_explanations
+from replication.judge.atom_check import check_explanations
+from replication.measure.cell_map import map_cells
+from replication.plan.config import load_study
+from replication.run.store import Store
+from replication.sensitivity.why import finding
+from replication.sensitivity.why.account import Stage, write_account
+from replication.sensitivity.why.bench import Bench, Simulate
+from replication.sensitivity.why.finding import Finding, Leaving, Share
+from replication.sensitivity.why.null import null_p_cells, null_p_claims
+from replication.sensitivity.why.part import rungs, whole
+from replication.sensitivity.why.reader import Reader
+from replication.sensitivity.why.search import Found, Search
+from replication.sensitivity.why.set_up import DEFAULTS, Space
+from replication.sensitivity.why.trial import CellJudge, ClaimJudge, Trials
+from replication.study.errors import InputError
+from replication.study.published import read_published
+from replication.study.sensitivity_settings import explanations_path, load_sensitivity
+from replication.study.verdict import Verdict
+
+#: Of the budget, what is kept for the last stages at most.
+_MOST_RESERVED = 0.6
+
+
+def explain_study(
+    root: Path, name: str, folder: Path, engine: str, store: Store, simulate: Simulate
+) -> Finding:
+    """Search a study's best explanation; write explanation.json and its tables to `folder`.
+
+    Parameters
+    ----------
+    root, name
+        The project's folder and the study's id.
+    folder
+        Where the study's sensitivity is.
+    engine, store, simulate
+        The engine, its finished runs, and what runs more into them.
+
+    Raises
+    ------
+    InputError, RunError
+        Files are missing or do not fit together; a run fails.
+    """
+    found = load_explanations(root, name)
+    if found is None:
+        raise InputError(f"{explanations_path(root, name)}: no such file; study {name} needs one")
+    stage = _stage(root, name, found, engine, store, simulate)
+    reserve_s = _reserve_s(stage)
+    space = stage.bench.space
+    searched = Search(space, stage.trials, stage.rungs, stage.settings, stage.seed, reserve_s).run()
+    judge = stage.trials.judge
+    if isinstance(judge, CellJudge):
+        result = _by_cells(stage, judge, searched)
+    else:
+        assert isinstance(judge, ClaimJudge)
+        result = _by_claims(stage, judge, searched)
+    write_account(folder, stage, found, result)
+    return result
+
+
+def _stage(
+    root: Path, name: str, found: Explanations, engine: str, store: Store, simulate: Simulate
+) -> Stage:
+    study, settings = load_study(root, name), load_sensitivity(root)
+    cells = map_cells(study, read_published(root / "data" / "published" / f"{name}.csv"))
+    check_explanations(found, study, cells)
+    space = Space(study, found)
+    bench = Bench(space, cells, engine, store, simulate, found.cpu_budget_s)
+    judge: CellJudge | ClaimJudge = ClaimJudge(bench, settings.explanation)
+    if found.score == "cells":
+        judge = CellJudge(bench, Reader(study, found, cells), settings.explanation)
+    return Stage(
+        root,
+        Trials(bench, judge),
+        rungs(found, study, cells),
+        whole(found, study, cells),
+        settings.explanation,
+        settings.seed,
+        engine,
+    )
+
+
+def _reserve_s(stage: Stage) -> float:
+    """Return what the finalists, the waterfall and the unseen part should cost."""
+    bench, last = stage.bench, stage.rungs[-1]
+    one_s, whole_s = bench.cost_s(DEFAULTS, last), bench.cost_s(DEFAULTS, stage.whole)
+    wanted_s = (stage.settings.finalists + 4) * one_s + 2 * whole_s
+    return min(wanted_s, _MOST_RESERVED * bench.budget_s)
+
+
+def _by_cells(stage: Stage, judge: CellJudge, found: Found) -> Finding:
+    bench, last = stage.bench, stage.rungs[-1]
+    before, after = stage.trials.of([DEFAULTS, found.best.set_up], stage.whole) * (
+        2 if found.best.set_up == DEFAULTS else 1
+    )
+    stated = finding.of_defaults(found.defaults)
+    rows_before, rows = (
+        list(finding.cell_rows(judge, trial, ran, stage.whole, stage.engine))
+        for trial, ran in ((stated, before), (found.best, after))
+    )
+    count = stage.settings.replicates_of_ranks
+    for trial, own in ((stated, rows_before), (found.best, rows)):
+        finding.by_range(judge, trial, own, stage.whole, count)
+    seen, unseen = (finding.share(rows_before, rows, kind) for kind in (True, False))
+    gain_bits = judge.stated_bits(found.defaults, last) - found.best.total
+    first = stage.rungs[0]
+    on_first = stage.trials.of([found.best.set_up], first)[0]
+    p = null_p_cells(stage.trials, judge, first, on_first, stage.seed)
+    leaving = finding.leaving_out(judge, found, last)
+    word, reasons = finding.word_of(gain_bits, p, seen, unseen, leaving, stage.settings)
+    readings = finding.table_readings(judge, found.best)
+    verdicts = [
+        finding.judged_claims(bench.space.study, bench.results([set_up], stage.whole), read)
+        for set_up, read in ((DEFAULTS, {}), (found.best.set_up, readings))
+    ]
+    return Finding(
+        word,
+        found.best.pairs,
+        found.best.bits,
+        gain_bits,
+        p,
+        seen,
+        unseen,
+        tuple(leaving),
+        *verdicts,
+        rows,
+        reasons,
+    )
+
+
+def _by_claims(stage: Stage, judge: ClaimJudge, found: Found) -> Finding:
+    hidden = set(stage.bench.space.explanations.unseen.claims)
+    verdicts = []
+    for trial in (found.defaults, found.best):
+        results = stage.bench.results([trial.set_up], stage.whole)
+        verdicts.append(judge.verdicts(results, stage.whole))
+    seen, unseen = (
+        _claims_held(*verdicts, {c for c in verdicts[0] if (c in hidden) is not kind})
+        for kind in (True, False)
+    )
+    gain_bits = found.defaults.total - found.best.total
+    first = stage.rungs[0]
+    on_first = stage.trials.of([found.best.set_up], first)[0]
+    p = null_p_claims(stage.trials, judge, first, on_first, stage.seed)
+    leaving = [
+        Leaving(atom, level, trial.total - found.best.total, finding.holding(trial.verdicts))
+        for (atom, level), trial in zip(found.best.set_up, found.waterfall, strict=True)
+    ]
+    word, reasons = finding.word_of(gain_bits, p, seen, unseen, leaving, stage.settings)
+    return Finding(
+        word,
+        found.best.pairs,
+        found.best.bits,
+        gain_bits,
+        p,
+        seen,
+        unseen,
+        tuple(leaving),
+        *verdicts,
+        [],
+        reasons,
+    )
+
+
+def _claims_held(before: Mapping[str, str], after: Mapping[str, str], own: set[str]) -> Share:
+    held = [
+        sum(verdict == Verdict.REPRODUCED for claim, verdict in verdicts.items() if claim in own)
+        for verdicts in (before, after)
+    ]
+    return Share(len(own), *held, float("nan"), float("nan"))
