@@ -76,13 +76,18 @@ class Figure:
 
     def png(self, scale: float = 1.25) -> bytes:
         """Return the chart as a PNG on white, for readers that show no Vega-Lite."""
-        import oxipng
-        import vl_convert
+        return to_png(self.specification(), scale)
 
-        specification = self.specification() | {"background": "white"}
-        rendered = vl_convert.vegalite_to_png(specification, scale=scale)
-        # The renderer compresses for speed, and notebooks are kept in Git.
-        return oxipng.optimize_from_memory(bytes(rendered), level=1)
+
+def to_png(specification: dict[str, Any], scale: float = 1.25) -> bytes:
+    """Return a Vega-Lite specification as a PNG on white."""
+    import oxipng
+    import vl_convert
+
+    drawn = specification | {"background": "white"}
+    rendered = vl_convert.vegalite_to_png(drawn, scale=scale)
+    # The renderer compresses for speed, and notebooks are kept in Git.
+    return oxipng.optimize_from_memory(bytes(rendered), level=1)
 
 
 def make_figure(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,11 @@ def parameter_names(path: Path) -> list[str]:
         body = ast.parse(cells[0].source).body
     except SyntaxError as error:
         raise InputError(f"{path}: the cell tagged {TAG!r} is not Python: {error.msg}") from None
+    return assigned_names(body)
+
+
+def assigned_names(body: Sequence[ast.stmt]) -> list[str]:
+    """Return the names that statements assign, in their order."""
     names = []
     for statement in body:
         if isinstance(statement, ast.AnnAssign):
