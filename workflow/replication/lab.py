@@ -10,7 +10,13 @@ What is particular to one paper's question stands in its notebook; here is what 
 
 from __future__ import annotations
 
-from replication.report.notebooks.collection import Collection, open_collection
+from replication.plan.new_study import example
+from replication.report.notebooks.collection import (
+    Collection,
+    design,
+    open_collection,
+    read_study,
+)
 from replication.report.notebooks.paper import numbers, question, unstated, verdicts
 from replication.report.notebooks.picture import (
     PUBLISHED,
@@ -24,6 +30,8 @@ from replication.report.notebooks.session import interact, prepare
 
 __all__ = [
     "PUBLISHED",
+    "design",
+    "example",
     "interact",
     "levels",
     "look",
@@ -31,6 +39,7 @@ __all__ = [
     "numbers",
     "open",
     "question",
+    "read_study",
     "show",
     "topology",
     "unstated",

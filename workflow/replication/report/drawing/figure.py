@@ -74,10 +74,6 @@ class Figure:
         """Return the Vega-Lite specification, its data inside."""
         return dict(self.chart.to_dict(validate=False))
 
-    def png(self, scale: float = 1.25) -> bytes:
-        """Return the chart as a PNG on white, for readers that show no Vega-Lite."""
-        return to_png(self.specification(), scale)
-
 
 def to_png(specification: dict[str, Any], scale: float = 1.25) -> bytes:
     """Return a Vega-Lite specification as a PNG on white."""

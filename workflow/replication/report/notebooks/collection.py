@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic import ValidationError
 
 from replication.engines.catalogue import ENGINES
 from replication.judge.flags.claim_flag import read_flags
@@ -25,7 +26,7 @@ from replication.plan.stamp import require_sources
 from replication.report.drawing.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks.live import LiveRun, run_live
 from replication.study.assumption import drawn
-from replication.study.errors import InputError
+from replication.study.errors import InputError, describe
 from replication.study.parquet import read_parquet
 from replication.study.scenario import Scenario
 from replication.study.seal import open_sealed, read_sealed
@@ -74,10 +75,7 @@ class Collection:
         InputError
             The study has no such experiment; the message names those it has.
         """
-        known = {e.id: e for e in self.study(study).experiments}
-        if experiment not in known:
-            raise InputError(f"study {study}: no experiment {experiment!r}; {', '.join(known)}")
-        return known[experiment]
+        return _experiment(self.study(study), experiment)
 
     def engine(self, study: str) -> str:
         """Return the engine whose results a chart shows: the paper's own, if it ran, else ns3."""
@@ -99,9 +97,7 @@ class Collection:
     def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
         """Return the samples over time of an experiment's runs, of one replicate or of all."""
         results, found = self._results(study), self.experiment(study, experiment)
-        wanted = [
-            run for run in runs_of(results, found) if replicate in (None, run.replicate)
-        ]
+        wanted = [run for run in runs_of(results, found) if replicate in (None, run.replicate)]
         runs = self._runs(study, found)
         runs = runs if replicate is None else runs[runs["replicate"] == replicate]
         series = runs.merge(read_series(results, wanted), on=["scenario", "engine"])
@@ -170,30 +166,9 @@ class Collection:
     ) -> Scenario:
         """Design one scenario: a point of an experiment, with parameters of your own.
 
-        Parameters
-        ----------
-        study, experiment
-            What it is a run of.
-        levels
-            Factor to the key of its level; factors left out have the experiment's default.
-        parameters
-            Values for parameters of the study, by name; they go over the levels.
-
-        Raises
-        ------
-        InputError
-            There is no such experiment, factor, level or parameter, or the values make no
-            valid scenario.
+        See `design`, for a study by its id.
         """
-        document, found = self.study(study), self.experiment(study, experiment)
-        values = plain_values(parameters_of(document, found)) | drawn(document, found, 0)
-        for name in parameters:
-            if name not in values:
-                raise InputError(f"study {study}: no parameter {name!r}; {', '.join(values)}")
-        for name, key in levels.items():
-            values |= _level_values(found, name, key)
-        seed = replicate_seed(study, experiment, 0)
-        return place(fill(found, values | parameters), seed)
+        return design(self.study(study), experiment, levels, **parameters)
 
     def run(self, scenario: Scenario, engine: str = "ns3") -> LiveRun:
         """Run a scenario here and now; the same scenario gives the same numbers everywhere.
@@ -232,6 +207,53 @@ class Collection:
         ]
         facts = pd.DataFrame(rows, columns=["scenario", "flow", "algorithm", "segment_bytes"])
         return frame.merge(facts, on=["scenario", "flow"], how="left")
+
+
+def design(study: Study, experiment: str, levels: Mapping[str, str], **parameters: Any) -> Scenario:
+    """Design one scenario: a point of an experiment, with parameters of one's own.
+
+    Parameters
+    ----------
+    study, experiment
+        What it is a run of.
+    levels
+        Factor to the key of its level; factors left out have the experiment's default.
+    engine
+        What is to run it: what the study names in the place of values that it lacks is put in.
+    parameters
+        Values for parameters of the study, by name; they go over the levels.
+
+    Raises
+    ------
+    InputError
+        There is no such experiment, factor, level or parameter, or the values make no valid
+        scenario.
+    """
+    found = _experiment(study, experiment)
+    values = plain_values(parameters_of(study, found)) | drawn(study, found, 0)
+    substitution = study.substituted(engine)
+    values |= substitution.set if substitution else {}
+    for name in parameters:
+        if name not in values:
+            raise InputError(f"study {study.id}: no parameter {name!r}; {', '.join(values)}")
+    for name, key in levels.items():
+        values |= _level_values(found, name, key)
+    seed = replicate_seed(study.id, experiment, 0)
+    return place(fill(found, values | parameters), seed)
+
+
+def read_study(document: Mapping[str, Any]) -> Study:
+    """Return a study from its document, as YAML reads it.
+
+    Raises
+    ------
+    InputError
+        It is no valid study; the message names the field.
+    """
+    try:
+        return Study.model_validate(document)
+    except ValidationError as error:
+        raise InputError(describe(error)) from None
 
 
 def open_collection(data: str, root: str = "") -> Collection:
@@ -305,6 +327,13 @@ def _levels(experiment: Experiment, keys: Mapping[Any, Any]) -> dict[str, Any]:
     return found
 
 
+def _experiment(study: Study, experiment: str) -> Experiment:
+    known = {e.id: e for e in study.experiments}
+    if experiment not in known:
+        raise InputError(f"study {study.id}: no experiment {experiment!r}; {', '.join(known)}")
+    return known[experiment]
+
+
 def _level_values(experiment: Experiment, name: str, key: str) -> dict[str, Any]:
     factors = {factor.id: factor for factor in experiment.factors}
     if name not in factors:
@@ -317,13 +346,13 @@ def _level_values(experiment: Experiment, name: str, key: str) -> dict[str, Any]
 
 def _ordered(frame: pd.DataFrame, experiments: list[Experiment]) -> pd.DataFrame:
     """Make labels ordered categories, in the paper's order."""
+    labels: dict[str, dict[str, None]] = {}
     for factor in (factor for e in experiments for factor in e.factors):
-        name = column_of(factor)
-        if name in frame and not _is_number(factor):
-            labels = dict.fromkeys(level.label for level in factor.levels)
-            known = frame[name].astype(object)
-            others = dict.fromkeys(v for v in known.dropna() if v not in labels)
-            frame[name] = pd.Categorical(known, [*labels, *others], ordered=True)
+        if not _is_number(factor):
+            known = labels.setdefault(column_of(factor), {})
+            known |= dict.fromkeys(level.label for level in factor.levels)
+    for name in labels.keys() & set(frame.columns):
+        frame[name] = pd.Categorical(frame[name], list(labels[name]), ordered=True)
     return frame
 
 

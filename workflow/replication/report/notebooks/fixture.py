@@ -31,7 +31,7 @@ from replication.study.seal import RECORD, open_sealed, read_sealed, seal, seale
 from replication.study.study import Study
 from replication.study.table import SERIES_NUMBERS
 
-LIMIT_BYTES = 3_000_000
+LIMIT_BYTES = 6_000_000
 #: Types of experiment whose series are drawn, and whether every replicate is.
 DRAWN = {"queuing": True, "bdp_jain": True, "cwnd_traces": False}
 #: Of the provenance, what says which run it was; not on whose machine.
@@ -60,7 +60,7 @@ def make_fixture(root: Path, data: Path, output: Path, studies: Sequence[str]) -
     Raises
     ------
     InputError
-        Results are missing, or the fixture would be above 3 MB; `output` is then as it was.
+        Results are missing, or the fixture would be above 6 MB; `output` is then as it was.
     """
     work = output.parent / f".{output.name}.new"
     shutil.rmtree(work, ignore_errors=True)

@@ -58,7 +58,9 @@ def verdicts(claims: pd.DataFrame) -> Html:
         rows.append((f"“{first['quote']}” ({first['place']})", marks or undecided))
     counts = claims["verdict"].value_counts()
     said = ", ".join(f"{counts[v]} {v}" for v in Verdict if v in counts)
-    return Html(table(["The paper's words", "Verdict"], rows, f"Verdicts by claim and engine: {said}"))
+    return Html(
+        table(["The paper's words", "Verdict"], rows, f"Verdicts by claim and engine: {said}")
+    )
 
 
 def numbers(cells: pd.DataFrame) -> Html:

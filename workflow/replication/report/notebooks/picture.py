@@ -6,7 +6,7 @@ script, show the second.
 
 from __future__ import annotations
 
-import copy
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +41,7 @@ class Picture:
     alt: str
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        specification = _rounded(themed(self.chart).to_dict(validate=False))
+        specification = _lean(themed(self.chart).to_dict(validate=False))
         data = {
             VEGA_LITE: specification,
             # Bytes: IPython encodes them, as it does for its own images.
@@ -125,36 +125,61 @@ def topology(scenario: Json) -> Picture:
     def y(field: str) -> alt.Y:
         return alt.Y(f"{field}:Q", scale=down, axis=None)
 
-    lines = alt.Chart(wires).mark_rule(color=INK).encode(
-        x=x("x1"), x2="x2:Q", y=y("y1"), y2="y2:Q",
-        strokeWidth=alt.condition("datum.is_bottleneck", alt.value(4), alt.value(1.2)),
+    lines = (
+        alt.Chart(wires)
+        .mark_rule(color=INK)
+        .encode(
+            x=x("x1"),
+            x2="x2:Q",
+            y=y("y1"),
+            y2="y2:Q",
+            strokeWidth=alt.condition("datum.is_bottleneck", alt.value(4), alt.value(1.2)),
+        )
     )
-    words = alt.Chart(wires).mark_text(color=INK, dy=-11, fontSize=11).encode(
-        x=x("x"), y=y("y"), text="label:N"
+    words = (
+        alt.Chart(wires)
+        .mark_text(color=INK, dy=-11, fontSize=11)
+        .encode(x=x("x"), y=y("y"), text="label:N")
     )
-    queues = alt.Chart(wires).mark_text(color=INK, dy=14, fontSize=11).encode(
-        x=x("x"), y=y("y"), text="queue:N"
+    queues = (
+        alt.Chart(wires)
+        .mark_text(color=INK, dy=14, fontSize=11)
+        .encode(x=x("x"), y=y("y"), text="queue:N")
     )
-    boxes = alt.Chart(nodes).mark_rect(
-        width=BOX - 10, height=26, cornerRadius=4, fill="white", stroke=INK
-    ).encode(x=x("x"), y=y("y"))
-    names = alt.Chart(nodes).mark_text(color="black", fontSize=12).encode(
-        x=x("x"), y=y("y"), text="name:N"
+    boxes = [
+        alt.Chart(nodes[nodes["is_router"] == is_router])
+        .mark_rect(width=width, height=26, cornerRadius=4, fill="white", stroke=INK)
+        .encode(x=x("x"), y=y("y"))
+        for is_router, width in ((False, BOX - 10), (True, 44))
+    ]
+    names = (
+        alt.Chart(nodes)
+        .mark_text(color="black", fontSize=12)
+        .encode(x=x("x"), y=y("y"), text="name:N")
     )
-    notes = alt.Chart(nodes).mark_text(color=INK, dy=24, fontSize=10).encode(
-        x=x("x"), y=y("y"), text="note:N"
+    notes = (
+        alt.Chart(nodes)
+        .mark_text(color=INK, dy=24, fontSize=10)
+        .encode(x=x("x"), y=y("y"), text="note:N")
     )
-    chart = alt.layer(lines, words, queues, boxes, names, notes)
+    chart = alt.layer(lines, words, queues, *boxes, names, notes, view=alt.ViewConfig(stroke=None))
     chart = chart.properties(width=drawing.width, height=drawing.height + 48)
-    return Picture(chart.configure_view(stroke=None), drawing.words)
+    return Picture(chart, drawing.words)
 
 
-def _rounded(specification: dict[str, Any]) -> dict[str, Any]:
-    """Return the specification with six digits of each number: what a chart can show."""
-    found = copy.deepcopy(specification)
-    for rows in found.get("datasets", {}).values():
-        for row in rows:
-            for name, value in row.items():
-                if isinstance(value, float):
-                    row[name] = float(f"{value:.6g}")
-    return found
+def _lean(specification: dict[str, Any]) -> dict[str, Any]:
+    """Return the specification with the columns that it draws, six digits of each number."""
+    drawn = {name: part for name, part in specification.items() if name != "datasets"}
+    words = json.dumps(drawn)
+    datasets = {
+        key: [
+            {name: _six_digits(value) for name, value in row.items() if name in words}
+            for row in rows
+        ]
+        for key, rows in specification.get("datasets", {}).items()
+    }
+    return drawn | {"datasets": datasets}
+
+
+def _six_digits(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
