@@ -27,6 +27,7 @@ from replication.report.notebooks.picture import (
     topology,
 )
 from replication.report.notebooks.session import interact, prepare
+from replication.study.yaml_document import parse_yaml
 
 __all__ = [
     "PUBLISHED",
@@ -38,6 +39,7 @@ __all__ = [
     "mean_interval",
     "numbers",
     "open",
+    "parse_yaml",
     "question",
     "read_study",
     "show",

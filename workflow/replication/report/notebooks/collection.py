@@ -209,7 +209,13 @@ class Collection:
         return frame.merge(facts, on=["scenario", "flow"], how="left")
 
 
-def design(study: Study, experiment: str, levels: Mapping[str, str], **parameters: Any) -> Scenario:
+def design(
+    study: Study,
+    experiment: str,
+    levels: Mapping[str, str],
+    engine: str = "ns3",
+    **parameters: Any,
+) -> Scenario:
     """Design one scenario: a point of an experiment, with parameters of one's own.
 
     Parameters
