@@ -25,6 +25,7 @@ from replication.report.notebooks.picture import (
     mean_interval,
     show,
     topology,
+    verdict_look,
 )
 from replication.report.notebooks.session import interact, prepare
 from replication.study.yaml_document import parse_yaml
@@ -45,6 +46,7 @@ __all__ = [
     "show",
     "topology",
     "unstated",
+    "verdict_look",
     "verdicts",
 ]
 

@@ -15,6 +15,7 @@ import altair as alt
 import pandas as pd
 
 from replication.measure.statistic import estimate
+from replication.report.charts.verdict import verdict_colours, verdict_symbols
 from replication.report.drawing.figure import (
     INK,
     PUBLISHED_MARK,
@@ -83,6 +84,11 @@ def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]
             "strokeDash": dashes(column, order),
         }
     return {"color": colours(column, order), "shape": symbols(column, order)}
+
+
+def verdict_look(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the encodings of the column `verdict`: colour and symbol as in the report."""
+    return {"color": verdict_colours(frame["verdict"]), "shape": verdict_symbols(frame["verdict"])}
 
 
 def levels(frame: pd.DataFrame, column: str) -> list[str]:
