@@ -13,6 +13,7 @@ from __future__ import annotations
 from replication.plan.new_study import example
 from replication.report.notebooks.collection import (
     Collection,
+    column_of,
     design,
     open_collection,
     read_study,
@@ -32,6 +33,7 @@ from replication.study.yaml_document import parse_yaml
 
 __all__ = [
     "PUBLISHED",
+    "column_of",
     "design",
     "example",
     "interact",
