@@ -270,7 +270,7 @@ def test_what_is_missing_is_said_with_what_to_run(tmp_path, collection):
 
 
 def test_a_studys_document_is_read_or_its_slip_named():
-    with pytest.raises(InputError, match="titel"):
+    with pytest.raises(InputError, match="bibliography: Field required"):
         read_study({"titel": "x"})
 
 
@@ -289,6 +289,7 @@ def test_an_unknown_parameter_is_one_line_under_papermill_itself(tmp_path):
             {"dta": "x"},
             progress_bar=False,
             kernel_name="python3",
+            language="python",
         )
     assert len(caught.value.traceback) == 1
 

@@ -288,11 +288,11 @@ def notebook(
     """Execute a notebook on the results of a study."""
     from replication.plan.notebook_kind import made_from
     from replication.report.notebooks.collection import WORKFLOW
-    from replication.report.notebooks.notebook import execute
+    from replication.report.notebooks.notebook import Parameters, execute
 
     os.environ[WORKFLOW] = "1"
     folders = {"data": str(data.resolve()), "root": str(root.resolve())}
-    parameters = {"study": study, **folders, "live": live}
+    parameters: Parameters = {"study": study, **folders, "live": live}
     execute(name, output, parameters, made_from(root, data, study, name.stem))
 
 
