@@ -53,7 +53,7 @@ IMAGES := python containers
 
 .PHONY: help report unlock plan sensitivity engines ladder base-image images render summary release bench bench-report
 .PHONY: test-faults load audit licences test test-report test-ladder test-kernels test-slurm test-containers scale
-.PHONY: lint format schemas lock clean distclean packages setup setup-dev setup-slurm setup-bench setup-profile
+.PHONY: lint format schemas lock clean distclean packages lab setup setup-dev setup-lab setup-slurm setup-bench setup-profile
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
@@ -97,6 +97,10 @@ base-image: setup ## Make the images' base from Debian's archive, without a regi
 images: setup ## Build the images of containers/ and check them against their lock
 	@$(RUN) $(IMAGES) build $(IMAGE_OPTIONS) $(call given,BASE,--base ) \
 	  $(if $(UPDATE_LOCK),--update-lock) $(call given,UNPACK,--unpack )
+
+lab: setup-lab compiler ## Open the notebooks in JupyterLab, at notebooks/start_here.ipynb
+	@$(SNAKEMAKE) engines --config engines=ns3
+	@$(RUN) jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS) notebooks/start_here.ipynb
 
 render: setup ## Render the report again from existing results; without any, the release (reports/html-release)
 	@$(RUN) replicate render
@@ -192,6 +196,10 @@ lock: setup-dev ## Pin the newest allowed Python packages by hash
 	@$(RUN) pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  -o requirements.lock pyproject.toml
+	@cp requirements.lock requirements-lab.lock
+	@$(RUN) pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --extra lab -o requirements-lab.lock pyproject.toml
 	@$(RUN) pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  -o workflow/profiles/slurm/requirements.lock workflow/profiles/slurm/requirements.in
@@ -213,6 +221,7 @@ ifneq ($(MADE_FOR),$(CURDIR))
 endif
 setup: $(READY)
 setup-dev: $(VENV)/.dev-ready
+setup-lab: $(VENV)/.lab-ready
 setup-slurm: $(VENV)/.slurm-ready
 setup-profile: $(if $(filter slurm,$(PROFILE)),setup-slurm)
 
@@ -235,6 +244,11 @@ $(READY): requirements.lock pyproject.toml
 $(VENV)/.dev-ready: requirements-dev.lock $(READY)
 	@echo "setup: installing the locked development packages" >&2
 	@$(PIP) --no-deps --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.lab-ready: requirements-lab.lock $(READY)
+	@echo "setup: installing JupyterLab" >&2
+	@$(PIP) --no-deps --require-hashes -r requirements-lab.lock
 	@touch $@
 
 $(VENV)/.slurm-ready: workflow/profiles/slurm/requirements.lock $(READY)

@@ -26,8 +26,8 @@ from replication.judge.registration import register
 from replication.judge.verdict_table import read_verdicts
 from replication.measure.results import Results
 from replication.plan.config import load_study
+from replication.report.notebooks.collection import open_collection
 from replication.report.notebooks.notebook import to_html
-from replication.report.notebooks.trace import TraceNotebook
 from replication.report.pages.conformance import conformance_view
 from replication.report.parts.bench_model import NAME as BENCH
 from replication.report.parts.bench_model import read_bench
@@ -201,8 +201,8 @@ def _rung(finished, path):
 
 
 def _traces(finished, path):
-    found = TraceNotebook.open(TRACED, str(finished.data), str(finished.root))
-    return found.comparison, found.nearness, found.windows
+    found = open_collection(str(finished.data), str(finished.root)).table(path.name)
+    return found[found["study"] == TRACED]
 
 
 def _robustness(finished, path):

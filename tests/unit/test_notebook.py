@@ -12,7 +12,13 @@ import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from replication.judge.verdict_table import read_verdicts, write_verdicts
-from replication.report.notebooks.experiment import ExperimentNotebook, find_project
+from replication.plan.notebook_kind import ANY_STUDY, FURTHER, GUIDES, SENSITIVITY, WRITTEN_FOR
+from replication.report.notebooks.collection import (
+    design,
+    find_project,
+    open_collection,
+    read_study,
+)
 from replication.report.notebooks.fixture import LIMIT_BYTES, make_fixture
 from replication.report.notebooks.notebook import (
     check_parameters,
@@ -50,14 +56,33 @@ def text_of(path):
 def test_there_is_a_notebook_for_every_kind_with_its_parameters():
     from typing import get_args
 
-    from replication.plan.notebook_kind import FURTHER
     from replication.study.study import ExperimentType
 
+    assert set(WRITTEN_FOR) == set(get_args(ExperimentType))
     # The sensitivity has a target of its own, and its notebook with it.
-    kinds = [*get_args(ExperimentType), *(further.name for further in FURTHER), "sensitivity"]
-    assert [path.stem for path in NOTEBOOKS] == sorted(kinds)
+    of_studies = [*WRITTEN_FOR, ANY_STUDY, *(further.name for further in FURTHER), SENSITIVITY]
+    assert [path.stem for path in NOTEBOOKS] == sorted([*of_studies, *GUIDES])
     for path in NOTEBOOKS:
-        assert parameter_names(path) == ["study", "data", "root"]
+        names = parameter_names(path)
+        assert {"data", "root", "live"} < set(names)
+        assert ("study" in names) == (path.stem in of_studies)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_parameter_has_a_type_and_its_meaning_for_papermill(path):
+    from papermill.inspection import _infer_parameters
+    from papermill.iorw import load_notebook_node
+
+    for parameter in _infer_parameters(load_notebook_node(str(path))):
+        assert parameter.inferred_type_name != "None" and len(parameter.help) > 10, parameter
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_notebook_ends_with_something_to_change_and_run(path):
+    sources = [cell.source for cell in read_notebook(path).cells]
+    headings = [source.splitlines()[0] for source in sources if source.startswith("## ")]
+    assert any(word in headings for word in ("## Try it", "## Four: change it and run it"))
+    assert "replication.run(" in "".join(sources) and "lab.interact(" in "".join(sources)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -144,37 +169,168 @@ def test_cleaning_takes_out_times_and_ids():
     assert notebook.cells[0].metadata == {} and notebook.cells[0].id == "cell-00"
 
 
+@pytest.fixture
+def collection():
+    """The notebooks' example data."""
+    return open_collection("notebooks/fixture", str(ROOT))
+
+
+def test_flows_have_a_row_a_run_and_flow_with_factors_and_units(collection):
+    flows = collection.flows("saxena")
+    assert not flows.duplicated(
+        [
+            "experiment",
+            "bandwidth_kb",
+            "delay_ms",
+            "sources",
+            "variant",
+            "replicate",
+            "engine",
+            "flow",
+        ]
+    ).any()
+    assert set(flows.loc[flows["experiment"] == "bandwidth", "bandwidth_kb"]) <= {
+        level.value for level in collection.experiment("saxena", "bandwidth").factors[0].levels
+    }
+    assert list(flows["variant"].cat.categories) == ["NewReno", "Westwood", "HighSpeed"]
+    many = flows.groupby(["experiment", "sources", "scenario", "engine"])["flow"].nunique()
+    for (experiment, sources, *_), count in many.items():
+        if experiment == "sources":
+            assert count == sources
+
+
+def test_labels_of_several_experiments_keep_the_papers_order(collection):
+    order = list(collection.flows("liang_shen")["variant"].cat.categories)
+    assert order == ["Tahoe", "Reno", "NewReno", "Vegas", "SACK"]
+
+
+def test_series_of_a_replicate_are_those_of_its_runs(collection):
+    series = collection.series("kapadia", "trios", replicate=0)
+    assert set(series["replicate"]) == {0} and series["time_s"].gt(0).all()
+    windows = series["cwnd_bytes"] / series["segment_bytes"]
+    assert windows.dropna().between(0, 500).all()
+
+
+def test_printed_numbers_carry_the_levels_of_their_point(collection):
+    cells = (
+        collection.cells("nishitha").query("column == 'delay'").drop_duplicates(["table", "row"])
+    )
+    vegas = cells[cells["variant"] == "Vegas"].set_index("environment")["published"]
+    assert vegas["Ethernet / Ethernet"] == 0.0214109  # table 5.2, row 1: 21.4109 ms
+
+
+def test_a_design_is_the_studys_scenario_but_for_what_is_changed(collection):
+    stored = collection.flows("nishitha").query("replicate == 0")["scenario"]
+    levels = {"variant": "vegas", "environment": "fast_fast"}
+    as_it_stands = collection.design("nishitha", "homogeneous", levels)
+    assert as_it_stands.id in set(stored)
+    changed = collection.design("nishitha", "homogeneous", levels, queue_packets=7)
+    assert changed.id != as_it_stands.id
+    assert {link.queue_ab.limit_packets for link in changed.links} == {7}
+
+
+@pytest.mark.parametrize(
+    ("levels", "parameters", "message"),
+    [
+        ({"variant": "vegas"}, {"queue": 1, "queu_packets": 3}, "no parameter 'queu_packets'"),
+        ({"variant": "bbr"}, {}, "no level 'bbr'"),
+        ({"varaint": "vegas"}, {}, "no factor 'varaint'"),
+        ({}, {"window_segments": "many"}, "window_segments|number|product"),
+    ],
+)
+def test_a_wrong_design_names_what_is_wrong(collection, levels, parameters, message):
+    with pytest.raises(InputError, match=message):
+        collection.design("nishitha", "homogeneous", levels, **parameters)
+
+
+def test_a_substituted_value_is_designed_for_the_engine_that_lacks_it(collection):
+    on_linux = design(collection.study("kapadia"), "trios", {"variant": "reno"}, engine="linux")
+    on_ns3 = design(collection.study("kapadia"), "trios", {"variant": "reno"})
+    assert on_linux.host_settings() and not on_ns3.host_settings()
+
+
+def test_whole_results_of_another_study_file_are_stale(tmp_path):
+    for name in ("configs", "data/published"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    data = tmp_path / "data" / "reproduced"
+    data.mkdir()
+    known = {"saxena": {"study_sha256": "of another file", "published_sha256": ""}}
+    write_sealed(data / "provenance.json", json.dumps({"tables": {"x": "y"}, "studies": known}))
+    with pytest.raises(InputError, match=r"saxena\.yaml.*run `make report`"):
+        open_collection("data/reproduced", str(tmp_path))
+
+
+def test_what_is_missing_is_said_with_what_to_run(tmp_path, collection):
+    with pytest.raises(InputError, match="set `root`"):
+        find_project(tmp_path)
+    with pytest.raises(InputError, match="run `make report` first"):
+        open_collection("data/none", str(ROOT))
+    with pytest.raises(InputError, match="run `make sensitivity` first"):
+        collection.table("sensitivity/none/points.csv")
+
+
+def test_a_studys_document_is_read_or_its_slip_named():
+    with pytest.raises(InputError, match="bibliography: Field required"):
+        read_study({"titel": "x"})
+
+
+def test_an_unknown_parameter_is_one_line_under_papermill_itself(tmp_path):
+    import papermill
+
+    path = write(
+        tmp_path / "n.ipynb",
+        "data = 'notebooks/fixture'\nroot = ''",
+        f"from replication import lab\nlab.open(data, {str(ROOT)!r})",
+    )
+    with pytest.raises(papermill.PapermillExecutionError, match="no parameter 'dta'") as caught:
+        papermill.execute_notebook(
+            str(path),
+            str(tmp_path / "out.ipynb"),
+            {"dta": "x"},
+            progress_bar=False,
+            kernel_name="python3",
+            language="python",
+        )
+    assert len(caught.value.traceback) == 1
+
+
 @pytest.fixture(scope="module")
 def other_data(tmp_path_factory):
-    """The fixture with one verdict turned and one number changed."""
+    """The fixture with one number changed."""
     folder = tmp_path_factory.mktemp("other") / "data"
     shutil.copytree(FIXTURE, folder)
     path = folder / "evaluation" / "nishitha" / "cells.parquet"
     rows = read_verdicts(path)
-    rows[0]["published"] = 0.123456
+    for row in rows:
+        if row["n"]:
+            row["published"] = 0.123456
     write_verdicts(path.parent, "cells", rows)
     return folder
 
 
 def test_a_notebook_on_other_data_shows_other_numbers(tmp_path, other_data):
     notebook = ROOT / "notebooks" / "homogeneous_dumbbell.ipynb"
-    execute(
-        notebook,
-        tmp_path / "out.ipynb",
-        {"study": "nishitha", "data": str(other_data), "root": str(ROOT)},
-    )
+    parameters = {"study": "nishitha", "data": str(other_data), "root": str(ROOT), "live": False}
+    execute(notebook, tmp_path / "out.ipynb", parameters)
     assert "<td>0.123</td>" not in text_of(notebook)
     assert "<td>0.123</td>" in text_of(tmp_path / "out.ipynb")
+    assert "`live` is false" in text_of(tmp_path / "out.ipynb")
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [p for p in NOTEBOOKS if p.stem not in GUIDES], ids=lambda path: path.stem
+)
 def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
     write_sealed(tmp_path / path.name, path.read_text(encoding="utf-8"))
     to_html(tmp_path / path.name, tmp_path / "page.html", "A run")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)\s*=\s*["'](?!data:|#)""", page)
     body = page.partition("<main>")[2]
-    assert "<h1" in body and "<thead>" in body and not re.search(r"&lt;/?(p|tbody|h\d|q)&gt;", body)
+    assert (
+        "<h1" in body
+        and "<thead>" in body
+        and not re.search(r"&lt;/?(p|tbody|h\d|q|style)[ &]", body)
+    )
     assert "<script" not in page and "@import" not in page and "url(" not in page
     words = re.sub(r"data:image/png;base64,[^\"]*", "", page)
     assert not re.search(r"https?:|mathjax|require\.js|cdn", words, re.IGNORECASE)
@@ -198,31 +354,14 @@ def test_page_escapes_its_title_and_what_outputs_try(tmp_path):
     assert "&lt;script&gt;alert(1)" in page and "<b>b</b>" in page
 
 
-def test_findings_are_made_from_the_verdicts():
-    chapter = ExperimentNotebook.open(
-        "nishitha", "homogeneous_dumbbell", "notebooks/fixture", str(ROOT)
+def test_verdicts_and_words_of_a_paper_are_escaped(collection):
+    from replication.report.notebooks.paper import verdicts
+
+    claims = collection.claims("nishitha", "homogeneous_dumbbell").assign(
+        quote="<img src=x onerror=alert(1)>", verdict="direction only"
     )
-    chapter.claims["verdict"] = "direction only"
-    said = chapter.findings().markup
-    assert f"Of {len(chapter.claims)} claims" in said or "direction only" in said
-    assert "<b>reproduced</b>" not in said
-
-
-def test_chapter_escapes_words_of_a_study():
-    chapter = ExperimentNotebook.open(
-        "nishitha", "homogeneous_dumbbell", "notebooks/fixture", str(ROOT)
-    )
-    chapter.claims["quote"] = "<img src=x onerror=alert(1)>"
-    assert "<img" not in chapter.findings().markup
-
-
-def test_chapter_says_what_is_missing(tmp_path):
-    with pytest.raises(InputError, match="no experiment of type queuing"):
-        ExperimentNotebook.open("nishitha", "queuing", "notebooks/fixture", str(ROOT))
-    with pytest.raises(InputError, match="no such file"):
-        ExperimentNotebook.open("nishitha", "homogeneous_dumbbell", str(tmp_path), str(ROOT))
-    with pytest.raises(InputError, match="set `root`"):
-        find_project(tmp_path)
+    said = verdicts(claims).markup
+    assert "<img" not in said and f"{len(claims)} direction only" in said
 
 
 def test_fixture_is_complete_small_and_without_the_machine():

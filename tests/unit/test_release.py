@@ -274,7 +274,7 @@ def test_the_release_never_stands_where_ones_own_report_belongs(made, monkeypatc
 
 
 def test_every_page_says_that_the_results_are_of_an_own_run(made, monkeypatch):
-    kind = "homogeneous_dumbbell"
+    kind = "any_study"
     notebook = made.root / "reports" / "notebooks" / f"synthetic.{kind}.ipynb"
     content = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Example")])
     write_notebook(notebook, content, made_from(made.root, made.data, "synthetic", kind))

@@ -15,6 +15,7 @@ rule execute_notebook:
         quantities=own(rules.evaluate_study.output.quantities),
         vacuity=own(rules.evaluate_study.output.vacuity),
         own=rules.judge_own_data.output.own,
+        program=PIPE.live_program,
         further=lambda wildcards: PIPE.notebook_inputs(wildcards.study, wildcards.kind),
     output:
         notebook=f"{PATHS.executed}/{{study}}.{{kind}}.ipynb",
@@ -24,12 +25,13 @@ rule execute_notebook:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.{{kind}}.tsv"
     localrule: True
     params:
-        code=lambda wildcards: PIPE.notebook_code(wildcards.kind),
+        code=PIPE.notebook_code,
         sources=lambda wildcards: PIPE.content(
             f"{PATHS.notebooks}/{wildcards.kind}.ipynb"
         ),
         data=PATHS.data,
+        live="--live" if PIPE.runs_live else "--no-live",
     shell:
         'echo "executing notebook {wildcards.kind} on {wildcards.study}" >&2; '
         "replicate step notebook {input.notebook} --study {wildcards.study} --data {params.data}"
-        " --output {output.notebook} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
+        " {params.live} --output {output.notebook} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"

@@ -227,6 +227,7 @@ rule execute_sensitivity_notebook:
     input:
         notebook=f"{PATHS.notebooks}/sensitivity.ipynb",
         made_from=rules.measure_sensitivity.output.made_from,
+        program=PIPE.live_program,
     output:
         notebook=f"{PATHS.executed}/{{study}}.sensitivity.ipynb",
     log:
@@ -235,12 +236,12 @@ rule execute_sensitivity_notebook:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.sensitivity.tsv"
     localrule: True
     params:
-        code=PIPE.code("report.notebooks.notebook")
-        + PIPE.code("report.notebooks.sensitivity"),
+        code=PIPE.notebook_code,
         data=PATHS.data,
+        live="--live" if PIPE.runs_live else "--no-live",
     shell:
         "replicate step notebook {input.notebook} --study {wildcards.study} --data {params.data}"
-        " --output {output.notebook} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
+        " {params.live} --output {output.notebook} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
 rule sensitivity:

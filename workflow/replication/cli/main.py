@@ -28,6 +28,7 @@ Examples:
 for command in (
     plan.validate,
     plan.plan,
+    plan.new_study,
     run.run,
     report.render,
     report.release,

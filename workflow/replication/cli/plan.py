@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from replication.cli.option import HERE, Engines, Ns3, Root, Runtime, Studies, Tier, given
+from replication.plan.new_study import new_study as write_new_study
+from replication.plan.new_study import study_types
 
 BatchCost = Annotated[
     float | None, typer.Option(help="CPU seconds of a job, instead of the tier's.")
@@ -44,6 +46,24 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
             f"{name}: {len(study.experiments)} experiments, {len(runs)} runs in tier paper, "
             f"{len(cells)} cells of {len(study.tables)} tables, {len(study.claims)} claims: valid"
         )
+
+
+def new_study(
+    study: Annotated[str, typer.Option("--id", prompt="Id (the file's name, like smith_2004)")],
+    title: Annotated[str, typer.Option(prompt="Title")],
+    kind: Annotated[
+        str,
+        typer.Option("--type", prompt=f"Type of its first experiment ({', '.join(study_types())})"),
+    ],
+    root: Root = HERE,
+) -> None:
+    """Write a valid, commented study and its published numbers, to be filled in.
+
+    Example: replicate new-study --id smith_2004 --title "Reno and RED" --type queuing
+    """
+    for path in write_new_study(root, study, title, kind):
+        print(path)
+    print(f"next: fill them in, then `replicate validate` and `make report STUDIES={study}`")
 
 
 def plan(

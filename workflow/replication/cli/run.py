@@ -35,33 +35,14 @@ def run(
 
 def rerun(root: Path, data: Path, scenario_id: str, engine: str, output: Path) -> str:
     """Run the scenario and copy its tables to `output`; return a line that says so."""
-    from replication.engines.catalogue import ENGINES
-    from replication.engines.lowering import PLAN_FILE, SCENARIO_FILE, write_inputs
-    from replication.plan.config import load_config
-    from replication.plan.pipeline import Paths
-    from replication.run.launcher import Launch, make_runtime
-    from replication.run.process import Limits
+    from replication.engines.lowering import PLAN_FILE, SCENARIO_FILE
+    from replication.plan.single_run import run_single
     from replication.run.store import TABLES
 
-    if engine not in ENGINES:
-        raise InputError(f"engine: {engine!r} is unknown; there are {', '.join(ENGINES)}")
-    config = load_config(root / "configs" / "config.yaml")
-    scenario = find_scenario(data, scenario_id)
-    fingerprint = config.engine(engine).fingerprint(root)
-    program = Paths(data=data).program(engine, fingerprint)
-    if config.runtime == "native":
-        config.engine(engine).require(root)
-        if not program.is_file():
-            raise InputError(f"{program}: is not built; run `make engines` first")
-    limits = Limits(config.memory_limit_bytes, config.time_limit_s)
+    found = find_scenario(data, scenario_id)
     with tempfile.TemporaryDirectory() as folder:
-        runtime = make_runtime(root, Launch(config.runtime, engine, program), Path(folder))
         work = Path(folder) / "run"
-        write_inputs(work, scenario, config.engine(engine))
-        try:
-            used = runtime.run(work, limits, lambda: None)
-        finally:
-            runtime.close()
+        used, _ = run_single(root, data, found, engine, work)
         output.mkdir(parents=True, exist_ok=True)
         names = (*TABLES, SCENARIO_FILE, PLAN_FILE)
         for name in names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -282,12 +283,16 @@ def notebook(
     study: Annotated[str, typer.Option()],
     root: Root = HERE,
     data: Data = DATA,
+    live: Annotated[bool, typer.Option(help="Whether it runs ns-3 itself.")] = True,
 ) -> None:
     """Execute a notebook on the results of a study."""
     from replication.plan.notebook_kind import made_from
-    from replication.report.notebooks.notebook import execute
+    from replication.report.notebooks.collection import WORKFLOW
+    from replication.report.notebooks.notebook import Parameters, execute
 
-    parameters = {"study": study, "data": str(data.resolve()), "root": str(root.resolve())}
+    os.environ[WORKFLOW] = "1"
+    folders = {"data": str(data.resolve()), "root": str(root.resolve())}
+    parameters: Parameters = {"study": study, **folders, "live": live}
     execute(name, output, parameters, made_from(root, data, study, name.stem))
 
 

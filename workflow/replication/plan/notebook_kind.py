@@ -1,7 +1,8 @@
-"""Which notebooks a study has: one for each experiment type, and further ones on the whole study.
+"""Which notebooks a study has: those written for it, one a type of experiment, and further ones.
 
-A further notebook is a file ``notebooks/<name>.ipynb`` with the parameters of all notebooks and an
-entry in `FURTHER`, which says which studies have it and what it needs.
+A notebook of a type tells of one paper; any other study has `ANY_STUDY`. A further notebook is a
+file ``notebooks/<name>.ipynb`` with the parameters of all notebooks and an entry in `FURTHER`,
+which says which studies have it and what it needs.
 """
 
 from __future__ import annotations
@@ -14,8 +15,22 @@ from replication.measure.trace_folder import has_traces
 from replication.study.files import sha256_of
 from replication.study.study import Study
 
-#: Module that the notebooks of experiment types import.
-EXPERIMENT_NOTEBOOK = "report.notebooks.experiment"
+#: By type of experiment, the study whose paper its notebook tells of.
+WRITTEN_FOR = {
+    "cbr_sweep": "liang_shen",
+    "pairwise_fairness": "liang_shen",
+    "queuing": "liang_shen",
+    "homogeneous_dumbbell": "nishitha",
+    "throughput_tables": "saxena",
+    "bdp_jain": "dzivhani",
+    "cwnd_traces": "kapadia",
+}
+#: The notebook of a study that has none of its own.
+ANY_STUDY = "any_study"
+#: Notebooks on no study, which the report does not have.
+GUIDES = ("start_here", "your_paper")
+#: Module that the notebooks import.
+LAB = "lab"
 #: Name of the notebook that `make sensitivity` executes, and what it reads in the data folder.
 SENSITIVITY = "sensitivity"
 _SENSITIVITY_INPUTS = ("sensitivity/{study}/*.csv", "sensitivity/{study}/made_from.json")
@@ -36,8 +51,6 @@ class FurtherNotebook:
     ----------
     name
         The notebook's file without ``.ipynb``.
-    module
-        Module of this package that it imports: a change there executes it again.
     wanted
         Whether a study has it, by the study and the engines of the run.
     inputs
@@ -46,7 +59,6 @@ class FurtherNotebook:
     """
 
     name: str
-    module: str
     wanted: Callable[[Study, Sequence[str]], bool]
     inputs: tuple[str, ...] = ()
 
@@ -54,12 +66,10 @@ class FurtherNotebook:
 FURTHER: tuple[FurtherNotebook, ...] = (
     FurtherNotebook(
         name="engines",
-        module="report.notebooks.engine",
         wanted=lambda study, engines: len(engines) > 1,
     ),
     FurtherNotebook(
         name="trace_comparison",
-        module="report.notebooks.trace",
         wanted=lambda study, engines: has_traces(study),
         inputs=("trace_comparison.csv", "trace_nearness.csv", "trace_windows.parquet"),
     ),
@@ -67,8 +77,11 @@ FURTHER: tuple[FurtherNotebook, ...] = (
 
 
 def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
-    """Return the names of a study's notebooks: its experiment types, then further ones."""
-    types = dict.fromkeys(experiment.type for experiment in study.experiments)
+    """Return the names of a study's notebooks: those of its types, then further ones."""
+    types = dict.fromkeys(
+        experiment.type if WRITTEN_FOR.get(experiment.type) == study.id else ANY_STUDY
+        for experiment in study.experiments
+    )
     return [*types, *(further.name for further in FURTHER if further.wanted(study, engines))]
 
 

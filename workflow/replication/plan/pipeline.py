@@ -16,11 +16,12 @@ from typing import Any, NoReturn
 from replication.engines.catalogue import ENGINES
 from replication.engines.debian import FoundPackage, find_package
 from replication.engines.image import Image, find_image
+from replication.engines.ns3_version import NS3_VERSION
 from replication.measure.trace_folder import find_folder, has_traces, traces_hash
 from replication.plan.code import PACKAGE, code_hash, page_hash
 from replication.plan.config import Config, chosen_engines, load_config
 from replication.plan.design import Batch, Plan, make_plan
-from replication.plan.notebook_kind import EXPERIMENT_NOTEBOOK, further, notebook_names
+from replication.plan.notebook_kind import LAB, further, notebook_names
 from replication.plan.study_check import check_study
 from replication.run.folder import require_home, require_plain_name, require_writable
 from replication.run.inside import Inside, find_inside
@@ -308,11 +309,21 @@ class Pipeline:
         names = entry.inputs if entry else ()
         return [self.paths.data / name.format(study=study) for name in names]
 
-    def notebook_code(self, notebook: str) -> str:
+    @property
+    def notebook_code(self) -> str:
         """Return a hash over what executes a notebook and what it imports."""
-        entry = further(notebook)
-        imported = entry.module if entry else EXPERIMENT_NOTEBOOK
-        return self.code("report.notebooks.notebook") + self.code(imported)
+        return self.code("report.notebooks.notebook") + self.code(LAB)
+
+    @property
+    def runs_live(self) -> bool:
+        """Return whether notebooks can run the engine ns3 themselves, as this run has it."""
+        is_here = self.config.runtime == "native" or self.inside is not None
+        return "ns3" in self.engines and is_here and self.config.ns3_version == NS3_VERSION
+
+    @property
+    def live_program(self) -> list[Path]:
+        """Return what has to be built for notebooks that run the engine ns3."""
+        return self.program_of("ns3") if self.runs_live else []
 
     def code(self, module: str, *patterns: str) -> str:
         """Return a hash over a module and all it imports: a rule's `code` parameter.

@@ -126,7 +126,9 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
         names = ours.transform_filter("isValid(datum.reproduced_mean)").mark_text(
             align="left", dx=6, fontSize=9
         )
-        layers.append(names.encode(x=alt.X("reproduced_mean:Q", scale=scale), text="engine:N"))
+        layers.append(
+            names.encode(x=alt.X("reproduced_mean:Q", title=title, scale=scale), text="engine:N")
+        )
     height = max(90, len(rows) * max(20, 12 * engines))
     return alt.layer(*layers).properties(width=190, height=height)
 

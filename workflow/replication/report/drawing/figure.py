@@ -74,15 +74,16 @@ class Figure:
         """Return the Vega-Lite specification, its data inside."""
         return dict(self.chart.to_dict(validate=False))
 
-    def png(self, scale: float = 1.25) -> bytes:
-        """Return the chart as a PNG on white, for readers that show no Vega-Lite."""
-        import oxipng
-        import vl_convert
 
-        specification = self.specification() | {"background": "white"}
-        rendered = vl_convert.vegalite_to_png(specification, scale=scale)
-        # The renderer compresses for speed, and notebooks are kept in Git.
-        return oxipng.optimize_from_memory(bytes(rendered), level=1)
+def to_png(specification: dict[str, Any], scale: float = 1.25) -> bytes:
+    """Return a Vega-Lite specification as a PNG on white."""
+    import oxipng
+    import vl_convert
+
+    drawn = specification | {"background": "white"}
+    rendered = vl_convert.vegalite_to_png(drawn, scale=scale)
+    # The renderer compresses for speed, and notebooks are kept in Git.
+    return oxipng.optimize_from_memory(bytes(rendered), level=1)
 
 
 def make_figure(

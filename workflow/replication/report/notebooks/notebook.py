@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ _ALLOWED_TAGS = (
     *("p", "h4", "b", "i", "q", "cite", "ul", "ol", "li", "code", "pre", "div", "span"),
     *("table", "caption", "thead", "tbody", "tr", "th", "td"),
 )
+_STYLE = re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL)
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": KERNEL}
 
 
@@ -83,6 +84,11 @@ def parameter_names(path: Path) -> list[str]:
         body = ast.parse(cells[0].source).body
     except SyntaxError as error:
         raise InputError(f"{path}: the cell tagged {TAG!r} is not Python: {error.msg}") from None
+    return assigned_names(body)
+
+
+def assigned_names(body: Sequence[ast.stmt]) -> list[str]:
+    """Return the names that statements assign, in their order."""
     names = []
     for statement in body:
         if isinstance(statement, ast.AnnAssign):
@@ -226,7 +232,7 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     from nbconvert.preprocessors.sanitize import SanitizeHTML
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 
-    document = _parse(notebook, read_sealed(notebook))
+    document = _unstyled(_parse(notebook, read_sealed(notebook)))
     # The exporter's own sanitising knows no table heads and paragraphs and shows them as text.
     sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes={})  # type: ignore[no-untyped-call]
     document, _ = sanitizer.preprocess(document, {})  # type: ignore[no-untyped-call]
@@ -240,6 +246,15 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     }
     page, _ = exporter.from_notebook_node(document, resources)
     write_text(output, page)
+
+
+def _unstyled(notebook: NotebookNode) -> NotebookNode:
+    """Return the notebook without the styles that pandas puts before each table."""
+    outputs = (o for c in notebook.cells if c.cell_type == "code" for o in c.outputs)
+    for output in outputs:
+        if "text/html" in output.get("data", {}):
+            output.data["text/html"] = _STYLE.sub("", output.data["text/html"])
+    return notebook
 
 
 def _title(notebook: NotebookNode, fallback: str) -> str:

@@ -1,0 +1,60 @@
+"""`replicate new-study`: a valid study to fill in, and nothing half-written."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from replication.plan.config import load_study
+from replication.plan.new_study import new_study
+from replication.study.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with the guide and one study."""
+    for name in ("configs/README.md", "configs/studies/saxena.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "data" / "published").mkdir(parents=True)
+    return tmp_path
+
+
+def files(project):
+    return {path for path in project.rglob("*") if path.is_file()}
+
+
+def test_what_is_written_is_a_valid_study_under_its_id_title_and_type(project):
+    title = 'Reno: "fast" or not? # a question'
+    made = new_study(project, "smith_2004", title, "queuing")
+    study = load_study(project, "smith_2004")
+    assert (study.id, study.title, study.experiments[0].type) == ("smith_2004", title, "queuing")
+    document, numbers = (path.read_text(encoding="utf-8") for path in made)
+    assert "make report TIER=quick STUDIES=smith_2004" in document
+    assert {line.split(",")[0] for line in numbers.splitlines()[1:]} == {study.tables[0].id}
+
+
+@pytest.mark.parametrize(
+    ("study", "title", "kind", "message"),
+    [
+        ("saxena", "T", "queuing", "is there already"),
+        ("../x", "T", "queuing", "small letters"),
+        ("x", "two\nlines", "queuing", "one line"),
+        ("x", "  ", "queuing", "one line"),
+        ("x", "T", "quening", "unknown; there are cbr_sweep"),
+    ],
+)
+def test_a_bad_answer_is_named_and_nothing_is_written(project, study, title, kind, message):
+    before = files(project)
+    with pytest.raises(InputError, match=message):
+        new_study(project, study, title, kind)
+    assert files(project) == before
+
+
+def test_a_guide_without_its_example_is_named(project):
+    (project / "configs" / "README.md").write_text("nothing")
+    with pytest.raises(InputError, match="has no example"):
+        new_study(project, "x", "T", "queuing")

@@ -1,0 +1,73 @@
+"""The lab: what the notebooks import, in one place.
+
+    from replication import lab
+
+    replication = lab.open(data, root)
+    flows = replication.flows("saxena")
+
+What is particular to one paper's question stands in its notebook; here is what they share.
+"""
+
+from __future__ import annotations
+
+from replication.plan.new_study import example
+from replication.report.notebooks.collection import (
+    Collection,
+    column_of,
+    design,
+    open_collection,
+    read_study,
+)
+from replication.report.notebooks.paper import numbers, question, unstated, verdicts
+from replication.report.notebooks.picture import (
+    PUBLISHED,
+    levels,
+    look,
+    mean_interval,
+    show,
+    topology,
+    verdict_look,
+)
+from replication.report.notebooks.session import interact, prepare
+from replication.study.yaml_document import parse_yaml
+
+__all__ = [
+    "PUBLISHED",
+    "column_of",
+    "design",
+    "example",
+    "interact",
+    "levels",
+    "look",
+    "mean_interval",
+    "numbers",
+    "open",
+    "parse_yaml",
+    "question",
+    "read_study",
+    "show",
+    "topology",
+    "unstated",
+    "verdict_look",
+    "verdicts",
+]
+
+
+def open(data: str, root: str = "") -> Collection:
+    """Open the collection on a folder of results, in a notebook.
+
+    Parameters
+    ----------
+    data
+        Folder of results, relative to the project's: notebooks/fixture, or data/reproduced.
+    root
+        The project's folder; empty: the nearest one at or above the working folder.
+
+    Raises
+    ------
+    InputError
+        There is no project, no such folder, or its results are stale; or papermill was given a
+        parameter that the notebook does not have. The message says what to do.
+    """
+    prepare()
+    return open_collection(data, root)

@@ -1,0 +1,62 @@
+"""A single run: one scenario on one engine as this project's configuration has it, at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replication.engines.catalogue import ENGINES
+from replication.engines.lowering import write_inputs
+from replication.plan.config import load_config
+from replication.plan.pipeline import Paths
+from replication.run.inside import find_inside
+from replication.run.launcher import Launch, make_runtime
+from replication.run.process import Limits, Usage
+from replication.run.run_table import RunTables, check_run
+from replication.study.errors import InputError
+from replication.study.scenario import Scenario
+
+
+def run_single(
+    root: Path, data: Path, scenario: Scenario, engine: str, work: Path
+) -> tuple[Usage, RunTables]:
+    """Run a scenario in the folder `work`, which is made; return what it used, and its tables.
+
+    Parameters
+    ----------
+    root, data
+        The project's folder and that of its results, below which engines are built.
+    scenario, engine
+        What to run, and on which engine.
+    work
+        Where scenario, plan and tables are left.
+
+    Raises
+    ------
+    InputError
+        The engine is unknown, not built, or refuses the scenario.
+    RunError
+        The run failed.
+    """
+    if engine not in ENGINES:
+        raise InputError(f"engine: {engine!r} is unknown; there are {', '.join(ENGINES)}")
+    config = load_config(root / "configs" / "config.yaml")
+    inside = find_inside(root, ())
+    if inside is not None:
+        program = inside.program(engine)
+    else:
+        fingerprint = config.engine(engine).fingerprint(root)
+        program = root / Paths(data=data).program(engine, fingerprint)
+    if inside is None and config.runtime == "native":
+        config.engine(engine).require(root)
+        if not program.is_file():
+            raise InputError(
+                f"engine {engine}: is not built; run `make engines ENGINES={engine}` first"
+            )
+    limits = Limits(config.memory_limit_bytes, config.time_limit_s)
+    runtime = make_runtime(root, Launch(config.runtime, engine, program), work.parent)
+    try:
+        write_inputs(work, scenario, config.engine(engine))
+        used = runtime.run(work, limits, lambda: None)
+        return used, check_run(work, scenario)
+    finally:
+        runtime.close()

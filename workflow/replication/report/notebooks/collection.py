@@ -1,0 +1,368 @@
+"""The collection as a notebook sees it: studies, results and verdicts as tidy data frames.
+
+A row of `Collection.flows` is one flow of one run. The levels of a study's factors are columns:
+numbers with their unit in the name where all levels are numbers (`delay_ms`), else ordered labels.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import ValidationError
+
+from replication.engines.catalogue import ENGINES
+from replication.judge.flags.claim_flag import read_flags
+from replication.judge.verdict_table import read_table
+from replication.measure.results import Results
+from replication.plan.config import load_study, study_ids
+from replication.plan.stamp import require_sources
+from replication.report.drawing.data import flow_algorithm, read_cells, read_series, runs_of
+from replication.report.notebooks.live import LiveRun, run_live
+from replication.study.assumption import drawn
+from replication.study.errors import InputError, describe
+from replication.study.parquet import read_parquet
+from replication.study.scenario import Scenario
+from replication.study.seal import open_sealed, read_sealed
+from replication.study.study import Experiment, Factor, Study, parameters_of, plain_values
+from replication.study.table import FLAG_COLUMNS
+from replication.study.template import fill, place, replicate_seed
+
+_STUDIES = Path("configs") / "studies"
+PROVENANCE = "provenance.json"
+#: Set where the workflow executes a notebook: it has seen to it that the results are current, and
+#: their provenance is not written yet.
+WORKFLOW = "REPLICATION_WORKFLOW"
+_UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
+_RUN = ("experiment", "engine", "replicate", "scenario")
+
+
+@dataclass(frozen=True)
+class Collection:
+    """The studies of a project, and a folder of results.
+
+    Attributes
+    ----------
+    root
+        The project's folder.
+    data
+        The folder of results.
+    """
+
+    root: Path
+    data: Path
+
+    @property
+    def studies(self) -> list[str]:
+        """Return the ids of all studies."""
+        return study_ids(self.root)
+
+    def study(self, study: str) -> Study:
+        """Return a study's document: paper, experiments, parameters, claims."""
+        return load_study(self.root, study)
+
+    def experiment(self, study: str, experiment: str) -> Experiment:
+        """Return an experiment of a study.
+
+        Raises
+        ------
+        InputError
+            The study has no such experiment; the message names those it has.
+        """
+        return _experiment(self.study(study), experiment)
+
+    def engine(self, study: str) -> str:
+        """Return the engine whose results a chart shows: the paper's own, if it ran, else ns3."""
+        ran = set(self._results(study).flows["engine"])
+        own = self.study(study).original_system.engine
+        found = next((name for name in (own, "ns3", *ENGINES) if name in ran), None)
+        if found is None:
+            raise InputError(f"{self.data}: study {study} ran on no engine; run `make report`")
+        return found
+
+    def flows(self, study: str) -> pd.DataFrame:
+        """Return one row a run and flow: factors, replicate, engine, and what was measured."""
+        results = self._results(study)
+        parts = [self._runs(study, e) for e in self.study(study).experiments]
+        runs = pd.concat(parts, ignore_index=True)
+        flows = runs.merge(results.flows, on=["scenario", "engine"])
+        return _ordered(self._with_flow_facts(results, flows), self.study(study).experiments)
+
+    def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
+        """Return the samples over time of an experiment's runs, of one replicate or of all."""
+        results, found = self._results(study), self.experiment(study, experiment)
+        wanted = [run for run in runs_of(results, found) if replicate in (None, run.replicate)]
+        runs = self._runs(study, found)
+        runs = runs if replicate is None else runs[runs["replicate"] == replicate]
+        series = runs.merge(read_series(results, wanted), on=["scenario", "engine"])
+        return _ordered(self._with_flow_facts(results, series), [found])
+
+    def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
+        """Return the published numbers beside the reproduced ones, with their factors' levels.
+
+        Numbers are in SI units: `published`, `reproduced_mean`, `reproduced_low`, ...
+        """
+        cells = read_cells(self.data, study)
+        if cells.empty:
+            return cells.assign(experiment=None)
+        experiments = {e.id: e for e in self.study(study).experiments}
+        asked = [json.loads(quantities[0]) for quantities in cells["quantities"]]
+        facts = []
+        for quantity in asked:
+            where = {name: _only(keys) for name, keys in quantity.get("where", {}).items()}
+            levels = {name: key for name, key in where.items() if key is not None}
+            owner = experiments[quantity["experiment"]]
+            named = {"experiment": owner.id, "metric": quantity["metric"]}
+            facts.append(named | _levels(owner, levels))
+        found = pd.concat([cells.reset_index(drop=True), pd.DataFrame(facts)], axis=1)
+        if experiment is not None:
+            found = found[found["experiment"] == experiment].reset_index(drop=True)
+        return _ordered(found.dropna(axis=1, how="all"), list(experiments.values()))
+
+    def claims(self, study: str, kind: str | None = None) -> pd.DataFrame:
+        """Return the claims with verdict and flags, on every engine; of one type of experiment."""
+        document = self.study(study)
+        folder = self.data / "evaluation" / study
+        claims: pd.DataFrame = read_table(folder / "claims.parquet").to_pandas()
+        flags = pd.DataFrame(read_flags(folder), columns=list(FLAG_COLUMNS))
+        claims = claims.merge(flags, on=["study", "claim", "engine"], how="left")
+        if kind is None:
+            return claims
+        ids = {e.id for e in document.experiments if e.type == kind}
+        own = [c.id for c in document.claims if any(q.experiment in ids for q in c.quantities())]
+        return claims[claims["claim"].isin(own)].reset_index(drop=True)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return a table of the results by its name below their folder, CSV or Parquet.
+
+        Raises
+        ------
+        InputError
+            It is not there, or not what was written; the message says what to run.
+        """
+        path = self.data / name
+        if not path.is_file():
+            made = "make sensitivity" if name.startswith("sensitivity/") else "make report"
+            raise InputError(f"{path}: no such file; run `{made}` first")
+        if path.suffix == ".parquet":
+            found: pd.DataFrame = read_parquet(path).to_pandas()
+            return found
+        return pd.read_csv(open_sealed(path))
+
+    def scenario(self, study: str, experiment: str) -> Mapping[str, Any]:
+        """Return the scenario of an experiment's first run, as the engines are given it."""
+        results = self._results(study)
+        runs = results.runs(self.experiment(study, experiment).id, {})
+        return results.scenarios[str(runs["scenario"].iloc[0])]
+
+    def design(
+        self, study: str, experiment: str, levels: Mapping[str, str], **parameters: Any
+    ) -> Scenario:
+        """Design one scenario: a point of an experiment, with parameters of your own.
+
+        See `design`, for a study by its id.
+        """
+        return design(self.study(study), experiment, levels, **parameters)
+
+    def run(self, scenario: Scenario, engine: str = "ns3") -> LiveRun:
+        """Run a scenario here and now; the same scenario gives the same numbers everywhere.
+
+        Raises
+        ------
+        InputError
+            The engine is not built (the message says what to run), or refuses the scenario.
+        RunError
+            The run failed.
+        """
+        return run_live(self.root, scenario, engine)
+
+    def _results(self, study: str) -> Results:
+        load_study(self.root, study)  # an unknown one is an error of its own
+        return Results.load(self.data, study)
+
+    def _runs(self, study: str, experiment: Experiment) -> pd.DataFrame:
+        results = self._results(study)
+        rows = results.runs(experiment.id, {})
+        rows = rows[rows["supported"]]
+        names = [factor.id for factor in experiment.factors]
+        facts = [_levels(experiment, row) for row in rows[names].to_dict("records")]
+        runs = rows.assign(experiment=experiment.id)[list(_RUN)].reset_index(drop=True)
+        return pd.concat([runs, pd.DataFrame(facts)], axis=1)
+
+    def _with_flow_facts(self, results: Results, frame: pd.DataFrame) -> pd.DataFrame:
+        """Add each flow's congestion control and segment size, which its scenario says."""
+        wanted = set(frame["scenario"])
+        rows = [
+            (name, flow["id"], flow_algorithm(flow), float(flow["segment_bytes"]))
+            for name, document in results.scenarios.items()
+            if name in wanted
+            for flow in document["flows"]
+            if flow["kind"] == "tcp"
+        ]
+        facts = pd.DataFrame(rows, columns=["scenario", "flow", "algorithm", "segment_bytes"])
+        return frame.merge(facts, on=["scenario", "flow"], how="left")
+
+
+def design(
+    study: Study,
+    experiment: str,
+    levels: Mapping[str, str],
+    engine: str = "ns3",
+    **parameters: Any,
+) -> Scenario:
+    """Design one scenario: a point of an experiment, with parameters of one's own.
+
+    Parameters
+    ----------
+    study, experiment
+        What it is a run of.
+    levels
+        Factor to the key of its level; factors left out have the experiment's default.
+    engine
+        What is to run it: what the study names in the place of values that it lacks is put in.
+    parameters
+        Values for parameters of the study, by name; they go over the levels.
+
+    Raises
+    ------
+    InputError
+        There is no such experiment, factor, level or parameter, or the values make no valid
+        scenario.
+    """
+    found = _experiment(study, experiment)
+    values = plain_values(parameters_of(study, found)) | drawn(study, found, 0)
+    substitution = study.substituted(engine)
+    values |= substitution.set if substitution else {}
+    for name in parameters:
+        if name not in values:
+            raise InputError(f"study {study.id}: no parameter {name!r}; {', '.join(values)}")
+    for name, key in levels.items():
+        values |= _level_values(found, name, key)
+    seed = replicate_seed(study.id, experiment, 0)
+    return place(fill(found, values | parameters), seed)
+
+
+def read_study(document: Mapping[str, Any]) -> Study:
+    """Return a study from its document, as YAML reads it.
+
+    Raises
+    ------
+    InputError
+        It is no valid study; the message names the field.
+    """
+    try:
+        return Study.model_validate(document)
+    except ValidationError as error:
+        raise InputError(describe(error)) from None
+
+
+def open_collection(data: str, root: str = "") -> Collection:
+    """Open a project's collection.
+
+    Parameters
+    ----------
+    data
+        Folder of results, relative to the project's folder.
+    root
+        The project's folder; empty: the nearest one at or above the working folder.
+
+    Raises
+    ------
+    InputError
+        There is no project or no such folder; the message says what to do.
+    """
+    project = Path(root) if root else find_project(Path.cwd())
+    folder = project / data
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; run `make report` first, or set `data`")
+    if WORKFLOW not in os.environ:
+        _require_current(project, folder)
+    return Collection(project, folder)
+
+
+def _require_current(root: Path, data: Path) -> None:
+    """Require that whole results were made from the studies and engines that are here.
+
+    An example cut from a run, whose provenance tells of no tables, may be older.
+    """
+    path = data / PROVENANCE
+    provenance = json.loads(read_sealed(path)) if path.is_file() else {}
+    if provenance.get("tables"):
+        require_sources(root, data, provenance)
+
+
+def find_project(folder: Path) -> Path:
+    """Return the nearest folder at or above `folder` that holds the studies.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    for candidate in (folder, *folder.parents):
+        if (candidate / _STUDIES).is_dir():
+            return candidate
+    raise InputError(f"no {_STUDIES.as_posix()} in this folder or above it; set `root`")
+
+
+def column_of(factor: Factor) -> str:
+    """Return the column of a factor's levels: with the unit where they are numbers."""
+    if not _is_number(factor) or factor.unit in ("1", factor.id, "flows"):
+        return factor.id
+    unit = _UNITS.get(factor.unit, re.sub(r"\W+", "_", factor.unit.lower()).strip("_"))
+    return f"{factor.id}_{unit}"
+
+
+def _is_number(factor: Factor) -> bool:
+    return all(level.value is not None for level in factor.levels)
+
+
+def _levels(experiment: Experiment, keys: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the columns of a point: numbers, or labels."""
+    found: dict[str, Any] = {}
+    for factor in experiment.factors:
+        level = next((level for level in factor.levels if level.key == keys.get(factor.id)), None)
+        if level is not None:
+            found[column_of(factor)] = level.value if _is_number(factor) else level.label
+    return found
+
+
+def _experiment(study: Study, experiment: str) -> Experiment:
+    known = {e.id: e for e in study.experiments}
+    if experiment not in known:
+        raise InputError(f"study {study.id}: no experiment {experiment!r}; {', '.join(known)}")
+    return known[experiment]
+
+
+def _level_values(experiment: Experiment, name: str, key: str) -> dict[str, Any]:
+    factors = {factor.id: factor for factor in experiment.factors}
+    if name not in factors:
+        raise InputError(f"experiment {experiment.id}: no factor {name!r}; {', '.join(factors)}")
+    levels = {level.key: level.set for level in factors[name].levels}
+    if key not in levels:
+        raise InputError(f"factor {name}: no level {key!r}; {', '.join(levels)}")
+    return dict(levels[key])
+
+
+def _ordered(frame: pd.DataFrame, experiments: list[Experiment]) -> pd.DataFrame:
+    """Make labels ordered categories, in the paper's order."""
+    labels: dict[str, dict[str, None]] = {}
+    for factor in (factor for e in experiments for factor in e.factors):
+        if not _is_number(factor):
+            known = labels.setdefault(column_of(factor), {})
+            known |= dict.fromkeys(level.label for level in factor.levels)
+    for name in labels.keys() & set(frame.columns):
+        frame[name] = pd.Categorical(frame[name], list(labels[name]), ordered=True)
+    return frame
+
+
+def _only(keys: str | list[str]) -> str | None:
+    if isinstance(keys, str):
+        return keys
+    return keys[0] if len(keys) == 1 else None

@@ -1,0 +1,191 @@
+"""Charts of notebooks: in the one theme, with Vega-Lite for readers that run it and a PNG beside.
+
+JupyterLab shows the first, with hover and selection; GitHub and the report's pages, which run no
+script, show the second.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from replication.measure.statistic import estimate
+from replication.report.charts.verdict import verdict_colours, verdict_symbols
+from replication.report.drawing.figure import (
+    INK,
+    PUBLISHED_MARK,
+    Drawing,
+    colours,
+    dashes,
+    symbols,
+    themed,
+    to_png,
+)
+from replication.report.parts.topology import BOX, Json, draw
+
+#: What JupyterLab runs.
+VEGA_LITE = "application/vnd.vegalite.v5+json"
+#: The mark of published values in all charts.
+PUBLISHED = PUBLISHED_MARK
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart that a notebook shows; `alt` says in words what is seen."""
+
+    chart: Drawing
+    alt: str
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        specification = _lean(themed(self.chart).to_dict(validate=False))
+        data = {
+            VEGA_LITE: specification,
+            # Bytes: IPython encodes them, as it does for its own images.
+            "image/png": to_png(specification),
+            "text/plain": f"({self.alt})",
+        }
+        return data, {"image/png": {"alt": self.alt}}
+
+
+def show(chart: Drawing, alt: str) -> Picture:
+    """Return a chart for a cell's last line.
+
+    Parameters
+    ----------
+    chart
+        Any Altair chart.
+    alt
+        What is on the axes and what is seen, for those who do not see it.
+    """
+    return Picture(chart, alt)
+
+
+def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]:
+    """Return the encodings that tell the values of a column apart, the same in every chart.
+
+    Colours that the colour-blind can tell apart, each with a symbol of its own (of a line: dashes).
+
+    Parameters
+    ----------
+    frame, column
+        The data, and the column; its order is that of its categories, else of appearance.
+    line
+        Whether lines are drawn.
+    """
+    order = levels(frame, column)
+    if line:
+        return {
+            "color": colours(column, order, lines=True),
+            "strokeDash": dashes(column, order),
+        }
+    return {"color": colours(column, order), "shape": symbols(column, order)}
+
+
+def verdict_look(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the encodings of the column `verdict`: colour and symbol as in the report."""
+    return {"color": verdict_colours(frame["verdict"]), "shape": verdict_symbols(frame["verdict"])}
+
+
+def levels(frame: pd.DataFrame, column: str) -> list[str]:
+    """Return the values of a column in their order, those that are there."""
+    values = frame[column]
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        present = set(values.dropna())
+        return [str(value) for value in values.cat.categories if value in present]
+    return [str(value) for value in values.dropna().unique()]
+
+
+def mean_interval(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
+    """Return mean, 95 % t interval (low, high) and n of a column, over replicates.
+
+    There is no interval below three replicates.
+    """
+    rows = []
+    for key, group in frame.groupby(list(by), observed=True, sort=True):
+        found = estimate(group[value].to_numpy(dtype=float))
+        rows.append((*key, found.mean, found.low, found.high, found.n))
+    means = pd.DataFrame(rows, columns=[*by, value, "low", "high", "n"])
+    for name in by:
+        means[name] = means[name].astype(frame[name].dtype)
+    return means
+
+
+def topology(scenario: Json) -> Picture:
+    """Return the drawing of a scenario's nodes and links."""
+    drawing = draw(scenario)
+    nodes = pd.DataFrame([vars(place) for place in drawing.places])
+    wires = pd.DataFrame([vars(wire) for wire in drawing.wires])
+    wires = wires.assign(x=(wires["x1"] + wires["x2"]) / 2, y=(wires["y1"] + wires["y2"]) / 2)
+    # The drawing's vertical axis points downwards.
+    across = alt.Scale(domain=[0, drawing.width], nice=False)
+    down = alt.Scale(domain=[drawing.height + 24, -24], nice=False)
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", scale=across, axis=None)
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", scale=down, axis=None)
+
+    lines = (
+        alt.Chart(wires)
+        .mark_rule(color=INK)
+        .encode(
+            x=x("x1"),
+            x2="x2:Q",
+            y=y("y1"),
+            y2="y2:Q",
+            strokeWidth=alt.condition("datum.is_bottleneck", alt.value(4), alt.value(1.2)),
+        )
+    )
+    words = (
+        alt.Chart(wires)
+        .mark_text(color=INK, dy=-11, fontSize=11)
+        .encode(x=x("x"), y=y("y"), text="label:N")
+    )
+    queues = (
+        alt.Chart(wires)
+        .mark_text(color=INK, dy=14, fontSize=11)
+        .encode(x=x("x"), y=y("y"), text="queue:N")
+    )
+    boxes = [
+        alt.Chart(nodes[nodes["is_router"] == is_router])
+        .mark_rect(width=width, height=26, cornerRadius=4, fill="white", stroke=INK)
+        .encode(x=x("x"), y=y("y"))
+        for is_router, width in ((False, BOX - 10), (True, 44))
+    ]
+    names = (
+        alt.Chart(nodes)
+        .mark_text(color="black", fontSize=12)
+        .encode(x=x("x"), y=y("y"), text="name:N")
+    )
+    notes = (
+        alt.Chart(nodes)
+        .mark_text(color=INK, dy=24, fontSize=10)
+        .encode(x=x("x"), y=y("y"), text="note:N")
+    )
+    chart = alt.layer(lines, words, queues, *boxes, names, notes, view=alt.ViewConfig(stroke=None))
+    chart = chart.properties(width=drawing.width, height=drawing.height + 48)
+    return Picture(chart, drawing.words)
+
+
+def _lean(specification: dict[str, Any]) -> dict[str, Any]:
+    """Return the specification with the columns that it draws, six digits of each number."""
+    drawn = {name: part for name, part in specification.items() if name != "datasets"}
+    words = json.dumps(drawn)
+    datasets = {
+        key: [
+            {name: _six_digits(value) for name, value in row.items() if name in words}
+            for row in rows
+        ]
+        for key, rows in specification.get("datasets", {}).items()
+    }
+    return drawn | {"datasets": datasets}
+
+
+def _six_digits(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value

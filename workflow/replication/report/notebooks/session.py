@@ -1,0 +1,87 @@
+"""The session that a notebook runs in: how it shows numbers and errors, and what it was given."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import pandas as pd
+
+from replication.report.notebooks.markup import Html
+from replication.report.notebooks.notebook import assigned_names
+from replication.study.errors import InputError, RunError
+
+#: How papermill's cell begins.
+_INJECTED = "# Parameters\n"
+
+
+def prepare() -> None:
+    """Show four digits and an error of ours as one line; refuse parameters that are not there.
+
+    Raises
+    ------
+    InputError
+        Papermill was given a name that the notebook's cell of parameters does not have.
+    """
+    pd.set_option("display.float_format", "{:,.4g}".format)
+    for kind in (InputError, RunError):
+        # IPython asks an exception for its own lines before it formats a traceback.
+        setattr(kind, "_render_traceback_", _one_line)  # noqa: B010
+    _refuse_unknown([str(cell) for cell in _history()])
+
+
+def interact(function: Callable[..., Any], **controls: Any) -> Any:
+    """Give the parameters of a function controls, where the notebook is open in JupyterLab.
+
+    Parameters
+    ----------
+    function
+        What is called, with a value a control, when the button is pressed.
+    controls
+        By parameter, what `ipywidgets.interact` takes: a list of choices, or (low, high, step).
+    """
+    if not is_interactive():
+        return Html(
+            "<p>In JupyterLab (<code>make lab</code>) controls stand here. Elsewhere set the "
+            f"parameters {', '.join(f'<code>{name}</code>' for name in controls)} at the top and "
+            "run the notebook again.</p>"
+        )
+    import ipywidgets
+
+    wait = ipywidgets.interact_manual.options(manual_name="Run")
+    return wait(function, **controls) and None
+
+
+def is_interactive() -> bool:
+    """Return whether someone sits before the notebook: JupyterLab or VS Code started its kernel."""
+    opened = "JPY_SESSION_NAME" in os.environ or "__vsc_ipynb_file__" in _namespace()
+    return opened and find_spec("ipywidgets") is not None
+
+
+def _one_line(error: Exception) -> list[str]:
+    return [f"{type(error).__name__}: {error}"]
+
+
+def _refuse_unknown(cells: list[str]) -> None:
+    for place, cell in enumerate(cells[1:], start=1):
+        if cell.startswith(_INJECTED):
+            known = assigned_names(ast.parse(cells[place - 1]).body)
+            for name in assigned_names(ast.parse(cell).body):
+                if name not in known:
+                    raise InputError(
+                        f"parameters: no parameter {name!r}; there are {', '.join(known)}"
+                    )
+
+
+def _history() -> list[Any]:
+    return list(_namespace().get("In", []))
+
+
+def _namespace() -> dict[str, Any]:
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()
+    return {} if shell is None else dict(shell.user_ns)
