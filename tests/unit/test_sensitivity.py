@@ -374,17 +374,16 @@ def test_seeds_that_disagree_are_counted():
 def test_a_cells_range_and_whether_the_published_value_lies_in_it():
     points = [record(0, DEFAULT), record(0, SPACE_FILLING), record(1, SPACE_FILLING)]
     rows = [
-        (DEFAULT, "stated", "a", 8.0, False, "not reproduced"),
-        ("space filling-0", "stated", "a", 9.5, True, "reproduced"),
-        ("space filling-1", "stated", "a", 11.0, False, "not reproduced"),
-        ("space filling-1", "other", "a", 99.0, False, "not reproduced"),
+        (DEFAULT, "a", 8.0, False, "not reproduced"),
+        ("space filling-0", "a", 9.5, True, "reproduced"),
+        ("space filling-1", "a", 11.0, False, "not reproduced"),
     ]
     design = SensitivityDesign("synthetic", "ns3", 1.0, points)
     empty = pd.DataFrame(columns=["point", "claim"])
     row = next(iter(cell_rows(Verdicts(design, empty, cells_frame(rows)), {})))
     assert (row["lowest"], row["highest"], row["published_in_range"]) == (8.0, 11.0, True)
     assert row["share_inside"] == 0.5 and row["default"] == 8.0
-    rows[2] = (*rows[2][:3], 9.9, False, "not reproduced")
+    rows[2] = (*rows[2][:2], 9.9, False, "not reproduced")
     row = next(iter(cell_rows(Verdicts(design, empty, cells_frame(rows)), {})))
     assert not row["published_in_range"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -116,10 +117,10 @@ def _by_cells(stage: Stage, judge: CellJudge, found: Found) -> Finding:
     leaving = finding.leaving_out(judge, found, last)
     word, reasons = finding.word_of(gain_bits, p, seen, unseen, leaving, stage.settings)
     readings = finding.table_readings(judge, found.best)
-    verdicts = [
+    claims_before, claims_after = (
         finding.judged_claims(bench.space.study, bench.results([set_up], stage.whole), read)
         for set_up, read in ((DEFAULTS, {}), (found.best.set_up, readings))
-    ]
+    )
     return Finding(
         word,
         found.best.pairs,
@@ -129,7 +130,8 @@ def _by_cells(stage: Stage, judge: CellJudge, found: Found) -> Finding:
         seen,
         unseen,
         tuple(leaving),
-        *verdicts,
+        claims_before,
+        claims_after,
         rows,
         reasons,
     )
@@ -137,12 +139,12 @@ def _by_cells(stage: Stage, judge: CellJudge, found: Found) -> Finding:
 
 def _by_claims(stage: Stage, judge: ClaimJudge, found: Found) -> Finding:
     hidden = set(stage.bench.space.explanations.unseen.claims)
-    verdicts = []
-    for trial in (found.defaults, found.best):
-        results = stage.bench.results([trial.set_up], stage.whole)
-        verdicts.append(judge.verdicts(results, stage.whole))
+    before, after = (
+        judge.verdicts(stage.bench.results([trial.set_up], stage.whole), stage.whole)
+        for trial in (found.defaults, found.best)
+    )
     seen, unseen = (
-        _claims_held(*verdicts, {c for c in verdicts[0] if (c in hidden) is not kind})
+        _claims_held(before, after, {c for c in before if (c in hidden) is not kind})
         for kind in (True, False)
     )
     gain_bits = found.defaults.total - found.best.total
@@ -163,15 +165,16 @@ def _by_claims(stage: Stage, judge: ClaimJudge, found: Found) -> Finding:
         seen,
         unseen,
         tuple(leaving),
-        *verdicts,
+        before,
+        after,
         [],
         reasons,
     )
 
 
 def _claims_held(before: Mapping[str, str], after: Mapping[str, str], own: set[str]) -> Share:
-    held = [
+    first, last = (
         sum(verdict == Verdict.REPRODUCED for claim, verdict in verdicts.items() if claim in own)
         for verdicts in (before, after)
-    ]
-    return Share(len(own), *held, float("nan"), float("nan"))
+    )
+    return Share(len(own), first, last, math.nan, math.nan)

@@ -307,8 +307,8 @@ def _read(value: Any, readings: Mapping[tuple[str, str, str], Reading]) -> Any:
         return [_read(item, readings) for item in value]
     if not isinstance(value, dict):
         return value
-    key = tuple(value.get(name) for name in ("experiment", "metric", "aggregate"))
-    reading = readings.get(key)  # type: ignore[call-overload]
+    place, metric, how = (str(value.get(name)) for name in ("experiment", "metric", "aggregate"))
+    reading = readings.get((place, metric, how))
     if reading is not None:
         own = reading.model_dump(
             mode="json",

@@ -172,10 +172,10 @@ class FamilyScore:
         self, start: int, chosen: npt.NDArray[np.int64], sums: Numbers, table: int
     ) -> Numbers:
         """Return all bits with each reading of one table, the others as chosen."""
-        own = sums[np.arange(len(chosen)), chosen]
+        own: Numbers = sums[np.arange(len(chosen)), chosen]
         grouped = np.bincount(self.group_of_table, own, len(self.sizes))
         group = self.group_of_table[table]
-        options = np.repeat(grouped[None, :], sums.shape[1], axis=0)
+        options: Numbers = np.repeat(grouped[None, :], sums.shape[1], axis=0).astype(float)
         options[:, group] += sums[table] - own[table]
         naming = self._naming[0][start] + self._naming[1][start, chosen].sum()
         naming = naming - self._naming[1][start, chosen[table]] + self._naming[1][start]

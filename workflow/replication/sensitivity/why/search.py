@@ -172,7 +172,7 @@ class Search:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         sampler = optuna.samplers.TPESampler(seed=self.seed, n_startup_trials=4)
         study = optuna.create_study(sampler=sampler)
-        space = {
+        space: dict[str, optuna.distributions.BaseDistribution] = {
             atom: optuna.distributions.IntDistribution(0, len(values) - 1)
             for atom, values in numbers.items()
         }

@@ -176,11 +176,20 @@ class Trials:
     judge: Judge
     tried: dict[tuple[SetUp, str], Trial] = field(default_factory=dict)
 
-    def of(self, set_ups: Sequence[SetUp], rung: Rung, reserve_s: float = 0.0) -> list[Trial]:
-        """Return the trials of set-ups on a rung, as many as can be afforded, in their order."""
+    def of(
+        self, set_ups: Sequence[SetUp], rung: Rung, reserve_s: float | None = None
+    ) -> list[Trial]:
+        """Return the trials of set-ups on a rung, in their order.
+
+        With `reserve_s` as many as can be afforded before no more than that is left; a set-up that
+        makes no scenario has no trial.
+        """
         wanted = list(dict.fromkeys(set_ups))
         new = [s for s in wanted if (s, rung.name) not in self.tried]
-        new = self.bench.affordable(new, rung, reserve_s)
+        if reserve_s is None:
+            new = [s for s in new if self.bench.runs(s, rung) is not None]
+        else:
+            new = self.bench.affordable(new, rung, reserve_s)
         for start in range(0, len(new), _TOGETHER):
             together = new[start : start + _TOGETHER]
             results = self.bench.results(together, rung)
