@@ -26,7 +26,7 @@ from replication.report.drawing.figure import (
     themed,
     to_png,
 )
-from replication.report.parts.topology import BOX, Json, draw
+from replication.report.parts.topology import HOST_HALF, ROUTER_HALF, Json, draw
 
 #: What JupyterLab runs.
 VEGA_LITE = "application/vnd.vegalite.v5+json"
@@ -118,9 +118,8 @@ def mean_interval(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.Data
 def topology(scenario: Json) -> Picture:
     """Return the drawing of a scenario's nodes and links."""
     drawing = draw(scenario)
-    nodes = pd.DataFrame([vars(place) for place in drawing.places])
-    wires = pd.DataFrame([vars(wire) for wire in drawing.wires])
-    wires = wires.assign(x=(wires["x1"] + wires["x2"]) / 2, y=(wires["y1"] + wires["y2"]) / 2)
+    nodes = pd.DataFrame([vars(node) for node in drawing.places])
+    links = pd.DataFrame([vars(link) for link in drawing.wires])
     # The drawing's vertical axis points downwards.
     across = alt.Scale(domain=[0, drawing.width], nice=False)
     down = alt.Scale(domain=[drawing.height + 24, -24], nice=False)
@@ -132,7 +131,7 @@ def topology(scenario: Json) -> Picture:
         return alt.Y(f"{field}:Q", scale=down, axis=None)
 
     lines = (
-        alt.Chart(wires)
+        alt.Chart(links)
         .mark_rule(color=INK)
         .encode(
             x=x("x1"),
@@ -143,20 +142,20 @@ def topology(scenario: Json) -> Picture:
         )
     )
     words = (
-        alt.Chart(wires)
+        alt.Chart(links)
         .mark_text(color=INK, dy=-11, fontSize=11)
-        .encode(x=x("x"), y=y("y"), text="label:N")
+        .encode(x=x("label_x"), y=y("label_y"), text="label:N")
     )
     queues = (
-        alt.Chart(wires)
+        alt.Chart(links)
         .mark_text(color=INK, dy=14, fontSize=11)
-        .encode(x=x("x"), y=y("y"), text="queue:N")
+        .encode(x=x("label_x"), y=y("label_y"), text="queue:N")
     )
     boxes = [
         alt.Chart(nodes[nodes["is_router"] == is_router])
-        .mark_rect(width=width, height=26, cornerRadius=4, fill="white", stroke=INK)
+        .mark_rect(width=2 * half, height=26, cornerRadius=4, fill="white", stroke=INK)
         .encode(x=x("x"), y=y("y"))
-        for is_router, width in ((False, BOX - 10), (True, 44))
+        for is_router, half in ((False, HOST_HALF), (True, ROUTER_HALF))
     ]
     names = (
         alt.Chart(nodes)
