@@ -100,7 +100,8 @@ images: setup ## Build the images of containers/ and check them against their lo
 
 lab: setup-lab compiler ## Open the notebooks in JupyterLab, at notebooks/start_here.ipynb
 	@$(SNAKEMAKE) engines --config engines=ns3
-	@$(RUN) jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS) notebooks/start_here.ipynb
+	@$(RUN) jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir=$(CURDIR) \
+	  --LabApp.default_url=/lab/tree/notebooks/start_here.ipynb $(LAB_OPTIONS)
 
 render: setup ## Render the report again from existing results; without any, the release (reports/html-release)
 	@$(RUN) replicate render

@@ -36,9 +36,10 @@ def run(
 def rerun(root: Path, data: Path, scenario_id: str, engine: str, output: Path) -> str:
     """Run the scenario and copy its tables to `output`; return a line that says so."""
     from replication.engines.lowering import PLAN_FILE, SCENARIO_FILE
-    from replication.plan.single_run import run_single
+    from replication.plan.single_run import require_engine, run_single
     from replication.run.store import TABLES
 
+    require_engine(engine)
     found = find_scenario(data, scenario_id)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder) / "run"

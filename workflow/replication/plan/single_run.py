@@ -16,6 +16,12 @@ from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
 
+def require_engine(name: str) -> None:
+    """Raise InputError unless there is an engine of that name."""
+    if name not in ENGINES:
+        raise InputError(f"engine: {name!r} is unknown; there are {', '.join(ENGINES)}")
+
+
 def run_single(
     root: Path, data: Path, scenario: Scenario, engine: str, work: Path
 ) -> tuple[Usage, RunTables]:
@@ -37,8 +43,7 @@ def run_single(
     RunError
         The run failed.
     """
-    if engine not in ENGINES:
-        raise InputError(f"engine: {engine!r} is unknown; there are {', '.join(ENGINES)}")
+    require_engine(engine)
     config = load_config(root / "configs" / "config.yaml")
     inside = find_inside(root, ())
     if inside is not None:
