@@ -130,6 +130,27 @@ def table(name):
     }
 
 
+def delay_claim(name, rate, expect):
+    of = {"experiment": "rate", "metric": "delay_mean_s", "aggregate": "pooled"}
+    return {
+        "id": name,
+        "quote": "a test",
+        "place": "a test",
+        "reading": "a test",
+        "test": {
+            "kind": "value",
+            "of": of | {"where": {"rate": [rate]}},
+            "reduce": "mean",
+            "expect": expect,
+        },
+    }
+
+
+#: Short delays, which a short queue makes hold together, and one that is never beside them.
+CLAIMS = [
+    *(delay_claim(f"short_{rate[0]}", rate, {"at_most": 0.12}) for rate in RATES),
+    delay_claim("long_1", "1000", {"at_least": 0.2}),
+]
 STUDY = {
     "schema_version": 1,
     "id": "planted",
@@ -149,7 +170,7 @@ STUDY = {
         experiment("delay", DELAYS, "delay_s", 0.001),
     ],
     "tables": [table("rate"), table("delay")],
-    "claims": [],
+    "claims": CLAIMS,
 }
 
 
@@ -214,6 +235,13 @@ EXPLANATIONS = {
     "unseen": {"rows": {"rate": ["2000"], "delay": ["40"]}, "reason": "a test"},
     "rungs": [{"rows": {"rate": ["1000", "3000", "4000"], "delay": ["5", "20", "80"]}}],
     "atoms": ATOMS,
+}
+
+
+BY_CLAIMS = EXPLANATIONS | {
+    "score": "claims",
+    "unseen": {"claims": ["short_3"], "reason": "a test"},
+    "rungs": [{"levels": {"rate": {}}}],
 }
 
 

@@ -145,7 +145,7 @@ def _cut_sensitivity(sources: Sequence[Path], studies: Sequence[str], output: Pa
     for study in studies:
         folder = Path("sensitivity") / study
         source = next((s / folder for s in sources if (s / folder / "claims.csv").is_file()), None)
-        for table in TABLES if source else ():
+        for table in (*TABLES, *EXPLANATIONS) if source else ():
             _copy((source or output) / f"{table}.csv", output / folder / f"{table}.csv")
 
 

@@ -1,0 +1,87 @@
+"""What an explanation is called, which claims never hold together, what naming a cause takes."""
+
+import pytest
+from replication.judge.atom import Atom, Setting
+from replication.judge.reading import Reading, combined
+from replication.sensitivity.why.finding import (
+    BEST_GUESS,
+    EXPLANATION,
+    NONE_FOUND,
+    Leaving,
+    Share,
+    word_of,
+)
+from replication.sensitivity.why.together import never_together
+from replication.sensitivity.why.trial import Trial
+from replication.study.verdict import Verdict
+
+from tests.unit.sensitivity_data import SETTINGS, atom
+
+SEEN = Share(20, 4, 16, 0.3, 0.05)
+HELD = Share(10, 2, 8, 0.3, 0.05)
+PAYS = [Leaving("a", "1", 12.0, 8), Leaving("b", "1", 3.0, 12)]
+
+
+def word(gain=30.0, p=0.005, unseen=HELD, leaving=PAYS):
+    return word_of(gain, p, SEEN, unseen, leaving, SETTINGS.explanation)[0]
+
+
+def test_an_explanation_beats_the_null_holds_unseen_and_pays():
+    assert word() == EXPLANATION
+
+
+@pytest.mark.parametrize(
+    ("change", "called"),
+    [
+        ({"gain": 0.0}, NONE_FOUND),
+        ({"p": 0.06}, NONE_FOUND),
+        # Half of the share inside of what was seen, 0.8, must be inside.
+        ({"unseen": Share(10, 2, 3, 0.3, 0.2)}, BEST_GUESS),
+        ({"unseen": Share(10, 2, 4, 0.3, 0.2)}, EXPLANATION),
+        ({"unseen": Share(10, 7, 6, 0.3, 0.2)}, BEST_GUESS),
+        ({"leaving": [*PAYS, Leaving("c", "1", 0.0, 16)]}, BEST_GUESS),
+    ],
+)
+def test_what_falls_short_is_called_less(change, called):
+    assert word(**change) == called
+
+
+def trials(**holds):
+    """Trials by claim: a letter a set-up, y where it holds."""
+    count = len(next(iter(holds.values())))
+    told = {"y": Verdict.REPRODUCED, "n": Verdict.NOT_REPRODUCED}
+    return [
+        Trial((("a", str(n)),), "r", 0.0, 0.0, verdicts={c: told[w[n]] for c, w in holds.items()})
+        for n in range(count)
+    ]
+
+
+def test_claims_that_never_hold_together_are_told_with_counts():
+    found = never_together(trials(c1="yyyynnnn", c2="nnnnyyyy", c3="yyyyyyyy"), 2.0)
+    assert [(p.one, p.other, p.holds_one, p.holds_other, p.set_ups) for p in found] == [
+        ("c1", "c2", 4, 4, 8)
+    ]
+    assert found[0].expected == 2.0
+    # One set-up with both, or too few to tell from chance, and nothing is told.
+    assert not never_together(trials(c1="yyyynnnn", c2="nnnyyyyy"), 2.0)
+    assert not never_together(trials(c1="yynnnnnn", c2="nnyyyynn"), 2.0)
+
+
+def test_a_level_takes_the_bits_to_name_it():
+    one = Atom.model_validate(
+        atom(
+            range={"low": 1, "high": 64, "log": True, "whole": True, "steps": 16, "tried": [2, 8]},
+            set={"parameters": {"queue": "$value"}},
+        )
+    )
+    assert one.level_bits("2") == 1.0 and one.level_bits("5") == 4.0
+    assert one.setting("8") == Setting(parameters={"queue": 8})
+    assert one.range.values()[0] == 1 and one.range.values()[-1] == 64
+
+
+def test_readings_are_taken_together():
+    both = combined([Reading(aggregate="sum", factor=2.0), Reading(factor=1.024)])
+    assert both == Reading(aggregate="sum", factor=2.048)
+    assert both.printed(2048.0, 0.0) == 1000.0
+    assert Reading(metric="loss_rate", complement=True).printed(0.01, 0.0) == 0.99
+    assert Reading(less_propagation=True).printed(0.09, 0.07) == pytest.approx(0.02)
