@@ -24,6 +24,7 @@ from replication.measure.trace_folder import has_traces
 from replication.plan.config import load_study
 from replication.report.notebooks.notebook import refresh
 from replication.sensitivity.analysis import TABLES
+from replication.sensitivity.why.table import EXPLANATIONS
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.parquet import read_parquet, write_parquet

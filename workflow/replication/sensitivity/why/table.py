@@ -37,6 +37,8 @@ EXPLAINED_COLUMNS = (
     "seen",
     "reason",
 )
+#: The tables of a study's folder, which are merged under the same names.
+EXPLANATIONS = {"explanations": EXPLANATION_COLUMNS, "explained_cells": EXPLAINED_COLUMNS}
 
 
 def merge_explanations(folders: Sequence[Path], data: Path) -> None:
@@ -47,9 +49,6 @@ def merge_explanations(folders: Sequence[Path], data: Path) -> None:
     InputError
         A table is missing or of another version.
     """
-    for name, columns in (
-        ("explanations", EXPLANATION_COLUMNS),
-        ("explained_cells", EXPLAINED_COLUMNS),
-    ):
+    for name, columns in EXPLANATIONS.items():
         paths = [folder / f"{name}.csv" for folder in folders]
         merge_tables(paths, data / f"{name}.csv", columns)
