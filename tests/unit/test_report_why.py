@@ -1,4 +1,4 @@
-"""The section Why: sentences, waterfall and lists are what the search wrote; a stale one is gone."""
+"""The section Why says what the search wrote; one of other files is gone."""
 
 import json
 import shutil
