@@ -43,10 +43,11 @@ from replication.sensitivity.design import (
     read_sensitivity_design,
 )
 from replication.sensitivity.robustness_rows import RobustnessRows
-from replication.sensitivity.search import read_search
+from replication.sensitivity.why.account import NAME as EXPLANATION
+from replication.sensitivity.why.table import EXPLAINED_COLUMNS
 from replication.study.parquet import read_parquet, write_parquet
-from replication.study.seal import NAME, RECORD, sealed, write_sealed
-from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS, read_rows
+from replication.study.seal import NAME, RECORD, read_sealed, sealed, write_sealed
+from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS, read_rows, write_table
 
 from tests.unit.test_bench import bench
 from tests.unit.test_conformance import DOCUMENT, written
@@ -142,7 +143,7 @@ def _make_sensitivity(data):
     run = {"experiment": "e", "point": "p", "levels": {"a": "b"}, "refusal": ""}
     point = {"kind": "default", "changed": "", "values": {"rate": 2.5}, "refusal": ""}
     points = [point | {"id": name, "runs": [run | {"scenario": name}]} for name in names]
-    design = {"study": EXPLORED, "engine": "ns3", "cost_s": 9.5, "shortest": 0.5, "points": points}
+    design = {"study": EXPLORED, "engine": "ns3", "cost_s": 9.5, "points": points}
     write_sealed(folder / "design.json", json.dumps(design))
     for number in range(3):
         mine = {name: scenarios[name] for name in names[number::3]}
@@ -150,9 +151,11 @@ def _make_sensitivity(data):
         batch = {"batch": f"{number}", "engine": "ns3", "costs_s": costs, "scenarios": mine}
         write_sealed(folder / f"batches/{number}.json", json.dumps(batch))
     table = read_parquet(data / f"results/{EXPLORED}/flows.parquet")
-    for part in ("claims", "cells", "spread", "search"):
+    for part in ("claims", "cells", "spread"):
         write_parquet(table, folder / f"{part}.parquet")
-    write_sealed(folder / "search.json", "[]\n")
+    write_sealed(folder / EXPLANATION, json.dumps({"study": EXPLORED, "null_p": 0.125}))
+    told = dict.fromkeys(EXPLAINED_COLUMNS, "1.5")
+    write_table(folder / "explained_cells.csv", [told], EXPLAINED_COLUMNS)
     write_sealed(folder / MADE_FROM, json.dumps({"engine": "ns3", "study": "0" * 64}))
 
 
@@ -253,10 +256,11 @@ READERS = (
     ("claim_flags.csv", _source),
     ("own_data.csv", _source),
     ("provenance.json", _source),
+    ("sensitivity/*/explained_cells.csv", lambda _, path: read_rows(path, EXPLAINED_COLUMNS)),
+    ("sensitivity/*/explanation.json", lambda finished, path: json.loads(read_sealed(path))),
     ("sensitivity/*/*.csv", _robustness),
     ("sensitivity/*/design.json", _design_of_sensitivity),
     ("sensitivity/*/batches/*.json", _batch_of_sensitivity),
-    ("sensitivity/*/search.*", lambda finished, path: read_search(path.parent)),
     ("sensitivity/*/*.parquet", lambda finished, path: read_parquet(path).to_pandas()),
     ("sensitivity/*/made_from.json", lambda finished, path: read_made_from(path.parent)),
     ("*.ipynb", _page),

@@ -11,7 +11,7 @@ from replication.study.seal import write_sealed
 from tests.unit.sensitivity_data import record
 
 DESIGN = SensitivityDesign(
-    "nishitha", "ns2", 1.0, 1.0, [record(0, DEFAULT), record(1, ONE_AT_A_TIME, "mss_bytes")]
+    "nishitha", "ns2", 1.0, [record(0, DEFAULT), record(1, ONE_AT_A_TIME, "mss_bytes")]
 )
 
 

@@ -73,11 +73,12 @@ def explanation_of(root: Path, data: Path, study: Study) -> Explanation | None:
     if not is_current(root, study.id, document):
         return None
     cells = read_rows(folder / "explained_cells.csv", EXPLAINED_COLUMNS)
-    of_cells = document["score"] == "cells"
+    counts = (_sum(document, what) for what in ("before", "after", "cells"))
+    inside = "{} to {} of {}".format(*counts)
     return Explanation(
         document["word"],
         (_first(document), _second(document, cells)),
-        _before_after(document, "cells") if of_cells else "",
+        inside if document["score"] == "cells" else "",
         f"{_holding(document['claims_before'])} to {_holding(document['claims_after'])}"
         f" of {len(document['claims_after'])}",
         f"{document['unseen']['after']} of {document['unseen']['cells']}",
@@ -86,10 +87,9 @@ def explanation_of(root: Path, data: Path, study: Study) -> Explanation | None:
     )
 
 
-def _before_after(document: Mapping[str, Any], what: str) -> str:
-    seen, unseen = document["seen"], document["unseen"]
-    before, after, of = (seen[key] + unseen[key] for key in ("before", "after", what))
-    return f"{before} to {after} of {of}"
+def _sum(document: Mapping[str, Any], what: str) -> int:
+    """Return a count over what was seen and what was not."""
+    return int(document["seen"][what] + document["unseen"][what])
 
 
 def _holding(verdicts: Mapping[str, str]) -> int:
@@ -110,11 +110,13 @@ def _first(document: Mapping[str, Any]) -> str:
     off = ""
     if median is not None:
         before = document["seen"]["median_before"]
-        off = f" (median deviation {100 * before:.0f} % to {100 * median:.0f} %)"
+        off = f"; median deviation {100 * before:.0f} % to {100 * median:.0f} % of those seen"
+    inside, of = _sum(document, "after"), _sum(document, "cells")
+    stated = f"(defaults {_sum(document, 'before')}{off})"
     titles = "; ".join(one["title"] for one in document["atoms"])
     return (
-        f"{document['word'].capitalize()}: {_before_after(document, 'cells')} {what}{off} if: "
-        f"{titles}. Found afterwards, {tried}."
+        f"{document['word'].capitalize()}: {inside} of {of} {what} {stated} if: {titles}. "
+        f"Found afterwards, {tried}."
     )
 
 

@@ -31,8 +31,6 @@ from replication.study.verdict import Verdict
 EXPLANATION = "explanation"
 BEST_GUESS = "best guess"
 NONE_FOUND = "none found"
-#: Left-out atoms cost at least this, or they do not pay.
-_LEAST_BITS = 1e-6
 
 
 @dataclass(frozen=True)
@@ -265,7 +263,7 @@ def word_of(
             f"It does not hold on what the search did not see: {unseen.after} of {unseen.cells} "
             f"inside (defaults {unseen.before})."
         )
-    idle = [one.atom for one in leaving if one.bits < _LEAST_BITS]
+    idle = [one.atom for one in leaving if one.bits < settings.least_paid_bits]
     if idle:
         reasons.append(f"Not every atom pays for itself: {', '.join(idle)}.")
     return (BEST_GUESS, tuple(reasons)) if reasons else (EXPLANATION, ())

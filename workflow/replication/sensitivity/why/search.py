@@ -32,6 +32,8 @@ from replication.study.sensitivity_settings import ExplanationSearch
 
 #: Set-ups that are scored on the next rung, for each one of the beam.
 _PROMOTED = 3
+#: Share of the budget that the sampler may take.
+_MOST_SAMPLED = 0.15
 
 Say = Callable[[str], None]
 
@@ -106,6 +108,13 @@ class Search:
         return Found(best, defaults, tuple(self._without(best)))
 
     @property
+    def _sampling_s(self) -> float:
+        """What the sampler should cost."""
+        runs = self.trials.bench.runs(DEFAULTS, self.rungs[0]) or []
+        wanted_s = self.settings.trials * sum(run.cost_s for run in runs)
+        return min(wanted_s, _MOST_SAMPLED * self.trials.bench.budget_s)
+
+    @property
     def _second(self) -> Rung:
         return self.rungs[min(1, len(self.rungs) - 1)]
 
@@ -131,7 +140,7 @@ class Search:
             for trial in beam:
                 children += self._others(trial.set_up)
                 children += self._children(trial.set_up, levels)
-            self.trials.of(children, first, self.reserve_s)
+            self.trials.of(children, first, self.reserve_s + self._sampling_s)
             before, reached = reached, self._promote()
             self._tell(f"{depth} atoms or more", first)
             if rank(reached[0]) >= rank(before[0]):
@@ -193,13 +202,15 @@ class Search:
         self._promote()
 
     def _backward(self) -> Trial:
-        """Return the best on the last rung, with no atom that could be left out."""
+        """Return the best on the last rung, with no atom that hardly pays for itself."""
         last = self.rungs[-1]
+        best = self.trials.on(last)[0]
         while True:
-            best = self.trials.on(last)[0]
-            self.trials.of([without_atom(best.set_up, atom) for atom, _ in best.set_up], last)
-            if self.trials.on(last)[0] == best:
+            less = [without_atom(best.set_up, atom) for atom, _ in best.set_up]
+            tried = sorted(self.trials.of(less, last), key=rank)
+            if not tried or tried[0].total > best.total + self.settings.least_paid_bits:
                 return best
+            best = tried[0]
 
     def _without(self, best: Trial) -> Iterable[Trial]:
         last = self.rungs[-1]

@@ -1,0 +1,118 @@
+"""The section Why says what the search wrote; one of other files is gone."""
+
+import json
+import shutil
+
+import pytest
+from replication.plan.config import load_study
+from replication.report.parts.explanation import explanation_of
+from replication.sensitivity.why.account import NAME, made_from
+from replication.sensitivity.why.table import EXPLAINED_COLUMNS
+from replication.study.seal import write_sealed
+from replication.study.table import write_table
+
+from tests.unit.report_project import Project, example, soup
+from tests.unit.sensitivity_data import ROOT
+
+SHARE = {"cells": 2, "before": 0, "after": 2, "median_before": 0.5, "median_after": 0.04}
+ATOM = {"reason": "r", "source": "s", "kind": "set-up", "outside_ledger": "", "atom_title": "t"}
+
+
+def document(project, **changes):
+    """What the search writes; the words hold a tag, which no page may take for one."""
+    shutil.copytree(
+        ROOT / "workflow/engines", project.root / "workflow/engines", dirs_exist_ok=True
+    )
+    return {
+        "study": "synthetic",
+        "engine": "ns3",
+        "score": "cells",
+        "word": "best guess",
+        "reasons": ["It does not hold."],
+        "atoms": [ATOM | {"atom": "queue", "level": "5", "title": "Queues of <b>five</b>"}],
+        "bits": 5.0,
+        "gain_bits": 20.0,
+        "null_p": 0.005,
+        "permutations": 200,
+        "seen": SHARE,
+        "unseen": SHARE | {"cells": 1, "after": 0},
+        "leaving": [{"atom": "queue", "level": "5", "bits": 12.5, "inside": 1}],
+        "claims_before": {"c1": "not reproduced"},
+        "claims_after": {"c1": "reproduced"},
+        "set_ups_tried": 17,
+        "atoms_tested": ["queue", "window"],
+        "untestable": {"on_off": "No such source."},
+        "cpu_minutes": 1.0,
+        "budget_minutes": 2.0,
+        "equally_good": [
+            {"atoms": [["queue", "5"]], "bits": 9.0, "worse_by_bits": 0.0},
+            {"atoms": [["window", "9"]], "bits": 10.0, "worse_by_bits": 1.0},
+        ],
+        "identified": False,
+        "nearest": [{"atoms": [], "bits": 9.0, "worse_by_bits": 0.0}],
+        "never_together": [],
+        "made_from": made_from(project.root, "synthetic", "ns3"),
+    } | changes
+
+
+def cell(row, inside, seen):
+    text = dict.fromkeys(EXPLAINED_COLUMNS, "x")
+    return text | {"table": "1", "row": row, "inside": inside, "seen": seen}
+
+
+@pytest.fixture
+def project(world, tmp_path):
+    made = Project(world, tmp_path / "project")
+    made.add(example(world))
+    made.write("configs/sensitivity.yaml", (ROOT / "configs/sensitivity.yaml").read_text())
+    folder = made.data / "sensitivity/synthetic"
+    rows = [cell("slow", True, True), cell("mid", True, True), cell("fast", False, False)]
+    write_table(folder / "explained_cells.csv", rows, EXPLAINED_COLUMNS)
+    write_sealed(folder / NAME, json.dumps(document(made)))
+    return made
+
+
+def explained(project):
+    return explanation_of(project.root, project.data, load_study(project.root, "synthetic"))
+
+
+def test_two_sentences_say_what_is_met_and_what_was_not_seen(project):
+    found = explained(project)
+    assert found.sentences == (
+        "Best guess: 2 of 3 numbers are inside (defaults 0; median deviation 50 % to 4 % of those "
+        "seen) if: Queues of <b>five</b>. Found afterwards, by a search over 17 set-ups of 2 "
+        "possible causes.",
+        "Of 1 numbers that the search did not see 0 are inside (defaults 0); what stays "
+        "unexplained: 1 of table 1; not identified: other changes do as well.",
+    )
+    assert (found.inside, found.claims, found.unseen) == ("0 to 2 of 3", "0 to 1 of 1", "0 of 1")
+
+
+def test_nothing_found_says_what_was_searched(project):
+    path = project.data / "sensitivity/synthetic" / NAME
+    why = ["A search over the same runs does as well."]
+    write_sealed(path, json.dumps(document(project, word="none found", reasons=why)))
+    found = explained(project)
+    assert not found.is_found
+    assert found.sentences[0] == (
+        "No explanation is found by a search over 17 set-ups of 2 possible causes. A search over "
+        "the same runs does as well."
+    )
+    assert found.sentences[1] == "The nearest miss: the documented defaults."
+
+
+def test_an_explanation_of_other_files_is_not_shown(project):
+    assert explained(project) is not None
+    project.write("configs/explanations/synthetic.yaml", "changed")
+    assert explained(project) is None
+
+
+def test_the_section_leads_with_the_waterfall_and_escapes_words(project):
+    page = soup(project.render("synthetic") / "synthetic.html")
+    section = page.find("h2", id="why").parent
+    figure = section.find("figure")
+    assert figure is not None and "12.5 bits" in figure.get_text()
+    assert section.find("figure").find_previous("h2")["id"] == "why"
+    assert "Queues of <b>five</b>" in section.get_text()
+    assert "window=9" in section.get_text() and "No such source." in section.get_text()
+    assert page.find("a", href="#why") is not None
