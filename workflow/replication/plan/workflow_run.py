@@ -23,6 +23,9 @@ from replication.study.errors import InputError
 PROFILES = Path("workflow/profiles")
 #: Open files that Snakemake and a job of ours have been seen to need, and as many again.
 OPEN_FILES = 256
+#: Each job that ends sets the scheduler a timer of this span, and each timer sets the next: with
+#: spans of a second, Snakemake's own, some hundred jobs keep it busy with its timers.
+RATE = ("--max-jobs-per-timespan", "1000/30s")
 #: What Snakemake says to what we say in its place.
 REMEDIES = {
     "cannot be locked": (
@@ -55,7 +58,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
     try:
         # A target may follow: --quiet would take it for a setting of its own, were it the last.
-        snakemake(["--quiet", "progress", "rules", "reason", "host", *options, *rest])
+        snakemake(["--quiet", "progress", "rules", "reason", "host", *RATE, *options, *rest])
     finally:
         cancel_timers()
 
