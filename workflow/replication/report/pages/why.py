@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from replication.report.charts.explanation import waterfall
-from replication.report.parts.explanation import Explanation, explanation_of
+from replication.report.parts.explanation import Explanation, explanation_of, title_of
 from replication.report.parts.figure import FigureView, write_figures
 from replication.study.study import Study
 
@@ -60,7 +60,7 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> WhyView | None:
     document = found.document
     figures = []
     if found.is_found and document["leaving"]:
-        titles = {(one["atom"], one["level"]): _title(one) for one in document["atoms"]}
+        titles = {(one["atom"], one["level"]): title_of(one) for one in document["atoms"]}
         named = [titles[one["atom"], one["level"]] for one in document["leaving"]]
         figures = write_figures([waterfall(study.id, document["leaving"], named)], out)
     return WhyView(
@@ -72,15 +72,6 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> WhyView | None:
         list(document["untestable"].items()),
         [_apart(pair) for pair in document["never_together"]],
     )
-
-
-def _title(one: Mapping[str, Any]) -> str:
-    """Return an atom's title, with the table that it is for where it is an exception."""
-    name, _, table = one["atom"].partition("@")
-    title = str(one["title"])
-    if one["level"] not in (name, "") and one["title"] == one["atom_title"]:
-        title = f"{title} ({one['level']})"
-    return f"{title}: table {table}" if table else title
 
 
 def _scored(one: Mapping[str, Any]) -> tuple[str, float]:

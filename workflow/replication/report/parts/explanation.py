@@ -87,6 +87,14 @@ def explanation_of(root: Path, data: Path, study: Study) -> Explanation | None:
     )
 
 
+def title_of(atom: Mapping[str, Any]) -> str:
+    """Return what a change says, with its value where its title has none, and its one table."""
+    title, (_, _, table) = str(atom["title"]), atom["atom"].partition("@")
+    if atom["kind"] == "set-up" and title == atom["atom_title"]:
+        title = f"{title} ({atom['level']})"
+    return f"{title} (table {table} alone)" if table else title
+
+
 def _sum(document: Mapping[str, Any], what: str) -> int:
     """Return a count over what was seen and what was not."""
     return int(document["seen"][what] + document["unseen"][what])
@@ -110,10 +118,10 @@ def _first(document: Mapping[str, Any]) -> str:
     off = ""
     if median is not None:
         before = document["seen"]["median_before"]
-        off = f"; median deviation {100 * before:.0f} % to {100 * median:.0f} % of those seen"
+        off = f"; median deviation {100 * before:.2g} % to {100 * median:.2g} % of those seen"
     inside, of = _sum(document, "after"), _sum(document, "cells")
     stated = f"(defaults {_sum(document, 'before')}{off})"
-    titles = "; ".join(one["title"] for one in document["atoms"])
+    titles = "; ".join(title_of(one) for one in document["atoms"])
     return (
         f"{document['word'].capitalize()}: {inside} of {of} {what} {stated} if: {titles}. "
         f"Found afterwards, {tried}."
