@@ -92,7 +92,7 @@ def _reserve_s(stage: Stage) -> float:
     """Return what the finalists, the waterfall and the unseen part should cost."""
     bench, last = stage.bench, stage.rungs[-1]
     one_s, whole_s = bench.cost_s(DEFAULTS, last), bench.cost_s(DEFAULTS, stage.whole)
-    wanted_s = (stage.settings.finalists + 4) * one_s + 2 * whole_s
+    wanted_s = (stage.settings.finalists + 2) * one_s + 2 * whole_s
     return min(wanted_s, _MOST_RESERVED * bench.budget_s)
 
 
