@@ -13,7 +13,7 @@ from replication.plan.design import design_study
 from replication.run.launcher import Launch
 from replication.run.process import Limits
 from replication.run.simulate import open_job, run_job
-from replication.sensitivity.why.bench import _TIER
+from replication.sensitivity.why.bench import _TIER, Machine
 from replication.sensitivity.why.explain import explain_study
 
 NOISE = 0.03
@@ -74,7 +74,7 @@ def explained(paper, set_up, read, noise=NOISE, seed=7):
             flows[name, key] = list(csv.DictReader(file))
     planted.publish(folder, flows, read, noise, seed)
     out = folder / "data/reproduced/sensitivity/planted"
-    explain_study(folder, "planted", out, "ns3", store, run)
+    explain_study(folder, "planted", out, Machine("ns3", store, run))
     return json.loads((out / "explanation.json").read_text(encoding="utf-8"))
 
 
@@ -140,7 +140,7 @@ def test_the_smallest_change_under_which_claims_hold_together_is_found(paper):
     try:
         path.write_text(yaml.safe_dump(planted.BY_CLAIMS), encoding="utf-8")
         out = folder / "data/reproduced/sensitivity/planted"
-        explain_study(folder, "planted", out, "ns3", store, run)
+        explain_study(folder, "planted", out, Machine("ns3", store, run))
     finally:
         path.write_text(before, encoding="utf-8")
     found = json.loads((out / "explanation.json").read_text(encoding="utf-8"))

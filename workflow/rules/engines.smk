@@ -79,6 +79,16 @@ rule build_ns2_program:
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
+# What builds kernels of the frequencies {params.hz}, and seals their folder.
+BUILD_KERNELS = (
+    "( replicate step check-kernels {params.cache}"
+    " && workflow/engines/linux/build --output {params.build} --cache {params.cache}"
+    " --hz {params.hz} --jobs {threads}"
+    " && replicate step check-kernels {params.cache}"
+    " && replicate step seal {params.build} ) 2> >(tee {log} >&2)"
+)
+
+
 rule build_linux_program:
     input:
         sources=[p.relative_to(REPO) for p in ENGINES["linux"].program_sources(REPO)],
@@ -99,8 +109,4 @@ rule build_linux_program:
         cache=linux_cache(Path()),
         hz=",".join(map(str, PIPE.plan.timer_hz())),
     shell:
-        "( replicate step check-kernels {params.cache}"
-        " && workflow/engines/linux/build --output {params.build} --cache {params.cache}"
-        " --hz {params.hz} --jobs {threads}"
-        " && replicate step check-kernels {params.cache}"
-        " && replicate step seal {params.build} ) 2> >(tee {log} >&2)"
+        BUILD_KERNELS

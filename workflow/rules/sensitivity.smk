@@ -141,6 +141,27 @@ rule measure_sensitivity:
         " --data {params.data} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
+# The kernels that explanations ask for beside the report's own.
+rule build_explanation_kernels:
+    input:
+        sources=[p.relative_to(REPO) for p in ENGINES["linux"].program_sources(REPO)],
+    output:
+        program=PIPE.explanation_kernels,
+        seal=PIPE.explanation_kernels.with_name(SEAL),
+    log:
+        f"{PATHS.data}/logs/build_explanation_kernels.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/build_explanation_kernels.tsv"
+    localrule: True
+    threads: workflow.cores
+    params:
+        build=lambda wildcards, output: Path(output.program).parent,
+        cache=linux_cache(Path()),
+        hz=",".join(map(str, PIPE.sensitivity.explanation.timer_hz)),
+    shell:
+        BUILD_KERNELS
+
+
 # The best explanation of a study's gaps: set-ups follow from one another, so it is one long job.
 rule explain_study:
     input:
@@ -148,7 +169,7 @@ rule explain_study:
         published=f"{PATHS.published}/{{study}}.csv",
         atoms="configs/explanations/{study}.yaml",
         settings="configs/sensitivity.yaml",
-        program=lambda wildcards: PIPE.program_of(PIPE.explained_on(wildcards.study)),
+        program=lambda wildcards: PIPE.explaining(wildcards.study)[0],
     output:
         explanation=f"{SENSITIVITY}/explanation.json",
         tables=[
@@ -165,7 +186,7 @@ rule explain_study:
         mem_mb=PIPE.memory_mb,
     params:
         code=PIPE.code("sensitivity.why.explain"),
-        launch=lambda wildcards: PIPE.launch_of(PIPE.explained_on(wildcards.study)),
+        launch=lambda wildcards: PIPE.explaining(wildcards.study)[1],
         engine=lambda wildcards: PIPE.explained_on(wildcards.study),
         fingerprint=lambda wildcards: PIPE.fingerprint(
             PIPE.explained_on(wildcards.study)

@@ -94,6 +94,9 @@ def explain(
     runtime: Launcher = "native",
     program: Program = None,
     image: ImageId = None,
+    timers: Annotated[
+        str | None, typer.Option(help="Timer frequencies of the kernels that are there, in Hz.")
+    ] = None,
     memory_limit_bytes: MemoryLimit = MEMORY_LIMIT_BYTES,
     time_limit_s: TimeLimit = TIME_LIMIT_S,
     root: Root = HERE,
@@ -104,6 +107,7 @@ def explain(
     from replication.run.launcher import Launch
     from replication.run.process import Limits
     from replication.run.simulate import open_job, run_job
+    from replication.sensitivity.why.bench import Machine
     from replication.sensitivity.why.explain import explain_study
     from replication.study.scenario import Scenario
 
@@ -113,7 +117,8 @@ def explain(
     def run(scenarios: dict[str, Scenario]) -> None:
         run_job(replace(job, scenarios=scenarios), lambda: None)
 
-    explain_study(root, study, folder, engine, job.store, run)
+    timer_hz = [int(word) for word in timers.split(",")] if timers else []
+    explain_study(root, study, folder, Machine(engine, job.store, run, timer_hz))
 
 
 @app.command()

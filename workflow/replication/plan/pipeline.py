@@ -233,6 +233,27 @@ class Pipeline:
         own = self.plan.studies[study].original_system.engine
         return own if own in self.engines else self.sensitivity.engine
 
+    @property
+    def explanation_kernels(self) -> Path:
+        """Return the launcher of the kernels that explanations ask for.
+
+        They have a folder of their own: what is built for a report does not depend on whether
+        explanations are searched.
+        """
+        own = self.program("linux")
+        return own.parent.with_name(f"{own.parent.name}+timers") / own.name
+
+    def explaining(self, study: str) -> tuple[list[Path], str]:
+        """Return what has to be built for a study's explanation, and how its runs are started."""
+        engine = self.explained_on(study)
+        if engine != "linux" or not self.program_of(engine):
+            timers = " --timers 250" if engine == "linux" else ""
+            return self.program_of(engine), self.launch_of(engine) + timers
+        timers = ",".join(map(str, self.sensitivity.explanation.timer_hz))
+        program = self.explanation_kernels
+        launch = f"--runtime native --program {program} --timers {timers}"
+        return [program, program.with_name(SEAL)], launch
+
     def explored_store(self, study: str) -> Path:
         """Return the store of a study's sensitivity."""
         return self.store_of(self.explored_on(study))

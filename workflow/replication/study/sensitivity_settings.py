@@ -90,6 +90,9 @@ class ClaimBits(Document):
 class ExplanationSearch(Document):
     """The search for each study's best explanation (`sensitivity.why`)."""
 
+    timer_hz: Annotated[list[Literal[100, 250, 300, 1000]], Field(min_length=1)]
+    """Timer frequencies of the kernels that set-ups may ask for; `make sensitivity` builds them.
+    In a container there is the default one alone."""
     winsorised_log_ratio: Annotated[float, Field(gt=0)]
     """A number that is further off counts as if it were so far off."""
     least_error: Annotated[float, Field(gt=0, le=1)]

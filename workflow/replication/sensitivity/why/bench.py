@@ -34,6 +34,28 @@ _TIER = Tier(
 )
 
 
+@dataclass(frozen=True)
+class Machine:
+    """Where runs are made and kept.
+
+    Attributes
+    ----------
+    engine, store, simulate
+        The engine, its finished runs, and what runs more into them.
+    timer_hz
+        Timer frequencies of the kernels that are there, 1/s; none where the engine has no kernel.
+    """
+
+    engine: str
+    store: Store
+    simulate: Simulate
+    timer_hz: Sequence[int] = ()
+
+    def lacks(self, run: Run) -> bool:
+        """Return whether a run's kernel is not there."""
+        return bool(self.timer_hz) and run.scenario.host_or_default().timer_hz not in self.timer_hz
+
+
 @dataclass
 class Bench:
     """Runs set-ups of one study on one engine.
@@ -42,7 +64,7 @@ class Bench:
     ----------
     space, cells
         The study's set-ups and its published numbers.
-    engine, store, simulate
+    machine
         Where runs are made and kept.
     budget_s
         Expected CPU time of all scenarios together.
@@ -52,9 +74,7 @@ class Bench:
 
     space: Space
     cells: Sequence[MappedCell]
-    engine: str
-    store: Store
-    simulate: Simulate
+    machine: Machine
     budget_s: float
     spent_s: float = 0.0
     _charged: set[str] = field(default_factory=set)
@@ -78,13 +98,13 @@ class Bench:
             study = rung.study(self.space.on(set_up))
             runs = [
                 run
-                for run in design_study(study, _TIER, [self.engine])
+                for run in design_study(study, _TIER, [self.machine.engine])
                 if rung.needs(run, self.cells)
             ]
         except InputError:
             return None
         usual = self.runs((), rung) if set_up else None
-        refused = {(r.experiment, r.point) for r in runs if r.refusal}
+        refused = {(r.experiment, r.point) for r in runs if r.refusal or self.machine.lacks(r)}
         # What the engine refuses at the defaults too is not the set-up's.
         at_defaults = {(r.experiment, r.point) for r in usual or [] if r.refusal}
         return None if set_up and refused - at_defaults else runs
@@ -110,15 +130,18 @@ class Bench:
         costs = {r.scenario_id: r.cost_s for r in runs if not r.refusal}
         self.spent_s += sum(cost for key, cost in costs.items() if key not in self._charged)
         self._charged |= set(costs)
-        self.simulate(scenarios)
+        self.machine.simulate(scenarios)
         documents = {key: scenario.model_dump(mode="json") for key, scenario in scenarios.items()}
-        return point_results(self.space.study.id, self.engine, points, documents, self.store)
+        study, machine = self.space.study.id, self.machine
+        return point_results(study, machine.engine, points, documents, machine.store)
 
     def replicated(self, set_up: SetUp, rung: Rung, count: int) -> PointResults:
         """Return the results of one set-up in so many replicates; runs what lacks."""
         tier = _TIER.model_copy(update={"replicates": [Replicates(count=count)]})
         study = rung.study(self.space.on(set_up))
-        runs = [r for r in design_study(study, tier, [self.engine]) if rung.needs(r, self.cells)]
+        runs = [
+            r for r in design_study(study, tier, [self.machine.engine]) if rung.needs(r, self.cells)
+        ]
         points = [
             record(DesignPoint(f"w-{n}", "why", runs=tuple(r for r in runs if r.replicate == n)))
             for n in range(count)

@@ -10,10 +10,9 @@ from replication.judge.atom import Explanations, load_explanations
 from replication.judge.atom_check import check_explanations
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
-from replication.run.store import Store
 from replication.sensitivity.why import finding
 from replication.sensitivity.why.account import Stage, write_account
-from replication.sensitivity.why.bench import Bench, Simulate
+from replication.sensitivity.why.bench import Bench, Machine
 from replication.sensitivity.why.finding import Finding, Leaving, Share
 from replication.sensitivity.why.null import null_p_cells, null_p_claims
 from replication.sensitivity.why.part import rungs, whole
@@ -30,9 +29,7 @@ from replication.study.verdict import Verdict
 _MOST_RESERVED = 0.6
 
 
-def explain_study(
-    root: Path, name: str, folder: Path, engine: str, store: Store, simulate: Simulate
-) -> Finding:
+def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> Finding:
     """Search a study's best explanation; write explanation.json and its tables to `folder`.
 
     Parameters
@@ -41,8 +38,8 @@ def explain_study(
         The project's folder and the study's id.
     folder
         Where the study's sensitivity is.
-    engine, store, simulate
-        The engine, its finished runs, and what runs more into them.
+    machine
+        Where runs are made and kept.
 
     Raises
     ------
@@ -52,7 +49,7 @@ def explain_study(
     found = load_explanations(root, name)
     if found is None:
         raise InputError(f"{explanations_path(root, name)}: no such file; study {name} needs one")
-    stage = _stage(root, name, found, engine, store, simulate)
+    stage = _stage(root, name, found, machine)
     reserve_s = _reserve_s(stage)
     space = stage.bench.space
     searched = Search(space, stage.trials, stage.rungs, stage.settings, stage.seed, reserve_s).run()
@@ -66,14 +63,12 @@ def explain_study(
     return result
 
 
-def _stage(
-    root: Path, name: str, found: Explanations, engine: str, store: Store, simulate: Simulate
-) -> Stage:
+def _stage(root: Path, name: str, found: Explanations, machine: Machine) -> Stage:
     study, settings = load_study(root, name), load_sensitivity(root)
     cells = map_cells(study, read_published(root / "data" / "published" / f"{name}.csv"))
     check_explanations(found, study, cells)
     space = Space(study, found)
-    bench = Bench(space, cells, engine, store, simulate, found.cpu_budget_s)
+    bench = Bench(space, cells, machine, found.cpu_budget_s)
     judge: CellJudge | ClaimJudge = ClaimJudge(bench, settings.explanation)
     if found.score == "cells":
         judge = CellJudge(bench, Reader(study, found, cells), settings.explanation)
@@ -84,7 +79,7 @@ def _stage(
         whole(found, study, cells),
         settings.explanation,
         settings.seed,
-        engine,
+        machine.engine,
     )
 
 
