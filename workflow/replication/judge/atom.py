@@ -97,7 +97,9 @@ class Range(Document):
     """Values of a number, from the least to the greatest that are plausible."""
 
     low: float
+    """The least."""
     high: float
+    """The greatest."""
     log: bool = False
     """Walked by factors."""
     whole: bool = False
@@ -241,6 +243,7 @@ class Explanations(Document):
     """configs/explanations/<study>.yaml; every key: configs/README.md."""
 
     schema_version: Literal[1] = 1
+    """The form of the file."""
     study: Identifier
     """The study's id."""
     score: Literal["cells", "claims"]

@@ -31,10 +31,12 @@ from replication.study.table_model import Table
 from replication.study.verdict import Verdict
 
 _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high"]
+_EXPLAINED = "explained"
 _COLUMNS = ["study", "table", "row", "column", "row_label", "column_label", "engine"]
 _COLUMNS += [
     "display_unit",
     *_VALUES,
+    _EXPLAINED,
     "accepted_low",
     "accepted_high",
     "n",
@@ -51,7 +53,8 @@ def cells_figure(cells: pd.DataFrame, *tables: Table) -> Figure:
     Parameters
     ----------
     cells
-        Rows of the typed table; those of other tables are left out.
+        Rows of the typed table; those of other tables are left out. A column `explained` is drawn
+        as a second series.
     tables
         The published tables; of several, each row's label begins with its table.
     """
@@ -122,6 +125,8 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
             tooltip=_tooltip(unit),
         ),
     ]
+    if _EXPLAINED in frame and frame[_EXPLAINED].notna().any():
+        layers.append(_explained(base.encode(yOffset=offset), scale, title, unit))
     if engines > 1:
         names = ours.transform_filter("isValid(datum.reproduced_mean)").mark_text(
             align="left", dx=6, fontSize=9
@@ -133,6 +138,25 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
     return alt.layer(*layers).properties(width=190, height=height)
 
 
+def _explained(base: alt.Chart, scale: alt.Scale, title: str, unit: str) -> Drawing:
+    """Return the layer of what is reproduced under the best explanation."""
+    shown = base.transform_filter(f"isValid(datum.{_EXPLAINED})").transform_calculate(
+        series="'Under the best explanation'"
+    )
+    return shown.mark_point(shape="cross", filled=False, stroke=INK, strokeWidth=1.2).encode(
+        x=alt.X(f"{_EXPLAINED}:Q", title=title, scale=scale),
+        size=alt.Size(
+            "series:N",
+            scale=alt.Scale(range=[55]),
+            legend=alt.Legend(title=None, orient="top", symbolType="cross", symbolStrokeColor=INK),
+        ),
+        tooltip=[
+            *_tooltip(unit),
+            alt.Tooltip(f"{_EXPLAINED}:Q", title=f"Under the best explanation ({unit})"),
+        ],
+    )
+
+
 def _of_running_engines(frame: pd.DataFrame) -> pd.DataFrame:
     """Leave out the engines that have none of the table's numbers, unless none has."""
     ran = frame.loc[frame["reproduced_mean"].notna(), "engine"].unique()
@@ -140,7 +164,7 @@ def _of_running_engines(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _is_wide(frame: pd.DataFrame) -> bool:
-    values = frame[_VALUES].to_numpy(dtype=float)
+    values = frame[_shown(frame)].to_numpy(dtype=float)
     values = values[~pd.isna(values)]
     return bool(values.size and values.min() > 0 and values.max() / values.min() > 50)
 
@@ -229,7 +253,11 @@ def _with_band(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _display(cells: pd.DataFrame) -> pd.DataFrame:
     """Return cells with their values in display units."""
-    return cells.assign(**{name: cells[name] * cells["display_factor"] for name in _VALUES})
+    return cells.assign(**{name: cells[name] * cells["display_factor"] for name in _shown(cells)})
+
+
+def _shown(frame: pd.DataFrame) -> list[str]:
+    return [*_VALUES, _EXPLAINED] if _EXPLAINED in frame else _VALUES
 
 
 def _tidy(frame: pd.DataFrame) -> pd.DataFrame:

@@ -23,6 +23,9 @@ from replication.study.parquet import read_parquet
 from replication.study.seal import check
 from replication.study.study import Experiment, Factor
 
+#: What a judged cell is known by, in its study.
+_CELL = ["table", "row", "column", "engine"]
+
 
 @dataclass(frozen=True)
 class Display:
@@ -249,6 +252,24 @@ def read_cells(data: Path, study: str) -> pd.DataFrame:
         return pd.DataFrame()
     cells: pd.DataFrame = read_table(path).to_pandas()
     return cells
+
+
+def with_explained(cells: pd.DataFrame, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return judged cells with a column `explained`: the values under the best explanation.
+
+    Parameters
+    ----------
+    cells
+        Of one study, as `read_cells` has them.
+    rows
+        Its rows of explained_cells.csv; they have values on one engine.
+    """
+    if cells.empty or not rows:
+        return cells
+    explained = pd.DataFrame(rows)[[*_CELL, "reproduced_mean"]]
+    explained["explained"] = pd.to_numeric(explained.pop("reproduced_mean"))
+    joined: pd.DataFrame = cells.merge(explained, how="left", on=_CELL)
+    return joined
 
 
 @dataclass(frozen=True)

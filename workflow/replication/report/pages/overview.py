@@ -13,6 +13,7 @@ from replication.report.pages.answer import answer
 from replication.report.parts import number as numbers
 from replication.report.parts.changes import changes_of
 from replication.report.parts.claim_card import not_counted
+from replication.report.parts.explanation import Explanation, explanation_of
 from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.verdict import Tally
@@ -46,6 +47,7 @@ class StudyLine:
     study: Study
     answer: list[str]
     why: list[str]
+    explanation: Explanation | None
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class Overview:
 
     answer: list[str]
     lines: list[StudyLine]
+    #: Those whose best explanation was searched.
+    explained: list[StudyLine]
     rows: list[TallyRow]
     cells: Tally
     claims: Tally
@@ -95,9 +99,11 @@ def overview(source: Source) -> Overview:
     cells, claims = source.headline(source.cells), source.headline(source.claims)
     cell_tally = Tally.of(row["verdict"] for row in cells)
     claim_tally = source.tally_claims(claims)
+    lines = [_line(source, study, cells, claims) for study in source.studies.values()]
     return Overview(
         answer=_answer(len(source.studies), cell_tally, claim_tally),
-        lines=[_line(source, study, cells, claims) for study in source.studies.values()],
+        lines=lines,
+        explained=[line for line in lines if line.explanation],
         rows=_rows(source),
         cells=cell_tally,
         claims=claim_tally,
@@ -158,7 +164,12 @@ def _line(source: Source, study: Study, cells: list[Judged], claims: list[Judged
     ):
         if count:
             why.append(one if count == 1 else several.format(count))
-    return StudyLine(study, answer([numbers_of], claims_of, off), [part for part in why if part])
+    return StudyLine(
+        study,
+        answer([numbers_of], claims_of, off),
+        [part for part in why if part],
+        explanation_of(source.root, source.data, study),
+    )
 
 
 def _share_of(count: int, total: int) -> str:

@@ -33,9 +33,9 @@ class Explanation:
         explanation, best guess or none found.
     sentences
         Two of them, for the study's summary.
-    inside, claims, unseen
-        Texts for a table: numbers inside and claims that hold, defaults to explanation, and what
-        was not seen; empty where there are none.
+    inside, median, claims, unseen
+        Texts for a table: numbers inside, their median deviation and claims that hold, defaults to
+        explanation, and what was not seen; empty where there are none.
     document
         All that was written of it.
     cells
@@ -45,6 +45,7 @@ class Explanation:
     word: str
     sentences: tuple[str, str]
     inside: str
+    median: str
     claims: str
     unseen: str
     document: Mapping[str, Any]
@@ -79,9 +80,11 @@ def explanation_of(root: Path, data: Path, study: Study) -> Explanation | None:
         document["word"],
         (_first(document), _second(document, cells)),
         inside if document["score"] == "cells" else "",
+        _median(document),
         f"{_holding(document['claims_before'])} to {_holding(document['claims_after'])}"
         f" of {len(document['claims_after'])}",
-        f"{document['unseen']['after']} of {document['unseen']['cells']}",
+        f"{document['unseen']['before']} to {document['unseen']['after']}"
+        f" of {document['unseen']['cells']}",
         document,
         cells,
     )
@@ -104,6 +107,12 @@ def _holding(verdicts: Mapping[str, str]) -> int:
     return sum(verdict == "reproduced" for verdict in verdicts.values())
 
 
+def _median(document: Mapping[str, Any]) -> str:
+    """Return the median deviation of the numbers seen, defaults to explanation."""
+    before, after = (document["seen"][f"median_{when}"] for when in ("before", "after"))
+    return "" if after is None else f"{100 * before:.2g} % to {100 * after:.2g} %"
+
+
 def _first(document: Mapping[str, Any]) -> str:
     """Return what is met, and under which changes."""
     tried = (
@@ -114,11 +123,8 @@ def _first(document: Mapping[str, Any]) -> str:
         why = " ".join(document["reasons"])
         return f"No explanation is found {tried}. {why}".strip()
     what = "numbers are inside" if document["score"] == "cells" else "claims hold together"
-    median = document["seen"]["median_after"]
-    off = ""
-    if median is not None:
-        before = document["seen"]["median_before"]
-        off = f"; median deviation {100 * before:.2g} % to {100 * median:.2g} % of those seen"
+    median = _median(document)
+    off = f"; median deviation {median} of those seen" if median else ""
     inside, of = _sum(document, "after"), _sum(document, "cells")
     stated = f"(defaults {_sum(document, 'before')}{off})"
     titles = "; ".join(title_of(one) for one in document["atoms"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from replication.measure.results import Results
 from replication.plan.notebook_kind import SENSITIVITY, made_from, notebook_names
 from replication.report.charts.experiment import Figure, figures_of
-from replication.report.drawing.data import read_cells
+from replication.report.drawing.data import read_cells, with_explained
 from replication.report.notebooks.notebook import recorded_origin, to_html
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.robust import robust_view
@@ -21,7 +22,7 @@ from replication.report.parts.figure import write_figures
 from replication.report.parts.ledger import ledger
 from replication.report.parts.page import environment
 from replication.report.parts.ran import ran
-from replication.report.parts.source import Source
+from replication.report.parts.source import Row, Source
 from replication.study.files import write_text
 from replication.study.study import Study
 
@@ -30,9 +31,11 @@ def write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
     """Write all of study `name` into `folder`; see `report.render.write_part`."""
     study = source.studies[name]
     results = Results.load(source.data, name)
+    why = why_view(source.root, source.data, study, folder)
+    explained = why.explanation.cells if why and why.explanation.is_found else []
     figures = {
         experiment: write_figures(found, folder)
-        for experiment, found in _figures(source, study, results).items()
+        for experiment, found in _figures(source, study, results, explained).items()
     }
     view = study_page(source, study, figures, topologies(study, results))
     parameters = ledger(study)
@@ -43,7 +46,7 @@ def write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
         traces=trace_section(source, study),
         ledger=parameters,
         environment=environment_rows(source, study, parameters),
-        why=why_view(source.root, source.data, study, folder),
+        why=why,
         robust=robust_view(source.root, source.data, study, folder),
         notebooks=_write_notebooks(source, study, notebooks, folder),
         downloads=[
@@ -64,9 +67,12 @@ def write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
         write_text(folder / page.file, text)
 
 
-def _figures(source: Source, study: Study, results: Results) -> dict[str, list[Figure]]:
+def _figures(
+    source: Source, study: Study, results: Results, explained: Sequence[Row]
+) -> dict[str, list[Figure]]:
     """Return the figures of each experiment, first those with published traces in them."""
-    cells, traced = read_cells(source.data, study.id), trace_figures(source, study)
+    cells = with_explained(read_cells(source.data, study.id), explained)
+    traced = trace_figures(source, study)
     return {
         experiment.id: [
             *traced.get(experiment.id, []),
