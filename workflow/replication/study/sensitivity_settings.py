@@ -103,6 +103,8 @@ class ExplanationSearch(Document):
     """Set-ups that are followed at a time."""
     paired_atoms: Annotated[int, Field(ge=2, le=40)]
     """Best atoms of which all pairs are tried."""
+    cheap_pairs_share: Annotated[float, Field(ge=0, le=0.5)]
+    """Share of the budget for pairs of any other atoms, the cheapest first."""
     levels_extended: Annotated[int, Field(ge=1, le=20)]
     """Levels of an atom that are tried beside others: its best alone."""
     depth: Annotated[int, Field(ge=1, le=12)]

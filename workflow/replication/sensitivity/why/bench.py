@@ -80,6 +80,11 @@ class Bench:
     _charged: set[str] = field(default_factory=set)
     _designed: dict[tuple[SetUp, str], list[Run] | None] = field(default_factory=dict)
 
+    @property
+    def left_s(self) -> float:
+        """What is left of the budget."""
+        return self.budget_s - self.spent_s
+
     def cost_s(self, set_up: SetUp, rung: Rung) -> float:
         """Return what a set-up costs on a rung beyond what was run already."""
         runs = self.runs(set_up, rung) or []
@@ -150,7 +155,7 @@ class Bench:
 
     def affordable(self, set_ups: Sequence[SetUp], rung: Rung, reserve_s: float) -> list[SetUp]:
         """Return the first set-ups that can be run before no more than the reserve is left."""
-        left_s = self.budget_s - reserve_s - self.spent_s
+        left_s = self.left_s - reserve_s
         kept = []
         for set_up in set_ups:
             if self.runs(set_up, rung) is None:

@@ -1,7 +1,7 @@
 """The search: beam forward selection, pairs ahead, a sampler for numbers, backward deletion.
 
-1. Every atom alone, at every level, on the first rung; then all pairs of the best atoms, as causes
-   may only show together.
+1. Every atom alone, at every level, on the first rung; then, as causes may only show together, all
+   pairs of the best atoms, and of the others those that cost least.
 2. The best of these on the next rung; from each of the beam on, one atom more at its best levels,
    until no longer description gets shorter.
 3. Numbers of the atoms that were chosen: TPE (Bergstra and others 2011; Optuna), on the first rung.
@@ -93,6 +93,9 @@ class Search:
         self._tell("each atom alone", first)
         self.trials.of(self._pairs(singles), first, self.reserve_s)
         self._tell("pairs of the best", first)
+        cheap_s = self.settings.cheap_pairs_share * self.trials.bench.budget_s
+        self.trials.of(self._cheap_pairs(singles), first, self.trials.bench.left_s - cheap_s)
+        self._tell("the cheapest of all other pairs", first)
         self._grow(best_levels(singles))
         self._sample()
         self._tell("numbers of the chosen atoms", first)
@@ -129,6 +132,21 @@ class Search:
             with_atom(((one, levels[one][0][1]),), two, levels[two][0][1])
             for one, two in itertools.combinations(chosen, 2)
         ]
+
+    def _cheap_pairs(self, singles: Sequence[Trial]) -> list[SetUp]:
+        """Return the pairs of all atoms at their best levels alone, the cheapest first."""
+        first, bench = self.rungs[0], self.trials.bench
+        alone = [
+            (atom, level)
+            for atom, scored in best_levels(singles).items()
+            for _, level in scored[: self.settings.levels_extended]
+        ]
+        pairs = {
+            with_atom((one,), *two)
+            for one, two in itertools.combinations(alone, 2)
+            if one[0] != two[0]
+        }
+        return sorted(pairs, key=lambda pair: (bench.cost_s(pair, first), pair))
 
     def _grow(self, levels: dict[str, list[tuple[float, str]]]) -> None:
         """Add atoms to the best set-ups while that shortens the description."""
