@@ -24,6 +24,7 @@ from replication.cli.option import (
     StoreFolder,
     TimeLimit,
 )
+from replication.cli.maps import app as maps_app
 from replication.cli.sensitivity import app as sensitivity_app
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app = typer.Typer(
     help="The steps of the workflow, one for each rule; `make report` runs them in their order.",
 )
 app.add_typer(sensitivity_app, name="sensitivity")
+app.add_typer(maps_app, name="maps")
 
 Notebooks = Annotated[Path, typer.Option(help="Folder of executed notebooks.")]
 

@@ -1,0 +1,101 @@
+"""The command line's stages of maps: `replicate step maps --help`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from replication.cli.option import (
+    HERE,
+    MEMORY_LIMIT_BYTES,
+    TIME_LIMIT_S,
+    ImageId,
+    Launcher,
+    MemoryLimit,
+    Program,
+    Root,
+    StoreFolder,
+    TimeLimit,
+)
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Map where the papers' sentences hold."
+)
+
+Tier = Annotated[str, typer.Option(help="quick, paper or deep.")]
+
+
+@app.command()
+def plan(
+    maps: Annotated[list[str], typer.Argument(help="Maps with their engines: MAP/ENGINE.")],
+    tier: Tier = "paper",
+    root: Root = HERE,
+) -> None:
+    """Check the maps against their studies, and say what they should cost.
+
+    Example: replicate step maps plan kapadia_reno_bbr/ns3 --tier quick
+    """
+    from replication.sensitivity.maps.run_map import forecast
+
+    told = [forecast(root, *name.split("/", 1), tier) for name in maps]
+    for one in told:
+        print(one)
+    print(
+        f"in all about {sum(one.points for one in told)} points where full grids have "
+        f"{sum(one.full_points for one in told)}, and {sum(one.fresh for one in told)} fresh ones; "
+        f"about {sum(one.cpu_s for one in told) / 60:.1f} CPU minutes to simulate, what is in the "
+        "store included"
+    )
+
+
+@app.command()
+def explore(
+    name: Annotated[str, typer.Argument(metavar="MAP", help="The map's id.")],
+    folder: Annotated[Path, typer.Option(help="Folder of the map's results.")],
+    store: StoreFolder,
+    engine: Annotated[str, typer.Option(help="Engine to map on.")],
+    tier: Tier = "paper",
+    runtime: Launcher = "native",
+    program: Program = None,
+    image: ImageId = None,
+    timers: Annotated[
+        str | None, typer.Option(help="Timer frequencies of the kernels that are there, in Hz.")
+    ] = None,
+    memory_limit_bytes: MemoryLimit = MEMORY_LIMIT_BYTES,
+    time_limit_s: TimeLimit = TIME_LIMIT_S,
+    root: Root = HERE,
+) -> None:
+    """Explore a map on an engine; runs go to the store, so that a second start goes on."""
+    from dataclasses import replace
+
+    from replication.run.launcher import Launch
+    from replication.run.process import Limits
+    from replication.run.simulate import open_job, run_job
+    from replication.sensitivity.maps.run_map import run_map
+    from replication.sensitivity.why.bench import Machine
+    from replication.study.scenario import Scenario
+
+    limits = Limits(memory_limit_bytes, time_limit_s)
+    job = open_job(root, Launch(runtime, engine, program, image), {}, store, limits)
+
+    def run(scenarios: dict[str, Scenario]) -> None:
+        run_job(replace(job, scenarios=scenarios), lambda: None)
+
+    timer_hz = [int(word) for word in timers.split(",")] if timers else []
+    machine = Machine(engine, job.store, run, timer_hz)
+    written = run_map(root, name, tier, folder, machine, lambda line: print(line, file=sys.stderr))
+    print(written)
+
+
+@app.command()
+def merge(
+    accounts: Annotated[list[Path], typer.Argument(help="Accounts of maps on engines.")],
+    data: Annotated[Path, typer.Option(help="Folder of the report's tables.")],
+) -> None:
+    """Put the maps' rows together: maps.csv."""
+    from replication.sensitivity.maps.table import merge_maps
+
+    merge_maps(accounts, data)

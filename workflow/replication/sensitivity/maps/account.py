@@ -1,0 +1,207 @@
+"""The account of a map on an engine, on disk: its grids, its points with their runs, its check."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from replication.engines.catalogue import ENGINES
+from replication.judge.claim import conditions
+from replication.judge.wording import wording
+from replication.plan.stamp import changed, file_hash, study_files, value_hash
+from replication.sensitivity.maps.border import threshold, to_border
+from replication.sensitivity.maps.explore import Explored
+from replication.sensitivity.maps.grid import Grid
+from replication.sensitivity.maps.map_model import Axis, load_mapping, map_path
+from replication.sensitivity.maps.space import Place, Space
+from replication.sensitivity.maps.survey import Reading
+from replication.sensitivity.maps.theory import curves
+from replication.study.scenario import canonical_json
+from replication.study.seal import read_sealed, write_sealed
+
+#: Ends of the two files of a map on an engine: what was found, and its scenarios.
+FOUND, SCENARIOS = ".json", ".scenarios.json"
+
+
+def write_account(folder: Path, root: Path, space: Space, tier: str, found: Explored) -> Path:
+    """Write <engine>.json and <engine>.scenarios.json to a map's folder; return the first."""
+    path = folder / f"{space.engine}{FOUND}"
+    readings = [*found.readings.values(), *(check.reading for check in found.checks)]
+    scenarios = {
+        run.scenario_id: run.scenario.model_dump(mode="json") for r in readings for run in r.runs
+    }
+    write_sealed(folder / f"{space.engine}{SCENARIOS}", canonical_json(scenarios) + "\n")
+    document = _document(space, found) | {
+        "tier": tier,
+        "made_from": made_from(root, space.map.id, space.base.id, space.engine),
+    }
+    write_sealed(path, canonical_json(document) + "\n")
+    return path
+
+
+def read_account(path: Path) -> dict[str, Any]:
+    """Return the account of a map on an engine; InputError where it is not what was written."""
+    document: dict[str, Any] = json.loads(read_sealed(path))
+    return document
+
+
+def accounts(data: Path) -> Iterator[Path]:
+    """Yield all accounts of maps below the folder of results, by map and engine."""
+    for path in sorted((data / "maps").glob(f"*/*{FOUND}")):
+        if not path.name.endswith(SCENARIOS):
+            yield path
+
+
+def made_from(root: Path, name: str, study: str, engine: str) -> dict[str, str]:
+    """Return the hashes of all that a map hangs on, as the files are now."""
+    return {
+        "study": file_hash(study_files(root, study)["study_sha256"]),
+        "map": file_hash(map_path(root, name)),
+        "settings": value_hash(load_mapping(root).model_dump(mode="json")),
+        "engine": engine,
+        "engine_fingerprint": ENGINES[engine].fingerprint(root),
+    }
+
+
+def is_current(root: Path, document: Mapping[str, Any]) -> bool:
+    """Return whether an account was made from the files as they are now."""
+    then = document.get("made_from", {})
+    engine, name = then.get("engine", ""), str(document.get("map", ""))
+    if engine not in ENGINES or not map_path(root, name).is_file():
+        return False
+    return not changed(then, made_from(root, name, str(document["study"]), engine))
+
+
+def _document(space: Space, found: Explored) -> dict[str, Any]:
+    judged, right = found.right()
+    interval = found.right_interval()
+    share, own = found.share(), space.map
+    paper = space.paper()
+    return {
+        "map": own.id,
+        "title": own.title,
+        "study": own.study,
+        "claim": own.claim or "",
+        "quote": space.claim.quote,
+        "place": space.claim.place,
+        "reading": space.claim.reading,
+        "asked": _asked(space),
+        "reason": own.reason or "",
+        "engine": space.engine,
+        "adapted": [one.reason for one in own.adapted if one.engine == space.engine],
+        "axes": [_axis(axis, paper.get(axis.id)) for axis in own.ranges],
+        "facets": [
+            {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels or []}}
+            for a in own.facets
+        ],
+        "grids": [_grid(space, facet, grid, found) for facet, grid in found.grids.items()],
+        "left_out": [list(facet) for facet in found.left_out],
+        "points": [
+            *(_point(space, place, reading) for place, reading in found.readings.items()),
+            *(_point(space, c.place, c.reading, c.expected) for c in found.checks),
+        ],
+        "full_grid_points": found.full_points,
+        "share": None if share is None else round(share, 6),
+        "width": found.width(),
+        "width_wanted": own.border_width,
+        "checked": judged,
+        "right": right,
+        "right_interval": None if interval is None else [round(end, 6) for end in interval],
+        "cpu_s": round(found.spent_s, 3),
+        "budget_s": own.cpu_budget_s,
+    }
+
+
+def _asked(space: Space) -> list[str]:
+    """Return of each part of the test what is measured, and what it must be."""
+    told = []
+    for test in space.claim.tests():
+        words = wording(space.study, test)
+        told.append(f"{words.statistic}: {words.asked(conditions(test)[0])}")
+    return told
+
+
+def _axis(axis: Axis, paper: float | None) -> dict[str, Any]:
+    assert axis.range is not None
+    return {
+        "id": axis.id,
+        "title": axis.title,
+        "unit": axis.unit,
+        "low": axis.range.low,
+        "high": axis.range.high,
+        "log": axis.range.log,
+        "paper": None if paper is None else float(f"{paper:.6g}"),
+    }
+
+
+def _grid(space: Space, facet: tuple[str, ...], grid: Grid, found: Explored) -> dict[str, Any]:
+    share = grid.share()
+    thresholds = [threshold(grid, axis) for axis in (0, 1)]
+    return {
+        "facet": list(facet),
+        "size": grid.size,
+        "leaves": [[c.i, c.j, c.step, grid.side(c)] for c in sorted(grid.leaves)],
+        "share": None if share is None else round(share, 6),
+        "area": {side: round(area, 6) for side, area in grid.area().items()},
+        "width": grid.width(),
+        "noise": _number(found.noise[facet]),
+        "thresholds": [None if one is None else asdict(one) for one in thresholds],
+        "paper": _own_point(space, grid),
+        "theory": [
+            {
+                "title": curve.law.title,
+                "source": curve.law.source,
+                "condition": curve.law.condition,
+                "points": [[round(a, 5), round(b, 5)] for a, b in curve.points],
+            }
+            for curve in curves(space, facet)
+        ],
+    }
+
+
+def _own_point(space: Space, grid: Grid) -> dict[str, Any] | None:
+    """Return where the paper's point lies in a grid, and the nearest border along each axis.
+
+    None where the paper has no value on an axis.
+    """
+    paper, axes = space.paper(), space.map.ranges
+    if any(axis.id not in paper for axis in axes):
+        return None
+    own = [axis.range.position(paper[axis.id]) for axis in axes if axis.range]
+    if not all(0 <= place <= 1 for place in own):
+        return {"at": [_number(place) for place in own], "side": "outside", "border": [None, None]}
+    across, up = own
+    return {
+        "at": [round(place, 6) for place in own],
+        "side": grid.at(across, up),
+        "border": [to_border(grid, across, up, axis) for axis in (0, 1)],
+    }
+
+
+def _point(
+    space: Space, place: Place, reading: Reading, expected: bool | None = None
+) -> dict[str, Any]:
+    x, y = space.values(place)
+    return {
+        "facet": list(place.facet),
+        "x": x,
+        "y": y,
+        "holds": reading.holds,
+        "statistic": _number(reading.statistic),
+        "margin": _number(reading.margin),
+        "replicates": len(reading.margins),
+        "expected": expected,
+        "runs": [
+            {"levels": run.levels, "replicate": run.replicate, "scenario": run.scenario_id}
+            for run in reading.runs
+        ],
+        "reason": reading.reason,
+    }
+
+
+def _number(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None

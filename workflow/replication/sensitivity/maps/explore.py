@@ -1,0 +1,229 @@
+"""Explores a map: a coarse grid, halved along the border, then fresh points that check the border."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+import numpy as np
+
+from replication.measure.statistic import wilson_interval
+from replication.sensitivity.maps.grid import Cell, Grid, Node
+from replication.sensitivity.maps.map_model import MapSettings, Spending
+from replication.sensitivity.maps.space import Place
+from replication.sensitivity.maps.survey import Reading, Surveyor
+
+#: Draws of a fresh point before a side counts as too small to have any.
+_MOST_DRAWS = 2000
+Facet = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A fresh point: what the border says there, and what was found."""
+
+    place: Place
+    expected: bool
+    reading: Reading
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the border says what was found."""
+        return self.reading.holds is self.expected
+
+
+@dataclass
+class Explored:
+    """All that was found of a map on an engine.
+
+    Attributes
+    ----------
+    grids
+        By facet.
+    readings
+        By place; fresh points are not among them.
+    noise
+        By facet: margin up to which one run is not believed.
+    checks
+        Fresh points.
+    left_out
+        Facets that the budget did not allow.
+    spent_s
+        Expected CPU time of all.
+    """
+
+    grids: dict[Facet, Grid] = field(default_factory=dict)
+    readings: dict[Place, Reading] = field(default_factory=dict)
+    noise: dict[Facet, float] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
+    left_out: list[Facet] = field(default_factory=list)
+    spent_s: float = 0.0
+
+    @property
+    def full_points(self) -> int:
+        """Points of full grids of the same resolution."""
+        return sum(grid.full_points for grid in self.grids.values())
+
+    def share(self) -> float | None:
+        """Return the share of the known area in which the sentence holds."""
+        shares = [s for grid in self.grids.values() if (s := grid.share()) is not None]
+        return statistics.fmean(shares) if shares else None
+
+    def width(self) -> float:
+        """Return the widest cell on the border, as a share of an axis."""
+        return max((grid.width() for grid in self.grids.values()), default=0.0)
+
+    def right(self) -> tuple[int, int]:
+        """Return how many fresh points could be judged, and at how many the border is right."""
+        judged = [check for check in self.checks if check.reading.holds is not None]
+        return len(judged), sum(check.is_right for check in judged)
+
+    def right_interval(self) -> tuple[float, float] | None:
+        """Return Wilson's 95 % interval of the share right; None without fresh points."""
+        judged, right = self.right()
+        return wilson_interval(right, judged) if judged else None
+
+
+@dataclass
+class Explorer:
+    """Explores a map on an engine.
+
+    Attributes
+    ----------
+    name
+        What seeds the fresh points: the map and the engine.
+    facets
+        The map's.
+    surveyor
+        What finds out whether the sentence holds at places.
+    settings, spending
+        Of all maps, and what the tier spends.
+    halvings, budget_s
+        How often cells on the border are halved, and what all may cost.
+    say
+        Takes lines on progress.
+    """
+
+    name: str
+    facets: Sequence[Facet]
+    surveyor: Surveyor
+    settings: MapSettings
+    spending: Spending
+    halvings: int
+    budget_s: float
+    say: Callable[[str], None] = lambda line: None
+    found: Explored = field(default_factory=Explored)
+
+    def run(self) -> Explored:
+        """Return what is found; the same for the same inputs, however often it was cut short."""
+        for facet in self.facets:
+            self._first(facet)
+        # One halving of all facets before the next: where the budget ends, all are known as well.
+        for number in range(self.halvings):
+            for facet in self.found.grids:
+                self._halve(facet)
+            self.say(f"{self.name}: halved {number + 1} times, {len(self.found.readings)} points")
+        self._check()
+        self.found.spent_s = self.surveyor.spent_s
+        return self.found
+
+    def _place(self, facet: Facet, node: Node) -> Place:
+        size = self.found.grids[facet].size
+        return Place(facet, node[0] / size, node[1] / size)
+
+    @property
+    def _left_s(self) -> float:
+        return self.budget_s - self._reserve_s - self.surveyor.spent_s
+
+    @property
+    def _reserve_s(self) -> float:
+        """What the fresh points should cost: as much as points so far, each."""
+        count = len(self.found.readings)
+        each_s = self.surveyor.spent_s / count if count else 0.0
+        return 2 * self.spending.checks_a_side * each_s
+
+    def _first(self, facet: Facet) -> None:
+        """Run the coarse grid of a facet, and learn how noisy its margins are."""
+        grid = Grid(self.spending.coarse_cells, self.halvings)
+        self.found.grids[facet] = grid
+        places = {node: self._place(facet, node) for node in grid.coarse_nodes()}
+        if self.surveyor.cost_s(list(places.values()), 1) > self._left_s:
+            del self.found.grids[facet]
+            self.found.left_out.append(facet)
+            return
+        readings = self.surveyor.read(list(places.values()), 1)
+        near = sorted(
+            (place for place in places.values() if math.isfinite(readings[place].margin)),
+            key=lambda place: (abs(readings[place].margin), place),
+        )[: self.settings.noise_points]
+        repeated = self.surveyor.read(near, self.settings.replicates)
+        self.found.noise[facet] = self._noise(list(repeated.values()))
+        self._keep(facet, places, readings | repeated)
+
+    def _noise(self, repeated: Sequence[Reading]) -> float:
+        margins = [[m for m in one.margins if math.isfinite(m)] for one in repeated]
+        variances = [statistics.variance(own) for own in margins if len(own) > 1]
+        spread = math.sqrt(statistics.fmean(variances)) if variances else 0.0
+        return self.settings.noise_deviations * spread
+
+    def _keep(
+        self, facet: Facet, places: dict[Node, Place], readings: dict[Place, Reading]
+    ) -> None:
+        """Keep what was read at nodes, again with replicates where one is not to be believed."""
+        readings = readings | self._repeated(facet, readings)
+        grid = self.found.grids[facet]
+        for node, place in places.items():
+            grid.found[node] = readings[place].holds
+            self.found.readings[place] = readings[place]
+
+    def _repeated(self, facet: Facet, readings: dict[Place, Reading]) -> dict[Place, Reading]:
+        noise = self.found.noise[facet]
+        unsure = [
+            place
+            for place, one in readings.items()
+            if len(one.margins) == 1 and abs(one.margin) < noise
+        ]
+        return self.surveyor.read(unsure, self.settings.replicates)
+
+    def _halve(self, facet: Facet) -> None:
+        """Halve the widest cells on a facet's border, as many as the budget allows."""
+        grid = self.found.grids[facet]
+        cells: list[Cell] = []
+        nodes: dict[Node, Place] = {}
+        for cell in grid.to_halve():
+            more = {node: self._place(facet, node) for node in grid.nodes_of(cell)}
+            if self.surveyor.cost_s(list((nodes | more).values()), 1) > self._left_s:
+                break
+            nodes |= more
+            cells.append(cell)
+        self._keep(facet, nodes, self.surveyor.read(list(nodes.values()), 1))
+        for cell in cells:
+            grid.halve(cell)
+
+    def _check(self) -> None:
+        """Run fresh points on both sides of the border, none within its width."""
+        seed = int.from_bytes(sha256(self.name.encode()).digest()[:4], "big")
+        random = np.random.Generator(np.random.PCG64([self.settings.seed, seed]))
+        drawn = {side: self._drawn(side, random) for side in ("holds", "fails")}
+        places = [place for side in drawn.values() for place in side]
+        readings = self.surveyor.read(places, 1)
+        for facet in self.found.grids:
+            own = {place: readings[place] for place in places if place.facet == facet}
+            readings |= self._repeated(facet, own)
+        for side, own_places in drawn.items():
+            self.found.checks += [Check(p, side == "holds", readings[p]) for p in own_places]
+
+    def _drawn(self, side: str, random: np.random.Generator) -> list[Place]:
+        facets = list(self.found.grids)
+        places: list[Place] = []
+        for _ in range(_MOST_DRAWS if facets else 0):
+            if len(places) == self.spending.checks_a_side:
+                break
+            facet = facets[int(random.integers(len(facets)))]
+            across, up = (round(float(share), 4) for share in random.random(2))
+            if self.found.grids[facet].at(across, up) == side:
+                places.append(Place(facet, across, up))
+        return places

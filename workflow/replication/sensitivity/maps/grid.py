@@ -1,0 +1,189 @@
+"""The grid of a facet: cells that are halved where the verdict changes, and what follows from them.
+
+Bisection of our own, and not a learner of the library `adaptive`: those pick points, one at a time, by
+the loss of a number over triangles, where a verdict is a word and may be missing; ours must lie on the
+nodes of the full grid that they spare, so that the saving is counted and not estimated, come in sets
+that the store runs together, and be shared by facets and by maps of another width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+#: Across and up, in steps of the full grid.
+Node = tuple[int, int]
+#: Whether the sentence holds; None where nothing can be said.
+Verdict = bool | None
+Side = Literal["holds", "fails", "border", "unknown"]
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """A square of the grid: its lowest node, and its side in steps of the full grid."""
+
+    i: int
+    j: int
+    step: int
+
+    @property
+    def corners(self) -> list[Node]:
+        """Its nodes, counter-clockwise."""
+        i, j, s = self.i, self.j, self.step
+        return [(i, j), (i + s, j), (i + s, j + s), (i, j + s)]
+
+    @property
+    def quarters(self) -> list[Cell]:
+        """The cells of half its side."""
+        half = self.step // 2
+        return [Cell(self.i + a, self.j + b, half) for a in (0, half) for b in (0, half)]
+
+
+@dataclass
+class Grid:
+    """The grid of one facet.
+
+    Attributes
+    ----------
+    coarse_cells, halvings
+        Cells of the first grid along an axis, and how often those on the border are halved.
+    found
+        Verdicts at nodes that were run.
+    inferred
+        At nodes between two of one verdict, taken to have it too: a border crosses an edge once.
+    leaves
+        The cells, none inside another.
+    """
+
+    coarse_cells: int
+    halvings: int
+    found: dict[Node, Verdict] = field(default_factory=dict)
+    inferred: dict[Node, Verdict] = field(default_factory=dict)
+    leaves: set[Cell] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        step = 2**self.halvings
+        places = range(0, self.size, step)
+        self.leaves = {Cell(i, j, step) for i in places for j in places}
+
+    @property
+    def size(self) -> int:
+        """Steps of the full grid along an axis."""
+        return self.coarse_cells * 2**self.halvings
+
+    @property
+    def full_points(self) -> int:
+        """Nodes of the full grid."""
+        return (self.size + 1) ** 2
+
+    def coarse_nodes(self) -> list[Node]:
+        """Return the nodes of the first grid."""
+        places = range(0, self.size + 1, 2**self.halvings)
+        return [(i, j) for j in places for i in places]
+
+    def verdict(self, node: Node) -> Verdict:
+        """Return the verdict at a node, run or inferred."""
+        return self.found.get(node, self.inferred.get(node))
+
+    def side(self, cell: Cell) -> Side:
+        """Return on which side of the border a cell lies."""
+        seen = {self.verdict(corner) for corner in cell.corners} - {None}
+        if not seen:
+            return "unknown"
+        return "border" if len(seen) == 2 else "holds" if seen == {True} else "fails"
+
+    def to_halve(self) -> list[Cell]:
+        """Return the widest cells on the border that may be halved, in their order."""
+        wide = [c for c in self.leaves if c.step > 1 and self.side(c) == "border"]
+        widest = max((cell.step for cell in wide), default=0)
+        return sorted(cell for cell in wide if cell.step == widest)
+
+    def nodes_of(self, cell: Cell) -> list[Node]:
+        """Return the nodes that have to be run before a cell is halved.
+
+        Its middle, and the middles of edges whose ends differ.
+        """
+        wanted = [_middle(cell.corners[0], cell.corners[2])]
+        for one, other in _edges(cell):
+            if self.verdict(one) is not self.verdict(other):
+                wanted.append(_middle(one, other))
+        return [node for node in wanted if node not in self.found]
+
+    def halve(self, cell: Cell) -> None:
+        """Put the quarters of a cell in its place."""
+        for one, other in _edges(cell):
+            if self.verdict(one) is self.verdict(other):
+                self.inferred.setdefault(_middle(one, other), self.verdict(one))
+        self.leaves.remove(cell)
+        self.leaves.update(cell.quarters)
+
+    def area(self) -> Mapping[Side, float]:
+        """Return the share of the area on each side."""
+        shares: dict[Side, float] = {"holds": 0.0, "fails": 0.0, "border": 0.0, "unknown": 0.0}
+        for cell in sorted(self.leaves):
+            shares[self.side(cell)] += (cell.step / self.size) ** 2
+        return shares
+
+    def share(self) -> float | None:
+        """Return the share of the known area in which it holds; None where nothing is known.
+
+        A cell on the border counts by its corners.
+        """
+        holds = known = 0.0
+        for cell in sorted(self.leaves):
+            seen = [v for v in map(self.verdict, cell.corners) if v is not None]
+            if seen:
+                area = (cell.step / self.size) ** 2
+                known += area
+                holds += area * seen.count(True) / len(seen)
+        return holds / known if known else None
+
+    def width(self) -> float:
+        """Return the widest cell on the border, as a share of an axis; 0 without any."""
+        wide = (cell.step for cell in self.leaves if self.side(cell) == "border")
+        return max(wide, default=0) / self.size
+
+    def at(self, across: float, up: float) -> Side:
+        """Return on which side a place lies, 0 to 1 each way."""
+        i, j = (min(int(share * self.size), self.size - 1) for share in (across, up))
+        for cell in self._around(i, j):
+            if cell in self.leaves:
+                return self.side(cell)
+        raise AssertionError("leaves cover the grid")
+
+    def _around(self, i: int, j: int) -> Iterator[Cell]:
+        step = 1
+        while step <= 2**self.halvings:
+            yield Cell(i - i % step, j - j % step, step)
+            step *= 2
+
+    def row(self, up: float) -> list[Side]:
+        """Return the sides along a row, a word a step."""
+        return [self.at((i + 0.5) / self.size, up) for i in range(self.size)]
+
+    def column(self, across: float) -> list[Side]:
+        """Return the sides along a column, a word a step."""
+        return [self.at(across, (j + 0.5) / self.size) for j in range(self.size)]
+
+
+def _edges(cell: Cell) -> Iterator[tuple[Node, Node]]:
+    corners = cell.corners
+    return zip(corners, [*corners[1:], corners[0]], strict=True)
+
+
+def _middle(one: Node, other: Node) -> Node:
+    return (one[0] + other[0]) // 2, (one[1] + other[1]) // 2
+
+
+def crossings(sides: Iterable[Side]) -> list[tuple[float, bool]]:
+    """Return where the verdict changes along a row, in steps, and whether it holds from there on."""
+    found = []
+    before: tuple[int, Side] | None = None
+    for number, side in enumerate(sides):
+        if side not in ("holds", "fails"):
+            continue
+        if before is not None and before[1] != side:
+            found.append(((before[0] + 1 + number) / 2, side == "holds"))
+        before = number, side
+    return found

@@ -1,0 +1,399 @@
+"""Maps as data: a sentence, the set-up it is tested on, the axes over which it is mapped.
+
+`configs/maps/<map>.yaml` has one map, `configs/mapping.yaml` what each tier spends on all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, model_validator
+
+from replication.judge.atom import Setting
+from replication.study.claim_model import AmongReplicates, Claim, NotTestable, Test
+from replication.study.errors import InputError
+from replication.study.files import read_model
+from replication.study.model import (
+    LINE,
+    Document,
+    EngineName,
+    Identifier,
+    Label,
+    PositiveSeconds,
+    Text,
+)
+from replication.study.study import Study, Substitution, unique
+
+MAPS = Path("configs/maps")
+MAPPING = Path("configs/mapping.yaml")
+#: Digits kept of a value on an axis: a scenario's identity must not hang on rounding noise.
+_DIGITS = 5
+
+
+class Change(Document):
+    """A changed set-up. A parameter that it sets goes before what a factor's level sets."""
+
+    parameters: dict[str, JsonValue] = {}
+    """Parameter (`experiment/name` for one of an experiment) to value."""
+    links: dict[str, dict[str, JsonValue]] = {}
+    """Link (as in the topology's template, or `*`) to changed keys."""
+    flows: dict[str, dict[str, JsonValue]] = {}
+    """Flow (as in the template, or `*`) to changed keys."""
+    levels: dict[Identifier, dict[Identifier, dict[Identifier, JsonValue]]] = {}
+    """Factor to level to the parameters that the level sets instead of its own."""
+
+    def on(self, study: Study, value: float | None = None) -> Study:
+        """Return the study with this set-up, `value` in the place of `$value`.
+
+        Raises
+        ------
+        InputError
+            The study has no parameter of a name.
+        """
+        if self.parameters or self.links or self.flows:
+            setting = Setting(parameters=self.parameters, links=self.links, flows=self.flows)
+            study = (setting if value is None else setting.at(value)).on(study)
+        names = {key.rpartition("/")[2] for key in self.parameters}
+        return _with_levels(study, names, self.levels)
+
+
+class AxisRange(Document):
+    """Values of an axis, from the least to the greatest."""
+
+    low: float
+    """The least."""
+    high: float
+    """The greatest."""
+    log: bool = False
+    """Walked by factors."""
+    whole: bool = False
+    """Whole numbers only."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> AxisRange:
+        if not self.low < self.high or (self.log and self.low <= 0):
+            raise ValueError("low must be below high, and above zero with log: true")
+        return self
+
+    def at(self, share: float) -> float:
+        """Return the value at a position from 0 to 1."""
+        if self.log:
+            value = self.low * (self.high / self.low) ** share
+        else:
+            value = self.low + share * (self.high - self.low)
+        return round(value) if self.whole else float(f"{value:.{_DIGITS}g}")
+
+    def position(self, value: float) -> float:
+        """Return where a value lies, 0 at the least and 1 at the greatest; NaN where nowhere."""
+        if not self.log:
+            return (value - self.low) / (self.high - self.low)
+        return (
+            math.log(value / self.low) / math.log(self.high / self.low) if value > 0 else math.nan
+        )
+
+
+class AxisLevel(Document):
+    """One level of an axis without numbers."""
+
+    key: Identifier
+    """Its name."""
+    title: Label
+    """What it says in charts."""
+    set: Change | None = None
+    """Its set-up; without it the base's own."""
+
+
+class OfBdp(Document):
+    """A parameter that is computed from the path's product of bandwidth and delay.
+
+    The product is that of the first TCP flow's path at the point, with all other axes set: its
+    slowest link and twice its propagation, in IP packets of full segments.
+    """
+
+    parameter: str
+    """Parameter (`experiment/name` for one of an experiment) that takes the number."""
+    amount: Literal["times", "plus_packets"]
+    """`times`: the axis' value times the product. `plus_packets`: the product and so many packets
+    more."""
+    counted_in: Literal["bytes", "packets", "segments"]
+    """What the parameter counts: bytes on the wire, packets, or segments, of which a packet has
+    one."""
+    least: Annotated[float, Field(gt=0)] = 1.0
+    """What it never is below."""
+
+
+class Axis(Document):
+    """One axis; `levels`, or `range` with one of `set` and `of_bdp`."""
+
+    id: Identifier
+    """Its name."""
+    title: Label
+    """Its name in charts."""
+    unit: Annotated[str, LINE] = ""
+    """Of its values."""
+    range: AxisRange | None = None
+    """A range of numbers."""
+    levels: Annotated[list[AxisLevel], Field(min_length=1)] | None = None
+    """Or levels, a chart each."""
+    set: Change | None = None
+    """With `range`: what takes the number, written `$value`."""
+    scale: Annotated[float, Field(gt=0)] = 1.0
+    """What the number is multiplied by where it is put in."""
+    of_bdp: OfBdp | None = None
+    """With `range`: what is computed from bandwidth and delay."""
+    paper: float | None = None
+    """The paper's own value, where it is not the default of the one parameter that is set."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Axis:
+        if (self.range is None) == (self.levels is None):
+            raise ValueError(f"axis {self.id}: give one of range and levels")
+        takes = (self.set is not None) + (self.of_bdp is not None)
+        if takes != (0 if self.levels else 1):
+            raise ValueError(
+                f"axis {self.id}: with range give one of set and of_bdp, with levels neither"
+            )
+        unique((level.key for level in self.levels or []), f"level of axis {self.id}")
+        return self
+
+
+class Sentence(Document):
+    """A sentence of no claim, tested as claims are."""
+
+    quote: Text
+    """The sentence."""
+    place: Text
+    """Where it stands, or who says so."""
+    reading: Text
+    """How the words became the test, and why this threshold."""
+    test: Test
+    """Its test, over the base's experiments; see [claims](#claims)."""
+
+
+class Law(Document):
+    """A law that is drawn into a map: a line, or where a predicted share of the link is crossed."""
+
+    kind: Literal["line", "mathis", "cubic_response", "ware"]
+    """`line` at a value of an axis; `mathis` (Reno's rate at random loss), `cubic_response` (CUBIC's,
+    RFC 8312), `ware` (BBR's share beside loss-based flows in a deep buffer)."""
+    axis: Identifier | None = None
+    """Of a `line`."""
+    value: float | None = None
+    """Of a `line`: where it stands on the axis."""
+    share: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Of the others: the share of the bottleneck whose crossing is drawn."""
+    constant: Annotated[float, Field(gt=0)] | None = None
+    """Of `mathis`: C."""
+    title: Label
+    """What it says."""
+    source: Text
+    """Where it stands."""
+    condition: Text
+    """When it holds."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Law:
+        if self.kind == "line" and (self.axis is None or self.value is None):
+            raise ValueError("a line needs axis and value")
+        if self.kind != "line" and self.share is None:
+            raise ValueError(f"{self.kind} needs the share that is drawn")
+        if self.kind == "mathis" and self.constant is None:
+            raise ValueError("mathis needs its constant C")
+        return self
+
+
+class Map(Document):
+    """configs/maps/<map>.yaml."""
+
+    schema_version: Literal[1] = 1
+    """The form of the file."""
+    id: Identifier
+    """The file's name."""
+    title: Text
+    """What is mapped."""
+    study: Identifier
+    """The study whose set-up it is."""
+    claim: Identifier | None = None
+    """The claim of the study that is mapped."""
+    sentence: Sentence | None = None
+    """Or another sentence."""
+    keep: dict[Identifier, dict[Identifier, list[str]]] = {}
+    """Experiment to factor to the levels that are run; a factor that is left out is run whole."""
+    fixed: Change | None = None
+    """What differs from the study at every point."""
+    reason: Text | None = None
+    """Why; goes with `fixed` and `keep`."""
+    adapted: list[Substitution] = []
+    """List: what an engine runs in the place of values that it cannot have; such results are those
+    of a stack of today, not of the paper's. See [substitutions](#substitutions)."""
+    axes: Annotated[list[Axis], Field(min_length=2, max_length=4)]
+    """Two ranges, across and up, and up to two with levels."""
+    engines: Annotated[list[EngineName], Field(min_length=1)]
+    """Those it is mapped on."""
+    cpu_budget_s: PositiveSeconds
+    """Expected CPU time on each engine in tier paper, by its cost model."""
+    border_width: Annotated[float, Field(gt=0, le=0.5)] = 0.0625
+    """How well the border is to be known: a share of each axis."""
+    theory: list[Law] = []
+    """List of laws that are drawn in."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Map:
+        if (self.claim is None) == (self.sentence is None):
+            raise ValueError("give one of claim and sentence")
+        if bool(self.keep or self.fixed) != (self.reason is not None):
+            raise ValueError("reason: goes with fixed and keep; say why they differ from the paper")
+        unique((axis.id for axis in self.axes), "axis")
+        unique(self.engines, "engine")
+        if len(self.ranges) != 2:
+            raise ValueError(
+                f"axes: {len(self.ranges)} have a range; a map needs two, and levels for the others"
+            )
+        for law in self.theory:
+            if law.axis is not None and law.axis not in {axis.id for axis in self.ranges}:
+                raise ValueError(f"theory: {law.axis!r} is no axis with a range")
+        return self
+
+    @property
+    def ranges(self) -> list[Axis]:
+        """The axes with a range: across, then up."""
+        return [axis for axis in self.axes if axis.range is not None]
+
+    @property
+    def facets(self) -> list[Axis]:
+        """The axes with levels."""
+        return [axis for axis in self.axes if axis.levels is not None]
+
+    def claim_of(self, study: Study) -> Claim:
+        """Return the claim that is mapped, its own sentence as a claim of the map's name.
+
+        Raises
+        ------
+        InputError
+            The study has no such claim, or a map of it cannot be drawn.
+        """
+        if self.sentence is not None:
+            own = self.sentence
+            found = Claim(
+                id=self.id, quote=own.quote, place=own.place, reading=own.reading, test=own.test
+            )
+        else:
+            claims = {claim.id: claim for claim in study.claims}
+            if self.claim not in claims:
+                raise InputError(
+                    f"{map_path(Path(), self.id)}: claim: study {study.id} has no claim "
+                    f"{self.claim!r}; it has {', '.join(claims)}"
+                )
+            found = claims[str(self.claim)]
+        for test in [found.test, *found.tests()]:
+            if isinstance(test, NotTestable) or isinstance(
+                getattr(test, "expect", None), AmongReplicates
+            ):
+                raise InputError(
+                    f"{map_path(Path(), self.id)}: claim: {found.id} of {study.id} has no bound to "
+                    "map (not testable, or judged by a rank); map another, or give a sentence"
+                )
+        return found
+
+
+class Spending(Document):
+    """What a tier spends on a map."""
+
+    budget_factor: Annotated[float, Field(gt=0)]
+    """What each map's budget is multiplied by."""
+    coarse_cells: Annotated[int, Field(ge=1, le=64)]
+    """Cells of the first grid along each axis."""
+    width_factor: Annotated[float, Field(gt=0)]
+    """What each map's `border_width` is multiplied by."""
+    checks_a_side: Annotated[int, Field(ge=0, le=1000)]
+    """Fresh points on each side of the border, by which it is checked."""
+
+    def halvings(self, width: float) -> int:
+        """Return how often cells on the border are halved until they are as narrow as asked."""
+        return max(0, math.ceil(math.log2(1 / (self.coarse_cells * width * self.width_factor))))
+
+
+class MapSettings(Document):
+    """configs/mapping.yaml."""
+
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
+    """Of the fresh points."""
+    replicates: Annotated[int, Field(ge=3, le=99)]
+    """Of a point whose margin is within the noise; an odd number, so that most of them decide."""
+    noise_points: Annotated[int, Field(ge=1, le=20)]
+    """Points of the first grid, those of the least margin, that are replicated to learn the noise."""
+    noise_deviations: Annotated[float, Field(gt=0)]
+    """Standard deviations of a statistic up to which a margin is within the noise."""
+    tiers: dict[Literal["quick", "paper", "deep"], Spending]
+    """Tier to what it spends."""
+
+    @model_validator(mode="after")
+    def _odd(self) -> MapSettings:
+        if self.replicates % 2 == 0:
+            raise ValueError(f"replicates: needs an odd number, not {self.replicates}")
+        return self
+
+
+def map_path(root: Path, name: str) -> Path:
+    """Return the file of a map."""
+    return root / MAPS / f"{name}.yaml"
+
+
+def map_names(root: Path) -> list[str]:
+    """Return the ids of all maps, sorted."""
+    return sorted(path.stem for path in (root / MAPS).glob("*.yaml"))
+
+
+def load_map(root: Path, name: str) -> Map:
+    """Read a map.
+
+    Raises
+    ------
+    InputError
+        There is none of that name, or one of its fields is wrong.
+    """
+    path = map_path(root, name)
+    if not path.is_file():
+        raise InputError(f"map: {name!r} is unknown; there are {', '.join(map_names(root))}")
+    found = read_model(path, Map)
+    if found.id != name:
+        raise InputError(f"{path}: id: is {found.id!r}; it must be {name!r}, as the file is")
+    return found
+
+
+def load_mapping(root: Path) -> MapSettings:
+    """Read configs/mapping.yaml; InputError names each wrong field."""
+    return read_model(root / MAPPING, MapSettings)
+
+
+def _with_levels(
+    study: Study,
+    without: set[str],
+    levels: Mapping[str, Mapping[str, Mapping[str, JsonValue]]],
+) -> Study:
+    """Return the study whose levels set other parameters, and none of those in `without`."""
+    if not without and not levels:
+        return study
+    experiments = []
+    for experiment in study.experiments:
+        factors = []
+        for factor in experiment.factors:
+            own = levels.get(factor.id, {})
+            changed = [
+                level.model_copy(
+                    update={
+                        "set": {
+                            name: value
+                            for name, value in {**level.set, **own.get(level.key, {})}.items()
+                            if name not in without
+                        }
+                    }
+                )
+                for level in factor.levels
+            ]
+            factors.append(factor.model_copy(update={"levels": changed}))
+        experiments.append(experiment.model_copy(update={"factors": factors}))
+    return study.model_copy(update={"experiments": experiments})

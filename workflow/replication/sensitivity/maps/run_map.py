@@ -1,0 +1,136 @@
+"""Runs a map: what it should cost, told beforehand, and the whole way to its account."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from replication.plan.config import load_study
+from replication.sensitivity.maps.account import write_account
+from replication.sensitivity.maps.explore import Explorer
+from replication.sensitivity.maps.map_model import (
+    Map,
+    MapSettings,
+    Spending,
+    load_map,
+    load_mapping,
+)
+from replication.sensitivity.maps.space import Place, Space
+from replication.sensitivity.maps.survey import Survey
+from replication.sensitivity.why.bench import Machine
+from replication.study.errors import InputError
+
+#: Of a border that crosses a map once, along the grid: cells on it, over cells along an axis.
+_CELLS_ON_BORDER = 1.5
+#: What halving a cell on it takes: its middle, and an edge that it shares.
+_NODES_A_CELL = 2
+#: Share of points that are within the noise.
+_REPEATED = 0.15
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a map should take on an engine.
+
+    Attributes
+    ----------
+    map, engine
+        What is mapped, and where.
+    points, full_points
+        Points of the grids, and of full grids of the same resolution.
+    fresh
+        Points that check the border.
+    cpu_s
+        Expected CPU time, no more than the budget.
+    refusal
+        Why there is nothing to run.
+    """
+
+    map: str
+    engine: str
+    points: int
+    full_points: int
+    fresh: int
+    cpu_s: float
+    refusal: str = ""
+
+    def __str__(self) -> str:
+        if self.refusal:
+            return f"{self.map} on {self.engine}: refused: {self.refusal}"
+        return (
+            f"{self.map} on {self.engine}: about {self.points} points of {self.full_points} and "
+            f"{self.fresh} fresh ones, about {self.cpu_s:.0f} s of CPU"
+        )
+
+
+def forecast(root: Path, name: str, engine: str, tier: str) -> Forecast:
+    """Return what a map should take on an engine, by the cost of its corners and its middle.
+
+    Raises
+    ------
+    InputError
+        The map does not fit its study.
+    """
+    found, spending, settings = _load(root, name, tier)
+    space = Space(found, load_study(root, found.study), engine)
+    halvings = spending.halvings(found.border_width)
+    n, facets = spending.coarse_cells, len(space.facets)
+    on_border = sum(_CELLS_ON_BORDER * n * 2**level for level in range(halvings))
+    points = facets * round((n + 1) ** 2 + _NODES_A_CELL * on_border)
+    fresh = 2 * spending.checks_a_side
+    full = facets * (n * 2**halvings + 1) ** 2
+    runs = [
+        run
+        for facet in space.facets
+        for across, up in ((0.0, 0.0), (0.0, 1.0), (0.5, 0.5), (1.0, 0.0), (1.0, 1.0))
+        for run in space.runs(Place(facet, across, up))
+    ]
+    refusals = [run.refusal for run in runs if run.refusal]
+    if len(refusals) == len(runs):
+        return Forecast(name, engine, 0, full, 0, 0.0, refusals[0] if refusals else "no runs")
+    each_s = math.fsum(run.cost_s for run in runs) / (5 * facets)
+    more = 1 + _REPEATED * (settings.replicates - 1)
+    cpu_s = min((points + fresh) * each_s * more, found.cpu_budget_s * spending.budget_factor)
+    return Forecast(name, engine, points, full, fresh, cpu_s)
+
+
+def run_map(
+    root: Path, name: str, tier: str, folder: Path, machine: Machine, say: Callable[[str], None]
+) -> Path:
+    """Explore a map on an engine; write its account to `folder` and return the file.
+
+    Raises
+    ------
+    InputError, RunError
+        Files are missing or do not fit together; a run fails.
+    """
+    found, spending, settings = _load(root, name, tier)
+    space = Space(found, load_study(root, found.study), machine.engine)
+    explored = Explorer(
+        name=f"{name} on {machine.engine}",
+        facets=space.facets,
+        surveyor=Survey(space, machine),
+        settings=settings,
+        spending=spending,
+        halvings=spending.halvings(found.border_width),
+        budget_s=found.cpu_budget_s * spending.budget_factor,
+        say=say,
+    ).run()
+    if not explored.readings:
+        raise InputError(
+            f"map {name}: its budget of {found.cpu_budget_s:g} s does not reach for a first grid on "
+            f"{machine.engine}; raise cpu_budget_s, or run less at each point (keep, fixed)"
+        )
+    return write_account(folder, root, space, tier, explored)
+
+
+def _load(root: Path, name: str, tier: str) -> tuple[Map, Spending, MapSettings]:
+    settings = load_mapping(root)
+    if tier not in settings.tiers:
+        raise InputError(
+            f"tier: configs/mapping.yaml has none called {tier!r}; it has "
+            f"{', '.join(settings.tiers)}"
+        )
+    return load_map(root, name), settings.tiers[tier], settings  # type: ignore[index]
