@@ -51,7 +51,7 @@ SNAKEMAKE := $(SUPERVISED) python -m replication.plan.workflow_run $(call given,
 BENCH := python -m bench
 IMAGES := python containers
 
-.PHONY: help report unlock plan sensitivity engines ladder base-image images render summary release bench bench-report
+.PHONY: help report unlock plan sensitivity maps engines ladder base-image images render summary release bench bench-report
 .PHONY: test-faults load audit licences test test-report test-ladder test-kernels test-slurm test-containers scale
 .PHONY: lint format schemas lock clean distclean packages lab setup setup-dev setup-lab setup-slurm setup-bench setup-profile
 
@@ -75,6 +75,10 @@ plan: setup ## Say what would run, how many scenarios, and the expected cost
 sensitivity: setup compiler ## Vary what the papers do not state, and search why numbers differ (some 70 minutes on 2 cores)
 	@$(SNAKEMAKE) sensitivity $(CONFIG)
 	@echo "sensitivity: $(CURDIR)/data/reproduced/sensitivity; the next \`make report\` shows it"
+
+maps: setup compiler ## Map where the papers' sentences hold (an hour of CPU; TIER=quick: some 2 minutes)
+	@$(SNAKEMAKE) maps $(CONFIG)
+	@echo "maps: $(CURDIR)/data/reproduced/maps.csv; the next \`make report\` shows them"
 
 engines: packages compiler ## Install and build every engine (or those of ENGINES=) and say what was done
 	@$(SNAKEMAKE) engines --config engines=$(or $(call given,ENGINES),$(EVERY_ENGINE)) \

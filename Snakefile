@@ -20,6 +20,7 @@ from replication.run.inside import image_file
 from replication.compare.ladder import Plans, load_settings
 from replication.engines.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX, SYSTEM_VERSION
 from replication.plan.pipeline import load_or_exit
+from replication.sensitivity.maps.map_model import load_map, maps_or_exit
 from replication.study.seal import NAME as SEAL
 from replication.study.seal import whole_or_unsealed
 
@@ -66,6 +67,7 @@ include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/ladder.smk"
 include: "workflow/rules/sensitivity.smk"
+include: "workflow/rules/maps.smk"
 
 
 rule all:
@@ -87,8 +89,8 @@ rule engines:
 
 
 onstart:
-    # The sensitivity analysis has a plan and a goal of its own.
-    if "sensitivity" not in workflow.dag_settings.targets:
+    # The sensitivity analysis and the maps have a plan of their own.
+    if not {"sensitivity", "maps"} & set(workflow.dag_settings.targets):
         what = PLANS.ladder if "ladder" in workflow.dag_settings.targets else PIPE
         what.write_goal()
         for line in what.summary():

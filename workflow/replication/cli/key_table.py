@@ -20,6 +20,18 @@ from replication.judge.atom import Atom, Explanations, Part, Range, Setting, Uns
 from replication.judge.atom import Level as AtomLevel
 from replication.judge.reading import Reading
 from replication.plan.config import Config, Tier
+from replication.sensitivity.maps.map_model import (
+    Axis,
+    AxisLevel,
+    AxisRange,
+    Law,
+    Map,
+    MapSettings,
+    OfBdp,
+    Sentence,
+    Spending,
+)
+from replication.sensitivity.maps.map_model import Change as MapChange
 from replication.study.change import Change
 from replication.study.claim_model import Claim, Quantity, Test
 from replication.study.link import Link, Queue
@@ -38,12 +50,14 @@ MODELS: dict[str, type[BaseModel]] = {
     model.__name__: model
     for model in (
         *(Config, Tier, Sensitivity, StudyScale, Scale, Importance, ExplanationSearch),
+        *(Map, Axis, AxisRange, AxisLevel, OfBdp, Sentence, Law, MapSettings, Spending),
         *(Explanations, Unseen, Part, Atom, Setting, Range, Reading),
         *(Study, Parameter, Experiment, Factor, Level, Link, TcpFlow, CbrFlow, Host, Table, Cell),
         *(Claim, Quantity, Change, Substitution),
     )
 }
 MODELS["AtomLevel"] = AtomLevel
+MODELS["MapChange"] = MapChange
 UNIONS = {"Queue": Queue, "Test": Test}
 UNITS = {
     "_bps": "bit/s",

@@ -26,6 +26,8 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
     from replication.plan.config import load_config, load_study, load_tier, study_ids
     from replication.plan.design import design_study
     from replication.plan.study_check import check_study
+    from replication.sensitivity.maps.map_model import load_mapping, map_names
+    from replication.sensitivity.maps.run_map import check_map
     from replication.study.sensitivity_settings import load_sensitivity
     from replication.study.study import ALL_STUDIES
 
@@ -46,6 +48,9 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
             f"{name}: {len(study.experiments)} experiments, {len(runs)} runs in tier paper, "
             f"{len(cells)} cells of {len(study.tables)} tables, {len(study.claims)} claims: valid"
         )
+    load_mapping(root)
+    for name in map_names(root) if everything else []:
+        print(f"{name}: {check_map(root, name)}: valid")
 
 
 def new_study(

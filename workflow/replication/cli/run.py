@@ -58,7 +58,8 @@ def find_scenario(data: Path, scenario_id: str) -> Scenario:
 
     folder = data / "design" / "scenarios"
     explained = sorted((data / "sensitivity").glob("*/explained_scenarios.json"))
-    for path in [*sorted(folder.glob("*.json")), *explained]:
+    mapped = sorted((data / "maps").glob("*/*.scenarios.json"))
+    for path in [*sorted(folder.glob("*.json")), *explained, *mapped]:
         scenario = json.loads(read_sealed(path)).get(scenario_id)
         if scenario is not None:
             return Scenario.model_validate(scenario)

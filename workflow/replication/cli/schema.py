@@ -15,6 +15,7 @@ from replication.judge.atom import Explanations
 from replication.plan.config import Config, Tier
 from replication.report.parts.bench_model import Bench
 from replication.report.parts.reliability import Reliability
+from replication.sensitivity.maps.map_model import Map, MapSettings
 from replication.study.files import write_text
 from replication.study.scenario import Scenario
 from replication.study.sensitivity_settings import Sensitivity
@@ -27,6 +28,8 @@ MODELS: dict[str, type[BaseModel]] = {
     "conformance": Conformance,
     "explanations": Explanations,
     "ladder": LadderSettings,
+    "map": Map,
+    "mapping": MapSettings,
     "reliability": Reliability,
     "scenario": Scenario,
     "sensitivity": Sensitivity,

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from replication.cli.maps import app as maps_app
 from replication.cli.option import (
     DATA,
     HERE,
@@ -24,7 +25,6 @@ from replication.cli.option import (
     StoreFolder,
     TimeLimit,
 )
-from replication.cli.maps import app as maps_app
 from replication.cli.sensitivity import app as sensitivity_app
 
 app = typer.Typer(

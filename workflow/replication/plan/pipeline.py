@@ -36,7 +36,7 @@ from replication.study.sensitivity_settings import (
 )
 
 #: The parts of the report beside the studies, by their modules in `report.writers`.
-PAGES = ("index", "changes", "engines", "bench", "reliability")
+PAGES = ("index", "changes", "engines", "maps", "bench", "reliability")
 #: What gathering the tables of a batch may take beside a simulator, in units of 2^20 bytes.
 WORKER_MB = 1024
 
@@ -70,6 +70,11 @@ class Paths:
     def sensitivity(self) -> Path:
         """Return the folder of the sensitivity analysis."""
         return self.data / "sensitivity"
+
+    @property
+    def maps(self) -> Path:
+        """Return the folder of the maps, a folder each."""
+        return self.data / "maps"
 
     def engine(self, name: str, fingerprint: str) -> Path:
         """Return the folder of an engine's program."""
@@ -371,8 +376,9 @@ class Pipeline:
     @property
     def shown(self) -> str:
         """Return a hash over what the report shows if it is there, and never waits for."""
-        names = ("ladder.csv", "ladder.json", "bench.json", "reliability.json")
+        names = ("ladder.csv", "ladder.json", "bench.json", "reliability.json", "maps.csv")
         further = [self.paths.data / name for name in names]
+        further += sorted(self.paths.maps.glob("*/*.json"))
         return self.content(*sorted(self.paths.sensitivity.glob("*/*.csv")), *further)
 
     def content(self, *paths: Path | str) -> str:

@@ -1,4 +1,4 @@
-"""Explores a map: a coarse grid, halved along the border, then fresh points that check the border."""
+"""Explores a map: a coarse grid, halved along the border, then fresh points that check it."""
 
 from __future__ import annotations
 
@@ -150,7 +150,9 @@ class Explorer:
         grid = Grid(self.spending.coarse_cells, self.halvings)
         self.found.grids[facet] = grid
         places = {node: self._place(facet, node) for node in grid.coarse_nodes()}
-        if self.surveyor.cost_s(list(places.values()), 1) > self._left_s:
+        is_first = not self.found.readings
+        # A first look is always had: a map without a point would say nothing.
+        if not is_first and self.surveyor.cost_s(list(places.values()), 1) > self._left_s:
             del self.found.grids[facet]
             self.found.left_out.append(facet)
             return

@@ -1,9 +1,9 @@
-"""The grid of a facet: cells that are halved where the verdict changes, and what follows from them.
+"""The grid of a facet: cells that are halved where the verdict changes, and what follows.
 
-Bisection of our own, and not a learner of the library `adaptive`: those pick points, one at a time, by
-the loss of a number over triangles, where a verdict is a word and may be missing; ours must lie on the
-nodes of the full grid that they spare, so that the saving is counted and not estimated, come in sets
-that the store runs together, and be shared by facets and by maps of another width.
+The bisection is our own, and no learner of the library `adaptive`: those pick points by the loss of
+a number over triangles, and a verdict is a word that may be missing. Our points lie on the nodes of
+the full grid that they spare, so that the saving is counted and not estimated; they come in sets,
+which cost less to judge; and a tier of finer cells runs the points of a coarser one again.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _middle(one: Node, other: Node) -> Node:
 
 
 def crossings(sides: Iterable[Side]) -> list[tuple[float, bool]]:
-    """Return where the verdict changes along a row, in steps, and whether it holds from there on."""
+    """Return where the verdict changes along a line, in steps, and whether it holds from there."""
     found = []
     before: tuple[int, Side] | None = None
     for number, side in enumerate(sides):

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+import sys
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -176,17 +178,20 @@ class Sentence(Document):
 class Law(Document):
     """A law that is drawn into a map: a line, or where a predicted share of the link is crossed."""
 
-    kind: Literal["line", "mathis", "cubic_response", "ware"]
-    """`line` at a value of an axis; `mathis` (Reno's rate at random loss), `cubic_response` (CUBIC's,
-    RFC 8312), `ware` (BBR's share beside loss-based flows in a deep buffer)."""
+    kind: Literal["line", "room", "mathis", "cubic_response", "ware"]
+    """`line` at a value of an axis; `room` (the queue holds so many packets); `mathis` (Reno's rate
+    at random loss), `cubic_response` (CUBIC's, RFC 8312), `ware` (BBR's share beside loss-based
+    flows in a deep buffer)."""
     axis: Identifier | None = None
     """Of a `line`."""
     value: float | None = None
-    """Of a `line`: where it stands on the axis."""
+    """Of a `line`: where it stands on the axis. Of `room`: packets."""
     share: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Of the others: the share of the bottleneck whose crossing is drawn."""
     constant: Annotated[float, Field(gt=0)] | None = None
     """Of `mathis`: C."""
+    facets: list[Identifier] = []
+    """Levels in whose charts alone it is drawn."""
     title: Label
     """What it says."""
     source: Text
@@ -198,7 +203,9 @@ class Law(Document):
     def _whole(self) -> Law:
         if self.kind == "line" and (self.axis is None or self.value is None):
             raise ValueError("a line needs axis and value")
-        if self.kind != "line" and self.share is None:
+        if self.kind == "room" and self.value is None:
+            raise ValueError("room needs a value, in packets")
+        if self.kind not in ("line", "room") and self.share is None:
             raise ValueError(f"{self.kind} needs the share that is drawn")
         if self.kind == "mathis" and self.constant is None:
             raise ValueError("mathis needs its constant C")
@@ -255,6 +262,9 @@ class Map(Document):
         for law in self.theory:
             if law.axis is not None and law.axis not in {axis.id for axis in self.ranges}:
                 raise ValueError(f"theory: {law.axis!r} is no axis with a range")
+            for key in law.facets:
+                if key not in {v.key for axis in self.facets for v in axis.levels or []}:
+                    raise ValueError(f"theory: {key!r} is no level of an axis")
         return self
 
     @property
@@ -324,7 +334,7 @@ class MapSettings(Document):
     replicates: Annotated[int, Field(ge=3, le=99)]
     """Of a point whose margin is within the noise; an odd number, so that most of them decide."""
     noise_points: Annotated[int, Field(ge=1, le=20)]
-    """Points of the first grid, those of the least margin, that are replicated to learn the noise."""
+    """Points of the first grid, of the least margin, that are replicated to learn the noise."""
     noise_deviations: Annotated[float, Field(gt=0)]
     """Standard deviations of a statistic up to which a margin is within the noise."""
     tiers: dict[Literal["quick", "paper", "deep"], Spending]
@@ -362,6 +372,20 @@ def load_map(root: Path, name: str) -> Map:
     if found.id != name:
         raise InputError(f"{path}: id: is {found.id!r}; it must be {name!r}, as the file is")
     return found
+
+
+def maps_or_exit(root: Path, engines: Collection[str]) -> list[tuple[str, str]]:
+    """Return map and engine of every map on each of its engines that is among `engines`.
+
+    A wrong map is told in one line and ends the program with exit code 2.
+    """
+    try:
+        found = [load_map(root, name) for name in map_names(root)]
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        # Snakemake turns an exception, SystemExit too, into a traceback and exit code 1.
+        os._exit(2)
+    return [(one.id, engine) for one in found for engine in one.engines if engine in engines]
 
 
 def load_mapping(root: Path) -> MapSettings:

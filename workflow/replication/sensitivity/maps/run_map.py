@@ -7,7 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.plan.config import load_study
+from pydantic import ValidationError
+
+from replication.measure.metric_model import validate_study_metrics
+from replication.plan.config import load_study, study_ids
+from replication.plan.study_check import check_claims
 from replication.sensitivity.maps.account import write_account
 from replication.sensitivity.maps.explore import Explorer
 from replication.sensitivity.maps.map_model import (
@@ -16,11 +20,13 @@ from replication.sensitivity.maps.map_model import (
     Spending,
     load_map,
     load_mapping,
+    map_path,
 )
 from replication.sensitivity.maps.space import Place, Space
 from replication.sensitivity.maps.survey import Survey
 from replication.sensitivity.why.bench import Machine
-from replication.study.errors import InputError
+from replication.study.errors import InputError, describe
+from replication.study.study import Study
 
 #: Of a border that crosses a map once, along the grid: cells on it, over cells along an axis.
 _CELLS_ON_BORDER = 1.5
@@ -92,8 +98,44 @@ def forecast(root: Path, name: str, engine: str, tier: str) -> Forecast:
         return Forecast(name, engine, 0, full, 0, 0.0, refusals[0] if refusals else "no runs")
     each_s = math.fsum(run.cost_s for run in runs) / (5 * facets)
     more = 1 + _REPEATED * (settings.replicates - 1)
-    cpu_s = min((points + fresh) * each_s * more, found.cpu_budget_s * spending.budget_factor)
+    first_s = (n + 1) ** 2 * each_s
+    budget_s = max(first_s, found.cpu_budget_s * spending.budget_factor)
+    cpu_s = min((points + fresh) * each_s * more, budget_s)
     return Forecast(name, engine, points, full, fresh, cpu_s)
+
+
+def check_map(root: Path, name: str) -> str:
+    """Check all of a map that can be known before anything runs; return what it is, in words.
+
+    Raises
+    ------
+    InputError
+        The map does not fit its study; the message names the file.
+    """
+    found, path = load_map(root, name), map_path(Path(), name)
+    if found.study not in study_ids(root):
+        raise InputError(
+            f"{path}: study: {found.study!r} is unknown; there are {', '.join(study_ids(root))}"
+        )
+    base = load_study(root, found.study)
+    # Alone: what it repeats is not there.
+    claim = found.claim_of(base).model_copy(update={"repeats": None})
+    document = base.model_dump() | {"claims": [claim.model_dump()], "tables": []}
+    try:
+        study = Study.model_validate(document)
+        validate_study_metrics(study)
+        check_claims(study)
+    except ValidationError as error:
+        raise InputError(f"{path}: sentence: {describe(error)}") from None
+    except InputError as error:
+        raise InputError(f"{path}: sentence: {error}") from None
+    for engine in found.engines:
+        space = Space(found, base, engine)
+        for facet in space.facets:
+            if not space.runs(Place(facet, 0.5, 0.5)):
+                raise InputError(f"{path}: keep: leaves no run that the sentence is about")
+    across, up = found.ranges
+    return f"{claim.id} of {found.study} over {across.id} and {up.id}, {len(space.facets)} facets"
 
 
 def run_map(
@@ -118,11 +160,6 @@ def run_map(
         budget_s=found.cpu_budget_s * spending.budget_factor,
         say=say,
     ).run()
-    if not explored.readings:
-        raise InputError(
-            f"map {name}: its budget of {found.cpu_budget_s:g} s does not reach for a first grid on "
-            f"{machine.engine}; raise cpu_budget_s, or run less at each point (keep, fixed)"
-        )
     return write_account(folder, root, space, tier, explored)
 
 

@@ -37,8 +37,8 @@ class Reading:
     holds
         Whether the sentence holds in most replicates; None where nothing can be said.
     statistic, margin
-        Means over replicates: of the sentence's statistic, and of how far inside its bound it is, as
-        a share of the bound; the least of its parts. NaN where undefined.
+        Means over replicates: of the sentence's statistic, and of how far inside its bound it is,
+        as a share of the bound; the least of its parts. NaN where undefined.
     margins
         The margin of each replicate.
     runs

@@ -6,6 +6,7 @@ where it crosses the share that the map's file names. A `line` stands where the 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,8 +42,8 @@ def mathis(law: Law, path: TcpPath) -> float:
 def cubic_response(law: Law, path: TcpPath) -> float:
     """Return CUBIC's share of the link at random loss: 1.054 (RTT / p)^(3/4) segments a window.
 
-    RFC 8312, section 5.1, equation 6, for C = 0.4 and a window cut to 0.7; where an AIMD flow of its
-    own constants would have the larger window, that flow's (section 4.2).
+    RFC 8312, section 5, for C = 0.4 and a window cut to 0.7; where Reno would have the larger
+    window, Reno's.
     """
     if path.loss == 0:
         return math.inf
@@ -55,8 +56,8 @@ def ware(law: Law, path: TcpPath) -> float:
     """Return the share of one BBR flow beside loss-based flows in a buffer of X products.
 
     Ware, Mukerjee, Seshan and Sherry 2019, Modeling BBR's Interactions with Loss-Based Congestion
-    Control (IMC '19), equations for an inflight cap of two products: the others have
-    1/2 - 1/(2X) - 4N/q, and every ten seconds BBR spends Probe_time without sending.
+    Control (IMC '19): BBR keeps two products in flight, so that the others have 1/2 - 1/(2X) - 4N/q
+    of the link in a queue of q packets; every ten seconds it drains its queue and probes for 0.2 s.
     """
     q = path.queue_packets
     x = q / path.bdp_packets
@@ -68,7 +69,14 @@ def ware(law: Law, path: TcpPath) -> float:
     return (1 - others) * max(0.0, path.active_s - probe_s) / path.active_s
 
 
+def room(law: Law, path: TcpPath) -> float:
+    """Return the room of the queue over the law's packets."""
+    assert law.value is not None
+    return path.queue_packets / law.value
+
+
 _LAWS: dict[str, Callable[[Law, TcpPath], float]] = {
+    "room": room,
     "mathis": mathis,
     "cubic_response": cubic_response,
     "ware": ware,
@@ -77,7 +85,7 @@ _LAWS: dict[str, Callable[[Law, TcpPath], float]] = {
 
 def curves(space: Space, facet: tuple[str, ...]) -> list[Curve]:
     """Return the laws of a map in a facet; a law that is crossed nowhere has no points."""
-    laws = space.map.theory
+    laws = [law for law in space.map.theory if not law.facets or set(law.facets) & set(facet)]
     paths: list[list[TcpPath]] = []
     if any(law.kind != "line" for law in laws):
         steps = [step / _STEPS for step in range(_STEPS + 1)]
@@ -94,9 +102,8 @@ def _curve(space: Space, law: Law, paths: Sequence[Sequence[TcpPath]]) -> Curve:
         at = own.range.position(law.value)
         ends = ((at, 0.0), (at, 1.0)) if own is across else ((0.0, at), (1.0, at))
         return Curve(law, ends if 0 <= at <= 1 else ())
-    assert law.share is not None
     shares = [[_LAWS[law.kind](law, path) for path in row] for row in paths]
-    return Curve(law, tuple(_crossed(shares, law.share)))
+    return Curve(law, tuple(_crossed(shares, 1.0 if law.share is None else law.share)))
 
 
 def _crossed(shares: Sequence[Sequence[float]], wanted: float) -> list[tuple[float, float]]:
@@ -117,7 +124,7 @@ def _crossed(shares: Sequence[Sequence[float]], wanted: float) -> list[tuple[flo
 
 
 def _first_crossing(values: Sequence[float], wanted: float) -> float | None:
-    for number, (one, other) in enumerate(zip(values, values[1:], strict=False)):
+    for number, (one, other) in enumerate(itertools.pairwise(values)):
         if (one < wanted) != (other < wanted) and all(map(math.isfinite, (one, other))):
             # The laws are powers: straight in the logarithm.
             low, high, level = math.log(one), math.log(other), math.log(wanted)

@@ -1,0 +1,282 @@
+"""Maps find planted borders, say when they are wrong, and refuse files that are wrong."""
+
+import math
+
+import pytest
+import yaml
+from replication.sensitivity.maps.border import threshold, to_border
+from replication.sensitivity.maps.explore import Explorer
+from replication.sensitivity.maps.grid import Grid
+from replication.sensitivity.maps.map_model import (
+    AxisRange,
+    MapSettings,
+    Spending,
+    load_map,
+    load_mapping,
+    map_names,
+)
+from replication.sensitivity.maps.run_map import check_map
+from replication.sensitivity.maps.space import TcpPath, path_of
+from replication.sensitivity.maps.survey import Reading, margin
+from replication.sensitivity.maps.theory import cubic_response, mathis, ware
+from replication.study.claim_model import Condition
+from replication.study.errors import InputError
+from replication.study.scenario import Scenario
+
+from tests.unit.sensitivity_data import ROOT
+from tests.unit.test_models import minimal_scenario
+
+TIER = {"budget_factor": 1.0, "coarse_cells": 4, "width_factor": 1.0, "checks_a_side": 20}
+SPENDING = Spending.model_validate(TIER)
+SETTINGS = MapSettings.model_validate(
+    {
+        "seed": 1,
+        "replicates": 3,
+        "noise_points": 3,
+        "noise_deviations": 2.0,
+        "tiers": {"paper": TIER},
+    }
+)
+#: Halvings to a sixty-fourth of an axis.
+FINE = 4
+
+
+class StandIn:
+    """Says at each place how far inside a planted border it is; a second of CPU a run."""
+
+    def __init__(self, inside, noise=0.0):
+        self.inside, self.noise = inside, noise
+        self.runs = {}
+
+    @property
+    def spent_s(self):
+        return float(sum(self.runs.values()))
+
+    def cost_s(self, places, replicates):
+        return float(sum(max(0, replicates - self.runs.get(p, 0)) for p in set(places)))
+
+    def read(self, places, replicates):
+        for place in places:
+            self.runs[place] = max(replicates, self.runs.get(place, 0))
+        return {place: self._reading(place, replicates) for place in places}
+
+    def _reading(self, place, replicates):
+        # Replicates lie around the truth, the first as far below it as the third above.
+        value = self.inside(place.across, place.up)
+        margins = tuple(value + self.noise * (number - 1) for number in range(replicates))
+        holds = 2 * sum(m >= 0 for m in margins) > replicates
+        return Reading(holds, value, sum(margins) / replicates, margins)
+
+
+def circle(across, up):
+    return 0.3 - math.hypot(across - 0.45, up - 0.55)
+
+
+def explored(inside, budget_s=1e6, halvings=FINE, noise=0.0, facets=((),)):
+    surveyor = StandIn(inside, noise)
+    explorer = Explorer("planted", facets, surveyor, SETTINGS, SPENDING, halvings, budget_s)
+    return explorer.run(), surveyor
+
+
+def test_a_planted_circle_is_found_to_the_width_and_costs_a_fifth_of_the_full_grid():
+    found, _ = explored(circle)
+    (grid,) = found.grids.values()
+    assert grid.width() == 1 / 64
+    assert found.share() == pytest.approx(math.pi * 0.3**2, abs=0.005)
+    assert 5 * len(found.readings) < found.full_points == 65**2
+    # No cell on one side of the border has a corner on the other.
+    for cell in grid.leaves:
+        side = grid.side(cell)
+        if side in ("holds", "fails"):
+            told = {circle(i / 64, j / 64) >= 0 for i, j in cell.corners}
+            assert told == {side == "holds"}
+    assert found.right() == (40, 40)
+
+
+def test_a_border_that_is_wrong_is_told_by_fresh_points():
+    """The sentence holds elsewhere than where the grid found it: its check must say so."""
+    surveyor = StandIn(circle)
+    explorer = Explorer("planted", [()], surveyor, SETTINGS, SPENDING, FINE, 1e6)
+    explorer._check = lambda: None
+    explorer.run()
+    surveyor.inside = lambda across, up: circle(across - 0.25, up)
+    Explorer._check(explorer)
+    judged, right = explorer.found.right()
+    assert judged == 40 and right < 0.95 * judged
+    assert explorer.found.right_interval()[1] < 0.95
+
+
+def test_an_island_that_the_first_grid_misses_is_told_by_fresh_points():
+    def island(across, up):
+        return max(0.12 - math.hypot(across - 0.62, up - 0.62), 0.3 - across)
+
+    found, _ = explored(island)
+    (grid,) = found.grids.values()
+    assert grid.at(0.62, 0.62) == "fails"
+    judged, right = found.right()
+    assert right < judged
+
+
+def test_a_budget_that_ends_leaves_a_wider_border_and_says_so():
+    found, surveyor = explored(circle, budget_s=150)
+    assert surveyor.spent_s <= 150
+    (grid,) = found.grids.values()
+    assert grid.width() > 1 / 64
+    nothing, _ = explored(circle, budget_s=30, facets=(("a",), ("b",)))
+    assert list(nothing.grids) == [("a",)] and nothing.left_out == [("b",)]
+
+
+def test_only_places_within_the_noise_are_replicated():
+    calm, still = explored(circle)
+    assert max(calm.noise.values()) == 0
+    # Those from which the noise is learnt have replicates, no others.
+    assert sorted(still.runs.values())[-4:] == [1, 3, 3, 3]
+    found, noisy = explored(circle, noise=0.02)
+    assert found.noise[()] == pytest.approx(0.04)
+    near = {place for place, count in noisy.runs.items() if count == 3}
+    assert len(near) > 10
+    # The first run alone is 0.02 too low; what is replicated has its truth within 0.06 of the border.
+    assert all(abs(circle(p.across, p.up)) <= 0.061 for p in near - set(_learnt(found)))
+    (grid,) = found.grids.values()
+    assert found.share() == pytest.approx(math.pi * 0.3**2, abs=0.005), grid.width()
+
+
+def _learnt(found):
+    return sorted(found.readings, key=lambda p: abs(circle(p.across, p.up)))
+
+
+def test_the_same_inputs_give_the_same_points():
+    one, other = (explored(circle, noise=0.02)[0] for _ in range(2))
+    assert list(one.readings) == list(other.readings)
+    assert [c.place for c in one.checks] == [c.place for c in other.checks]
+
+
+def test_a_threshold_is_told_where_every_line_has_one():
+    slope, _ = explored(lambda across, up: across - 0.4 - 0.2 * up)
+    found = threshold(slope.grids[()], 0)
+    assert found.above
+    assert (found.lowest, found.highest) == pytest.approx((0.4, 0.6), abs=0.02)
+    assert threshold(explored(circle)[0].grids[()], 0) is None
+    assert to_border(slope.grids[()], 0.9, 0.5, 0) == pytest.approx(0.5, abs=0.02)
+
+
+def test_places_without_a_verdict_are_on_no_side():
+    grid = Grid(2, 0)
+    grid.found = {node: None if node[0] == 0 else node[0] == 2 for node in grid.coarse_nodes()}
+    assert [grid.side(cell) for cell in sorted(grid.leaves)] == ["fails", "fails"] + 2 * ["border"]
+    grid.found = dict.fromkeys(grid.coarse_nodes())
+    assert grid.share() is None and grid.at(0.5, 0.5) == "unknown"
+
+
+def test_a_margin_is_a_share_of_the_bound():
+    assert margin(Condition(at_least=2.0), 3.0) == 0.5
+    assert margin(Condition(at_least=0.8, at_most=1.25), 1.0) == pytest.approx(0.2)
+    assert margin(Condition(at_most=0.0), 0.5) == -0.5
+    assert math.isnan(margin(Condition(at_least=1.0), math.nan))
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_position_and_its_value_fit(log):
+    own = AxisRange(low=0.25, high=16.0, log=log)
+    assert own.at(0.5) == (2.0 if log else 8.125)
+    assert own.position(own.at(0.3)) == pytest.approx(0.3, abs=1e-4)
+    assert AxisRange(low=1.0, high=10.0, whole=True).at(0.5) in (5, 6)
+
+
+def test_a_path_is_that_of_the_first_tcp_flow():
+    document = minimal_scenario()
+    link = document["links"][0] | {"rate_bps": 2e6, "delay_s": 0.025}
+    link["queue_ab"] = {"kind": "droptail", "limit_bytes": 20800}
+    link["loss_ab"] = {"kind": "random", "probability": 0.01}
+    tcp = {
+        "kind": "tcp",
+        "congestion_control": "newreno",
+        "segment_bytes": 1000,
+        "initial_window_segments": 2,
+        "delayed_ack_segments": 1,
+        "minimum_rto_s": 0.2,
+        "initial_rto_s": 1.0,
+    }
+    own = {k: v for k, v in document["flows"][0].items() if k not in ("rate_bps", "packet_bytes")}
+    document |= {"links": [link], "flows": [own | tcp]}
+    path = path_of(Scenario.model_validate(document))
+    assert (path.rate_bps, path.rtt_s, path.packet_bytes) == (2e6, 0.05, 1040)
+    assert path.bdp_packets == pytest.approx(2e6 * 0.05 / 8 / 1040)
+    assert path.queue_packets == 20 and path.loss == pytest.approx(0.01)
+
+
+def path(**changes):
+    base = {"rate_bps": 1e7, "rtt_s": 0.1, "segment_bytes": 1448, "packet_bytes": 1500}
+    return TcpPath(**base | {"queue_packets": 100.0, "loss": 0.01, "active_s": 100.0} | changes)
+
+
+def test_laws_are_those_of_their_sources():
+    law = load_map(ROOT, "kapadia_random_loss").theory[0]
+    # 1448 * 8 * C / (0.1 * sqrt(0.01)) of 10 Mbit/s.
+    assert mathis(law, path()) == pytest.approx(1448 * 8 * law.constant / 0.01 / 1e7)
+    assert mathis(law, path(loss=0.04)) == pytest.approx(mathis(law, path()) / 2)
+    # Small products: Reno's window is the larger; large ones: CUBIC's, of p to the power of 3/4.
+    assert cubic_response(law, path()) == pytest.approx(math.sqrt(1.5) * 1448 * 8 / 0.01 / 1e7)
+    ratio = cubic_response(law, path(rtt_s=1.0, loss=1e-5)) / cubic_response(
+        law, path(rtt_s=1.0, loss=1e-6)
+    )
+    assert ratio == pytest.approx(10**-0.75)
+    # Near one product BBR takes all, in deep buffers less than a half.
+    bdp = path().bdp_packets
+    assert ware(law, path(queue_packets=bdp)) == 1.0
+    deep = ware(law, path(queue_packets=8 * bdp))
+    assert 0.3 < deep < 0.5 < ware(law, path(queue_packets=1.5 * bdp))
+
+
+def test_every_map_fits_its_study_and_all_five_papers_have_some():
+    names = map_names(ROOT)
+    assert len(names) >= 12
+    assert {load_map(ROOT, name).study for name in names} == {
+        *("dzivhani", "kapadia", "liang_shen", "nishitha", "saxena")
+    }
+    assert load_mapping(ROOT).tiers.keys() == {"quick", "paper", "deep"}
+
+
+@pytest.fixture
+def wrong(tmp_path):
+    """Return what writes a changed map and says what is wrong with it."""
+    for name in ("studies", "tiers", "config.yaml", "mapping.yaml"):
+        (tmp_path / "configs").mkdir(exist_ok=True)
+        (tmp_path / "configs" / name).symlink_to(ROOT / "configs" / name)
+    base = yaml.safe_load((ROOT / "configs/maps/kapadia_buffer_for_full_link.yaml").read_text())
+
+    def problem(change):
+        document = yaml.safe_load(yaml.safe_dump(base))
+        change(document)
+        path = tmp_path / "configs/maps" / f"{base['id']}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(yaml.safe_dump(document), encoding="utf-8")
+        with pytest.raises(InputError) as told:
+            check_map(tmp_path, base["id"])
+        return str(told.value)
+
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda m: m["axes"].pop(), "axes"),
+        (lambda m: m.update(id="other"), "must be 'kapadia_buffer_for_full_link'"),
+        (lambda m: m.update(study="nobody"), "there are dzivhani"),
+        (lambda m: (m.pop("sentence"), m.update(claim="c99")), "it has c01"),
+        (lambda m: (m.pop("sentence"), m.update(claim="c07")), "give a sentence"),
+        (lambda m: m.pop("reason"), "say why"),
+        (lambda m: m["axes"][0]["range"].update(low=20.0), "low must be below high"),
+        (lambda m: m["axes"][0]["of_bdp"].update(parameter="bufer"), "bufer"),
+        (lambda m: m["axes"][0].pop("of_bdp"), "one of set and of_bdp"),
+        (lambda m: m["sentence"]["test"]["of"].update(experiment="duos"), "duos"),
+        (lambda m: m["sentence"]["test"]["of"].update(metric="thruput"), "thruput"),
+        (lambda m: m.update(engines=["ns4"]), "engines"),
+        (lambda m: m.update(budget=3), "budget"),
+        (lambda m: m["theory"][0].update(axis="rate"), "no axis"),
+    ],
+)
+def test_a_wrong_file_is_told_by_field_and_remedy(wrong, change, words):
+    told = wrong(change)
+    assert "kapadia_buffer_for_full_link" in told and words in told
