@@ -42,6 +42,8 @@ from replication.sensitivity.design import (
     read_scenarios,
     read_sensitivity_design,
 )
+from replication.sensitivity.maps.account import read_account
+from replication.sensitivity.maps.table import MAP_COLUMNS
 from replication.sensitivity.robustness_rows import RobustnessRows
 from replication.sensitivity.why.account import NAME as EXPLANATION
 from replication.sensitivity.why.table import EXPLAINED_COLUMNS
@@ -263,6 +265,8 @@ READERS = (
     ("sensitivity/*/batches/*.json", _batch_of_sensitivity),
     ("sensitivity/*/*.parquet", lambda finished, path: read_parquet(path).to_pandas()),
     ("sensitivity/*/made_from.json", lambda finished, path: read_made_from(path.parent)),
+    ("maps.csv", lambda finished, path: read_rows(path, MAP_COLUMNS)),
+    ("maps/*/*.json", lambda finished, path: read_account(path)),
     ("*.ipynb", _page),
     ("bench.json", lambda finished, path: repr(read_bench(finished.data))),
     ("reliability.json", lambda finished, path: repr(read_reliability(path))),

@@ -133,16 +133,12 @@ def test_only_places_within_the_noise_are_replicated():
     assert sorted(still.runs.values())[-4:] == [1, 3, 3, 3]
     found, noisy = explored(circle, noise=0.02)
     assert found.noise[()] == pytest.approx(0.04)
-    near = {place for place, count in noisy.runs.items() if count == 3}
-    assert len(near) > 10
-    # The first run alone is 0.02 too low; what is replicated has its truth within 0.06 of the border.
-    assert all(abs(circle(p.across, p.up)) <= 0.061 for p in near - set(_learnt(found)))
-    (grid,) = found.grids.values()
-    assert found.share() == pytest.approx(math.pi * 0.3**2, abs=0.005), grid.width()
-
-
-def _learnt(found):
-    return sorted(found.readings, key=lambda p: abs(circle(p.across, p.up)))
+    replicated = {place for place, count in noisy.runs.items() if count == 3}
+    # One run alone reads 0.02 too little; within 0.04 of the border it is not believed.
+    near = {p for p in noisy.runs if -0.02 < circle(p.across, p.up) < 0.06}
+    assert near <= replicated and len(near) > 10
+    assert len(replicated - near) <= SETTINGS.noise_points
+    assert found.share() == pytest.approx(math.pi * 0.3**2, abs=0.005)
 
 
 def test_the_same_inputs_give_the_same_points():

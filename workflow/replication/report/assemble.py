@@ -25,6 +25,7 @@ from replication.report.parts.download import copy_download, study_downloads
 from replication.report.parts.figure import chart_script
 from replication.report.parts.reliability import NAME as RELIABILITY
 from replication.report.parts.source import Source
+from replication.sensitivity.maps.table import NAME as MAPS
 from replication.study.files import write_text
 from replication.study.seal import NAME as SEAL
 from replication.study.seal import check, open_sealed, require_whole, seal
@@ -33,7 +34,7 @@ PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.
 DOWNLOADS = ("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv", "provenance.json")
 #: Those that not every folder of results has.
-OPTIONAL_DOWNLOADS = ("conformance.csv", BENCH, RELIABILITY, *TRACE_FILES, *TABLES)
+OPTIONAL_DOWNLOADS = ("conformance.csv", BENCH, RELIABILITY, MAPS, *TRACE_FILES, *TABLES)
 #: What each column of the downloads means.
 DICTIONARY = PACKAGE / "dictionary.csv"
 #: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.

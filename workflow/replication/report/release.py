@@ -70,6 +70,7 @@ RENDERED = (
     "evaluation/*/*",
     "registered/*.json",
     "results/*/*.parquet",
+    "maps/*/*",
     "sensitivity/*/*",
 )
 #: Working files among them.

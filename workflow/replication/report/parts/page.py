@@ -14,6 +14,7 @@ from replication.report.parts.ran import ran
 from replication.report.parts.reliability import NAME as RELIABILITY
 from replication.report.parts.source import Source
 from replication.report.parts.verdict import BADGES, VACUOUS, badge
+from replication.sensitivity.maps.table import NAME as MAPS
 from replication.study.files import write_text
 from replication.study.study import Study
 
@@ -62,6 +63,7 @@ def environment(source: Source) -> jinja2.Environment:
         several_engines=len(source.engines) > 1,
         engines_page=bool(source.engines),
         bench_page=(source.data / BENCH).is_file(),
+        maps_page=(source.data / MAPS).is_file(),
         reliability_page=(source.data / RELIABILITY).is_file(),
         up="",
     )

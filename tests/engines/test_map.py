@@ -1,0 +1,86 @@
+"""A physical law on real ns-3: one Reno flow fills its link from a buffer of one BDP on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from replication.plan.config import load_study
+from replication.run.launcher import Launch
+from replication.run.process import Limits
+from replication.run.simulate import open_job, run_job
+from replication.sensitivity.maps.account import read_account
+from replication.sensitivity.maps.border import threshold
+from replication.sensitivity.maps.explore import Explorer
+from replication.sensitivity.maps.map_model import Map, Spending, load_map, load_mapping
+from replication.sensitivity.maps.run_map import run_map
+from replication.sensitivity.maps.space import Place, Space
+from replication.sensitivity.maps.survey import Survey
+from replication.sensitivity.why.bench import Machine
+
+ROOT = Path(__file__).resolve().parents[2]
+#: A sixteenth of two powers of ten is a factor of 1.33.
+SPENDING = Spending(budget_factor=1.0, coarse_cells=2, width_factor=1.0, checks_a_side=3)
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory, ns3_program):
+    """Return where runs of all tests are made and kept."""
+    store = tmp_path_factory.mktemp("maps") / "store"
+    job = open_job(ROOT, Launch("native", "ns3", ns3_program, None), {}, store, Limits(2**30, 60.0))
+    return Machine("ns3", job.store, lambda s: run_job(replace(job, scenarios=s), lambda: None))
+
+
+def reno():
+    """The map of a full link, of Reno alone, that asks for all of it at twice the rate."""
+    document = load_map(ROOT, "kapadia_buffer_for_full_link").model_dump(exclude_none=True)
+    document["axes"] = [axis for axis in document["axes"] if "range" in axis]
+    document["axes"][1]["range"] = {"low": 0.1, "high": 0.2, "log": True}
+    document["fixed"]["parameters"] |= {"bottleneck_rate_bps": 2e6}
+    document["sentence"]["test"]["expect"] = {"at_least": 0.985 * 2e6}
+    document["theory"] = []
+    return Map.model_validate(document)
+
+
+def test_reno_fills_its_link_from_about_one_product_on(machine):
+    space = Space(reno(), load_study(ROOT, "kapadia"), "ns3")
+    survey = Survey(space, machine)
+    explorer = Explorer(
+        "law", space.facets, survey, load_mapping(ROOT), SPENDING, halvings=3, budget_s=100.0
+    )
+    found = explorer.run()
+    (grid,) = found.grids.values()
+    across = space.map.ranges[0].range
+    border = threshold(grid, 0)
+    assert border is not None and border.above
+    # The saw-tooth's own sum: 3/4 (1 + b)^2 / (1 + b + b^2) is 0.985 at b = 0.66 and 1 at b = 1.
+    assert across.at(border.lowest) > 0.4
+    assert across.at(border.highest) < 1.8
+    assert len(found.readings) < found.full_points
+
+
+def test_a_point_is_a_scenario_of_its_own_buffer(machine):
+    space = Space(reno(), load_study(ROOT, "kapadia"), "ns3")
+    own = space.path(Place((), 0.5, 0.0))
+    assert own.rate_bps == 2e6 and own.rtt_s == pytest.approx(0.1)
+    # The axis' middle is one product; a buffer in whole bytes.
+    assert own.queue_packets == pytest.approx(own.bdp_packets, abs=0.01)
+
+
+def test_the_quick_tier_writes_an_account_and_goes_on_where_it_stopped(machine, tmp_path):
+    runs = []
+
+    def counted(scenarios):
+        runs.extend(key for key in scenarios if machine.store.usage(key) is None)
+        machine.simulate(scenarios)
+
+    name, own = "kapadia_buffer_for_full_link", replace(machine, simulate=counted)
+    paths = [run_map(ROOT, name, "quick", tmp_path / part, own, lambda line: None) for part in "ab"]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    first = read_account(paths[0])
+    assert len(runs) == len(set(runs)) == len({s for p in first["points"] for s in _ids(p)})
+    assert first["share"] is not None and first["checked"] == 0
+    assert first["left_out"] == [["cubic"], ["vegas"], ["bbr"]]
+
+
+def _ids(point):
+    return [run["scenario"] for run in point["runs"]]

@@ -1,0 +1,172 @@
+"""The page of maps says what was found, in words and in a picture without scripts."""
+
+import json
+import shutil
+
+import pytest
+import yaml
+from replication.report.parts.map import axes_of, check, details, headline
+from replication.report.parts.map_picture import picture, ticks
+from replication.sensitivity.maps.account import made_from
+from replication.sensitivity.maps.table import MAP_COLUMNS, merge_maps
+from replication.study.seal import write_sealed
+from replication.study.table import read_rows
+
+from tests.unit.report_project import Project, example, soup
+from tests.unit.sensitivity_data import ROOT
+
+MAP = {"id": "m", "study": "synthetic"}
+GRID = {
+    "facet": ["bbr"],
+    "size": 2,
+    "leaves": [[0, 0, 1, "fails"], [0, 1, 1, "border"], [1, 0, 1, "holds"], [1, 1, 1, "holds"]],
+    "share": 0.625,
+    "area": {},
+    "width": 0.5,
+    "noise": 0.0,
+    "thresholds": [{"above": True, "lowest": 0.25, "median": 0.5, "highest": 0.5}, None],
+    "paper": {"at": [0.25, 0.25], "side": "fails", "border": [0.5, None]},
+    "theory": [
+        {"title": "A <b>law</b>", "source": "S", "condition": "Always", "points": [[0, 0], [1, 1]]}
+    ],
+}
+AXES = [
+    {
+        "id": "b",
+        "title": "Buffer",
+        "unit": "BDP",
+        "low": 0.1,
+        "high": 10,
+        "log": True,
+        "paper": 0.3,
+    },
+    {"id": "d", "title": "Delay", "unit": "s", "low": 0, "high": 0.4, "log": False, "paper": 0.1},
+]
+
+
+def point(x, y, holds, expected=None):
+    run = {"levels": {}, "replicate": 0, "scenario": "0123456789abcdef"}
+    return {
+        "facet": ["bbr"],
+        "x": x,
+        "y": y,
+        "holds": holds,
+        "statistic": 1.5,
+        "margin": 0.5,
+        "replicates": 1,
+        "expected": expected,
+        "runs": [run],
+        "reason": "",
+    }
+
+
+def account(**changes):
+    return {
+        "map": "m",
+        "title": "It <i>holds</i>",
+        "study": "synthetic",
+        "claim": "",
+        "quote": "Words <script>",
+        "place": "p",
+        "reading": "r",
+        "asked": ["a: at least 1"],
+        "reason": "",
+        "engine": "ns3",
+        "adapted": [],
+        "axes": AXES,
+        "facets": [{"id": "s", "title": "Sender", "levels": {"bbr": "BBR", "cubic": "CUBIC"}}],
+        "grids": [GRID],
+        "left_out": [["cubic"]],
+        "points": [point(0.1, 0.0, False), point(10, 0.4, True), point(5, 0.3, False, True)],
+        "full_grid_points": 9,
+        "share": 0.625,
+        "width": 0.5,
+        "width_wanted": 0.0625,
+        "checked": 1,
+        "right": 0,
+        "right_interval": [0.0, 0.7935],
+        "cpu_s": 120.0,
+        "budget_s": 200.0,
+        "tier": "paper",
+    } | changes
+
+
+def test_sentences_are_made_from_the_account():
+    told = account()
+    assert headline(told) == (
+        "On ns3 it holds at 62 % of the mapped space; the border is known to 50 % of each axis, "
+        "where 6.2 % are wanted, by 2 points where a full grid has 9."
+    )
+    assert check(told) == (
+        "At 1 fresh points on both sides of the border it is right at 0 (95 % interval 0 to 79 %)."
+    )
+    assert details(told, GRID) == [
+        "It needs: buffer above 1 BDP (0.316 BDP to 1 BDP along the other axis).",
+        "The paper's own point (buffer 0.3 BDP and delay 100 ms) lies where it fails; the border "
+        "nearest to it is at 1 BDP (buffer).",
+    ]
+    outside = GRID | {"paper": {"at": [3, 0.1], "side": "outside", "border": [None, None]}}
+    assert "outside of the map" in details(told, outside)[-1]
+    nothing = account(share=None, points=[point(1, 0, None) | {"reason": "no queue"}])
+    assert headline(nothing) == "On ns3 nothing can be said: no queue."
+
+
+def test_a_picture_has_what_was_found_where_it_was_found():
+    told = account()
+    shown = picture(told, GRID, {0: "a", 1: "b", 2: "c"})
+    left, right = shown.left, shown.left + shown.side
+    bottom, top = shown.top + shown.side, shown.top
+    assert [(p.x, p.y) for p in shown.points[:2]] == [(left, bottom), (right, top)]
+    assert [p.wrong for p in shown.points] == [False, False, True]
+    assert [(c.side, c.x < left + 1) for c in shown.cells] == [
+        *(("fails", True), ("border", True), ("holds", False), ("holds", False))
+    ]
+    assert shown.paper == (left + 75, bottom - 75)
+    assert [t.label for t in shown.y_ticks] == ["0", "100", "200", "300", "400"]
+    assert [label for _, label in ticks(axes_of(told)[0])] == ["0.1", "0.3", "1", "3", "10"]
+
+
+@pytest.fixture
+def project(world, tmp_path):
+    made = Project(world, tmp_path / "project")
+    made.add(example(world))
+    shutil.copytree(ROOT / "workflow/engines", made.root / "workflow/engines", dirs_exist_ok=True)
+    made.write("configs/sensitivity.yaml", (ROOT / "configs/sensitivity.yaml").read_text())
+    made.write("configs/mapping.yaml", (ROOT / "configs/mapping.yaml").read_text())
+    made.write("configs/maps/m.yaml", yaml.safe_dump(MAP))
+    path = made.data / "maps/m/ns3.json"
+    own = {"made_from": made_from(made.root, "m", "synthetic", "ns3")}
+    write_sealed(path, json.dumps(account() | own))
+    merge_maps([path], made.data)
+    return made
+
+
+def test_the_page_is_linked_reads_without_scripts_and_escapes_words(project):
+    out = project.render("synthetic")
+    page = soup(out / "maps.html")
+    assert soup(out / "index.html").find("a", href="maps.html") is not None
+    figure = page.find("figure", class_="map")
+    assert len(figure.find_all("rect", class_="cell")) == 4
+    assert figure.find("path", class_="own") and figure.find("path", class_="law")
+    links = [a["href"] for a in figure.find_all("a", class_="point")]
+    assert len(links) == 3 and all(page.find(id=link[1:]).name == "tr" for link in links)
+    assert len(figure.find_all("a", class_="wrong")) == 1
+    assert "0123456789abcdef" in page.get_text() and "Beyond the budget: CUBIC" in page.get_text()
+    assert "It <i>holds</i>" in page.get_text() and page.find("i") is None
+    (row,) = read_rows(out / "data/maps.csv", MAP_COLUMNS)
+    assert (row["points"], row["border_checked"], row["border_right"]) == ("2", "1", "0")
+
+
+def test_a_map_of_other_files_is_left_out_and_named(project):
+    project.write("configs/maps/m.yaml", yaml.safe_dump(MAP | {"title": "other"}))
+    page = soup(project.render("synthetic") / "maps.html")
+    assert page.find("figure", class_="map") is None
+    assert "m on ns3" in page.get_text()
+
+
+def test_without_maps_there_is_no_page(world, tmp_path):
+    made = Project(world, tmp_path / "project")
+    made.add(example(world))
+    out = made.render("synthetic")
+    assert not (out / "maps.html").exists()
+    assert "Where it holds" not in (out / "index.html").read_text(encoding="utf-8")

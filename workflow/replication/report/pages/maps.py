@@ -1,0 +1,172 @@
+"""Where it holds: each map's sentence, its pictures engine by engine, and the runs behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from replication.report.parts.map import Account, check, details, facet_title, headline
+from replication.report.parts.map_picture import Picture, picture
+from replication.report.parts.source import Source
+from replication.sensitivity.maps.account import accounts, is_current, read_account
+
+
+@dataclass(frozen=True)
+class FacetView:
+    """One picture: its facet and engine, and what is told below it."""
+
+    id: str
+    title: str
+    engine: str
+    picture: Picture
+    sentences: list[str]
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One point's row: its place, what was found, and its scenarios."""
+
+    anchor: str
+    facet: str
+    x: str
+    y: str
+    found: str
+    statistic: str
+    kind: str
+    scenarios: list[str]
+
+
+@dataclass(frozen=True)
+class EngineView:
+    """A map on one engine.
+
+    Attributes
+    ----------
+    engine, headline, check
+        Where, and what is said of the whole.
+    adapted
+        Why the engine runs other values than the paper's.
+    facets, runs
+        Its pictures, and the rows of its points.
+    left_out
+        Facets that the budget did not allow.
+    cpu_minutes
+        What all points cost.
+    """
+
+    engine: str
+    headline: str
+    check: str
+    adapted: list[str]
+    facets: list[FacetView]
+    runs: list[RunView]
+    left_out: list[str]
+    cpu_minutes: str
+
+
+@dataclass(frozen=True)
+class MapView:
+    """A map."""
+
+    id: str
+    title: str
+    study: str
+    claim: str
+    quote: str
+    place: str
+    reading: str
+    asked: list[str]
+    reason: str
+    axes: list[str]
+    laws: list[tuple[str, str, str]]
+    engines: list[EngineView]
+
+
+@dataclass(frozen=True)
+class MapsView:
+    """The page: maps by study, and names of those whose files have changed since."""
+
+    maps: list[MapView]
+    stale: list[str]
+
+
+def maps_view(source: Source) -> MapsView | None:
+    """Return what the page shows; None where there are no maps."""
+    found = [read_account(path) for path in accounts(source.data)]
+    current = [one for one in found if is_current(source.root, one)]
+    if not found:
+        return None
+    stale = [f"{one['map']} on {one['engine']}" for one in found if one not in current]
+    groups = groupby(current, key=lambda one: str(one["map"]))
+    return MapsView([_map(list(own)) for _, own in groups], stale)
+
+
+def _map(found: list[dict[str, Any]]) -> MapView:
+    first = found[0]
+    laws = {
+        (law["title"], law["source"], law["condition"]): None
+        for one in found
+        for grid in one["grids"]
+        for law in grid["theory"]
+    }
+    return MapView(
+        id=first["map"],
+        title=first["title"],
+        study=first["study"],
+        claim=first["claim"],
+        quote=first["quote"],
+        place=first["place"],
+        reading=first["reading"],
+        asked=first["asked"],
+        reason=first["reason"],
+        axes=[axis["title"] for axis in (*first["axes"], *first["facets"])],
+        laws=list(laws),
+        engines=[_engine(one) for one in found],
+    )
+
+
+def _engine(account: Account) -> EngineView:
+    anchors = {
+        number: f"{account['map']}.{account['engine']}.{number}"
+        for number in range(len(account["points"]))
+    }
+    return EngineView(
+        engine=account["engine"],
+        headline=headline(account),
+        check=check(account),
+        adapted=account["adapted"],
+        facets=[_facet(account, grid, anchors) for grid in account["grids"]],
+        runs=list(_runs(account, anchors)),
+        left_out=[facet_title(account, facet) for facet in account["left_out"]],
+        cpu_minutes=f"{account['cpu_s'] / 60:.1f}",
+    )
+
+
+def _facet(account: Account, grid: Mapping[str, Any], anchors: Mapping[int, str]) -> FacetView:
+    return FacetView(
+        id=".".join([account["map"], account["engine"], *grid["facet"]]),
+        title=facet_title(account, grid["facet"]),
+        engine=account["engine"],
+        picture=picture(account, grid, anchors),
+        sentences=details(account, grid),
+    )
+
+
+def _runs(account: Account, anchors: Mapping[int, str]) -> Iterator[RunView]:
+    words = {True: "holds", False: "fails", None: "nothing can be said"}
+    for number, point in enumerate(account["points"]):
+        expected = point["expected"]
+        kind = "" if expected is None else f"fresh, {words[expected]} by the border"
+        statistic = point["statistic"]
+        yield RunView(
+            anchor=anchors[number],
+            facet=facet_title(account, point["facet"]),
+            x=f"{point['x']:g}",
+            y=f"{point['y']:g}",
+            found=words[point["holds"]],
+            statistic="" if statistic is None else f"{statistic:.4g}",
+            kind=kind or point["reason"],
+            scenarios=list(dict.fromkeys(run["scenario"] for run in point["runs"])),
+        )

@@ -1,0 +1,140 @@
+"""A map in words: sentences made from its account, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from replication.measure.unit import display_unit
+
+Account = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a map, as charts and sentences have it."""
+
+    title: str
+    unit: str
+    low: float
+    high: float
+    log: bool
+    factor: float
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Axis:
+        """Return an account's axis in display units."""
+        unit, factor = display_unit(document["unit"])
+        low, high = (float(document[end]) * factor for end in ("low", "high"))
+        return cls(document["title"], unit, low, high, bool(document["log"]), factor)
+
+    def at(self, place: float) -> float:
+        """Return the value at a position, 0 to 1."""
+        if self.log:
+            return float(self.low * (self.high / self.low) ** place)
+        return self.low + place * (self.high - self.low)
+
+    def words(self, place: float) -> str:
+        """Return the value at a position with its unit."""
+        return f"{_short(self.at(place))} {self.unit}".strip()
+
+    @property
+    def label(self) -> str:
+        """Title and unit."""
+        return f"{self.title}, {self.unit}" if self.unit else self.title
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}".replace("-", "\u2212")
+
+
+def axes_of(account: Account) -> tuple[Axis, Axis]:
+    """Return the axes across and up."""
+    across, up = map(Axis.of, account["axes"])
+    return across, up
+
+
+def facet_title(account: Account, facet: list[str]) -> str:
+    """Return a facet in words; empty where the map has no such axes."""
+    titles = [axis["levels"][key] for axis, key in zip(account["facets"], facet, strict=True)]
+    return ", ".join(titles)
+
+
+def headline(account: Account) -> str:
+    """Return where the sentence holds on the account's engine, and how well that is known."""
+    share = account["share"]
+    if share is None:
+        return f"On {account['engine']} nothing can be said: {_why_not(account)}"
+    spared = sum(point["expected"] is None for point in account["points"])
+    told = f"On {account['engine']} it holds at {100 * share:.0f} % of the mapped space"
+    if len(account["grids"]) > 1:
+        told += f" ({'; '.join(_shares(account))})"
+    width = account["width"]
+    if width:
+        told += f"; the border is known to {100 * width:.2g} % of each axis"
+        if width > account["width_wanted"]:
+            told += f", where {100 * account['width_wanted']:.2g} % are wanted"
+    return f"{told}, by {spared} points where a full grid has {account['full_grid_points']}."
+
+
+def check(account: Account) -> str:
+    """Return how the border did at fresh points."""
+    if not account["checked"]:
+        return "The border was not checked: this tier runs no fresh points."
+    low, high = account["right_interval"]
+    return (
+        f"At {account['checked']} fresh points on both sides of the border it is right at "
+        f"{account['right']} (95 % interval {100 * low:.0f} to {100 * high:.0f} %)."
+    )
+
+
+def details(account: Account, grid: Mapping[str, Any]) -> list[str]:
+    """Return what is told below a facet's chart: thresholds, and where the paper's point lies."""
+    axes = axes_of(account)
+    told = [_needs(axis, t) for axis, t in zip(axes, grid["thresholds"], strict=True) if t]
+    return [*told, *_paper(account, axes, grid["paper"])]
+
+
+def _shares(account: Account) -> Iterator[str]:
+    for grid in account["grids"]:
+        if grid["share"] is not None:
+            yield f"{facet_title(account, grid['facet'])}: {100 * grid['share']:.0f} %"
+
+
+def _why_not(account: Account) -> str:
+    reasons = [point["reason"] for point in account["points"] if point["reason"]]
+    return f"{reasons[0]}." if reasons else "no point was run."
+
+
+def _needs(axis: Axis, threshold: Mapping[str, Any]) -> str:
+    side = "above" if threshold["above"] else "below"
+    median, low, high = (axis.words(threshold[key]) for key in ("median", "lowest", "highest"))
+    if low == high:
+        return f"It needs: {axis.title.lower()} {side} {median}."
+    return f"It needs: {axis.title.lower()} {side} {median} ({low} to {high} along the other axis)."
+
+
+def _paper(
+    account: Account, axes: tuple[Axis, Axis], paper: Mapping[str, Any] | None
+) -> Iterator[str]:
+    if paper is None:
+        return
+    own = [
+        f"{axis.title.lower()} {_short(document['paper'] * axis.factor)} {axis.unit}".strip()
+        for axis, document in zip(axes, account["axes"], strict=True)
+    ]
+    where = " and ".join(own)
+    if paper["side"] == "outside":
+        yield f"The paper's own point lies outside of the map ({where})."
+        return
+    side = {"holds": "where it holds", "fails": "where it fails"}.get(
+        paper["side"], "on the border"
+    )
+    borders = [
+        f"{axis.words(place)} ({axis.title.lower()})"
+        for axis, place in zip(axes, paper["border"], strict=True)
+        if place is not None
+    ]
+    nearest = f"; the border nearest to it is at {' or '.join(borders)}" if borders else ""
+    yield f"The paper's own point ({where}) lies {side}{nearest}."
