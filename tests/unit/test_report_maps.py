@@ -7,8 +7,8 @@ import pytest
 import yaml
 from replication.report.parts.map import axes_of, check, details, headline
 from replication.report.parts.map_picture import picture, ticks
-from replication.sensitivity.maps.account import made_from
-from replication.sensitivity.maps.table import MAP_COLUMNS, merge_maps
+from replication.sensitivity.maps.account import made_from, merge_maps
+from replication.sensitivity.maps.table import MAP_COLUMNS
 from replication.study.seal import write_sealed
 from replication.study.table import read_rows
 

@@ -87,7 +87,7 @@ rule merge_maps:
         f"{PATHS.data}/benchmarks/merge_maps.tsv"
     localrule: True
     params:
-        code=PIPE.code("sensitivity.maps.table"),
+        code=PIPE.code("sensitivity.maps.account"),
         data=PATHS.data,
     shell:
         "replicate step maps merge {input.accounts} --data {params.data}"

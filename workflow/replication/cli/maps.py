@@ -96,6 +96,6 @@ def merge(
     data: Annotated[Path, typer.Option(help="Folder of the report's tables.")],
 ) -> None:
     """Put the maps' rows together: maps.csv."""
-    from replication.sensitivity.maps.table import merge_maps
+    from replication.sensitivity.maps.account import merge_maps
 
     merge_maps(accounts, data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,11 @@ from replication.sensitivity.maps.grid import Grid
 from replication.sensitivity.maps.map_model import Axis, load_mapping, map_path
 from replication.sensitivity.maps.space import Place, Space
 from replication.sensitivity.maps.survey import Reading
+from replication.sensitivity.maps.table import MAP_COLUMNS, NAME
 from replication.sensitivity.maps.theory import curves
 from replication.study.scenario import canonical_json
 from replication.study.seal import read_sealed, write_sealed
+from replication.study.table import write_table
 
 #: Ends of the two files of a map on an engine: what was found, and its scenarios.
 FOUND, SCENARIOS = ".json", ".scenarios.json"
@@ -74,6 +76,33 @@ def is_current(root: Path, document: Mapping[str, Any]) -> bool:
     if engine not in ENGINES or not map_path(root, name).is_file():
         return False
     return not changed(then, made_from(root, name, str(document["study"]), engine))
+
+
+def merge_maps(paths: Sequence[Path], data: Path) -> None:
+    """Write maps.csv to `data` from the accounts of maps.
+
+    Raises
+    ------
+    InputError
+        An account is missing or not what was written.
+    """
+    write_table(data / NAME, [_row(read_account(path)) for path in paths], MAP_COLUMNS)
+
+
+def _row(found: Mapping[str, Any]) -> dict[str, object]:
+    return {
+        "map": found["map"],
+        "study": found["study"],
+        "claim": found["claim"],
+        "engine": found["engine"],
+        "axes": "; ".join(axis["id"] for axis in (*found["axes"], *found["facets"])),
+        "points": sum(point["expected"] is None for point in found["points"]),
+        "full_grid_points": found["full_grid_points"],
+        "holds_share": found["share"],
+        "border_checked": found["checked"],
+        "border_right": found["right"],
+        "cpu_minutes": round(found["cpu_s"] / 60, 2),
+    }
 
 
 def _document(space: Space, found: Explored) -> dict[str, Any]:
