@@ -45,7 +45,17 @@ ExperimentType = Literal[
 
 #: What no study may be called: the report's own pages, and words that stand for all of a list.
 RESERVED = frozenset(
-    {"index", "summary", "changes", "engines", "maps", "bench", "reliability", ALL_STUDIES, "available"}
+    {
+        "index",
+        "summary",
+        "changes",
+        "engines",
+        "maps",
+        "bench",
+        "reliability",
+        ALL_STUDIES,
+        "available",
+    }
 )
 
 

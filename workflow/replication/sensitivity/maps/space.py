@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from replication.engines.routing import Routes
 from replication.plan.config import Replicates, Tier
 from replication.plan.design import Run, design_study
-from replication.sensitivity.maps.map_model import Axis, Map, map_path
+from replication.sensitivity.maps.map_model import Axis, Change, Map, map_path
 from replication.sensitivity.why.part import Rung
-from replication.study.assumption import variant
 from replication.study.claim_model import Claim, covers
 from replication.study.errors import InputError
 from replication.study.link import DropTail, Link, RandomLoss, Red
@@ -192,8 +193,10 @@ class Space:
                 study = self._changed(partial(axis.set.on, value=number), study)
         if computed:
             path = path_of(self._first(study))
-            amounts = {a.of_bdp.parameter: amount(a, v, path) for a, v in computed if a.of_bdp}
-            study = self._changed(lambda s: variant(s, amounts), study)
+            amounts: dict[str, JsonValue] = {
+                a.of_bdp.parameter: amount(a, v, path) for a, v in computed if a.of_bdp
+            }
+            study = self._changed(Change(parameters=amounts).on, study)
         return study
 
     def _at_facet(self, facet: tuple[str, ...]) -> Study:

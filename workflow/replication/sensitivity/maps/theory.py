@@ -15,7 +15,7 @@ from replication.sensitivity.maps.map_model import Law
 from replication.sensitivity.maps.space import Place, Space, TcpPath
 
 #: Places along each axis at which a law is computed; between them it is interpolated.
-_STEPS = 16
+_STEPS = 12
 
 
 @dataclass(frozen=True)
