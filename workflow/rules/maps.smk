@@ -21,7 +21,9 @@ if "maps" in workflow.dag_settings.targets:
 
 rule plan_maps:
     input:
-        maps=lambda wildcards: sorted({f"configs/maps/{name}.yaml" for name, _ in mapped()}),
+        maps=lambda wildcards: sorted(
+            {f"configs/maps/{name}.yaml" for name, _ in mapped()}
+        ),
         settings="configs/mapping.yaml",
     output:
         forecast=f"{PATHS.maps}/forecast.txt",

@@ -40,7 +40,8 @@ def plan(
     """
     from replication.sensitivity.maps.run_map import forecast
 
-    told = [forecast(root, *name.split("/", 1), tier) for name in maps]
+    pairs = [name.partition("/") for name in maps]
+    told = [forecast(root, name, engine, tier) for name, _, engine in pairs]
     for one in told:
         print(one)
     print(

@@ -70,7 +70,7 @@ class Grid:
     @property
     def size(self) -> int:
         """Steps of the full grid along an axis."""
-        return self.coarse_cells * 2**self.halvings
+        return self.coarse_cells << self.halvings
 
     @property
     def full_points(self) -> int:

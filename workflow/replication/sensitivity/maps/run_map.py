@@ -170,4 +170,4 @@ def _load(root: Path, name: str, tier: str) -> tuple[Map, Spending, MapSettings]
             f"tier: configs/mapping.yaml has none called {tier!r}; it has "
             f"{', '.join(settings.tiers)}"
         )
-    return load_map(root, name), settings.tiers[tier], settings  # type: ignore[index]
+    return load_map(root, name), settings.tiers[tier], settings

@@ -49,7 +49,8 @@ def cubic_response(law: Law, path: TcpPath) -> float:
         return math.inf
     cubic = 1.054 * (path.rtt_s / path.loss) ** 0.75
     friendly = math.sqrt(3 / 2) / math.sqrt(path.loss)
-    return 8 * path.segment_bytes * max(cubic, friendly) / (path.rtt_s * path.rate_bps)
+    window_bytes: float = path.segment_bytes * max(cubic, friendly)
+    return 8 * window_bytes / (path.rtt_s * path.rate_bps)
 
 
 def ware(law: Law, path: TcpPath) -> float:
