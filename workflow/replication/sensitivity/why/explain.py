@@ -129,6 +129,7 @@ def _by_cells(stage: Stage, judge: CellJudge, found: Found) -> Finding:
         claims_after,
         rows,
         reasons,
+        (finding.impossible(judge, stated), finding.impossible(judge, found.best)),
     )
 
 
