@@ -266,7 +266,7 @@ def word_of(
             f"It does not hold on what the search did not see: {unseen.after} of {unseen.cells} "
             f"inside (defaults {unseen.before})."
         )
-    idle = [one.atom for one in leaving if one.bits < settings.least_paid_bits]
+    idle = [one.atom for one in leaving if one.bits <= 0]
     if idle:
         reasons.append(f"Not every atom pays for itself: {', '.join(idle)}.")
     return (BEST_GUESS, tuple(reasons)) if reasons else (EXPLANATION, ())

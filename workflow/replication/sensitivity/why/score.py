@@ -84,7 +84,6 @@ class FamilyScore:
         floors = settings.least_error * reader.tolerances[self.places]
         self.floors = np.bincount(self.group_of, floors, len(names)) / np.maximum(self.sizes, 1)
         self._atom_bits = found.atom_bits
-        self._least_bits = settings.least_paid_bits
         self._naming = self._naming_bits()
 
     def _naming_bits(self) -> tuple[Numbers, npt.NDArray[np.float64]]:
@@ -161,7 +160,7 @@ class FamilyScore:
                 place = int(np.argmin(options))
                 trials.append((float(options[place]), table, place))
             best, table, place = min(trials)
-            if best > total - self._least_bits:
+            if best >= total - 1e-9:
                 break
             chosen[table], total = place, best
         return start, chosen, total
