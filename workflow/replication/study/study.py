@@ -3,7 +3,7 @@
 A study is a YAML file under ``configs/studies/``. Every value that shapes a run is a parameter,
 and every parameter is tagged `published` (with its place in the paper) or `assumed` (with the
 reason, the source of the reason and the plausible range). Templates refer to parameters as
-``$name`` or as products such as ``"$window_segments * $segment_bytes"``.
+``$name`` or as products and sums such as ``"$window_segments * $segment_bytes"``.
 """
 
 from __future__ import annotations
