@@ -10,12 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from replication.study.change import Changes
 from replication.study.claim_model import Claim, Quantity, Where, check_repeats
+from replication.study.errors import describe
 from replication.study.model import (
     LINE,
     Document,
@@ -138,6 +147,64 @@ class Level(Document):
     """Run in quick tiers too."""
 
 
+class LevelRange(Document):
+    """Levels a step apart, both ends included; each sets one parameter to its value.
+
+    A level's key and label are its value as it is written.
+    """
+
+    first: int | float = Field(alias="from")
+    to: int | float
+    step: Annotated[int | float, Field(gt=0)]
+    set: Identifier
+
+    @model_validator(mode="after")
+    def _whole_steps(self) -> LevelRange:
+        steps = self._steps()
+        if steps < 0 or steps.denominator > 1:
+            raise ValueError(
+                f"from {self.first:g} to {self.to:g} are no whole steps of {self.step:g}; "
+                "let the last step end at `to`"
+            )
+        if steps >= MOST_POINTS:
+            raise ValueError(
+                f"makes {float(steps + 1):g} levels, more than {MOST_POINTS}; vary less"
+            )
+        return self
+
+    def _steps(self) -> Fraction:
+        return (_exact(self.to) - _exact(self.first)) / _exact(self.step)
+
+    def levels(self) -> list[Level]:
+        """Return the levels, from the first on; of whole numbers all values are whole."""
+        whole = isinstance(self.first, int) and isinstance(self.step, int)
+        found = []
+        for number in range(int(self._steps()) + 1):
+            value = float(_exact(self.first) + number * _exact(self.step))
+            key = f"{value:.12g}"
+            found.append(
+                Level(
+                    key=key, label=key, value=value, set={self.set: int(value) if whole else value}
+                )
+            )
+        return found
+
+
+def _exact(number: float) -> Fraction:
+    # As it is written: 0.1 is a tenth.
+    return Fraction(repr(number))
+
+
+def _generated(levels: Any) -> Any:
+    """Return the levels that a `LevelRange` stands for, and any other levels as they are."""
+    if not isinstance(levels, dict):
+        return levels
+    try:
+        return LevelRange.model_validate(levels).levels()
+    except ValidationError as error:
+        raise ValueError(describe(error)) from None
+
+
 class Factor(_Tagged):
     """What an experiment varies. Tagged like a parameter, for all its levels at once."""
 
@@ -147,8 +214,13 @@ class Factor(_Tagged):
     """Its name in charts."""
     unit: Annotated[str, LINE] = ""
     """Of the levels' `value`."""
-    levels: Annotated[list[Level], Field(min_length=1)]
-    """List of levels."""
+    levels: Annotated[
+        list[Level],
+        BeforeValidator(_generated, json_schema_input_type=list[Level] | LevelRange),
+        Field(min_length=1),
+    ]
+    """List of levels, or `{from, to, step, set}`: a level for each value from `from` to `to`,
+    `step` apart, which gives the parameter `set` that value; its key and label are the value."""
 
     @model_validator(mode="after")
     def _unique_levels(self) -> Factor:
