@@ -167,9 +167,7 @@ class LevelRange(Document):
                 "let the last step end at `to`"
             )
         if steps >= MOST_POINTS:
-            raise ValueError(
-                f"makes {float(steps + 1):g} levels, more than {MOST_POINTS}; vary less"
-            )
+            raise ValueError(f"makes more than {MOST_POINTS} levels; vary less")
         return self
 
     def _steps(self) -> Fraction:
