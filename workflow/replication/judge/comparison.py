@@ -92,8 +92,8 @@ def level_values(study: Study, experiment: str, factor: str) -> dict[str, float]
 
 def matched_factors(study: Study, left: Quantity, right: Quantity) -> list[str]:
     """Return the factors in which points of the two sides must agree."""
-    ours = [factor.id for factor in study.experiment(left.experiment).factors]
-    theirs = {factor.id for factor in study.experiment(right.experiment).factors}
+    ours = [factor.id for factor in study.experiment(left.experiment).axes]
+    theirs = {factor.id for factor in study.experiment(right.experiment).axes}
     return [f for f in ours if f in theirs and _matches(left.where, right.where, f)]
 
 

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
     Field,
     JsonValue,
-    ValidationError,
     field_validator,
     model_validator,
 )
 
 from replication.study.change import Changes
 from replication.study.claim_model import Claim, Quantity, Where, check_repeats
-from replication.study.errors import describe
+from replication.study.level import MOST_POINTS, Level, LevelRange, generated
 from replication.study.model import (
     LINE,
     Document,
@@ -37,8 +35,6 @@ from replication.study.model import (
 )
 from replication.study.table_model import Table, check_runs_of_one
 
-#: Most points of an experiment, counted before any of them is made.
-MOST_POINTS = 10_000
 #: What stands for all studies where one is asked for.
 ALL_STUDIES = "all"
 
@@ -132,77 +128,6 @@ class Parameter(_Tagged):
         return self
 
 
-class Level(Document):
-    """One level of a factor: `set` overrides parameters; `value` is its number on an axis."""
-
-    key: Identifier
-    """Key in tables and `where`."""
-    label: Label
-    """Label in charts."""
-    value: float | None = None
-    """Its number on an axis; `trend` and `crossover` need it."""
-    set: dict[Identifier, JsonValue]
-    """Map of parameter to value; the parameters must be declared."""
-    quick: bool = False
-    """Run in quick tiers too."""
-
-
-class LevelRange(Document):
-    """Levels a step apart, both ends included; each sets one parameter to its value.
-
-    A level's key and label are its value as it is written.
-    """
-
-    first: int | float = Field(alias="from")
-    to: int | float
-    step: Annotated[int | float, Field(gt=0)]
-    set: Identifier
-
-    @model_validator(mode="after")
-    def _whole_steps(self) -> LevelRange:
-        steps = self._steps()
-        if steps < 0 or steps.denominator > 1:
-            raise ValueError(
-                f"from {self.first:g} to {self.to:g} are no whole steps of {self.step:g}; "
-                "let the last step end at `to`"
-            )
-        if steps >= MOST_POINTS:
-            raise ValueError(f"makes more than {MOST_POINTS} levels; vary less")
-        return self
-
-    def _steps(self) -> Fraction:
-        return (_exact(self.to) - _exact(self.first)) / _exact(self.step)
-
-    def levels(self) -> list[Level]:
-        """Return the levels, from the first on; of whole numbers all values are whole."""
-        whole = isinstance(self.first, int) and isinstance(self.step, int)
-        found = []
-        for number in range(int(self._steps()) + 1):
-            value = float(_exact(self.first) + number * _exact(self.step))
-            key = f"{value:.12g}"
-            found.append(
-                Level(
-                    key=key, label=key, value=value, set={self.set: int(value) if whole else value}
-                )
-            )
-        return found
-
-
-def _exact(number: float) -> Fraction:
-    # As it is written: 0.1 is a tenth.
-    return Fraction(repr(number))
-
-
-def _generated(levels: Any) -> Any:
-    """Return the levels that a `LevelRange` stands for, and any other levels as they are."""
-    if not isinstance(levels, dict):
-        return levels
-    try:
-        return LevelRange.model_validate(levels).levels()
-    except ValidationError as error:
-        raise ValueError(describe(error)) from None
-
-
 class Factor(_Tagged):
     """What an experiment varies. Tagged like a parameter, for all its levels at once."""
 
@@ -214,11 +139,14 @@ class Factor(_Tagged):
     """Of the levels' `value`."""
     levels: Annotated[
         list[Level],
-        BeforeValidator(_generated, json_schema_input_type=list[Level] | LevelRange),
+        BeforeValidator(generated, json_schema_input_type=list[Level] | LevelRange),
         Field(min_length=1),
     ]
     """List of levels, or `{from, to, step, set}`: a level for each value from `from` to `to`,
     `step` apart, which gives the parameter `set` that value; its key and label are the value."""
+    averaged: bool = False
+    """The paper prints means over these levels: each is a replicate of every point, and no point of
+    its own. Tables and claims cannot name it."""
 
     @model_validator(mode="after")
     def _unique_levels(self) -> Factor:
@@ -262,7 +190,8 @@ class Experiment(Document):
     parameters: dict[Identifier, Parameter] = {}
     """Over the study's."""
     factors: Annotated[list[Factor], Field(min_length=1)]
-    """What is varied; every combination of levels is a point."""
+    """What is varied; every combination of levels is a point, or a replicate of one where the
+    factor is `averaged`."""
     topology: Topology
     """`nodes` *, `links` *, `monitors`."""
     flows: Annotated[list[dict[str, JsonValue]], Field(min_length=1)]
@@ -286,7 +215,17 @@ class Experiment(Document):
                 f"experiment {self.id}: its factors make {points} points, more than {MOST_POINTS}; "
                 "vary less"
             )
+        if not self.axes:
+            raise ValueError(
+                f"experiment {self.id}: all its factors are averaged: nothing is left to compare; "
+                "add a factor, if of one level"
+            )
         return self
+
+    @property
+    def axes(self) -> list[Factor]:
+        """Return the factors whose levels make points; the others' make replicates."""
+        return [factor for factor in self.factors if not factor.averaged]
 
     def factor(self, name: str) -> Factor:
         """Return the factor called `name`; KeyError where there is none."""
@@ -360,11 +299,6 @@ class Study(Document):
     claims: list[Claim] = []
     """List; see [claims](#claims)."""
 
-    @property
-    def short_title(self) -> str:
-        """Return the authors that the id names, between underscores."""
-        return " & ".join(name.title() for name in self.id.split("_"))
-
     @field_validator("id")
     @classmethod
     def _not_reserved(cls, value: str) -> str:
@@ -437,6 +371,11 @@ class Study(Document):
                 raise ValueError(
                     f"{place}: experiment {experiment} has no factor {name!r}"
                 ) from None
+            if factor.averaged:
+                raise ValueError(
+                    f"{place}: factor {name} of experiment {experiment} is averaged, and its "
+                    "levels are replicates; leave it out, or remove `averaged`"
+                )
             known = {level.key for level in factor.levels}
             for key in levels:
                 if key not in known:

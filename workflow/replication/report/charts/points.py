@@ -53,7 +53,7 @@ def factor_figures(
 def _horizontal(experiment: Experiment, xs: pd.Series) -> Horizontal:
     axis = axis_factor(experiment)
     if axis is None:
-        return Horizontal(" and ".join(factor.label for factor in experiment.factors))
+        return Horizontal(" and ".join(factor.label for factor in experiment.axes))
     values = tuple(sorted({float(x) for x in xs.dropna()}))
     return Horizontal(display_factor(axis).title, values)
 

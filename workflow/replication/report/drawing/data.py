@@ -63,7 +63,7 @@ def axis_factor(experiment: Experiment) -> Factor | None:
     """Return the factor with the most levels that all have a number, if there is one."""
     numeric = [
         factor
-        for factor in experiment.factors
+        for factor in experiment.axes
         if len(factor.levels) > 1 and all(level.value is not None for level in factor.levels)
     ]
     return max(numeric, key=lambda factor: len(factor.levels)) if numeric else None
@@ -73,7 +73,7 @@ def other_factors(experiment: Experiment, axis: Factor | None) -> list[Factor]:
     """Return the factors that tell series apart: more than one level, and not on the axis."""
     return [
         factor
-        for factor in experiment.factors
+        for factor in experiment.axes
         if len(factor.levels) > 1 and (axis is None or factor.id != axis.id)
     ]
 

@@ -231,7 +231,8 @@ def _factor_line(experiment: Experiment, name: str) -> str:
     labels = ", ".join(level.label for level in factor.levels)
     # A unit that the labels have is not said again.
     bare = factor.unit and not all(level.label.endswith(factor.unit) for level in factor.levels)
-    return f"{factor.label}{f' ({factor.unit})' if bare else ''}: {labels}"
+    averaged = ", averaged over" if factor.averaged else ""
+    return f"{factor.label}{f' ({factor.unit})' if bare else ''}{averaged}: {labels}"
 
 
 def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[PointView]:
@@ -258,7 +259,7 @@ def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> lis
 
 def _level_labels(experiment: Experiment, levels: dict[str, str]) -> list[str]:
     labels = []
-    for factor in experiment.factors:
+    for factor in experiment.axes:
         key = levels.get(factor.id, "")
         labels.append(next((x.label for x in factor.levels if x.key == key), key))
     return labels
