@@ -47,6 +47,7 @@ _YOUNGER: dict[str, Any] = {
     "run_of": None,
     "not_comparable": {},
     "varies": None,
+    "for_each": None,
 }
 #: Who registers a study: its evaluation, and its sensitivity analysis. Each keeps its own file.
 REGISTRARS = ("", ".sensitivity")

@@ -9,19 +9,20 @@ reason, the source of the reason and the plausible range). Templates refer to pa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
     Field,
     JsonValue,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from replication.study.change import Changes
-from replication.study.claim_model import Claim, Quantity, Where, check_repeats
+from replication.study.claim_model import AllTest, Claim, Quantity, Where, check_repeats
 from replication.study.level import MOST_POINTS, Level, LevelRange, generated
 from replication.study.model import (
     LINE,
@@ -306,6 +307,13 @@ class Study(Document):
             raise ValueError("is a name that the report or the command line needs; give another")
         return value
 
+    @field_validator("claims")
+    @classmethod
+    def _parts_for_each_level(cls, claims: list[Claim], info: ValidationInfo) -> list[Claim]:
+        """Write out what a claim asks for at each level of a factor."""
+        experiments = {e.id: e for e in info.data.get("experiments", [])}
+        return [_written_out(claim, experiments) for claim in claims]
+
     @model_validator(mode="after")
     def _consistent(self) -> Study:
         unique((e.id for e in self.experiments), "experiment")
@@ -380,6 +388,27 @@ class Study(Document):
             for key in levels:
                 if key not in known:
                     raise ValueError(f"{place}: factor {name} has no level {key!r}")
+
+
+def _written_out(claim: Claim, experiments: Mapping[str, Experiment]) -> Claim:
+    test = claim.test
+    if not isinstance(test, AllTest) or test.for_each is None:
+        return claim
+    names = list(dict.fromkeys(wanted.experiment for wanted in claim.quantities()))
+    if not experiments.keys() >= set(names):
+        return claim  # which is told of with all quantities
+    try:
+        factors = [experiments[name].factor(test.for_each) for name in names]
+    except KeyError:
+        raise ValueError(
+            f"claim {claim.id}: for_each: experiment {' or '.join(names)} has no factor "
+            f"{test.for_each!r}"
+        ) from None
+    try:
+        levels = [level.key for level in factors[0].levels]
+        return claim.model_copy(update={"test": test.at_each(levels)})
+    except ValueError as error:
+        raise ValueError(f"claim {claim.id}: {error}") from None
 
 
 def unique(names: Iterable[str], what: str) -> None:
