@@ -250,6 +250,7 @@ class OriginalSystem(Document):
 
     engine: EngineName
     description: Text
+    repetitions: Text | None = None
 
 
 class Notes(Document):
@@ -285,7 +286,8 @@ class Study(Document):
     bibliography: Bibliography
     """`title` *, `authors` * (list), `year`, `venue`."""
     original_system: OriginalSystem
-    """`engine` *: family of what the paper ran (`ns3`, `ns2`, `linux`); `description` *."""
+    """`engine` *: family of what the paper ran (`ns3`, `ns2`, `linux`); `description` *;
+    `repetitions`: what the paper says of repeated runs and of their spread, if it does."""
     notes: Notes
     """Prose of the summary page: `scope` *, `easy` *, `hard` *, `threats` (list), `differences`
     (list)."""

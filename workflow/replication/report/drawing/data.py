@@ -26,6 +26,9 @@ from replication.study.study import Experiment, Factor
 #: What a judged cell is known by, in its study.
 _CELL = ["table", "row", "column", "engine"]
 
+#: Most levels that a line names one by one, where they are numbers.
+MOST_NAMED = 12
+
 
 @dataclass(frozen=True)
 class Display:
@@ -81,6 +84,21 @@ def other_factors(experiment: Experiment, axis: Factor | None) -> list[Factor]:
 def level_label(factor: Factor, key: str) -> str:
     """Return the label of a level; its key where the study has no such level."""
     return next((level.label for level in factor.levels if level.key == key), key)
+
+
+def unsaid_unit(factor: Factor) -> str:
+    """Return the unit to be said beside a factor's levels; empty where their labels have it."""
+    if factor.unit == "1" or all(level.label.endswith(factor.unit) for level in factor.levels):
+        return ""
+    return factor.unit
+
+
+def levels_in_brief(factor: Factor) -> str:
+    """Return the labels of a factor's levels; of many numbers the first and the last."""
+    labels = [level.label for level in factor.levels]
+    if len(labels) > MOST_NAMED and all(level.value is not None for level in factor.levels):
+        return f"{labels[0]} to {labels[-1]} ({len(labels)} levels)"
+    return ", ".join(labels)
 
 
 def label_points(frame: pd.DataFrame, experiment: Experiment, axis: Factor | None) -> pd.DataFrame:
