@@ -51,8 +51,8 @@ def lines(count):
 
 
 def test_a_caption_lists_a_few_series_and_sums_up_many():
-    assert "start 1 on ns2: from 2.00 at 1.00 to 3.00 Mbit/s at 2.00." in lines(3)
-    assert "36 series on ns2: 1.00 to 37.0 Mbit/s." in lines(36)
+    assert "start 1 on ns2: from 2 at 1 to 3 Mbit/s at 2." in lines(3)
+    assert "36 series on ns2: 1 to 37 Mbit/s." in lines(36)
     assert "start 1 on" not in lines(36)
 
 
