@@ -18,9 +18,10 @@ from functools import cached_property
 from typing import Any
 
 from replication.study.claim_model import Flows, Quantity, StartOrder, Where
+from replication.study.level import Level
 from replication.study.link import Link
 from replication.study.scenario import CbrFlow, Flow, Scenario
-from replication.study.study import Experiment, Level, Study, parameters_of, plain_values
+from replication.study.study import Experiment, Study, parameters_of, plain_values
 from replication.study.template import expand, instantiate, resolve
 
 #: IPv4 and TCP headers without options: a data packet is not smaller than segment plus headers.
