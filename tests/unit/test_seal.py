@@ -173,6 +173,7 @@ def test_a_place_tells_namesakes_apart_and_not_where_the_folder_is(path, known):
     [
         ("evaluation/x/cells.csv", "remove it and run `make report` (rule evaluate_study)"),
         ("sensitivity/x/claims.csv", "remove it and run `make sensitivity`"),
+        ("maps/x/ns3.json", "remove it and run `make maps` (rule explore_map)"),
         ("ladder.csv", "remove it and run `make ladder` (rule compare_versions)"),
         ("reliability.json", "remove it and run `make test-faults`"),
         ("x.sensitivity.ipynb", "remove it and run `make sensitivity`"),

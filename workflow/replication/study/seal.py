@@ -32,6 +32,7 @@ _PLACE = re.compile(
     r"design/(?:scenarios/)?[^/]+"
     r"|(?:batches|conformance|registered)/[^/]+"
     r"|(?:results|evaluation)/[^/]+/[^/]+"
+    r"|maps/[^/]+/[^/]+"
     r"|sensitivity/(?:[^/]+/(?:(?:batches|usage)/)?)?[^/]+"
     r"))$"
 )
@@ -46,6 +47,8 @@ _MAKERS = (
         "",
         "make sensitivity",
     ),
+    (r"maps/.*", "explore_map", "make maps"),
+    (r"maps\.csv", "merge_maps", "make maps"),
     (r"design/.*", "design_study", "make report"),
     (r"batches/.*", "simulate_batch", "make report"),
     (r"results/.*", "collect_results", "make report"),

@@ -51,7 +51,17 @@ ExperimentType = Literal[
 
 #: What no study may be called: the report's own pages, and words that stand for all of a list.
 RESERVED = frozenset(
-    {"index", "summary", "changes", "engines", "bench", "reliability", ALL_STUDIES, "available"}
+    {
+        "index",
+        "summary",
+        "changes",
+        "engines",
+        "maps",
+        "bench",
+        "reliability",
+        ALL_STUDIES,
+        "available",
+    }
 )
 
 
