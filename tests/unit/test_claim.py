@@ -146,6 +146,20 @@ KINDS = {
         flows(vegas=[104.0, 96.0, 110.0]),
         flows(vegas=[104.0, 70.0, 100.0]),
     ),
+    "equivalence of means": (
+        {
+            "kind": "equivalence",
+            "left": throughput(variant="vegas"),
+            "right": throughput(variant="reno"),
+            "reduce": "ratio_of_means",
+            "margin": 0.05,
+            "direction_margin": 0.2,
+        },
+        # matched, they differ by up to two; the means are 104 to 100
+        flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 102.0, 60.0]),
+        flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 102.0, 66.0]),
+        flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 102.0, 120.0]),
+    ),
     "share": (
         {
             "kind": "share",
@@ -241,7 +255,7 @@ def test_a_perturbed_result_flips_the_verdict(world, kind, which, expected):
 def test_a_perturbed_threshold_flips_the_verdict(world, kind):
     test, good, *_ = KINDS[kind]
     observed = judge(world, test, good)["observed"]
-    if kind == "equivalence":
+    if kind.startswith("equivalence"):
         stricter = {**test, "margin": 0.99 * observed}
     elif test["expect"].get("at_most") is not None:
         stricter = {**test, "expect": {"at_least": observed + 0.01}}
@@ -264,7 +278,7 @@ def test_spread_over_replicates_flips_the_verdict(world, kind):
 def _shaken(row, kind, variant, replicate, access, **_):
     factor = [0.4, 1.0, 1.6][replicate]
     value = row["throughput_bps"]
-    if kind in ("ratio", "ratio, worst point", "ratio of means", "equivalence", "value"):
+    if kind.startswith(("ratio", "equivalence", "value")):
         return value * factor if variant == "vegas" else value
     # the others see order only: turn it round in one replicate
     return 300.0 - value if replicate == 0 else value
@@ -545,6 +559,43 @@ def test_all_parts_are_evaluated_and_kept_as_evidence(world):
     rows, evidence = evaluate_claim(study, study.claims[0], results)
     assert (rows[0]["verdict"], rows[0]["observed"]) == (Verdict.REPRODUCED, 1.0)
     assert set(evidence["side"]) == {"part 1 left", "part 1 right", "part 2 of"}
+
+
+SIDES = {"left": "vegas", "right": "reno"}
+
+
+def test_parts_for_each_level_are_parts_at_every_one_of_them(world):
+    test = {"kind": "all", "for_each": "access", "parts": [ratio({"at_least": 1.1})]}
+    held = judge(world, test, flows(vegas=[120.0, 130.0, 115.0]))
+    assert (held["verdict"], held["observed"]) == (Verdict.REPRODUCED, 1.0)
+    missed = judge(world, test, flows(vegas=[120.0, 130.0, 100.0]))
+    assert missed["verdict"] == Verdict.NOT_REPRODUCED
+    assert missed["observed"] == pytest.approx(2 / 3)
+    sides = [
+        {side: throughput(variant=name, access=key) for side, name in SIDES.items()}
+        for key in ("slow", "mid", "fast")
+    ]
+    written = {"kind": "all", "parts": [ratio({"at_least": 1.1}, **both) for both in sides]}
+    by_hand = judge(world, written, flows(vegas=[120.0, 130.0, 100.0]))
+    assert by_hand["reason"] == missed["reason"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"for_each": "colour"}, "claim c1: for_each: experiment sweep has no factor 'colour'"),
+        ({"for_each": "variant"}, "claim c1: for_each: a part names 'variant' itself"),
+        ({"for_each": None}, "has one part alone"),
+        (
+            {"parts": [ratio({"at_least": 1.0}, left=throughput() | {"experiment": "none"})]},
+            "claim c1: unknown experiment 'none'",
+        ),
+    ],
+)
+def test_parts_for_each_level_of_what_is_not_there_are_refused(world, changes, message):
+    test = {"kind": "all", "for_each": "access", "parts": [ratio({"at_least": 1.1})]}
+    with pytest.raises(ValidationError, match=message):
+        world.claim(test | changes)
 
 
 # -- evidence and checks --------------------------------------------------------------------------

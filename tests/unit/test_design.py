@@ -21,7 +21,7 @@ from replication.plan.design import (
 from replication.study.assumption import variant
 from replication.study.study import Factor, Study
 
-from tests.unit.conftest import CLAIM, study_document
+from tests.unit.conftest import CLAIM, parameter, study_document
 
 ROOT = Path(__file__).parents[2]
 PAPER = load_tier(ROOT, "paper")
@@ -111,6 +111,84 @@ def test_what_a_level_or_a_variant_sets_does_not_vary():
     fixed = variant(Study.model_validate(varying()), {"access_s": 0.04})
     links = {r.scenario.links[0].delay_s for r in design_study(fixed, PAPER, ["ns3"])}
     assert links == {0.04}
+
+
+def averaging(step=1.0, **changes):
+    """A study of three points, each the mean over runs whose flows start 0 to 3 s late."""
+    document = study_document(claims=[CLAIM])
+    document["parameters"]["late_s"] = parameter(0.0)
+    experiment = document["experiments"][0]
+    experiment["factors"][0] = {
+        "id": "start",
+        "label": "Start",
+        "published": {"place": "Section 2"},
+        "averaged": True,
+        "levels": {"from": 0.0, "to": 3.0, "step": step, "set": "late_s"},
+    } | changes
+    experiment["flows"] = [{**flow, "start_s": "$late_s"} for flow in experiment["flows"]]
+    return document
+
+
+def by_point(runs):
+    found = {}
+    for run in runs:
+        found.setdefault(run.point, []).append((run.replicate, run.scenario.flows[0].start_s))
+    return found
+
+
+@pytest.mark.parametrize(("tier", "rounds"), [(PAPER, 2), (QUICK, 1)])
+def test_levels_that_are_averaged_over_are_replicates_equally_often(tier, rounds):
+    study = Study.model_validate(averaging())
+    found = by_point(design_study(study, tier, ["ns3"]))
+    assert sorted(found) == ["access=fast", "access=mid", "access=slow"]
+    starts = [0.0, 1.0, 2.0, 3.0] if tier is PAPER else [0.0, 2.0, 3.0]
+    for runs in found.values():
+        assert [number for number, _ in runs] == list(range(rounds * len(starts)))
+        assert sorted(start for _, start in runs) == sorted(starts * rounds)
+    # Points are compared replicate by replicate.
+    assert len({tuple(runs) for runs in found.values()}) == 1
+
+
+def test_replicates_that_are_averaged_over_differ_by_their_seed_too():
+    runs = design_study(Study.model_validate(averaging()), PAPER, ["ns3"])
+    assert len({run.scenario_id for run in runs}) == len(runs) == 24
+
+
+def test_where_a_replicate_is_asked_for_it_has_one_of_the_levels():
+    study = Study.model_validate(averaging(step=0.03125))
+    runs = design_study(study, PAPER, ["ns3"], whole_averages=False)
+    found = by_point(runs)["access=fast"]
+    assert len(found) == 5
+    # No end of the range comes first.
+    assert [start for _, start in found] != sorted(start for _, start in found)
+
+
+def test_a_run_is_cut_no_shorter_than_its_latest_start_needs():
+    document = averaging()
+    document["parameters"]["duration_s"] = parameter(100.0)
+    tier = QUICK.model_copy(update={"cost_limit_s": 1e-9})
+    runs = design_study(Study.model_validate(document), tier, ["ns3"])
+    assert {run.scenario.duration_s for run in runs} == {6.0}
+
+
+def test_what_is_averaged_cannot_be_compared():
+    document = averaging()
+    document["claims"] = [
+        CLAIM
+        | {
+            "test": {
+                "kind": "value",
+                "of": {"experiment": "sweep", "metric": "rtt_s", "where": {"start": "0"}},
+                "expect": {"at_least": 1.0},
+            }
+        }
+    ]
+    with pytest.raises(ValidationError, match="claim c01: factor start of experiment sweep is av"):
+        Study.model_validate(document)
+    document = averaging()
+    document["experiments"][0]["factors"].pop()
+    with pytest.raises(ValidationError, match="all its factors are averaged"):
+        Study.model_validate(document)
 
 
 def test_only_a_part_of_the_range_can_vary():

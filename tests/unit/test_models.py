@@ -14,7 +14,7 @@ from replication.study.claim_model import Quantity, covers
 from replication.study.errors import InputError, describe
 from replication.study.files import read_model, read_yaml
 from replication.study.scenario import Scenario
-from replication.study.study import Study
+from replication.study.study import Factor, Study
 from replication.study.verdict import Verdict
 
 from tests.unit.conftest import CLAIM
@@ -213,3 +213,34 @@ def test_a_key_of_any_text_is_named_in_one_line(key):
     line = describe(caught.value)
     assert line.isprintable() and len(line) < 200
     assert "Extra inputs" in line
+
+
+def levels(**range_):
+    tag = {"id": "start", "label": "Start", "unit": "s", "published": {"place": "Section 2"}}
+    return Factor.model_validate(tag | {"levels": range_}).levels
+
+
+def test_levels_a_step_apart_are_generated_with_both_ends_and_no_rounding():
+    found = levels(**{"from": 5.0, "to": 5.5, "step": 0.1, "set": "start_s"})
+    assert [level.key for level in found] == ["5", "5.1", "5.2", "5.3", "5.4", "5.5"]
+    assert [level.value for level in found] == [5.0, 5.1, 5.2, 5.3, 5.4, 5.5]
+    assert all(level.set == {"start_s": level.value} for level in found)
+    counts = levels(**{"from": 2, "to": 6, "step": 2, "set": "flows"})
+    assert [repr(level.set["flows"]) for level in counts] == ["2", "4", "6"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"to": 5.55}, "no whole steps of 0.1"),
+        ({"to": 4.0}, "no whole steps"),
+        ({"to": 1e300}, "vary less"),
+        ({"step": 0.0}, "step: Input should be greater than 0"),
+        ({"set": {"start_s": 1.0}}, "set: Input should be a valid string"),
+        ({"by": 1.0}, "by: Extra inputs"),
+    ],
+)
+def test_levels_that_cannot_be_generated_are_refused_by_field(changes, message):
+    with pytest.raises(ValidationError) as caught:
+        levels(**({"from": 5.0, "to": 5.5, "step": 0.1, "set": "start_s"} | changes))
+    assert message in describe(caught.value) and describe(caught.value).startswith("levels")

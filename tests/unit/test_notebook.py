@@ -391,3 +391,12 @@ def test_a_fixture_from_incomplete_results_leaves_the_old_one(tmp_path):
         make_fixture(ROOT, tmp_path / "nothing", tmp_path / "cut", ["nishitha"])
     assert [p.name for p in tmp_path.iterdir()] == ["cut"]
     assert (tmp_path / "cut" / "old").exists()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_formulas_read_well_where_nothing_renders_tex(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    prose = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    # `$name` is a study's reference, and code.
+    found = [tex for text in prose for tex in re.findall(r"\$[^\s$`][^$`\n]*\$|\\[a-z]+", text)]
+    assert found == []

@@ -21,7 +21,7 @@ SIMULATIONS = {
     "simulate_batch",
     "simulate_heavy_batch",
     "simulate_sensitivity",
-    "search_sensitivity",
+    "explain_study",
 }
 
 

@@ -70,9 +70,10 @@ def test_a_number_leads_to_its_point_and_back(project, report):
         name = cell_id("1", row["data-row"], row["data-column"])
         point = soup(report / link["href"])
         levels = point.select_one("dl.facts").get_text()
-        assert row.th.get_text().split()[0] in levels, "the point has the row's level"
+        assert row.th.get_text().split(",")[0] in levels, "the point has the row's level"
         assert f"../synthetic.html#{name}" in [a["href"] for a in point.select("a[href]")]
-        assert page.find(id=name)["data-row"] == row["data-row"]
+        (cell,) = page.find_all(id=name)
+        assert cell["data-verdict"] == row["data-verdict"]
 
 
 def test_a_claim_leads_to_the_points_it_rests_on(project, report):

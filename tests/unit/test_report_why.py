@@ -37,6 +37,7 @@ def document(project, **changes):
         "seen": SHARE,
         "unseen": SHARE | {"cells": 1, "after": 0},
         "leaving": [{"atom": "queue", "level": "5", "bits": 12.5, "inside": 1}],
+        "impossible": {"before": 3, "after": 1},
         "claims_before": {"c1": "not reproduced"},
         "claims_after": {"c1": "reproduced"},
         "set_ups_tried": 17,
@@ -57,7 +58,8 @@ def document(project, **changes):
 
 def cell(row, inside, seen):
     text = dict.fromkeys(EXPLAINED_COLUMNS, "x")
-    return text | {"table": "1", "row": row, "inside": inside, "seen": seen}
+    told = {"engine": "ns3", "reproduced_mean": 1.0, "inside": inside, "seen": seen}
+    return text | {"table": "1", "row": row} | told
 
 
 @pytest.fixture
@@ -83,9 +85,11 @@ def test_two_sentences_say_what_is_met_and_what_was_not_seen(project):
         "seen) if: Queues of <b>five</b>. Found afterwards, by a search over 17 set-ups of 2 "
         "possible causes.",
         "Of 1 numbers that the search did not see 0 are inside (defaults 0); what stays "
-        "unexplained: 1 of table 1; not identified: other changes do as well.",
+        "unexplained: 1 of table 1; printed numbers that break a bound of the set-up: 3 as stated, "
+        "1 under it; not identified: other changes do as well.",
     )
-    assert (found.inside, found.claims, found.unseen) == ("0 to 2 of 3", "0 to 1 of 1", "0 of 1")
+    texts = (found.inside, found.median, found.claims, found.unseen)
+    assert texts == ("0 to 2 of 3", "50 % to 4 %", "0 to 1 of 1", "0 to 0 of 1")
 
 
 def test_nothing_found_says_what_was_searched(project):

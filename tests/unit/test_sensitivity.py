@@ -268,11 +268,14 @@ def test_a_study_is_explored_on_its_papers_own_engine_where_that_is_there():
 
 
 def test_another_engine_than_the_papers_own_has_a_reason():
-    study = load_study(ROOT, "kapadia")
-    chosen = SETTINGS.of("kapadia")
-    assert study.original_system.engine != chosen.engine
-    engine = SETTINGS.engine_of(study, ["ns3", "ns2", "linux"])
-    assert SETTINGS.engine_note(study, engine) == chosen.engine_reason
+    study = studied()
+    other = next(name for name in ("ns3", "ns2") if name != study.original_system.engine)
+    scale = {"engine": other, "engine_reason": "The paper's own takes too long."}
+    chosen = SETTINGS.of(study.id).model_copy(update=scale)
+    settings = SETTINGS.model_copy(update={"studies": {study.id: chosen}})
+    engine = settings.engine_of(study, ["ns3", "ns2", "linux"])
+    assert engine == other
+    assert settings.engine_note(study, engine) == chosen.engine_reason
     with pytest.raises(ValueError, match="give both or neither"):
         StudyScale.model_validate({**chosen.model_dump(), "engine_reason": None})
 

@@ -75,6 +75,14 @@ def test_products_of_whole_numbers_stay_whole_and_null_stays_null():
     assert resolve("$none * $segment", parameters) is None
 
 
+def test_sums_are_of_products_and_leave_signs_in_numbers_alone():
+    parameters = {"start": 2.5, "flows": 3, "none": None}
+    assert resolve("$start + 30", parameters) == 32.5
+    assert resolve("$flows * 2 + $start * 1e+1 + -1", parameters) == 30.0
+    assert isinstance(resolve("$flows + 1", parameters), int)
+    assert resolve("$start + $none * 2", parameters) is None
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -82,6 +90,9 @@ def test_products_of_whole_numbers_stay_whole_and_null_stays_null():
         ("$a", "circular reference: a -> b -> a"),
         ("$text * 2", "is not a number"),
         ("$ok * oops", "neither a number nor"),
+        ("$ok + oops", "neither a number nor"),
+        ("$ok + $text", "is not a number"),
+        ("$ok+1", "not a parameter reference"),
         ("pre$ok", "not a parameter reference"),
     ],
 )
@@ -142,6 +153,24 @@ def test_each_entry_counts_its_own_copies():
 def test_a_gap_that_is_no_interval_is_refused_by_name(gap):
     with pytest.raises(TemplateError, match="flow cbr1: start_gap_s must be"):
         starts(gap)
+
+
+def stopping(seed=7, limit_s=None, **changes):
+    flow = experiment().model_dump(mode="json")["flows"][0]
+    template = experiment(flows=[{**flow, **changes}])
+    return instantiate(template, PARAMETERS, seed, limit_s).flows
+
+
+def test_a_flow_can_stop_so_long_after_the_start_that_it_drew():
+    flows = stopping(stop_after_s="$jitter_s * 4 + 1", start_gap_s=[0.2, 0.4])
+    assert len({flow.start_s for flow in flows}) == 3
+    assert [flow.stop_s - flow.start_s for flow in flows] == pytest.approx([3.0] * 3)
+    assert {flow.stop_s for flow in stopping(limit_s=3.5, stop_after_s=3.0)} == {3.5}
+
+
+def test_a_flow_does_not_stop_twice():
+    with pytest.raises(TemplateError, match="flow cbr1: has stop_s and stop_after_s; keep"):
+        stopping(stop_s=5.0, stop_after_s=3.0)
 
 
 def test_a_seed_decides_the_scenario():

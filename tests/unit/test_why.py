@@ -1,21 +1,31 @@
 """What an explanation is called, which claims never hold together, what naming a cause takes."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
-from replication.judge.atom import Atom, Setting
+from replication.judge.atom import Atom, Setting, load_explanations
 from replication.judge.reading import Reading, combined
+from replication.measure.cell_map import map_cells
+from replication.plan.config import load_study
 from replication.sensitivity.why.finding import (
     BEST_GUESS,
     EXPLANATION,
     NONE_FOUND,
     Leaving,
     Share,
+    impossible,
     word_of,
 )
+from replication.sensitivity.why.reader import Reader
+from replication.sensitivity.why.score import Choice
+from replication.sensitivity.why.set_up import DEFAULTS, Space
 from replication.sensitivity.why.together import never_together
-from replication.sensitivity.why.trial import Trial
+from replication.sensitivity.why.trial import CellJudge, Trial
+from replication.study.published import read_published
 from replication.study.verdict import Verdict
 
-from tests.unit.sensitivity_data import SETTINGS, atom
+from tests.unit.sensitivity_data import ROOT, SETTINGS, atom
 
 SEEN = Share(20, 4, 16, 0.3, 0.05)
 HELD = Share(10, 2, 8, 0.3, 0.05)
@@ -85,3 +95,22 @@ def test_readings_are_taken_together():
     assert both.printed(2048.0, 0.0) == 1000.0
     assert Reading(metric="loss_rate", complement=True).printed(0.01, 0.0) == 0.99
     assert Reading(less_propagation=True).printed(0.09, 0.07) == pytest.approx(0.02)
+
+
+def test_a_reading_decides_which_printed_numbers_are_impossible():
+    study, atoms = load_study(ROOT, "nishitha"), load_explanations(ROOT, "nishitha")
+    cells = map_cells(study, read_published(ROOT / "data/published/nishitha.csv"))
+    reader = Reader(study, atoms, cells)
+    judge = CellJudge(SimpleNamespace(space=Space(study, atoms)), reader, SETTINGS.explanation)
+
+    def read(*pairs):
+        """All tables whose numbers can be read so."""
+        choices = []
+        for family in reader.families:
+            combination = pairs if pairs in family.combinations else ()
+            choices.append(Choice(dict.fromkeys(family.tables, combination), (), 0.0, 0.0, ()))
+        printed = tuple(np.zeros((1, 1, 1)) for _ in reader.families)
+        return Trial(DEFAULTS, "whole", 0.0, 0.0, tuple(choices), printed=printed)
+
+    stated = impossible(judge, read())
+    assert impossible(judge, read(("delay_of", "less_propagation"))) == 0 < stated

@@ -34,6 +34,7 @@ from replication.sensitivity.maps.map_model import (
 from replication.sensitivity.maps.map_model import Change as MapChange
 from replication.study.change import Change
 from replication.study.claim_model import Claim, Quantity, Test
+from replication.study.level import Level
 from replication.study.link import Link, Queue
 from replication.study.scenario import CbrFlow, Host, TcpFlow
 from replication.study.sensitivity_settings import (
@@ -43,7 +44,7 @@ from replication.study.sensitivity_settings import (
     Sensitivity,
     StudyScale,
 )
-from replication.study.study import Experiment, Factor, Level, Parameter, Study, Substitution
+from replication.study.study import Experiment, Factor, Parameter, Study, Substitution
 from replication.study.table_model import Cell, Table
 
 MODELS: dict[str, type[BaseModel]] = {

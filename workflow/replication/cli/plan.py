@@ -25,6 +25,7 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
     from replication.judge.atom_check import check_explanations
     from replication.plan.config import load_config, load_study, load_tier, study_ids
     from replication.plan.design import design_study
+    from replication.plan.repeat import repeat_warnings
     from replication.plan.study_check import check_study
     from replication.sensitivity.maps.map_model import load_mapping, map_names
     from replication.sensitivity.maps.run_map import check_map
@@ -48,6 +49,8 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
             f"{name}: {len(study.experiments)} experiments, {len(runs)} runs in tier paper, "
             f"{len(cells)} cells of {len(study.tables)} tables, {len(study.claims)} claims: valid"
         )
+        for warning in repeat_warnings(runs):
+            print(f"warning: {name}, {warning}")
     load_mapping(root)
     for name in map_names(root) if everything else []:
         print(f"{name}: {check_map(root, name)}: valid")

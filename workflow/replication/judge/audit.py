@@ -72,6 +72,8 @@ class _Audited:
     study: str
     cell: MappedCell
     points: list[SetUp]
+    #: What the paper says of repeated runs.
+    repetitions: str
 
     @property
     def place(self) -> str:
@@ -116,7 +118,9 @@ def audit_study(study: Study, cells: list[MappedCell]) -> list[Finding]:
         key = _place(cell)
         if key not in cache:
             cache[key] = set_ups(study, cell.quantity.experiment, cell.quantity.where)
-        audited.append(_Audited(study.id, cell, cache[key]))
+        audited.append(
+            _Audited(study.id, cell, cache[key], study.original_system.repetitions or "")
+        )
     singles = (_check_delay, _check_rate, _check_range, _check_count, _check_granularity)
     findings = [finding for one in audited for check in singles for finding in check(one)]
     findings += _check_capacity_sums(audited)
@@ -258,6 +262,9 @@ def _check_count(one: _Audited) -> Iterator[Finding]:
     )
     if whole or len(one.points) > 1:
         yield one.finding("whole_number", math.nan, CONSISTENT, "A whole number of events.")
+    elif one.repetitions:
+        reason = f"Not a whole number of events, but of several runs: {one.repetitions}"
+        yield one.finding("whole_number", math.nan, CONSISTENT, reason)
     else:
         reason = "Not a whole number of events: it can only be a mean over runs, which is not said."
         yield one.finding("whole_number", math.nan, SUSPICIOUS, reason)

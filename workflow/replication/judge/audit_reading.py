@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from replication.judge.atom import Atom, Level
 from replication.judge.audit import CONSISTENT, Finding, audit_study
-from replication.judge.reading import Reading, refusal
+from replication.judge.reading import Reading, as_read, refusal
 from replication.measure.cell_map import MappedCell
 from replication.study.study import Study
 
@@ -41,7 +41,7 @@ def audit_readings(
     """
     for name, atom, _, reading in readings_of(atoms):
         concerned = [cell for cell in cells if atom.concerns(cell.table, cell.column)]
-        read = [reading.of(cell) for cell in concerned if not refusal(cell, reading)]
+        read = [as_read(study, c, reading) for c in concerned if not refusal(c, reading)]
         for found in audit_study(study, read):
             if found.finding != CONSISTENT and found.check not in _OF_DIGITS:
                 yield replace(found, reading=name)

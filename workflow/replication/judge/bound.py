@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from replication.study.claim_model import Flows, StartOrder, Where
+from replication.study.claim_model import Flows, Quantity, StartOrder, Where
+from replication.study.level import Level
 from replication.study.link import Link
 from replication.study.scenario import CbrFlow, Flow, Scenario
-from replication.study.study import Experiment, Level, Study, parameters_of, plain_values
+from replication.study.study import Experiment, Study, parameters_of, plain_values
 from replication.study.template import expand, instantiate, resolve
 
 #: IPv4 and TCP headers without options: a data packet is not smaller than segment plus headers.
@@ -250,3 +251,13 @@ def _shortest_path(
             hop = link.delay_s + 8 * size_bytes / link.passing_bps(direction)
             heapq.heappush(queue, (cost + hop, next(ties), other, [*path, (link, direction)]))
     return []
+
+
+def propagation_s(study: Study, wanted: Quantity) -> float:
+    """Return the mean propagation delay of the paths of a quantity's flows, one way."""
+    delays = [
+        sum(link.delay_s for link, _ in set_up.path(flow))
+        for set_up in set_ups(study, wanted.experiment, wanted.where)
+        for flow in set_up.flows(wanted.flows)
+    ]
+    return sum(delays) / len(delays)

@@ -92,8 +92,8 @@ def level_values(study: Study, experiment: str, factor: str) -> dict[str, float]
 
 def matched_factors(study: Study, left: Quantity, right: Quantity) -> list[str]:
     """Return the factors in which points of the two sides must agree."""
-    ours = [factor.id for factor in study.experiment(left.experiment).factors]
-    theirs = {factor.id for factor in study.experiment(right.experiment).factors}
+    ours = [factor.id for factor in study.experiment(left.experiment).axes]
+    theirs = {factor.id for factor in study.experiment(right.experiment).axes}
     return [f for f in ours if f in theirs and _matches(left.where, right.where, f)]
 
 
@@ -156,10 +156,14 @@ def _reduce(values: pd.Series[float], replicate: pd.Series[int], how: str) -> pd
 
 
 def _ratio(study: Study, test: RatioTest, look_up: Lookup) -> Comparison:
-    if test.reduce != "ratio_of_means":
-        pairs = _pairs(study, test.left, test.right, look_up)
-        values = _reduce(_ratios(pairs), pairs["replicate"], test.reduce)
-        return Comparison(values, _count(pairs, "left", "right"))
+    if test.reduce == "ratio_of_means":
+        return _ratio_of_means(test, look_up)
+    pairs = _pairs(study, test.left, test.right, look_up)
+    values = _reduce(_ratios(pairs), pairs["replicate"], test.reduce)
+    return Comparison(values, _count(pairs, "left", "right"))
+
+
+def _ratio_of_means(test: RatioTest | EquivalenceTest, look_up: Lookup) -> Comparison:
     left = complete(look_up("left", test.left))
     right = complete(look_up("right", test.right))
     means = pd.DataFrame(
@@ -174,6 +178,9 @@ def _ratio(study: Study, test: RatioTest, look_up: Lookup) -> Comparison:
 
 
 def _equivalence(study: Study, test: EquivalenceTest, look_up: Lookup) -> Comparison:
+    if test.reduce == "ratio_of_means":
+        ratio = _ratio_of_means(test, look_up)
+        return Comparison((ratio.values - 1).abs(), ratio.points, lowest=0)
     pairs = _pairs(study, test.left, test.right, look_up)
     values = _reduce((_ratios(pairs) - 1).abs(), pairs["replicate"], test.reduce)
     return Comparison(values, _count(pairs, "left", "right"), lowest=0)

@@ -99,7 +99,7 @@ class Coverage:
 
     def _points(self, wanted: Quantity) -> int:
         needed = 1
-        for factor in self.study.experiment(wanted.experiment).factors:
+        for factor in self.study.experiment(wanted.experiment).axes:
             needed *= len(set(wanted.where.get(factor.id, [level.key for level in factor.levels])))
         return needed
 

@@ -8,11 +8,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from replication.judge.bound import propagation_s
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric_model import check_metric
 from replication.study.claim_model import Flows
 from replication.study.errors import InputError
 from replication.study.model import Document, Identifier, Window
+from replication.study.study import Study
 
 
 class Reading(Document):
@@ -63,6 +65,14 @@ class Reading(Document):
         """Return what the paper would have printed for a value of ours."""
         value = (ours - propagation_s if self.less_propagation else ours) / self.factor
         return 1.0 - value if self.complement else value
+
+
+def as_read(study: Study, cell: MappedCell, reading: Reading) -> MappedCell:
+    """Return a cell under a reading in a study's set-up: a delay with the propagation it lacks."""
+    found = reading.of(cell)
+    if not reading.less_propagation:
+        return found
+    return replace(found, value=found.value + propagation_s(study, found.quantity))
 
 
 def combined(readings: Iterable[Reading]) -> Reading | None:

@@ -38,8 +38,14 @@ PARTS = {
     "settings": "settings of the sensitivity analysis",
 }
 #: What of a table decides no verdict.
-_TOLD = {"tolerance": {"changed"}}
-_UNREGISTERED: Any = {"title": True, "changed": True, "cell": _TOLD, "columns": {"__all__": _TOLD}}
+_TOLD = {"tolerance": {"changed"}, "label": True}
+_UNREGISTERED: Any = {
+    "title": True,
+    "changed": True,
+    "cell": _TOLD,
+    "columns": {"__all__": _TOLD},
+    "rows": {"__all__": {"label"}},
+}
 #: Keys that are younger than registrations which must still hold, and what each is if not given.
 _YOUNGER: dict[str, Any] = {
     "tie": 0.0,
@@ -47,6 +53,7 @@ _YOUNGER: dict[str, Any] = {
     "run_of": None,
     "not_comparable": {},
     "varies": None,
+    "for_each": None,
 }
 #: Who registers a study: its evaluation, and its sensitivity analysis. Each keeps its own file.
 REGISTRARS = ("", ".sensitivity")

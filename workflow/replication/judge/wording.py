@@ -156,8 +156,10 @@ def _ratio(words: _Words, test: RatioTest) -> Wording:
 
 def _equivalence(words: _Words, test: EquivalenceTest) -> Wording:
     left, right, shared = words.sides(test.left, test.right)
-    which = "Largest" if test.reduce == "maximum" else "Mean"
-    return Wording(f"{which} difference of {left} from {right}{shared}", 100.0, "%")
+    which = {"maximum": "Largest difference", "mean": "Mean difference"}
+    said = f"{which.get(test.reduce, 'Difference')} of {left} from {right}{shared}"
+    means = ", means over all points" if test.reduce == "ratio_of_means" else ""
+    return Wording(said + means, 100.0, "%")
 
 
 def _share(words: _Words, test: ShareTest) -> Wording:

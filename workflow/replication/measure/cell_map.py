@@ -89,14 +89,15 @@ def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCe
         cell = rows.cell(table, number)
         experiment, where = rows.where(table, number)
         rows.check_unit(number, cell)
-        own_flows = table.rows[number.row].flows if table.rows else None
+        own = table.rows[number.row] if table.rows else None
         cells.append(
             MappedCell(
                 table=number.table,
                 row=number.row,
                 column=number.column,
-                row_label=rows.label(table, table.row_factor, number.row),
-                column_label=rows.label(table, table.column_factor, number.column),
+                row_label=(own and own.label) or rows.label(table, table.row_factor, number.row),
+                column_label=(table.columns and cell.label)
+                or rows.label(table, table.column_factor, number.column),
                 unit=number.unit,
                 value=number.value,
                 half_ulp=half_ulp(number.printed, number.value),
@@ -105,7 +106,7 @@ def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCe
                 quantity=Quantity(
                     experiment=experiment,
                     metric=cell.metric,
-                    flows=cell.flows if own_flows is None else own_flows,
+                    flows=cell.flows if own is None or own.flows is None else own.flows,
                     aggregate=cell.aggregate,
                     where=where,
                     window_s=cell.window_s,

@@ -161,8 +161,11 @@ def samples(
         series = series[(series["time_s"] > low + slack) & (series["time_s"] <= high + slack)]
     if "flow" in keys:
         # Which flows are asked for may differ from run to run.
-        wanted = pairs[list(keys)].drop_duplicates().astype({k: series[k].dtype for k in keys})
-        series = series.merge(wanted.dropna(), on=list(keys))
+        wanted = pairs[list(keys)].drop_duplicates()
+        for key in keys:
+            wanted = wanted[wanted[key].isin(series[key].unique())]
+        same = {key: series[key].dtype for key in keys}
+        series = series.merge(wanted.astype(same), on=list(keys))
     # Categories stand in order, and sort as fast as numbers do.
     series = series.sort_values([*keys, "time_s"], ignore_index=True, kind="stable")
     return series.astype({key: object for key in ("scenario", "engine", "flow", "link")})

@@ -20,9 +20,10 @@ from replication.engines.ns3_version import NS3_VERSION
 from replication.plan.config import Config, Tier, chosen_studies, load_study, load_tier
 from replication.study.assumption import drawn
 from replication.study.errors import InputError
+from replication.study.level import Level
 from replication.study.scenario import Host, Scenario, canonical_json
 from replication.study.seal import write_sealed
-from replication.study.study import Experiment, Factor, Level, Study, parameters_of, plain_values
+from replication.study.study import Experiment, Factor, Study, parameters_of, plain_values
 from replication.study.table import DESIGN_COLUMNS
 from replication.study.template import FilledExperiment, TemplateError, fill, place, replicate_seed
 
@@ -80,10 +81,27 @@ def chosen_levels(factor: Factor, tier: Tier) -> list[Level]:
 
 def points(experiment: Experiment, tier: Tier) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
     """Yield level keys by factor, and the parameters they set, for each point."""
-    axes = [
-        [(factor.id, level) for level in chosen_levels(factor, tier)]
-        for factor in experiment.factors
-    ]
+    yield from _combinations(experiment.axes, tier)
+
+
+def averaged_over(study: Study, experiment: Experiment, tier: Tier) -> list[dict[str, Any]]:
+    """Return what the averaged factors' levels set, an entry a replicate; one if there are none.
+
+    In an order without meaning, so that the first of them are no end of a range.
+    """
+    factors = [factor for factor in experiment.factors if factor.averaged]
+
+    def drawn_by(combination: tuple[dict[str, str], dict[str, Any]]) -> bytes:
+        key = f"{study.id}/{experiment.id}/{canonical_json(combination[0])}"
+        return hashlib.sha256(key.encode()).digest()
+
+    return [overrides for _, overrides in sorted(_combinations(factors, tier), key=drawn_by)]
+
+
+def _combinations(
+    factors: Iterable[Factor], tier: Tier
+) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    axes = [[(factor.id, level) for level in chosen_levels(factor, tier)] for factor in factors]
     for combination in itertools.product(*axes):
         overrides: dict[str, Any] = {}
         for _, level in combination:
@@ -92,9 +110,17 @@ def points(experiment: Experiment, tier: Tier) -> Iterator[tuple[dict[str, str],
 
 
 def design_study(
-    study: Study, tier: Tier, engines: list[str], ns3_version: str = NS3_VERSION
+    study: Study,
+    tier: Tier,
+    engines: list[str],
+    ns3_version: str = NS3_VERSION,
+    *,
+    whole_averages: bool = True,
 ) -> list[Run]:
     """Return every run of `study` in the order of experiments, points, replicates and engines.
+
+    Each level of an averaged factor is run in as many replicates as any other; without
+    `whole_averages` there are no more replicates than the tier asks for, with what levels they can.
 
     Raises
     ------
@@ -109,11 +135,13 @@ def design_study(
         replicates = max(step.count for step in tier.replicates)
         if tier.heeds_replicates_at_least and experiment.replicates_at_least:
             replicates = max(replicates, experiment.replicates_at_least.count)
+        averaged = averaged_over(study, experiment, tier)
+        block = len(averaged) if whole_averages else 1
         placed: list[_Point] = []
         for levels, overrides in points(experiment, tier):
             with _named(study, levels):
-                point = _Point(study, experiment, tier, levels, overrides)
-                values += point.filled(0).size * replicates
+                point = _Point(study, experiment, tier, levels, overrides, averaged, block)
+                values += point.filled(0).size * _whole_blocks(replicates, block)
                 if values > MOST_VALUES:
                     raise TemplateError(
                         f"with this point the design has {values} values in its scenarios, more "
@@ -145,6 +173,9 @@ class _Point:
     tier: Tier
     levels: dict[str, str]
     overrides: dict[str, Any]
+    #: What the averaged factors set, replicate by replicate, and how many of them go together.
+    averaged: list[dict[str, Any]]
+    block: int
     #: What the engine runs in the place of values that it cannot have.
     substituted: dict[str, Any] = field(default_factory=dict)
 
@@ -157,15 +188,19 @@ class _Point:
         return not drawn(self.study, self.experiment, 0)
 
     @cached_property
-    def _of_the_first(self) -> FilledExperiment:
-        return self._fill(0)
+    def _known(self) -> dict[int, FilledExperiment]:
+        return {}
 
     @cached_property
     def _limit_s(self) -> float | None:
-        # The same on every engine.
+        # The same on every engine, and for all that is averaged.
         asked = replace(self, substituted={}) if self.substituted else self
-        seed = replicate_seed(self.study.id, self.experiment.id, 0)
-        return _duration_limit(place(asked._of_the_first, seed), self.tier)
+        limits = [
+            _duration_limit(place(asked.filled(replicate), self._seed(replicate)), self.tier)
+            for replicate in range(len(self.averaged))
+        ]
+        known = [limit_s for limit_s in limits if limit_s is not None]
+        return max(known) if len(known) == len(limits) else None
 
     @cached_property
     def first(self) -> Scenario:
@@ -179,24 +214,31 @@ class _Point:
 
     def _fill(self, replicate: int) -> FilledExperiment:
         values = drawn(self.study, self.experiment, replicate) | self.substituted
-        return fill(self.experiment, self._defaults | values | self.overrides)
+        averaged = self.averaged[replicate % len(self.averaged)]
+        return fill(self.experiment, self._defaults | values | self.overrides | averaged)
 
     def filled(self, replicate: int) -> FilledExperiment:
         """Return the experiment with the values of a replicate."""
-        if replicate == 0 or self._draws_nothing:
-            return self._of_the_first
-        return self._fill(replicate)
+        if self._draws_nothing:
+            replicate %= len(self.averaged)
+        elif replicate:
+            return self._fill(replicate)
+        if replicate not in self._known:
+            self._known[replicate] = self._fill(replicate)
+        return self._known[replicate]
+
+    def _seed(self, replicate: int) -> int:
+        return replicate_seed(self.study.id, self.experiment.id, replicate)
 
     def scenario(self, replicate: int) -> Scenario:
         """Return the scenario of a replicate."""
-        seed = replicate_seed(self.study.id, self.experiment.id, replicate)
-        return place(self.filled(replicate), seed, self._limit_s)
+        return place(self.filled(replicate), self._seed(replicate), self._limit_s)
 
     def runs(self, engines: list[Engine], least: dict[str, int]) -> Iterator[Run]:
         """Yield the runs on each engine, at least so many of them."""
         costs = {engine.name: engine.cost_s(self.first) for engine in engines}
         counts = {
-            name: max(self.tier.replicates_for(cost_s), least[name])
+            name: _whole_blocks(max(self.tier.replicates_for(cost_s), least[name]), self.block)
             for name, cost_s in costs.items()
         }
         scenarios = [self.first, *map(self.scenario, range(1, max(counts.values(), default=0)))]
@@ -215,6 +257,11 @@ class _Point:
                     refusal=engine.refusal(scenario),
                     cost_s=costs[engine.name],
                 )
+
+
+def _whole_blocks(count: int, block: int) -> int:
+    """Return the least multiple of `block` that is `count` or more."""
+    return -(-count // block) * block
 
 
 def _least_count(engine: Engine, placed: list[_Point]) -> int:

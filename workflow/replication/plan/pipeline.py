@@ -22,6 +22,7 @@ from replication.plan.code import PACKAGE, code_hash, page_hash
 from replication.plan.config import Config, chosen_engines, load_config
 from replication.plan.design import Batch, Plan, make_plan
 from replication.plan.notebook_kind import LAB, further, notebook_names
+from replication.plan.repeat import repeat_warnings
 from replication.plan.study_check import check_study
 from replication.run.folder import require_home, require_plain_name, require_writable
 from replication.run.inside import Inside, find_inside
@@ -433,6 +434,7 @@ class Pipeline:
                 f"about {cost_total - cost_done:.0f} s of CPU to go"
                 + (f"; {refused} point-engine pairs refused" if refused else "")
             )
+            lines += [f"warning: {study}, {warning}" for warning in repeat_warnings(runs)]
         done, total, cost_done, cost_total = count(self.goal)
         lines.append(
             f"in all {total} scenarios, {done} done; "

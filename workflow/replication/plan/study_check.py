@@ -84,7 +84,7 @@ def check_claims(study: Study) -> None:
 def _check_axis(study: Study, claim: Claim, wanted: Quantity, over: str) -> None:
     where = f"{study.id}: claim {claim.id}"
     experiment = study.experiment(wanted.experiment)
-    if over not in {factor.id for factor in experiment.factors}:
+    if over not in {factor.id for factor in experiment.axes}:
         raise ClaimError(f"{where}: experiment {experiment.id} has no factor {over!r} to run over")
     without = sorted(lv.key for lv in experiment.factor(over).levels if lv.value is None)
     if without:

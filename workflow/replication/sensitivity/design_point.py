@@ -192,7 +192,7 @@ def _seeds(study: Study, settings: Sensitivity, engine: str) -> list[DesignPoint
     """Return the defaults with several seeds; the first of them is the default point."""
     count = settings.replicates_at_default
     tier = explored_tier(settings.of(study.id).exploration, count)
-    runs = design_study(study, tier, [engine])
+    runs = _designed(study, tier, engine)
     points = []
     for number in range(count):
         own = tuple(replace(run, replicate=0) for run in runs if run.replicate == number)
@@ -216,7 +216,7 @@ def _refused_choices(
 ) -> dict[str, list[JsonValue]]:
     """Return the choices that the engine refuses where it runs the default, by assumption."""
     tier = explored_tier(Scale(levels="quick", cpu_budget_s=1.0, reason="no run"))
-    usual = {run.refusal for run in design_study(study, tier, [engine])}
+    usual = {run.refusal for run in _designed(study, tier, engine)}
     refused: dict[str, list[JsonValue]] = {}
     for candidate in candidates:
         point = _with_runs(candidate, tier, engine)
@@ -257,10 +257,15 @@ def explored_tier(scale: Scale, replicates: int = 1) -> Tier:
     )
 
 
+def _designed(study: Study, tier: Tier, engine: str) -> tuple[Run, ...]:
+    # A design point is one replicate, and has one of the levels that are averaged over.
+    return tuple(design_study(study, tier, [engine], whole_averages=False))
+
+
 def _with_runs(candidate: _Candidate, tier: Tier, engine: str) -> DesignPoint:
     point = candidate.point
     try:
-        runs = tuple(design_study(candidate.study, tier, [engine]))
+        runs = _designed(candidate.study, tier, engine)
     except InputError as error:
         return DesignPoint(point.id, point.kind, point.changed, point.values, refusal=str(error))
     return DesignPoint(point.id, point.kind, point.changed, point.values, runs)

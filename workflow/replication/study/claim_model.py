@@ -163,12 +163,15 @@ class RatioTest(_Ranked):
 
 
 class EquivalenceTest(Document):
-    """|left/right - 1| at matched points, reduced; reproduced at or below `margin`."""
+    """|left/right - 1| at matched points, reduced; reproduced at or below `margin`.
+
+    With `ratio_of_means`, of the two sides' means over all their points, which needs no matching.
+    """
 
     kind: Literal["equivalence"]
     left: Quantity
     right: Quantity
-    reduce: Literal["mean", "maximum"] = "maximum"
+    reduce: Literal["mean", "maximum", "ratio_of_means"] = "maximum"
     margin: Annotated[float, Field(gt=0, lt=1)]
     direction_margin: Annotated[float, Field(gt=0)] | None = None
 
@@ -264,10 +267,38 @@ SimpleTest = (
 
 
 class AllTest(Document):
-    """Several parts that must all hold; the statistic is the share of parts reproduced."""
+    """Several parts that must all hold; the statistic is the share of parts reproduced.
+
+    With `for_each`, a factor, each part is made at each of its levels.
+    """
 
     kind: Literal["all"]
-    parts: Annotated[list[Annotated[SimpleTest, Field(discriminator="kind")]], Field(min_length=2)]
+    parts: Annotated[list[Annotated[SimpleTest, Field(discriminator="kind")]], Field(min_length=1)]
+    for_each: Identifier | None = None
+
+    @model_validator(mode="after")
+    def _several(self) -> AllTest:
+        if len(self.parts) < 2 and self.for_each is None:
+            raise ValueError("has one part alone; give two, or the factor for_each of whose levels")
+        return self
+
+    def at_each(self, levels: Sequence[str]) -> AllTest:
+        """Return the test with its parts at each of the levels of `for_each`, level by level.
+
+        Raises
+        ------
+        ValueError
+            A part fixes that factor, or runs over it.
+        """
+        assert self.for_each is not None
+        for part in self.parts:
+            fixed = {getattr(part, "over", None)}.union(*(side.where for side in sides(part)))
+            if self.for_each in fixed:
+                raise ValueError(
+                    f"for_each: a part names {self.for_each!r} itself; leave it out of the part"
+                )
+        parts = [_narrowed(part, {self.for_each: [key]}) for key in levels for part in self.parts]
+        return self.model_copy(update={"parts": parts, "for_each": None})
 
 
 class NotTestable(Document):
@@ -287,6 +318,12 @@ def sides(test: SimpleTest) -> list[Quantity]:
     if isinstance(test, TrendTest | StepsTest | ValueTest):
         return [test.of]
     return [test.left, test.right]
+
+
+def _narrowed(test: SimpleTest, where: Where) -> SimpleTest:
+    """Return a test whose quantities are all at the levels of `where`."""
+    names = {"of", "left", "right"} & type(test).model_fields.keys()
+    return test.model_copy(update={name: getattr(test, name).at(where) for name in names})
 
 
 Nature = Literal["result", "prediction", "arithmetic", "table", "restatement"]

@@ -111,8 +111,6 @@ class ExplanationSearch(Document):
     """Most atoms of a set-up."""
     trials: Annotated[int, Field(ge=0, le=500)]
     """Settings of the chosen atoms' numbers that the sampler tries (TPE; Optuna)."""
-    least_paid_bits: Annotated[float, Field(gt=0)]
-    """Bits that leaving an atom out must cost, or it is left out."""
     finalists: Annotated[int, Field(ge=1, le=50)]
     """Set-ups that are scored on all that may be seen."""
     replicates_of_ranks: Annotated[int, Field(ge=3, le=999)]

@@ -3,19 +3,27 @@
 A study is a YAML file under ``configs/studies/``. Every value that shapes a run is a parameter,
 and every parameter is tagged `published` (with its place in the paper) or `assumed` (with the
 reason, the source of the reason and the plausible range). Templates refer to parameters as
-``$name`` or as products such as ``"$window_segments * $segment_bytes"``.
+``$name`` or as products and sums such as ``"$window_segments * $segment_bytes"``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    JsonValue,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from replication.study.change import Changes
-from replication.study.claim_model import Claim, Quantity, Where, check_repeats
+from replication.study.claim_model import AllTest, Claim, Quantity, Where, check_repeats
+from replication.study.level import MOST_POINTS, Level, LevelRange, generated
 from replication.study.model import (
     LINE,
     Document,
@@ -28,8 +36,6 @@ from replication.study.model import (
 )
 from replication.study.table_model import Table, check_runs_of_one
 
-#: Most points of an experiment, counted before any of them is made.
-MOST_POINTS = 10_000
 #: What stands for all studies where one is asked for.
 ALL_STUDIES = "all"
 
@@ -133,21 +139,6 @@ class Parameter(_Tagged):
         return self
 
 
-class Level(Document):
-    """One level of a factor: `set` overrides parameters; `value` is its number on an axis."""
-
-    key: Identifier
-    """Key in tables and `where`."""
-    label: Label
-    """Label in charts."""
-    value: float | None = None
-    """Its number on an axis; `trend` and `crossover` need it."""
-    set: dict[Identifier, JsonValue]
-    """Map of parameter to value; the parameters must be declared."""
-    quick: bool = False
-    """Run in quick tiers too."""
-
-
 class Factor(_Tagged):
     """What an experiment varies. Tagged like a parameter, for all its levels at once."""
 
@@ -157,8 +148,16 @@ class Factor(_Tagged):
     """Its name in charts."""
     unit: Annotated[str, LINE] = ""
     """Of the levels' `value`."""
-    levels: Annotated[list[Level], Field(min_length=1)]
-    """List of levels."""
+    levels: Annotated[
+        list[Level],
+        BeforeValidator(generated, json_schema_input_type=list[Level] | LevelRange),
+        Field(min_length=1),
+    ]
+    """List of levels, or `{from, to, step, set}`: a level for each value from `from` to `to`,
+    `step` apart, which gives the parameter `set` that value; its key and label are the value."""
+    averaged: bool = False
+    """The paper prints means over these levels: each is a replicate of every point, and no point of
+    its own. Tables and claims cannot name it."""
 
     @model_validator(mode="after")
     def _unique_levels(self) -> Factor:
@@ -202,7 +201,8 @@ class Experiment(Document):
     parameters: dict[Identifier, Parameter] = {}
     """Over the study's."""
     factors: Annotated[list[Factor], Field(min_length=1)]
-    """What is varied; every combination of levels is a point."""
+    """What is varied; every combination of levels is a point, or a replicate of one where the
+    factor is `averaged`."""
     topology: Topology
     """`nodes` *, `links` *, `monitors`."""
     flows: Annotated[list[dict[str, JsonValue]], Field(min_length=1)]
@@ -226,7 +226,17 @@ class Experiment(Document):
                 f"experiment {self.id}: its factors make {points} points, more than {MOST_POINTS}; "
                 "vary less"
             )
+        if not self.axes:
+            raise ValueError(
+                f"experiment {self.id}: all its factors are averaged: nothing is left to compare; "
+                "add a factor, if of one level"
+            )
         return self
+
+    @property
+    def axes(self) -> list[Factor]:
+        """Return the factors whose levels make points; the others' make replicates."""
+        return [factor for factor in self.factors if not factor.averaged]
 
     def factor(self, name: str) -> Factor:
         """Return the factor called `name`; KeyError where there is none."""
@@ -250,6 +260,7 @@ class OriginalSystem(Document):
 
     engine: EngineName
     description: Text
+    repetitions: Text | None = None
 
 
 class Notes(Document):
@@ -285,7 +296,8 @@ class Study(Document):
     bibliography: Bibliography
     """`title` *, `authors` * (list), `year`, `venue`."""
     original_system: OriginalSystem
-    """`engine` *: family of what the paper ran (`ns3`, `ns2`, `linux`); `description` *."""
+    """`engine` *: family of what the paper ran (`ns3`, `ns2`, `linux`); `description` *;
+    `repetitions`: what the paper says of repeated runs and of their spread, if it does."""
     notes: Notes
     """Prose of the summary page: `scope` *, `easy` *, `hard` *, `threats` (list), `differences`
     (list)."""
@@ -300,17 +312,19 @@ class Study(Document):
     claims: list[Claim] = []
     """List; see [claims](#claims)."""
 
-    @property
-    def short_title(self) -> str:
-        """Return the authors that the id names, between underscores."""
-        return " & ".join(name.title() for name in self.id.split("_"))
-
     @field_validator("id")
     @classmethod
     def _not_reserved(cls, value: str) -> str:
         if value in RESERVED:
             raise ValueError("is a name that the report or the command line needs; give another")
         return value
+
+    @field_validator("claims")
+    @classmethod
+    def _parts_for_each_level(cls, claims: list[Claim], info: ValidationInfo) -> list[Claim]:
+        """Write out what a claim asks for at each level of a factor."""
+        experiments = {e.id: e for e in info.data.get("experiments", [])}
+        return [_written_out(claim, experiments) for claim in claims]
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
@@ -377,10 +391,36 @@ class Study(Document):
                 raise ValueError(
                     f"{place}: experiment {experiment} has no factor {name!r}"
                 ) from None
+            if factor.averaged:
+                raise ValueError(
+                    f"{place}: factor {name} of experiment {experiment} is averaged, and its "
+                    "levels are replicates; leave it out, or remove `averaged`"
+                )
             known = {level.key for level in factor.levels}
             for key in levels:
                 if key not in known:
                     raise ValueError(f"{place}: factor {name} has no level {key!r}")
+
+
+def _written_out(claim: Claim, experiments: Mapping[str, Experiment]) -> Claim:
+    test = claim.test
+    if not isinstance(test, AllTest) or test.for_each is None:
+        return claim
+    names = list(dict.fromkeys(wanted.experiment for wanted in claim.quantities()))
+    if not experiments.keys() >= set(names):
+        return claim  # which is told of with all quantities
+    try:
+        factors = [experiments[name].factor(test.for_each) for name in names]
+    except KeyError:
+        raise ValueError(
+            f"claim {claim.id}: for_each: experiment {' or '.join(names)} has no factor "
+            f"{test.for_each!r}"
+        ) from None
+    try:
+        levels = [level.key for level in factors[0].levels]
+        return claim.model_copy(update={"test": test.at_each(levels)})
+    except ValueError as error:
+        raise ValueError(f"claim {claim.id}: {error}") from None
 
 
 def unique(names: Iterable[str], what: str) -> None:

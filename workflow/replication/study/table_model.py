@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from replication.study.change import Changes
 from replication.study.claim_model import Flows, Where
-from replication.study.model import LINE, Document, Identifier, Text, Window
+from replication.study.model import LINE, Document, Identifier, Label, Text, Window
 
 
 class Rank(Document):
@@ -62,17 +62,21 @@ class Cell(Document):
     monotonic: Literal["increasing", "decreasing"] | None = None
     """`increasing` or `decreasing`: how the column has to run along its rows; the audit checks
     the published numbers against it."""
+    label: Label | None = None
+    """Head of the column in the report; without it the key's words, or the level's label."""
 
 
 class TableRow(Document):
     """A published row that is not a factor level: the points, or the flows, it stands for.
 
-    `flows` takes the place of the cells' own `flows`, for tables with a row per flow.
+    `flows` takes the place of the cells' own `flows`, for tables with a row per flow; `label` heads
+    the row in the report, without it the key's words.
     """
 
     experiment: Identifier | None = None
     where: Where
     flows: Flows | None = None
+    label: Label | None = None
 
 
 class Table(Document):
@@ -95,8 +99,9 @@ class Table(Document):
     row_factor: Identifier | None = None
     """The factor whose level keys are the row keys; or else `rows`."""
     rows: dict[Identifier, TableRow] | None = None
-    """Map of row key to `{where, experiment, flows}`: the points of that row (`where` *), of
-    another experiment, or the flows it stands for instead of the cell's."""
+    """Map of row key to `{where, experiment, flows, label}`: the points of that row (`where` *), of
+    another experiment, the flows it stands for instead of the cell's, and its head in the
+    report."""
     column_factor: Identifier | None = None
     """The factor whose level keys are the column keys, with one `cell` for all; or else
     `columns`."""

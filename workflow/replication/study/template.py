@@ -3,12 +3,14 @@
 Grammar (no code, no evaluation of text):
 
 - ``$name`` is the value of a parameter; a value may itself refer to others.
-- ``"$a * $b"`` and ``"$a * 0.5"`` are products; a null factor makes the product null.
+- ``"$a * $b"`` and ``"$a * 0.5"`` are products, ``"$a + 30"`` and ``"$a * $b + $c"`` are sums,
+  whose plus sign stands between spaces; null in one makes it null.
 - An entry (node, link, flow, monitor) with ``repeat: $n`` stands for n copies, in whose texts
   ``{i}`` is 1..n.
 - A flow's ``start_jitter_s`` is the width of the uniform start delay drawn for each replicate.
 - A repeated flow's ``start_gap_s``, ``[low, high]``, starts each copy a uniform draw after the
   last, anew for each replicate: the copies keep their order.
+- A flow's ``stop_after_s``, in the place of ``stop_s``, counts from its start, with what is drawn.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import operator
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -38,6 +41,7 @@ MOST_STEPS = 50
 #: No rate, size or count of packets comes near it.
 LARGEST = 1e18
 _NAME = re.compile(r"\$[a-z0-9][a-z0-9_.-]*")
+_PLUS = re.compile(r"\s\+\s")
 _JITTER_STEP_S = 1e-6
 _GAP = TypeAdapter[tuple[float, float]](Annotated[tuple[Seconds, Seconds], Strict(False)])
 _SECONDS: TypeAdapter[float] = TypeAdapter(Seconds, config=ConfigDict(strict=True))
@@ -53,8 +57,8 @@ def resolve(value: Any, parameters: dict[str, Any]) -> Any:
     Raises
     ------
     TemplateError
-        An unknown parameter, a circular reference, a product of something not a number, or more
-        than `Resolver` allows.
+        An unknown parameter, a circular reference, a product or sum of something not a number, or
+        more than `Resolver` allows.
     """
     return Resolver(parameters).resolve(value)
 
@@ -139,22 +143,30 @@ class Resolver:
             return _joined([part.value for part in items], items)
         if not isinstance(value, str) or "$" not in value:
             return _Part(value)
-        factors = [part.strip() for part in value.split("*")]
-        if len(factors) == 1:
-            return self._lookup(factors[0], trail)
-        return _Part(_product(value, [self._factor(part, trail) for part in factors]))
+        terms = [[part.strip() for part in term.split("*")] for term in _PLUS.split(value)]
+        if len(terms) == len(terms[0]) == 1:
+            return self._lookup(terms[0][0], trail)
+        products = [
+            _combined(value, operator.mul, [self._operand(part, trail) for part in term])
+            for term in terms
+        ]
+        return _Part(_combined(value, operator.add, products))
 
-    def _factor(self, text: str, trail: tuple[str, ...]) -> Any:
+    def _operand(self, text: str, trail: tuple[str, ...]) -> Any:
         if text.startswith("$"):
             return self._lookup(text, trail).value
         number = read_number(text)
         if number is None:
-            raise TemplateError(f"{text!r} in a product is neither a number nor a $parameter")
+            raise TemplateError(
+                f"{text!r} in a product or sum is neither a number nor a $parameter"
+            )
         return number
 
     def _lookup(self, text: str, trail: tuple[str, ...]) -> _Part:
         if not _NAME.fullmatch(text):
-            raise TemplateError(f"{text!r} is not a parameter reference; write $name or $a * $b")
+            raise TemplateError(
+                f"{text!r} is not a parameter reference; write $name, $a * $b or $a + $b"
+            )
         name = text[1:]
         if name in trail:
             names = [step for step in (*trail, name) if step]
@@ -179,18 +191,18 @@ def _joined(value: Any, parts: Collection[_Part]) -> _Part:
     return _Part(value, size, 1 + max((part.height for part in parts), default=0))
 
 
-def _product(text: str, factors: list[Any]) -> Any:
-    if any(factor is None for factor in factors):
+def _combined(text: str, operation: Callable[[Any, Any], Any], operands: list[Any]) -> Any:
+    """Return the product or sum of `operands`, null if one is; `text` is what to call it."""
+    if any(operand is None for operand in operands):
         return None
-    product: Any = 1
-    for factor in factors:
-        if isinstance(factor, bool) or not isinstance(factor, int | float):
-            raise TemplateError(f"{text!r}: {factor!r} is not a number")
-        product = product * factor
+    for operand in operands:
+        if isinstance(operand, bool) or not isinstance(operand, int | float):
+            raise TemplateError(f"{text!r}: {operand!r} is not a number")
+    for found in itertools.accumulate(operands, operation):
         # Not a number fails this too.
-        if not abs(product) <= LARGEST:
+        if not abs(found) <= LARGEST:
             raise TemplateError(f"{text!r} is beyond {LARGEST:g}: no quantity is so large")
-    return product
+    return found
 
 
 def _numbered(value: Any, i: int) -> Any:
@@ -327,7 +339,20 @@ def _place_in_time(
         start_s = _seconds(flow, "start_s") + behind_s
         start_s += round(draw * jitter_s / _JITTER_STEP_S) * _JITTER_STEP_S
         flow["start_s"] = round(start_s, 6)
-        flow["stop_s"] = min(_seconds(flow, "stop_s", duration_s), duration_s)
+        flow["stop_s"] = min(_stop_s(flow, duration_s), duration_s)
+
+
+def _stop_s(flow: dict[str, Any], duration_s: float) -> float:
+    """Take from a flow that has its start when it stops; the run's end if it does not say."""
+    if "stop_after_s" not in flow:
+        return _seconds(flow, "stop_s", duration_s)
+    if "stop_s" in flow:
+        raise TemplateError(
+            f"flow {flow['id']}: has stop_s and stop_after_s; keep the one that the paper gives"
+        )
+    active_s = _seconds(flow, "stop_after_s")
+    del flow["stop_after_s"]
+    return round(float(flow["start_s"]) + active_s, 6)
 
 
 def _gap_s(flow: dict[str, Any]) -> tuple[float, float]:

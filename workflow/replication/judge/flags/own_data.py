@@ -135,10 +135,10 @@ class OwnData:
 
     def _is_whole(self, wanted: Quantity, frame: pd.DataFrame) -> bool:
         """Return whether every point of a quantity has a value."""
-        factors = [factor.id for factor in self.study.experiment(wanted.experiment).factors]
+        factors = [factor.id for factor in self.study.experiment(wanted.experiment).axes]
         needed = prod(
             len(set(wanted.where.get(factor.id, [level.key for level in factor.levels])))
-            for factor in self.study.experiment(wanted.experiment).factors
+            for factor in self.study.experiment(wanted.experiment).axes
         )
         return len(frame.drop_duplicates(factors)) == needed
 
@@ -148,7 +148,7 @@ def _printed(study: Study, cells: Sequence[MappedCell]) -> Callable[[Quantity], 
     numbers: dict[str, list[dict[str, object]]] = {}
     for cell in cells:
         wanted = cell.quantity
-        factors = {factor.id for factor in study.experiment(wanted.experiment).factors}
+        factors = {factor.id for factor in study.experiment(wanted.experiment).axes}
         points = {factor: keys[0] for factor, keys in wanted.where.items() if len(keys) == 1}
         derived = cell.table.startswith(TABLE_PREFIX)
         if derived or cell.not_comparable or points.keys() != factors:

@@ -10,6 +10,7 @@ import pandas as pd
 from replication.measure.results import Results
 from replication.report.charts.claim import claimed_bounds, claimed_values
 from replication.report.drawing.data import (
+    MOST_NAMED,
     Display,
     PublishedValue,
     axis_factor,
@@ -53,7 +54,7 @@ def factor_figures(
 def _horizontal(experiment: Experiment, xs: pd.Series) -> Horizontal:
     axis = axis_factor(experiment)
     if axis is None:
-        return Horizontal(" and ".join(factor.label for factor in experiment.factors))
+        return Horizontal(" and ".join(factor.label for factor in experiment.axes))
     values = tuple(sorted({float(x) for x in xs.dropna()}))
     return Horizontal(display_factor(axis).title, values)
 
@@ -211,10 +212,17 @@ def describe_lines(
     """Say what is on the axes and how each series runs from one end to the other."""
     parts = [f"{display.title} against {x_title}."]
     for engine, ours in frame.groupby("engine", sort=True):
-        for name in order:
+        there = set(ours["series"])
+        present = [name for name in order if name in there]
+        if len(present) > MOST_NAMED:
+            lowest, highest = ours["mean"].min(), ours["mean"].max()
+            parts.append(
+                f"{len(present)} series on {engine}: {three_digits(lowest)} to "
+                f"{three_digits(highest)} {display.unit}."
+            )
+            continue
+        for name in present:
             line = ours[ours["series"] == name].to_dict("records")
-            if not line:
-                continue
             where, first, last = f"{name} on {engine}", line[0], line[-1]
             if len(line) == 1:
                 parts.append(f"{where}: {three_digits(first['mean'])} {display.unit}.")

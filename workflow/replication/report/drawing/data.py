@@ -26,6 +26,9 @@ from replication.study.study import Experiment, Factor
 #: What a judged cell is known by, in its study.
 _CELL = ["table", "row", "column", "engine"]
 
+#: Most levels that a line names one by one, where they are numbers.
+MOST_NAMED = 12
+
 
 @dataclass(frozen=True)
 class Display:
@@ -63,7 +66,7 @@ def axis_factor(experiment: Experiment) -> Factor | None:
     """Return the factor with the most levels that all have a number, if there is one."""
     numeric = [
         factor
-        for factor in experiment.factors
+        for factor in experiment.axes
         if len(factor.levels) > 1 and all(level.value is not None for level in factor.levels)
     ]
     return max(numeric, key=lambda factor: len(factor.levels)) if numeric else None
@@ -73,7 +76,7 @@ def other_factors(experiment: Experiment, axis: Factor | None) -> list[Factor]:
     """Return the factors that tell series apart: more than one level, and not on the axis."""
     return [
         factor
-        for factor in experiment.factors
+        for factor in experiment.axes
         if len(factor.levels) > 1 and (axis is None or factor.id != axis.id)
     ]
 
@@ -81,6 +84,21 @@ def other_factors(experiment: Experiment, axis: Factor | None) -> list[Factor]:
 def level_label(factor: Factor, key: str) -> str:
     """Return the label of a level; its key where the study has no such level."""
     return next((level.label for level in factor.levels if level.key == key), key)
+
+
+def unsaid_unit(factor: Factor) -> str:
+    """Return the unit to be said beside a factor's levels; empty where their labels have it."""
+    if factor.unit == "1" or all(level.label.endswith(factor.unit) for level in factor.levels):
+        return ""
+    return factor.unit
+
+
+def levels_in_brief(factor: Factor) -> str:
+    """Return the labels of a factor's levels; of many numbers the first and the last."""
+    labels = [level.label for level in factor.levels]
+    if len(labels) > MOST_NAMED and all(level.value is not None for level in factor.levels):
+        return f"{labels[0]} to {labels[-1]} ({len(labels)} levels)"
+    return ", ".join(labels)
 
 
 def label_points(frame: pd.DataFrame, experiment: Experiment, axis: Factor | None) -> pd.DataFrame:

@@ -190,7 +190,7 @@ class Collection:
         results = self._results(study)
         rows = results.runs(experiment.id, {})
         rows = rows[rows["supported"]]
-        names = [factor.id for factor in experiment.factors]
+        names = [factor.id for factor in experiment.axes]
         facts = [_levels(experiment, row) for row in rows[names].to_dict("records")]
         runs = rows.assign(experiment=experiment.id)[list(_RUN)].reset_index(drop=True)
         return pd.concat([runs, pd.DataFrame(facts)], axis=1)

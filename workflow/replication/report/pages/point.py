@@ -21,6 +21,7 @@ from replication.report.drawing.data import (
     level_label,
     read_series,
     runs_of,
+    unsaid_unit,
 )
 from replication.report.parts.ledger import plain
 from replication.report.parts.link import PointLink, PointLinks
@@ -174,8 +175,9 @@ def _page(link: PointLink, rows: list[Row], material: _PageSources) -> PointPage
         experiment=experiment,
         title=link.label,
         levels=[
-            (f"{f.label}{f' ({f.unit})' if f.unit else ''}", level_label(f, keys[f.id]))
+            (f"{f.label}{f' ({unit})' if unit else ''}", level_label(f, keys[f.id]))
             for f in factors
+            for unit in [unsaid_unit(f)]
         ],
         engines=[
             _engine(name, by_engine[name], material)

@@ -13,6 +13,7 @@ from replication.judge.headline import Headline
 from replication.judge.participation import is_supported
 from replication.judge.wording import table_names
 from replication.measure.results import Results
+from replication.report.drawing.data import levels_in_brief, unsaid_unit
 from replication.report.pages.answer import answer
 from replication.report.pages.cell_table import CellView, TableView, table_views
 from replication.report.parts.changes import changes_of
@@ -228,10 +229,9 @@ def _home(claim: Claim) -> str:
 
 def _factor_line(experiment: Experiment, name: str) -> str:
     factor = experiment.factor(name)
-    labels = ", ".join(level.label for level in factor.levels)
-    # A unit that the labels have is not said again.
-    bare = factor.unit and not all(level.label.endswith(factor.unit) for level in factor.levels)
-    return f"{factor.label}{f' ({factor.unit})' if bare else ''}: {labels}"
+    unit = f" ({unsaid})" if (unsaid := unsaid_unit(factor)) else ""
+    averaged = ", averaged over" if factor.averaged else ""
+    return f"{factor.label}{unit}{averaged}: {levels_in_brief(factor)}"
 
 
 def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[PointView]:
@@ -258,7 +258,7 @@ def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> lis
 
 def _level_labels(experiment: Experiment, levels: dict[str, str]) -> list[str]:
     labels = []
-    for factor in experiment.factors:
+    for factor in experiment.axes:
         key = levels.get(factor.id, "")
         labels.append(next((x.label for x in factor.levels if x.key == key), key))
     return labels

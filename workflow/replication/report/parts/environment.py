@@ -31,7 +31,11 @@ def environment_rows(source: Source, study: Study, ledger: Ledger) -> list[Envir
             f"states {stated} of {stated + assumed}",
             f"assumes the other {assumed}, each with a plausible range (see Parameters)",
         ),
-        EnvironmentRow("Repetitions", "no variance is printed", _replicates(source, study)),
+        EnvironmentRow(
+            "Repetitions",
+            study.original_system.repetitions or "no variance is printed",
+            _replicates(source, study),
+        ),
     ]
 
 

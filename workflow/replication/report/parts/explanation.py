@@ -150,6 +150,12 @@ def _second(document: Mapping[str, Any], cells: list[Row]) -> str:
     if outside:
         named = ", ".join(f"{count} of table {t}" for t, count in outside.most_common(_NAMED))
         sentence += f"; what stays unexplained: {named}"
+    before, after = document["impossible"]["before"], document["impossible"]["after"]
+    if before or after:
+        sentence += (
+            f"; printed numbers that break a bound of the set-up: {before} as stated, "
+            f"{after} under it"
+        )
     if not document["identified"]:
         sentence += "; not identified: other changes do as well"
     return sentence + "."

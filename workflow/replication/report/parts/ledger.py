@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from replication.report.drawing.data import levels_in_brief, unsaid_unit
 from replication.study.study import Assumed, Experiment, Factor, Parameter, Published, Study
 
 
@@ -80,8 +81,14 @@ def _of_experiment(
     for name, parameter in experiment.parameters.items():
         yield experiment.title, name, plain(parameter.value), parameter.unit, parameter
     for factor in experiment.factors:
-        levels = ", ".join(level.label for level in factor.levels)
-        yield experiment.title, f"{factor.label} (varied)", levels, factor.unit, factor
+        how = "averaged over" if factor.averaged else "varied"
+        yield (
+            experiment.title,
+            f"{factor.label} ({how})",
+            levels_in_brief(factor),
+            unsaid_unit(factor),
+            factor,
+        )
 
 
 def _assumed(scope: str, name: str, value: str, unit: str, tag: Assumed) -> Entry:

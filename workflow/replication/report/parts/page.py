@@ -7,6 +7,7 @@ from pathlib import Path
 import jinja2
 import jinja2.ext
 
+from replication.report.drawing.data import unsaid_unit
 from replication.report.parts.bench_model import NAME as BENCH
 from replication.report.parts.figure import script_json
 from replication.report.parts.number import count
@@ -52,6 +53,7 @@ def environment(source: Source) -> jinja2.Environment:
     made = plain_environment()
     made.filters["count"] = count
     made.filters["short_title"] = short_title
+    made.filters["unsaid_unit"] = unsaid_unit
     made.filters["script_json"] = script_json
     made.filters["verdict"] = badge
     made.globals.update(

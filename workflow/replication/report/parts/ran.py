@@ -38,6 +38,12 @@ class RunSummary:
     stages: list[Stage]
 
     @property
+    def settings(self) -> str:
+        """Return the settings of make by which the same is run again."""
+        engines = ",".join(name for name, _ in self.engines)
+        return f"TIER={self.tier}" + (f" ENGINES={engines}" if engines else "")
+
+    @property
     def whose(self) -> str:
         """Return whose results these are, of when, and of what: for the foot of every page."""
         engines = [f"{name} {version.partition('+')[0]}" for name, version in self.engines]

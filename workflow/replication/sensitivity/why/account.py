@@ -151,6 +151,7 @@ def _document(stage: Stage, found: Explanations, result: Finding) -> dict[str, A
         "seen": _plain(result.seen),
         "unseen": _plain(result.unseen),
         "leaving": [_plain(one) for one in result.leaving],
+        "impossible": dict(zip(("before", "after"), result.impossible, strict=True)),
         "claims_before": dict(result.claims_before),
         "claims_after": dict(result.claims_after),
         "set_ups_tried": stage.trials.set_ups,

@@ -20,6 +20,7 @@ from replication.sensitivity.why.part import Rung
 from replication.sensitivity.why.set_up import SetUp, Space
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
+from replication.study.study import Study
 
 #: Runs scenarios into the store.
 Simulate = Callable[[dict[str, Scenario]], None]
@@ -101,11 +102,7 @@ class Bench:
     def _design(self, set_up: SetUp, rung: Rung) -> list[Run] | None:
         try:
             study = rung.study(self.space.on(set_up))
-            runs = [
-                run
-                for run in design_study(study, _TIER, [self.machine.engine])
-                if rung.needs(run, self.cells)
-            ]
+            runs = [run for run in self._replicates(study, _TIER) if rung.needs(run, self.cells)]
         except InputError:
             return None
         usual = self.runs((), rung) if set_up else None
@@ -113,6 +110,10 @@ class Bench:
         # What the engine refuses at the defaults too is not the set-up's.
         at_defaults = {(r.experiment, r.point) for r in usual or [] if r.refusal}
         return None if set_up and refused - at_defaults else runs
+
+    def _replicates(self, study: Study, tier: Tier) -> list[Run]:
+        # A replicate has one of the levels that are averaged over.
+        return design_study(study, tier, [self.machine.engine], whole_averages=False)
 
     def results(self, set_ups: Sequence[SetUp], rung: Rung) -> PointResults:
         """Return the results of set-ups, numbered as replicates in their order; runs what lacks.
@@ -144,9 +145,7 @@ class Bench:
         """Return the results of one set-up in so many replicates; runs what lacks."""
         tier = _TIER.model_copy(update={"replicates": [Replicates(count=count)]})
         study = rung.study(self.space.on(set_up))
-        runs = [
-            r for r in design_study(study, tier, [self.machine.engine]) if rung.needs(r, self.cells)
-        ]
+        runs = [r for r in self._replicates(study, tier) if rung.needs(r, self.cells)]
         points = [
             record(DesignPoint(f"w-{n}", "why", runs=tuple(r for r in runs if r.replicate == n)))
             for n in range(count)

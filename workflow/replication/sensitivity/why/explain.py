@@ -26,7 +26,7 @@ from replication.study.sensitivity_settings import explanations_path, load_sensi
 from replication.study.verdict import Verdict
 
 #: Of the budget, what is kept for the last stages at most.
-_MOST_RESERVED = 0.6
+_MOST_RESERVED = 0.4
 
 
 def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> Finding:
@@ -129,6 +129,7 @@ def _by_cells(stage: Stage, judge: CellJudge, found: Found) -> Finding:
         claims_after,
         rows,
         reasons,
+        (finding.impossible(judge, stated), finding.impossible(judge, found.best)),
     )
 
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from replication.judge.audit import audit_study
 from replication.judge.claim import evaluate_claim
-from replication.judge.reading import Reading
+from replication.judge.reading import Reading, as_read
 from replication.measure.results import Results
 from replication.sensitivity.why.part import Rung, is_unseen
 from replication.sensitivity.why.reader import Combination, Reader
@@ -80,6 +81,8 @@ class Finding:
     claims_after: Mapping[str, str]
     cells: list[dict[str, object]] = field(default_factory=list)
     reasons: tuple[str, ...] = ()
+    #: Printed numbers that cannot be, as the study states and reads them and under the explanation.
+    impossible: tuple[int, int] = (0, 0)
 
 
 def read_as(trial: Trial, judge: CellJudge) -> list[dict[str, Combination]]:
@@ -263,7 +266,7 @@ def word_of(
             f"It does not hold on what the search did not see: {unseen.after} of {unseen.cells} "
             f"inside (defaults {unseen.before})."
         )
-    idle = [one.atom for one in leaving if one.bits < settings.least_paid_bits]
+    idle = [one.atom for one in leaving if one.bits <= 0]
     if idle:
         reasons.append(f"Not every atom pays for itself: {', '.join(idle)}.")
     return (BEST_GUESS, tuple(reasons)) if reasons else (EXPLANATION, ())
@@ -330,6 +333,18 @@ def table_readings(judge: CellJudge, trial: Trial) -> dict[tuple[str, str, str],
                 key = (wanted.experiment, wanted.metric, wanted.aggregate)
                 found.setdefault(key, reading)
     return found
+
+
+def impossible(judge: CellJudge, trial: Trial) -> int:
+    """Return how many printed numbers break a bound of a trial's set-up as the trial reads them."""
+    read, study = [], judge.bench.space.on(trial.set_up)
+    for family, readings in zip(judge.reader.families, read_as(trial, judge), strict=True):
+        for place in family.cells:
+            cell = judge.reader.cells[place]
+            reading = judge.reader.reading(readings.get(cell.table, ()))
+            read.append(as_read(study, cell, reading) if reading else cell)
+    found = audit_study(study, read)
+    return len({(f.table, f.row, f.column) for f in found if f.finding == Verdict.IMPOSSIBLE})
 
 
 def holding(verdicts: Mapping[str, str]) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replication.judge.atom import Atom, Explanations
-from replication.judge.bound import set_ups
+from replication.judge.bound import propagation_s
 from replication.judge.cell import half_width
 from replication.judge.reading import Reading, combined, refusal
 from replication.measure.cell_map import MappedCell
@@ -109,17 +109,8 @@ class Reader:
         values = _means(results, count, wanted)
         if reading is None:
             return values
-        propagation_s = self._propagation_s(wanted) if reading.less_propagation else 0.0
-        return np.array([reading.printed(float(v), propagation_s) for v in values])
-
-    def _propagation_s(self, wanted: Quantity) -> float:
-        """Return the mean propagation delay of the paths, one way."""
-        delays = [
-            sum(link.delay_s for link, _ in set_up.path(flow))
-            for set_up in set_ups(self.study, wanted.experiment, wanted.where)
-            for flow in set_up.flows(wanted.flows)
-        ]
-        return sum(delays) / len(delays)
+        less_s = propagation_s(self.study, wanted) if reading.less_propagation else 0.0
+        return np.array([reading.printed(float(v), less_s) for v in values])
 
     @cached_property
     def tolerances(self) -> Numbers:

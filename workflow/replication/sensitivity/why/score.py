@@ -84,17 +84,14 @@ class FamilyScore:
         floors = settings.least_error * reader.tolerances[self.places]
         self.floors = np.bincount(self.group_of, floors, len(names)) / np.maximum(self.sizes, 1)
         self._atom_bits = found.atom_bits
-        self._least_bits = settings.least_paid_bits
-        self._naming = self._naming_bits(0.0)
-        # By these readings are chosen: an atom must pay that much more than its name.
-        self._paying = self._naming_bits(self._least_bits)
+        self._naming = self._naming_bits()
 
-    def _naming_bits(self, more: float) -> tuple[Numbers, npt.NDArray[np.float64]]:
+    def _naming_bits(self) -> tuple[Numbers, npt.NDArray[np.float64]]:
         """Return the bits of each shared reading, and of each exception from each of them."""
         levels = {atom.id: len(atom.levels or []) for atom in self.family.dimensions}
         combinations = self.family.combinations
         shared = [
-            sum(self._atom_bits + math.log2(levels[atom]) + more for atom, _ in combination)
+            sum(self._atom_bits + math.log2(levels[atom]) for atom, _ in combination)
             for combination in combinations
         ]
         which = math.log2(max(len(self.tables), 1))
@@ -103,8 +100,7 @@ class FamilyScore:
             for two, exception in enumerate(combinations):
                 differing = {atom for atom, _ in set(base) ^ set(exception)}
                 other[one, two] = sum(
-                    self._atom_bits + math.log2(levels[atom] + 1) + which + more
-                    for atom in differing
+                    self._atom_bits + math.log2(levels[atom] + 1) + which for atom in differing
                 )
         return np.array(shared), other
 
@@ -134,14 +130,11 @@ class FamilyScore:
         errors
             A row a cell, a column a reading.
         """
-        scored = self.shared_bits(errors) - self._naming[0] + self._paying[0]
-        starts = np.argsort(scored, kind="stable")[:_STARTS]
+        starts = np.argsort(self.shared_bits(errors), kind="stable")[:_STARTS]
         sums = self.by_table(errors)
         found = [self._with_exceptions(int(start), sums) for start in starts]
         start, chosen, total = min(found, key=lambda item: item[2])
-        named, paid = (
-            bits[0][start] + bits[1][start, chosen].sum() for bits in (self._naming, self._paying)
-        )
+        naming = self._naming[0][start] + self._naming[1][start, chosen].sum()
         combinations = self.family.combinations
         pairs = list(combinations[start])
         for table, place in zip(self.tables, chosen, strict=True):
@@ -150,8 +143,8 @@ class FamilyScore:
         return Choice(
             {t: combinations[p] for t, p in zip(self.tables, chosen, strict=True)},
             tuple(int(chosen[t]) for t in self.table_of),
-            float(total - paid),
-            float(named),
+            float(total - naming),
+            float(naming),
             tuple(pairs),
         )
 
@@ -184,8 +177,8 @@ class FamilyScore:
         group = self.group_of_table[table]
         options: Numbers = np.repeat(grouped[None, :], sums.shape[1], axis=0).astype(float)
         options[:, group] += sums[table] - own[table]
-        naming = self._paying[0][start] + self._paying[1][start, chosen].sum()
-        naming = naming - self._paying[1][start, chosen[table]] + self._paying[1][start]
+        naming = self._naming[0][start] + self._naming[1][start, chosen].sum()
+        naming = naming - self._naming[1][start, chosen[table]] + self._naming[1][start]
         return np.asarray(self.data_bits(options) + naming)
 
 

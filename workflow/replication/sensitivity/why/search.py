@@ -220,13 +220,13 @@ class Search:
         self._promote()
 
     def _backward(self) -> Trial:
-        """Return the best on the last rung, with no atom that hardly pays for itself."""
+        """Return the best on the last rung, with no atom that does not pay for itself."""
         last = self.rungs[-1]
         best = self.trials.on(last)[0]
         while True:
             less = [without_atom(best.set_up, atom) for atom, _ in best.set_up]
             tried = sorted(self.trials.of(less, last), key=rank)
-            if not tried or tried[0].total > best.total + self.settings.least_paid_bits:
+            if not tried or tried[0].total > best.total:
                 return best
             best = tried[0]
 

@@ -1,0 +1,104 @@
+"""What the five papers do not have, and a further one may: said as its study says it."""
+
+import pandas as pd
+import pytest
+from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study
+from replication.judge.registration import registered
+from replication.measure.cell_map import map_cells
+from replication.plan.config import load_study
+from replication.report.charts.points import describe_lines
+from replication.report.drawing.data import Display, levels_in_brief, unsaid_unit
+from replication.report.parts.ran import ran
+from replication.study.published import read_published
+from replication.study.study import Factor
+
+from tests.unit.conftest import PUBLISHED, tolerance
+from tests.unit.test_design import ROOT
+
+RETRANSMISSIONS = {"metric": "retransmissions", "aggregate": "sum", "tolerance": tolerance(0.1)}
+
+
+def factor(labels, unit="Mbit/s", **changes):
+    levels = [
+        {"key": f"l{n}", "label": label, "value": float(n), "set": {}}
+        for n, label in enumerate(labels)
+    ]
+    tags = {"id": "rate", "label": "Rate", "unit": unit, "published": PUBLISHED}
+    return Factor.model_validate(tags | {"levels": levels} | changes)
+
+
+def test_a_unit_that_labels_have_is_not_said_again():
+    assert unsaid_unit(factor(["1 Mbit/s", "2 Mbit/s"])) == ""
+    assert unsaid_unit(factor(["1", "2 Mbit/s"])) == "Mbit/s"
+    assert unsaid_unit(factor(["1", "2"], unit="1")) == ""
+
+
+def test_many_numbers_are_named_by_their_ends():
+    assert levels_in_brief(factor(["1", "2"])) == "1, 2"
+    many = factor([str(n) for n in range(40)])
+    assert levels_in_brief(many) == "0 to 39 (40 levels)"
+
+
+def lines(count):
+    rows = [
+        {"engine": "ns2", "series": f"start {n}", "x": x, "mean": n + x}
+        for n in range(count)
+        for x in (1.0, 2.0)
+    ]
+    frame = pd.DataFrame(rows)
+    order = list(dict.fromkeys(frame["series"]))
+    return describe_lines(frame, order, "Rate", Display("Throughput", "Mbit/s", 1.0))
+
+
+def test_a_caption_lists_a_few_series_and_sums_up_many():
+    assert "start 1 on ns2: from 2 at 1 to 3 Mbit/s at 2." in lines(3)
+    assert "36 series on ns2: 1 to 37 Mbit/s." in lines(36)
+    assert "start 1 on" not in lines(36)
+
+
+def test_rows_and_columns_have_labels_of_their_own(world):
+    rows = {
+        "first": {"where": {"access": "slow"}, "label": "The first hop"},
+        "last_hop": {"where": {"access": "fast"}},
+    }
+    columns = {
+        "x": {**RETRANSMISSIONS, "label": "Packets sent again"},
+        "y": RETRANSMISSIONS,
+    }
+    study = world.table(columns, rows=rows, row_factor=None)
+    numbers = [(row, column, "packets", 8.0, "8") for row in rows for column in columns]
+    cells = map_cells(study, read_published(world.published(*numbers)))
+    found = [(cell.row_label, cell.column_label) for cell in cells]
+    assert found[0] == ("The first hop", "Packets sent again")
+    assert found[3] == ("last hop", "y")
+
+
+@pytest.mark.parametrize("said", [None, "Means over 51 runs; no spread is printed."])
+def test_a_mean_over_runs_is_no_surprise_where_the_paper_says_so(world, said):
+    study = world.table({"x": RETRANSMISSIONS})
+    system = study.original_system.model_copy(update={"repetitions": said})
+    study = study.model_copy(update={"original_system": system})
+    path = world.published(("slow", "x", "packets", 8.25, "8.25"))
+    findings = audit_study(study, map_cells(study, read_published(path)))
+    (found,) = [one for one in findings if one.check == "whole_number"]
+    assert found.finding == (CONSISTENT if said else SUSPICIOUS)
+    assert (said or "which is not said") in found.reason
+
+
+def test_the_same_is_run_again_in_the_same_tier_on_the_same_engines():
+    found = ran({"tier": {"id": "quick"}, "engines": {"ns3": {}, "ns2": {}}})
+    assert found.settings == "TIER=quick ENGINES=ns3,ns2"
+    assert ran({"tier": {"id": "paper"}}).settings == "TIER=paper"
+
+
+def test_a_label_or_a_key_that_says_nothing_leaves_a_registration_valid():
+    study = load_study(ROOT, "nishitha")
+    before = registered(ROOT, study)
+    (key, cell), *_ = study.tables[0].columns.items()
+    columns = {**study.tables[0].columns, key: cell.model_copy(update={"label": "Other words"})}
+    table = study.tables[0].model_copy(update={"columns": columns})
+    labelled = study.model_copy(update={"tables": [table, *study.tables[1:]]})
+    assert registered(ROOT, labelled) == before
+    sharper = cell.model_copy(update={"aggregate": "sum"})
+    table = study.tables[0].model_copy(update={"columns": {**columns, key: sharper}})
+    assert registered(ROOT, study.model_copy(update={"tables": [table]})) != before
