@@ -72,7 +72,6 @@ def account(**changes):
         "asked": ["a: at least 1"],
         "reason": "",
         "engine": "ns3",
-        "adapted": [],
         "axes": AXES,
         "facets": [{"id": "s", "title": "Sender", "levels": {"bbr": "BBR", "cubic": "CUBIC"}}],
         "grids": [GRID],

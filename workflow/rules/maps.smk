@@ -3,6 +3,7 @@
 
 
 MAP = f"{PATHS.maps}/{{map}}"
+TODAY = f"{PATHS.maps}/today/{{study}}"
 
 
 wildcard_constraints:
@@ -15,8 +16,19 @@ def mapped():
     return maps_or_exit(REPO, PIPE.engines)
 
 
+def judged_today():
+    """Return the studies of the plan that are judged on a stack of today, if it is there."""
+    today = today_or_exit(REPO)
+    return (
+        sorted(set(today.studies) & set(PIPE.studies))
+        if today.engine in PIPE.engines
+        else []
+    )
+
+
 if "maps" in workflow.dag_settings.targets:
     mapped()
+    judged_today()
 
 
 rule plan_maps:
@@ -25,6 +37,7 @@ rule plan_maps:
             {f"configs/maps/{name}.yaml" for name, _ in mapped()}
         ),
         settings="configs/mapping.yaml",
+        today="configs/today.yaml",
     output:
         forecast=f"{PATHS.maps}/forecast.txt",
     log:
@@ -35,9 +48,10 @@ rule plan_maps:
     params:
         code=PIPE.code("sensitivity.maps.run_map"),
         maps=lambda wildcards: [f"{name}/{engine}" for name, engine in mapped()],
+        today=lambda wildcards: [f"--today {study}" for study in judged_today()],
         tier=PIPE.config.tier,
     shell:
-        "replicate step maps plan {params.maps} --tier {params.tier}"
+        "replicate step maps plan {params.maps} {params.today} --tier {params.tier}"
         " 2> {log} | tee {output.forecast} >&2 || {{ cat {log} >&2; exit 1; }}"
 
 
@@ -76,10 +90,43 @@ rule explore_map:
         " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
 
 
+rule judge_today:
+    input:
+        today="configs/today.yaml",
+        study="configs/studies/{study}.yaml",
+        forecast=ancient(rules.plan_maps.output.forecast),
+        program=lambda wildcards: PIPE.program_of(load_today(REPO).engine),
+    output:
+        claims=f"{TODAY}.claims.json",
+        scenarios=f"{TODAY}.claims.scenarios.json",
+    log:
+        f"{PATHS.data}/logs/judge_today/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/judge_today/{{study}}.tsv"
+    resources:
+        mem_mb=PIPE.memory_mb,
+    params:
+        code=PIPE.code("sensitivity.today.run_today"),
+        launch=lambda wildcards: PIPE.launch_of(load_today(REPO).engine),
+        fingerprint=lambda wildcards: PIPE.fingerprint(load_today(REPO).engine),
+        folder=lambda wildcards, output: Path(output.claims).parent,
+        store=lambda wildcards: PIPE.store_of(load_today(REPO).engine),
+        tier=PIPE.config.tier,
+        memory=PIPE.config.memory_limit_bytes,
+        time=PIPE.config.time_limit_s,
+    shell:
+        "replicate step maps today {wildcards.study} {params.launch} --timers 250"
+        " --tier {params.tier} --folder {params.folder} --store {params.store}"
+        " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
+
+
 rule merge_maps:
     input:
         accounts=lambda wildcards: [
             f"{PATHS.maps}/{name}/{engine}.json" for name, engine in mapped()
+        ],
+        today=lambda wildcards: [
+            f"{PATHS.maps}/today/{study}.claims.json" for study in judged_today()
         ],
     output:
         table=f"{PATHS.data}/maps.csv",

@@ -32,6 +32,7 @@ from replication.sensitivity.maps.map_model import (
     Spending,
 )
 from replication.sensitivity.maps.map_model import Change as MapChange
+from replication.sensitivity.today.stand_in import StandIn, Today, TodayTier
 from replication.study.change import Change
 from replication.study.claim_model import Claim, Quantity, Test
 from replication.study.level import Level
@@ -52,6 +53,7 @@ MODELS: dict[str, type[BaseModel]] = {
     for model in (
         *(Config, Tier, Sensitivity, StudyScale, Scale, Importance, ExplanationSearch),
         *(Map, Axis, AxisRange, AxisLevel, OfBdp, Sentence, Law, MapSettings, Spending),
+        *(Today, TodayTier, StandIn),
         *(Explanations, Unseen, Part, Atom, Setting, Range, Reading),
         *(Study, Parameter, Experiment, Factor, Level, Link, TcpFlow, CbrFlow, Host, Table, Cell),
         *(Claim, Quantity, Change, Substitution),

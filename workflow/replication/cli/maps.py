@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,34 +21,47 @@ from replication.cli.option import (
     TimeLimit,
 )
 
+if TYPE_CHECKING:
+    from replication.run.launcher import Launch
+    from replication.run.process import Limits
+    from replication.sensitivity.why.bench import Machine
+
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Map where the papers' sentences hold."
 )
 
 Tier = Annotated[str, typer.Option(help="quick, paper or deep.")]
+Timers = Annotated[
+    str | None, typer.Option(help="Timer frequencies of the kernels that are there, in Hz.")
+]
 
 
 @app.command()
 def plan(
     maps: Annotated[list[str], typer.Argument(help="Maps with their engines: MAP/ENGINE.")],
+    today: Annotated[
+        list[str] | None, typer.Option(help="A study to judge on a stack of today; repeat it.")
+    ] = None,
     tier: Tier = "paper",
     root: Root = HERE,
 ) -> None:
     """Check the maps against their studies, and say what they should cost.
 
-    Example: replicate step maps plan kapadia_reno_bbr/ns3 --tier quick
+    Example: replicate step maps plan kapadia_bbr_beside_reno/ns3 --today saxena --tier quick
     """
     from replication.sensitivity.maps.run_map import forecast
+    from replication.sensitivity.today.run_today import plan_today
 
     pairs = [name.partition("/") for name in maps]
     told = [forecast(root, name, engine, tier) for name, _, engine in pairs]
-    for one in told:
-        print(one)
+    current = [plan_today(root, study, tier) for study in today or []]
+    for line in (*told, *current):
+        print(line)
+    cpu_s = sum(one.cpu_s for one in told) + sum(one.cost_s for one in current)
     print(
         f"in all about {sum(one.points for one in told)} points where full grids have "
         f"{sum(one.full_points for one in told)}, and {sum(one.fresh for one in told)} fresh ones; "
-        f"about {sum(one.cpu_s for one in told) / 60:.1f} CPU minutes to simulate, what is in the "
-        "store included"
+        f"about {cpu_s / 60:.1f} CPU minutes to simulate, what is in the store included"
     )
 
 
@@ -62,33 +75,67 @@ def explore(
     runtime: Launcher = "native",
     program: Program = None,
     image: ImageId = None,
-    timers: Annotated[
-        str | None, typer.Option(help="Timer frequencies of the kernels that are there, in Hz.")
-    ] = None,
+    timers: Timers = None,
     memory_limit_bytes: MemoryLimit = MEMORY_LIMIT_BYTES,
     time_limit_s: TimeLimit = TIME_LIMIT_S,
     root: Root = HERE,
 ) -> None:
     """Explore a map on an engine; runs go to the store, so that a second start goes on."""
-    from dataclasses import replace
-
     from replication.run.launcher import Launch
     from replication.run.process import Limits
-    from replication.run.simulate import open_job, run_job
     from replication.sensitivity.maps.run_map import run_map
+
+    limits = Limits(memory_limit_bytes, time_limit_s)
+    machine = _machine(root, Launch(runtime, engine, program, image), store, limits, timers)
+    written = run_map(root, name, tier, folder, machine, lambda line: print(line, file=sys.stderr))
+    print(written)
+
+
+@app.command("today")
+def judge_today(
+    study: Annotated[str, typer.Argument(help="The study's id.")],
+    folder: Annotated[Path, typer.Option(help="Folder of the results.")],
+    store: StoreFolder,
+    tier: Tier = "paper",
+    runtime: Launcher = "native",
+    program: Program = None,
+    image: ImageId = None,
+    timers: Timers = None,
+    memory_limit_bytes: MemoryLimit = MEMORY_LIMIT_BYTES,
+    time_limit_s: TimeLimit = TIME_LIMIT_S,
+    root: Root = HERE,
+) -> None:
+    """Judge a study's claims on a stack of today; runs go to the store.
+
+    Example: replicate step maps today saxena --folder out --store store --program guest
+    """
+    from replication.run.launcher import Launch
+    from replication.run.process import Limits
+    from replication.sensitivity.today.run_today import run_today
+    from replication.sensitivity.today.stand_in import load_today
+
+    launch = Launch(runtime, load_today(root).engine, program, image)
+    limits = Limits(memory_limit_bytes, time_limit_s)
+    print(run_today(root, study, tier, folder, _machine(root, launch, store, limits, timers)))
+
+
+def _machine(
+    root: Path, launch: Launch, store: Path, limits: Limits, timers: str | None
+) -> Machine:
+    """Return where runs of an engine are made and kept."""
+    from dataclasses import replace
+
+    from replication.run.simulate import open_job, run_job
     from replication.sensitivity.why.bench import Machine
     from replication.study.scenario import Scenario
 
-    limits = Limits(memory_limit_bytes, time_limit_s)
-    job = open_job(root, Launch(runtime, engine, program, image), {}, store, limits)
+    job = open_job(root, launch, {}, store, limits)
 
     def run(scenarios: dict[str, Scenario]) -> None:
         run_job(replace(job, scenarios=scenarios), lambda: None)
 
     timer_hz = [int(word) for word in timers.split(",")] if timers else []
-    machine = Machine(engine, job.store, run, timer_hz)
-    written = run_map(root, name, tier, folder, machine, lambda line: print(line, file=sys.stderr))
-    print(written)
+    return Machine(launch.engine, job.store, run, timer_hz)
 
 
 @app.command()

@@ -29,6 +29,8 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
     from replication.plan.study_check import check_study
     from replication.sensitivity.maps.map_model import load_mapping, map_names
     from replication.sensitivity.maps.run_map import check_map
+    from replication.sensitivity.today.run_today import plan_today
+    from replication.sensitivity.today.stand_in import load_today
     from replication.study.sensitivity_settings import load_sensitivity
     from replication.study.study import ALL_STUDIES
 
@@ -52,6 +54,8 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
         for warning in repeat_warnings(runs):
             print(f"warning: {name}, {warning}")
     load_mapping(root)
+    for name in sorted(load_today(root).studies) if everything else []:
+        print(f"{plan_today(root, name, 'paper')}: valid")
     for name in map_names(root) if everything else []:
         print(f"{name}: {check_map(root, name)}: valid")
 

@@ -16,6 +16,7 @@ from replication.plan.config import Config, Tier
 from replication.report.parts.bench_model import Bench
 from replication.report.parts.reliability import Reliability
 from replication.sensitivity.maps.map_model import Map, MapSettings
+from replication.sensitivity.today.stand_in import Today
 from replication.study.files import write_text
 from replication.study.scenario import Scenario
 from replication.study.sensitivity_settings import Sensitivity
@@ -33,6 +34,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "reliability": Reliability,
     "scenario": Scenario,
     "sensitivity": Sensitivity,
+    "today": Today,
     "study": Study,
     "tier": Tier,
 }

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from replication.report.pages.today import StudyToday, today_views
 from replication.report.parts.map import Account, check, details, facet_title, headline
 from replication.report.parts.map_picture import Picture, picture
 from replication.report.parts.source import Source
 from replication.sensitivity.maps.account import accounts, is_current, read_account
+from replication.sensitivity.maps.table import NAME
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,6 @@ class EngineView:
     ----------
     engine, headline, check
         Where, and what is said of the whole.
-    adapted
-        Why the engine runs other values than the paper's.
     facets, runs
         Its pictures, and the rows of its points.
     left_out
@@ -59,7 +59,6 @@ class EngineView:
     engine: str
     headline: str
     check: str
-    adapted: list[str]
     facets: list[FacetView]
     runs: list[RunView]
     left_out: list[str]
@@ -86,21 +85,22 @@ class MapView:
 
 @dataclass(frozen=True)
 class MapsView:
-    """The page: maps by study, and names of those whose files have changed since."""
+    """The page: maps by study, those whose files have changed since, and the claims of today."""
 
     maps: list[MapView]
     stale: list[str]
+    today: list[StudyToday]
 
 
 def maps_view(source: Source) -> MapsView | None:
-    """Return what the page shows; None where there are no maps."""
+    """Return what the page shows; None where `make maps` did not run."""
+    if not (source.data / NAME).is_file():
+        return None
     found = [read_account(path) for path in accounts(source.data)]
     current = [one for one in found if is_current(source.root, one)]
-    if not found:
-        return None
     stale = [f"{one['map']} on {one['engine']}" for one in found if one not in current]
     groups = groupby(current, key=lambda one: str(one["map"]))
-    return MapsView([_map(list(own)) for _, own in groups], stale)
+    return MapsView([_map(list(own)) for _, own in groups], stale, today_views(source))
 
 
 def _map(found: list[dict[str, Any]]) -> MapView:
@@ -136,7 +136,6 @@ def _engine(account: Account) -> EngineView:
         engine=account["engine"],
         headline=headline(account),
         check=check(account),
-        adapted=account["adapted"],
         facets=[_facet(account, grid, anchors) for grid in account["grids"]],
         runs=list(_runs(account, anchors)),
         left_out=[facet_title(account, facet) for facet in account["left_out"]],

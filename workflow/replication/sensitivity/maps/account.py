@@ -54,7 +54,8 @@ def read_account(path: Path) -> dict[str, Any]:
 def accounts(data: Path) -> Iterator[Path]:
     """Yield all accounts of maps below the folder of results, by map and engine."""
     for path in sorted((data / "maps").glob(f"*/*{FOUND}")):
-        if not path.name.endswith(SCENARIOS):
+        # Beside the maps lie the claims that are judged on a stack of today.
+        if not path.name.endswith((SCENARIOS, ".claims.json")):
             yield path
 
 
@@ -121,7 +122,6 @@ def _document(space: Space, found: Explored) -> dict[str, Any]:
         "asked": _asked(space),
         "reason": own.reason or "",
         "engine": space.engine,
-        "adapted": [one.reason for one in own.adapted if one.engine == space.engine],
         "axes": [_axis(axis, paper.get(axis.id)) for axis in own.ranges],
         "facets": [
             {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels or []}}

@@ -27,7 +27,7 @@ from replication.study.model import (
     PositiveSeconds,
     Text,
 )
-from replication.study.study import Study, Substitution, unique
+from replication.study.study import Study, unique
 
 MAPS = Path("configs/maps")
 MAPPING = Path("configs/mapping.yaml")
@@ -233,9 +233,6 @@ class Map(Document):
     """What differs from the study at every point."""
     reason: Text | None = None
     """Why; goes with `fixed` and `keep`."""
-    adapted: list[Substitution] = []
-    """List: what an engine runs in the place of values that it cannot have; such results are those
-    of a stack of today, not of the paper's. See [substitutions](#substitutions)."""
     axes: Annotated[list[Axis], Field(min_length=2, max_length=4)]
     """Two ranges, across and up, and up to two with levels."""
     engines: Annotated[list[EngineName], Field(min_length=1)]

@@ -141,19 +141,8 @@ class Space:
     def study(self) -> Study:
         """The study with the map's sentence and what holds at every point."""
         claims = [c for c in self.base.claims if c.id != self.claim.id]
-        update = {
-            "claims": [*claims, self.claim],
-            "substitutions": [
-                *(s for s in self.base.substitutions if s.engine not in self._adapted),
-                *self.map.adapted,
-            ],
-        }
-        study = self.base.model_copy(update=update)
+        study = self.base.model_copy(update={"claims": [*claims, self.claim]})
         return study if self.map.fixed is None else self._changed(self.map.fixed.on, study)
-
-    @property
-    def _adapted(self) -> set[str]:
-        return {one.engine for one in self.map.adapted}
 
     @cached_property
     def facets(self) -> list[tuple[str, ...]]:
@@ -239,7 +228,7 @@ class Space:
 
     def paper(self) -> dict[str, float]:
         """Return the paper's own value on each axis where it has one."""
-        plain = replace(self, map=self.map.model_copy(update={"fixed": None, "adapted": []}))
+        plain = replace(self, map=self.map.model_copy(update={"fixed": None}))
         found: dict[str, float] = {}
         for axis in self.map.ranges:
             value = axis.paper if axis.paper is not None else plain.default(axis)

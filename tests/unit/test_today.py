@@ -1,0 +1,112 @@
+"""What a stack of today runs in the place of a paper's set-up, and what the page makes of it."""
+
+import json
+import shutil
+
+import pytest
+import yaml
+from replication.plan.config import load_study, study_ids
+from replication.report.pages.today import today_views
+from replication.report.parts.source import Source
+from replication.sensitivity.maps.account import merge_maps
+from replication.sensitivity.today.run_today import made_from, plan_today
+from replication.sensitivity.today.stand_in import load_today
+from replication.study.errors import InputError
+from replication.study.seal import write_sealed
+
+from tests.unit.report_project import Project, example, soup
+from tests.unit.sensitivity_data import ROOT
+
+TODAY = {
+    "engine": "linux",
+    "tiers": {"quick": {"levels": "quick", "replicates": [{"count": 1}]}},
+    "studies": {"synthetic": {"reasons": ["Nothing <is> replaced."]}},
+}
+
+
+@pytest.mark.parametrize("name", study_ids(ROOT))
+def test_the_kernel_runs_all_of_each_study_but_tahoe(name):
+    plan = plan_today(ROOT, name, "quick")
+    assert set(plan.refusals) <= {"linux has no congestion control 'tahoe'"}
+    assert any(not run.refusal for run in plan.runs)
+
+
+def test_a_quick_run_costs_no_more_than_its_limit():
+    limit_s = load_today(ROOT).tier("quick").cost_limit_s
+    # A run is never shorter than a second of its own time.
+    assert max(run.cost_s for run in plan_today(ROOT, "dzivhani", "quick").runs) < 4 * limit_s
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"set": {"parameters": {"no_such": 1}}}, "no_such"),
+        ({"set": {"flows": {"*": {"recovery": "none"}}}}, "recovery"),
+    ],
+)
+def test_a_wrong_stand_in_is_named(tmp_path, change, named):
+    for folder in ("configs", "data/published"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    path = tmp_path / "configs/today.yaml"
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    document["studies"]["nishitha"] |= change
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    with pytest.raises(InputError, match=f"today.yaml: nishitha: .*{named}"):
+        plan_today(tmp_path, "nishitha", "quick")
+
+
+def test_what_is_not_there_is_named():
+    with pytest.raises(InputError, match=r"tier: configs/today\.yaml has none called 'none'"):
+        plan_today(ROOT, "nishitha", "none")
+    with pytest.raises(InputError, match="has no 'other'; it has dzivhani"):
+        load_today(ROOT).stand_in("other")
+
+
+@pytest.fixture
+def project(world, tmp_path):
+    made = Project(world, tmp_path / "project")
+    made.add(example(world))
+    shutil.copytree(ROOT / "workflow/engines", made.root / "workflow/engines", dirs_exist_ok=True)
+    made.write("configs/today.yaml", yaml.safe_dump(TODAY))
+    study = load_study(made.root, "synthetic")
+    claims = [
+        {"claim": c.id, "verdict": "not reproduced", "vacuous": i == 0, "reason": f"Why <{c.id}>"}
+        for i, c in enumerate(study.claims)
+    ]
+    document = {
+        "study": "synthetic",
+        "engine": "linux",
+        "tier": "quick",
+        "replicates": 1,
+        "reasons": TODAY["studies"]["synthetic"]["reasons"],
+        "refusals": {"linux has no congestion control 'tahoe'": 2},
+        "claims": claims,
+        "cpu_s": 60.0,
+        "made_from": made_from(made.root, "synthetic", "linux"),
+    }
+    write_sealed(made.data / "maps/today/synthetic.claims.json", json.dumps(document))
+    merge_maps([], made.data)
+    return made
+
+
+def test_the_page_sets_today_beside_the_study(project):
+    page = soup(project.render("synthetic") / "maps.html")
+    assert page.find("a", href="#today") is not None
+    source = Source.load(project.root, project.data)
+    (view,) = today_views(source)
+    own = {r["claim"]: r["verdict"] for r in source.headline(source.claims)}
+    assert {one.id: one.own for one in view.claims} == own
+    rows = page.find(id="today").find_parent("section").find_all("tr")[1:]
+    assert len(rows) == len(view.claims)
+    assert "vacuous" in rows[0].get_text()
+    # What says nothing differs from nothing.
+    assert not view.claims[0].differs
+    assert any(one.differs for one in view.claims[1:])
+    assert "Nothing <is> replaced." in page.get_text()
+    assert "2 runs are left out" in page.get_text()
+
+
+def test_claims_of_other_files_are_left_out(project):
+    project.write("configs/today.yaml", yaml.safe_dump(TODAY | {"engine": "ns3"}))
+    page = soup(project.render("synthetic") / "maps.html")
+    assert page.find(id="today") is None

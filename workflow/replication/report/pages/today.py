@@ -1,0 +1,123 @@
+"""On a stack of today: each study's claims as they are there, beside the study's own verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from replication.judge.headline import Headline
+from replication.judge.verdict_table import Judged
+from replication.report.parts.flag import NO_FLAG
+from replication.report.parts.source import Source
+from replication.report.parts.verdict import Tally
+from replication.sensitivity.today.run_today import judged_today
+from replication.study.study import Study
+from replication.study.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class ClaimToday:
+    """A claim: the study's own verdict, and that of today; each with whether it is vacuous."""
+
+    id: str
+    quote: str
+    own: str
+    own_vacuous: bool
+    today: str
+    vacuous: bool
+    reason: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two say something, and not the same."""
+        plain = not (self.own_vacuous or self.vacuous)
+        said = Verdict.NOT_TESTABLE not in (self.own, self.today)
+        return plain and said and self.own != self.today
+
+
+@dataclass(frozen=True)
+class StudyToday:
+    """A study on a stack of today.
+
+    Attributes
+    ----------
+    study, engine, own_engine
+        The study, whose stack it is, and the engine of the study's own verdicts.
+    tally
+        Its verdicts, counted.
+    reasons, refusals
+        What runs in the place of what the paper had, and what could not run.
+    claims
+        Row by row.
+    cpu_minutes
+        What its runs cost.
+    """
+
+    study: Study
+    engine: str
+    own_engine: str
+    tally: Tally
+    reasons: list[str]
+    refusals: dict[str, int]
+    claims: list[ClaimToday]
+    cpu_minutes: str
+
+    @property
+    def sentence(self) -> str:
+        """Return what it comes to."""
+        counted = {share.verdict.word: share.count for share in self.tally.shares}
+        holds, total = counted[Verdict.REPRODUCED], len(self.claims)
+        changed = sum(one.differs for one in self.claims)
+        verb = "claim has" if changed == 1 else "claims have"
+        return (
+            f"{holds} of {total} claims hold on it, {counted[Verdict.DIRECTION_ONLY]} in direction "
+            f"only; {changed} {verb} another verdict than in the study."
+        )
+
+
+def today_views(source: Source) -> list[StudyToday]:
+    """Return the studies of the report that were judged on a stack of today."""
+    found = judged_today(source.root, source.data)
+    return [
+        _study(source, source.studies[one["study"]], one)
+        for one in found
+        if one["study"] in source.studies
+    ]
+
+
+def _study(source: Source, study: Study, found: Mapping[str, Any]) -> StudyToday:
+    own: Headline = source.headlines[study.id]
+    rows = {r["claim"]: r for r in source.headline(source.claims) if r["study"] == study.id}
+    judged = {str(one["claim"]): one for one in found["claims"]}
+    claims = [
+        _claim(source, claim.id, claim.quote, rows.get(claim.id), judged[claim.id])
+        for claim in study.claims
+        if claim.id in judged
+    ]
+    words = [one.today for one in claims if not one.vacuous]
+    return StudyToday(
+        study=study,
+        engine=str(found["engine"]),
+        own_engine=own.engine,
+        tally=Tally.of(words, vacuous=len(claims) - len(words)),
+        reasons=list(found["reasons"]),
+        refusals=dict(found["refusals"]),
+        claims=claims,
+        cpu_minutes=f"{found['cpu_s'] / 60:.1f}",
+    )
+
+
+def _claim(
+    source: Source, name: str, quote: str, own: Judged | None, found: Mapping[str, Any]
+) -> ClaimToday:
+    flag = source.flag(own) if own else NO_FLAG
+    return ClaimToday(
+        id=name,
+        quote=quote,
+        own=str(own["verdict"]) if own else Verdict.NOT_TESTABLE,
+        own_vacuous=flag.vacuous,
+        today=str(found["verdict"]),
+        vacuous=bool(found["vacuous"]),
+        reason=str(found["reason"]),
+    )
