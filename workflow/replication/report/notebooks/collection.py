@@ -25,6 +25,7 @@ from replication.plan.config import load_study, study_ids
 from replication.plan.stamp import require_sources
 from replication.report.drawing.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks.live import LiveRun, run_live
+from replication.report.notebooks.map_data import MapData, map_list, read_map, scenarios_at
 from replication.study.assumption import drawn
 from replication.study.errors import InputError, describe
 from replication.study.parquet import read_parquet
@@ -154,6 +155,19 @@ class Collection:
             found: pd.DataFrame = read_parquet(path).to_pandas()
             return found
         return pd.read_csv(open_sealed(path))
+
+    @property
+    def maps(self) -> pd.DataFrame:
+        """Return one row a map and engine; none where `make maps` did not run."""
+        return map_list(self.data)
+
+    def map(self, name: str, engine: str) -> MapData:
+        """Return a map on an engine, its points and cells as frames."""
+        return read_map(self.data, name, engine)
+
+    def at(self, found: MapData, across: float, up: float) -> list[Scenario]:
+        """Return the scenarios of any place of a map, to be run."""
+        return scenarios_at(self.root, found, across, up)
 
     def scenario(self, study: str, experiment: str) -> Mapping[str, Any]:
         """Return the scenario of an experiment's first run, as the engines are given it."""
