@@ -26,11 +26,6 @@ def judged_today():
     )
 
 
-if "maps" in workflow.dag_settings.targets:
-    mapped()
-    judged_today()
-
-
 rule plan_maps:
     input:
         maps=lambda wildcards: sorted(

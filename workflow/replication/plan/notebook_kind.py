@@ -28,7 +28,7 @@ WRITTEN_FOR = {
 #: The notebook of a study that has none of its own.
 ANY_STUDY = "any_study"
 #: Notebooks on no study, which the report does not have.
-GUIDES = ("start_here", "your_paper")
+GUIDES = ("start_here", "your_paper", "maps")
 #: Module that the notebooks import.
 LAB = "lab"
 #: Name of the notebook that `make sensitivity` executes, and what it reads in the data folder.
