@@ -24,6 +24,7 @@ from replication.measure.trace_folder import has_traces
 from replication.plan.config import load_study
 from replication.report.notebooks.notebook import refresh
 from replication.sensitivity.analysis import TABLES
+from replication.sensitivity.maps.account import accounts, read_account
 from replication.sensitivity.why.table import EXPLANATIONS
 from replication.study.errors import InputError
 from replication.study.files import write_text
@@ -37,6 +38,8 @@ LIMIT_BYTES = 6_000_000
 DRAWN = {"queuing": True, "bdp_jain": True, "cwnd_traces": False}
 #: Of the provenance, what says which run it was; not on whose machine.
 PROVENANCE = ("config", "engines", "studies", "tier")
+#: Maps that a notebook takes apart; a quick run's are too coarse for it.
+MAPPED = ("kapadia_bbr_beside_reno",)
 _EVALUATION = (
     *("cells.csv", "claims.csv", "audit.csv", "quantities.csv"),
     *(VACUITY, OWN_DATA),
@@ -74,6 +77,7 @@ def make_fixture(root: Path, data: Path, output: Path, studies: Sequence[str]) -
             cut_traces(data, work)
         _cut_provenance(data / "provenance.json", work / "provenance.json")
         _cut_sensitivity([data, output], studies, work)
+        _cut_maps([data, output], work)
         _seal_whole(work)
         size = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
         if size > LIMIT_BYTES:
@@ -148,6 +152,22 @@ def _cut_sensitivity(sources: Sequence[Path], studies: Sequence[str], output: Pa
         source = next((s / folder for s in sources if (s / folder / "claims.csv").is_file()), None)
         for table in (*TABLES, *EXPLANATIONS) if source else ():
             _copy((source or output) / f"{table}.csv", output / folder / f"{table}.csv")
+
+
+def _cut_maps(sources: Sequence[Path], output: Path) -> None:
+    """Copy the accounts of the maps that are shown from the first of `sources` that has any."""
+    found = next((own for s in sources if (own := shown_maps(s))), [])
+    for path in found:
+        _copy(path, output / "maps" / path.parent.name / path.name)
+
+
+def shown_maps(data: Path) -> list[Path]:
+    """Return the accounts of the maps that the notebooks show, of tier paper alone."""
+    return [
+        path
+        for path in accounts(data)
+        if path.parent.name in MAPPED and read_account(path)["tier"] == "paper"
+    ]
 
 
 def _cut_provenance(source: Path, target: Path) -> None:
