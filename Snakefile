@@ -21,7 +21,7 @@ from replication.compare.ladder import Plans, load_settings
 from replication.engines.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX, SYSTEM_VERSION
 from replication.plan.pipeline import load_or_exit
 from replication.sensitivity.maps.map_model import load_map, maps_or_exit
-from replication.sensitivity.today.stand_in import load_today, today_or_exit
+from replication.sensitivity.today.stand_in import load_today, studies_of_today
 from replication.study.seal import NAME as SEAL
 from replication.study.seal import whole_or_unsealed
 

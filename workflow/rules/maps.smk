@@ -10,26 +10,13 @@ wildcard_constraints:
     map="[a-z0-9][a-z0-9_.-]*",
 
 
-# Read when the maps are asked for, and not at every start.
-def mapped():
-    """Return map and engine of each map on each of its engines that is there."""
-    return maps_or_exit(REPO, PIPE.engines)
-
-
-def judged_today():
-    """Return the studies of the plan that are judged on a stack of today, if it is there."""
-    today = today_or_exit(REPO)
-    return (
-        sorted(set(today.studies) & set(PIPE.studies))
-        if today.engine in PIPE.engines
-        else []
-    )
-
-
 rule plan_maps:
     input:
         maps=lambda wildcards: sorted(
-            {f"configs/maps/{name}.yaml" for name, _ in mapped()}
+            {
+                f"configs/maps/{name}.yaml"
+                for name, _ in maps_or_exit(REPO, PIPE.engines)
+            }
         ),
         settings="configs/mapping.yaml",
         today="configs/today.yaml",
@@ -42,8 +29,13 @@ rule plan_maps:
     localrule: True
     params:
         code=PIPE.code("sensitivity.maps.run_map"),
-        maps=lambda wildcards: [f"{name}/{engine}" for name, engine in mapped()],
-        today=lambda wildcards: [f"--today {study}" for study in judged_today()],
+        maps=lambda wildcards: [
+            f"{name}/{engine}" for name, engine in maps_or_exit(REPO, PIPE.engines)
+        ],
+        today=lambda wildcards: [
+            f"--today {study}"
+            for study in studies_of_today(REPO, PIPE.studies, PIPE.engines)
+        ],
         tier=PIPE.config.tier,
     shell:
         "replicate step maps plan {params.maps} {params.today} --tier {params.tier}"
@@ -118,10 +110,12 @@ rule judge_today:
 rule merge_maps:
     input:
         accounts=lambda wildcards: [
-            f"{PATHS.maps}/{name}/{engine}.json" for name, engine in mapped()
+            f"{PATHS.maps}/{name}/{engine}.json"
+            for name, engine in maps_or_exit(REPO, PIPE.engines)
         ],
         today=lambda wildcards: [
-            f"{PATHS.maps}/today/{study}.claims.json" for study in judged_today()
+            f"{PATHS.maps}/today/{study}.claims.json"
+            for study in studies_of_today(REPO, PIPE.studies, PIPE.engines)
         ],
     output:
         table=f"{PATHS.data}/maps.csv",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -97,11 +98,15 @@ def load_today(root: Path) -> Today:
     return read_model(root / TODAY, Today)
 
 
-def today_or_exit(root: Path) -> Today:
-    """Read configs/today.yaml; a wrong one is told in one line and ends with exit code 2."""
+def studies_of_today(root: Path, studies: Collection[str], engines: Collection[str]) -> list[str]:
+    """Return those of the studies that are judged on a stack of today, if that is among `engines`.
+
+    A wrong configs/today.yaml is told in one line and ends the program with exit code 2.
+    """
     try:
-        return load_today(root)
+        today = load_today(root)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         # Snakemake turns an exception, SystemExit too, into a traceback and exit code 1.
         os._exit(2)
+    return sorted(set(today.studies) & set(studies)) if today.engine in engines else []
