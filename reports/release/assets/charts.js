@@ -15,6 +15,13 @@
 
   const PANEL_MARGIN = 90; // Axis labels and padding beside a panel, in pixels.
 
+  // A chart that is folded away has no width of its own: it gets that of what it is folded into.
+  function widthOf(plot) {
+    let element = plot;
+    while (!element.clientWidth && element.parentElement) element = element.parentElement;
+    return element.clientWidth;
+  }
+
   function wraps(spec) {
     return Array.isArray(spec.concat) && spec.columns > 1;
   }
@@ -22,7 +29,7 @@
   // One panel takes the width that there is, as many panels stand beside each other as fit, and
   // panels below each other shrink to it.
   function fit(spec, plot) {
-    const width = plot.clientWidth;
+    const width = widthOf(plot);
     const encoding = spec.encoding ?? {};
     const keys = ["facet", "hconcat", "vconcat", "concat", "repeat"];
     if (wraps(spec)) {
@@ -38,7 +45,9 @@
     if (keys.some((key) => key in spec) || "row" in encoding || "column" in encoding) return spec;
     if (typeof spec.width !== "number") return spec;
     plot.classList.add("single");
-    return { ...spec, width: "container", autosize: { type: "fit-x", contains: "padding" } };
+    const most = parseFloat(getComputedStyle(plot).maxWidth) || width;
+    const size = plot.clientWidth ? "container" : Math.min(width, most);
+    return { ...spec, width: size, autosize: { type: "fit-x", contains: "padding" } };
   }
 
   // Files hold columns, and repeated words as numbers of a list; charts want records.
@@ -127,7 +136,7 @@
   // Labels make panels wider than their width says: fewer stand side by side if they overflow, and
   // panels below each other shrink once more.
   async function show(plot, spec) {
-    spec = narrowLegends(spec, plot.clientWidth);
+    spec = narrowLegends(spec, widthOf(plot));
     for (let shrunk = false; ; ) {
       plot.replaceChildren();
       const { view } = await vegaEmbed(plot, spec, SETTINGS);

@@ -54,6 +54,18 @@
     apply();
   }
 
+  // What a link leads to is opened, whatever it is folded into; of a claim, what it folds.
+  function reveal() {
+    const target = document.getElementById(decodeURIComponent(window.location.hash.slice(1)));
+    if (!target) return;
+    for (const fold of target.querySelectorAll(":scope > details")) fold.open = true;
+    let fold = target.closest("details");
+    for (; fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    target.scrollIntoView({ block: "center" });
+  }
+
+  window.addEventListener("hashchange", reveal);
   document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
   document.querySelectorAll("form[data-filter]").forEach(makeFilter);
+  reveal();
 })();
