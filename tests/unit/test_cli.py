@@ -69,7 +69,9 @@ def test_the_example_of_a_command_is_one_that_it_takes(words, monkeypatch):
 def test_what_make_and_the_rules_call_are_commands():
     sources = (ROOT / "Makefile", *(ROOT / "workflow" / "rules").glob("*.smk"))
     text = "\n".join(path.read_text("utf-8") for path in sources)
-    called = set(re.findall(r"""[\s"]replicate ((?:step (?:sensitivity )?)?[a-z][a-z-]*)""", text))
+    called = set(
+        re.findall(r"""[\s"]replicate ((?:step (?:sensitivity |maps )?)?[a-z][a-z-]*)""", text)
+    )
     assert {"plan", "step simulate", "render"} <= called <= set(map(" ".join, COMMANDS))
 
 

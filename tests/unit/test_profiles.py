@@ -22,6 +22,8 @@ SIMULATIONS = {
     "simulate_heavy_batch",
     "simulate_sensitivity",
     "explain_study",
+    "explore_map",
+    "judge_today",
 }
 
 

@@ -54,7 +54,7 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
         for warning in repeat_warnings(runs):
             print(f"warning: {name}, {warning}")
     load_mapping(root)
-    for name in sorted(load_today(root).studies) if everything else []:
+    for name in sorted(set(load_today(root).studies) & set(study_ids(root))) if everything else []:
         print(f"{plan_today(root, name, 'paper')}: valid")
     for name in map_names(root) if everything else []:
         print(f"{name}: {check_map(root, name)}: valid")
