@@ -32,6 +32,7 @@ from replication.study.verdict import Verdict
 
 _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high"]
 _EXPLAINED = "explained"
+_UNDER = "Under the best explanation"
 _COLUMNS = ["study", "table", "row", "column", "row_label", "column_label", "engine"]
 _COLUMNS += [
     "display_unit",
@@ -141,18 +142,19 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
 def _explained(base: alt.Chart, scale: alt.Scale, title: str, unit: str) -> Drawing:
     """Return the layer of what is reproduced under the best explanation."""
     shown = base.transform_filter(f"isValid(datum.{_EXPLAINED})").transform_calculate(
-        series="'Under the best explanation'"
+        series=f"'{_UNDER}'"
     )
     return shown.mark_point(shape="cross", filled=False, stroke=INK, strokeWidth=1.2).encode(
         x=alt.X(f"{_EXPLAINED}:Q", title=title, scale=scale),
         size=alt.Size(
             "series:N",
-            scale=alt.Scale(range=[55]),
+            # One size: between the ends of a range of points there would be none.
+            scale=alt.Scale(type="ordinal", domain=[_UNDER], range=[55]),
             legend=alt.Legend(title=None, orient="top", symbolType="cross", symbolStrokeColor=INK),
         ),
         tooltip=[
             *_tooltip(unit),
-            alt.Tooltip(f"{_EXPLAINED}:Q", title=f"Under the best explanation ({unit})"),
+            alt.Tooltip(f"{_EXPLAINED}:Q", title=f"{_UNDER} ({unit})"),
         ],
     )
 
