@@ -8,6 +8,8 @@ from pathlib import Path
 import nbformat
 import pytest
 from playwright.sync_api import sync_playwright
+from replication.compare.agreement_table import write_agreement
+from replication.plan.config import study_ids
 from replication.plan.notebook_kind import made_from
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.render import render
@@ -60,6 +62,8 @@ def example(tmp_path_factory) -> Path:
     work = tmp_path_factory.mktemp("report")
     data = shutil.copytree(ROOT / "notebooks" / "fixture", work / "data")
     write_sealed(data / "provenance.json", json.dumps(PROVENANCE))
+    # Of several engines the report tells how they agree.
+    write_agreement(ROOT, data, study_ids(ROOT))
     executed = work / "notebooks"
     cells = [nbformat.v4.new_markdown_cell("# Example"), nbformat.v4.new_code_cell("1 + 1")]
     notebook = nbformat.v4.new_notebook(cells=cells)
