@@ -198,7 +198,7 @@ def _section(finished, path):
 
 def _source(finished, path):
     found = Source.load(finished.root, finished.data)
-    return found.cells, found.claims, found.flags, found.audit, found.provenance
+    return found.cells, found.claims, repr(found.flags), found.audit, found.provenance
 
 
 def _rung(finished, path):

@@ -327,7 +327,8 @@ def test_bad_settings_end_in_one_line_and_code_two(whole, settings, word):
 
 def test_a_further_paper_is_a_file_and_its_numbers(whole, tmp_path):
     guide = (whole.root / "configs/README.md").read_text(encoding="utf-8")
-    study, numbers = (guide.split(f"```{kind}\n")[1].split("```")[0] for kind in ("yaml", "csv"))
+    steps = guide.split("\n## A new study")[1]
+    study, numbers = (steps.split(f"```{kind}\n")[1].split("```")[0] for kind in ("yaml", "csv"))
     name = study.split("\nid: ")[1].split()[0]
     further = copy_project(tmp_path / "further", engines_from=whole.root)
     (further.root / f"configs/studies/{name}.yaml").write_text(study, encoding="utf-8")
