@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import replace
 
 import planted
 import pytest
@@ -12,8 +11,8 @@ from replication.plan.config import load_study
 from replication.plan.design import design_study
 from replication.run.launcher import Launch
 from replication.run.process import Limits
-from replication.run.simulate import open_job, run_job
-from replication.sensitivity.why.bench import _TIER, Machine
+from replication.sensitivity.design_point import explored_tier
+from replication.sensitivity.machine import Machine
 from replication.sensitivity.why.explain import explain_study
 
 NOISE = 0.03
@@ -23,18 +22,8 @@ NOISE = 0.03
 def paper(tmp_path_factory, ns3_program):
     """Return the tiny paper's project, and what runs scenarios of it: all tests share its runs."""
     folder = planted.project(tmp_path_factory.mktemp("planted"))
-    job = open_job(
-        planted.ROOT,
-        Launch("native", "ns3", ns3_program, None),
-        {},
-        folder / "store",
-        Limits(2**30, 60.0),
-    )
-
-    def run(scenarios):
-        run_job(replace(job, scenarios=scenarios), lambda: None)
-
-    return folder, job.store, run
+    launch = Launch("native", "ns3", ns3_program, None)
+    return folder, Machine.open(planted.ROOT, launch, folder / "store", Limits(2**30, 60.0))
 
 
 def plain_sum(flows):
@@ -61,20 +50,20 @@ def half_a_round_trip(flows):
 
 def explained(paper, set_up, read, noise=NOISE, seed=7):
     """Publish what a set-up gives, read in a way; return the account of the search."""
-    folder, store, run = paper
+    folder, machine = paper
     study = load_study(folder, "planted")
     for atom, level in set_up.items():
         study = level_of(atom, level).on(study)
-    runs = design_study(study, _TIER, ["ns3"])
-    run({r.scenario_id: r.scenario for r in runs})
+    runs = design_study(study, explored_tier("all"), ["ns3"])
+    machine.simulate({r.scenario_id: r.scenario for r in runs})
     flows = {}
     for one in runs:
         ((name, key),) = one.levels.items()
-        with (store.entry(one.scenario_id) / "flows.csv").open(encoding="utf-8") as file:
+        with (machine.store.entry(one.scenario_id) / "flows.csv").open(encoding="utf-8") as file:
             flows[name, key] = list(csv.DictReader(file))
     planted.publish(folder, flows, read, noise, seed)
     out = folder / "data/reproduced/sensitivity/planted"
-    explain_study(folder, "planted", out, Machine("ns3", store, run))
+    explain_study(folder, "planted", out, machine)
     return json.loads((out / "explanation.json").read_text(encoding="utf-8"))
 
 
@@ -133,14 +122,14 @@ def test_the_same_search_gives_the_same_bytes(paper):
 
 
 def test_the_smallest_change_under_which_claims_hold_together_is_found(paper):
-    folder, store, run = paper
+    folder, machine = paper
     path = folder / "configs/explanations/planted.yaml"
     before = path.read_text(encoding="utf-8")
     explained(paper, {}, plain_sum)
     try:
         path.write_text(yaml.safe_dump(planted.BY_CLAIMS), encoding="utf-8")
         out = folder / "data/reproduced/sensitivity/planted"
-        explain_study(folder, "planted", out, Machine("ns3", store, run))
+        explain_study(folder, "planted", out, machine)
     finally:
         path.write_text(before, encoding="utf-8")
     found = json.loads((out / "explanation.json").read_text(encoding="utf-8"))

@@ -7,7 +7,7 @@ import pytest
 from replication.plan.config import load_study
 from replication.run.launcher import Launch
 from replication.run.process import Limits
-from replication.run.simulate import open_job, run_job
+from replication.sensitivity.machine import Machine
 from replication.sensitivity.maps.account import read_account
 from replication.sensitivity.maps.border import threshold
 from replication.sensitivity.maps.explore import Explorer
@@ -15,7 +15,6 @@ from replication.sensitivity.maps.map_model import Map, Spending, load_map, load
 from replication.sensitivity.maps.run_map import run_map
 from replication.sensitivity.maps.space import Place, Space
 from replication.sensitivity.maps.survey import Survey
-from replication.sensitivity.why.bench import Machine
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A sixteenth of two powers of ten is a factor of 1.33.
@@ -26,8 +25,9 @@ SPENDING = Spending(budget_factor=1.0, coarse_cells=2, width_factor=1.0, checks_
 def machine(tmp_path_factory, ns3_program):
     """Return where runs of all tests are made and kept."""
     store = tmp_path_factory.mktemp("maps") / "store"
-    job = open_job(ROOT, Launch("native", "ns3", ns3_program, None), {}, store, Limits(2**30, 60.0))
-    return Machine("ns3", job.store, lambda s: run_job(replace(job, scenarios=s), lambda: None))
+    return Machine.open(
+        ROOT, Launch("native", "ns3", ns3_program, None), store, Limits(2**30, 60.0)
+    )
 
 
 def reno():

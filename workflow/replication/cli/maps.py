@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,21 +19,15 @@ from replication.cli.option import (
     Root,
     StoreFolder,
     TimeLimit,
+    Timers,
+    frequencies,
 )
-
-if TYPE_CHECKING:
-    from replication.run.launcher import Launch
-    from replication.run.process import Limits
-    from replication.sensitivity.why.bench import Machine
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Map where the papers' sentences hold."
 )
 
 Tier = Annotated[str, typer.Option(help="quick, paper or deep.")]
-Timers = Annotated[
-    str | None, typer.Option(help="Timer frequencies of the kernels that are there, in Hz.")
-]
 
 
 @app.command()
@@ -83,10 +77,12 @@ def explore(
     """Explore a map on an engine; runs go to the store, so that a second start goes on."""
     from replication.run.launcher import Launch
     from replication.run.process import Limits
+    from replication.sensitivity.machine import Machine
     from replication.sensitivity.maps.run_map import run_map
 
     limits = Limits(memory_limit_bytes, time_limit_s)
-    machine = _machine(root, Launch(runtime, engine, program, image), store, limits, timers)
+    launch = Launch(runtime, engine, program, image)
+    machine = Machine.open(root, launch, store, limits, frequencies(timers))
     written = run_map(root, name, tier, folder, machine, lambda line: print(line, file=sys.stderr))
     print(written)
 
@@ -111,31 +107,14 @@ def judge_today(
     """
     from replication.run.launcher import Launch
     from replication.run.process import Limits
+    from replication.sensitivity.machine import Machine
     from replication.sensitivity.today.run_today import run_today
     from replication.sensitivity.today.stand_in import load_today
 
     launch = Launch(runtime, load_today(root).engine, program, image)
     limits = Limits(memory_limit_bytes, time_limit_s)
-    print(run_today(root, study, tier, folder, _machine(root, launch, store, limits, timers)))
-
-
-def _machine(
-    root: Path, launch: Launch, store: Path, limits: Limits, timers: str | None
-) -> Machine:
-    """Return where runs of an engine are made and kept."""
-    from dataclasses import replace
-
-    from replication.run.simulate import open_job, run_job
-    from replication.sensitivity.why.bench import Machine
-    from replication.study.scenario import Scenario
-
-    job = open_job(root, launch, {}, store, limits)
-
-    def run(scenarios: dict[str, Scenario]) -> None:
-        run_job(replace(job, scenarios=scenarios), lambda: None)
-
-    timer_hz = [int(word) for word in timers.split(",")] if timers else []
-    return Machine(launch.engine, job.store, run, timer_hz)
+    machine = Machine.open(root, launch, store, limits, frequencies(timers))
+    print(run_today(root, study, tier, folder, machine))
 
 
 @app.command()

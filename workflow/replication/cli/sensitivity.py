@@ -18,6 +18,8 @@ from replication.cli.option import (
     Root,
     StoreFolder,
     TimeLimit,
+    Timers,
+    frequencies,
 )
 
 app = typer.Typer(
@@ -94,31 +96,21 @@ def explain(
     runtime: Launcher = "native",
     program: Program = None,
     image: ImageId = None,
-    timers: Annotated[
-        str | None, typer.Option(help="Timer frequencies of the kernels that are there, in Hz.")
-    ] = None,
+    timers: Timers = None,
     memory_limit_bytes: MemoryLimit = MEMORY_LIMIT_BYTES,
     time_limit_s: TimeLimit = TIME_LIMIT_S,
     root: Root = HERE,
 ) -> None:
     """Search the best explanation of one study's gaps; runs go to the store."""
-    from dataclasses import replace
-
     from replication.run.launcher import Launch
     from replication.run.process import Limits
-    from replication.run.simulate import open_job, run_job
-    from replication.sensitivity.why.bench import Machine
+    from replication.sensitivity.machine import Machine
     from replication.sensitivity.why.explain import explain_study
-    from replication.study.scenario import Scenario
 
+    launch = Launch(runtime, engine, program, image)
     limits = Limits(memory_limit_bytes, time_limit_s)
-    job = open_job(root, Launch(runtime, engine, program, image), {}, store, limits)
-
-    def run(scenarios: dict[str, Scenario]) -> None:
-        run_job(replace(job, scenarios=scenarios), lambda: None)
-
-    timer_hz = [int(word) for word in timers.split(",")] if timers else []
-    explain_study(root, study, folder, Machine(engine, job.store, run, timer_hz))
+    machine = Machine.open(root, launch, store, limits, frequencies(timers))
+    explain_study(root, study, folder, machine)
 
 
 @app.command()

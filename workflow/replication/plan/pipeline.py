@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 import json
 import math
-import os
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from replication.engines.catalogue import ENGINES
 from replication.engines.debian import FoundPackage, find_package
@@ -21,6 +19,7 @@ from replication.measure.trace_folder import find_folder, has_traces, traces_has
 from replication.plan.code import PACKAGE, code_hash, page_hash
 from replication.plan.config import Config, chosen_engines, load_config
 from replication.plan.design import Batch, Plan, make_plan
+from replication.plan.leave import leave
 from replication.plan.notebook_kind import LAB, further, notebook_names
 from replication.plan.repeat import repeat_warnings
 from replication.plan.study_check import check_study
@@ -468,11 +467,4 @@ def load_or_exit(root: Path, overrides: dict[str, Any], deployment: Iterable[Enu
         require_writable(root)
         return Pipeline.load(root, overrides, deployment)
     except InputError as error:
-        _leave(f"error: {error}")
-
-
-def _leave(message: str) -> NoReturn:
-    print(message, file=sys.stderr, flush=True)
-    sys.stdout.flush()
-    # Snakemake turns an exception, SystemExit too, into a traceback and exit code 1.
-    os._exit(2)
+        leave(error)

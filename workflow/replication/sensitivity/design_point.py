@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -144,7 +145,7 @@ def design_points(study: Study, settings: Sensitivity, engine: str) -> StudyDesi
     axes = varied(study, settings)
     alone = _one_at_a_time(study, axes)
     refused = _refused_choices(study, alone, engine)
-    tier = explored_tier(scale)
+    tier = explored_tier(scale.levels)
     points = _seeds(study, settings, engine)
     points += [_with_runs(candidate, tier, engine) for candidate in alone]
     spread = _space_filling(study, Space(axes, refused), settings)
@@ -191,7 +192,7 @@ def only(study: Study, scale: Scale) -> Study:
 def _seeds(study: Study, settings: Sensitivity, engine: str) -> list[DesignPoint]:
     """Return the defaults with several seeds; the first of them is the default point."""
     count = settings.replicates_at_default
-    tier = explored_tier(settings.of(study.id).exploration, count)
+    tier = explored_tier(settings.of(study.id).exploration.levels, count)
     runs = _designed(study, tier, engine)
     points = []
     for number in range(count):
@@ -215,7 +216,7 @@ def _refused_choices(
     study: Study, candidates: Iterable[_Candidate], engine: str
 ) -> dict[str, list[JsonValue]]:
     """Return the choices that the engine refuses where it runs the default, by assumption."""
-    tier = explored_tier(Scale(levels="quick", cpu_budget_s=1.0, reason="no run"))
+    tier = explored_tier("quick")
     usual = {run.refusal for run in _designed(study, tier, engine)}
     refused: dict[str, list[JsonValue]] = {}
     for candidate in candidates:
@@ -246,13 +247,13 @@ def positions(count: int, settings: Sensitivity) -> Numbers:
     return np.asarray(drawn, dtype=float)
 
 
-def explored_tier(scale: Scale, replicates: int = 1) -> Tier:
-    """Return the tier by which a scale's runs are designed."""
+def explored_tier(levels: Literal["all", "quick"], replicates: int = 1) -> Tier:
+    """Return the tier by which runs are designed: whole ones, at all of a study's levels or few."""
     return Tier(
         id="sensitivity",
         title="sensitivity",
         replicates=[Replicates(count=replicates)],
-        levels=scale.levels,
+        levels=levels,
         batch_cost_s=60.0,
     )
 

@@ -27,6 +27,8 @@ from replication.study.table import write_table
 
 #: Ends of the two files of a map on an engine: what was found, and its scenarios.
 FOUND, SCENARIOS = ".json", ".scenarios.json"
+#: End of a study's verdicts on a stack of today, which lie beside the maps.
+JUDGED = ".claims.json"
 
 
 def write_account(folder: Path, root: Path, space: Space, tier: str, found: Explored) -> Path:
@@ -54,8 +56,7 @@ def read_account(path: Path) -> dict[str, Any]:
 def accounts(data: Path) -> Iterator[Path]:
     """Yield all accounts of maps below the folder of results, by map and engine."""
     for path in sorted((data / "maps").glob(f"*/*{FOUND}")):
-        # Beside the maps lie the claims that are judged on a stack of today.
-        if not path.name.endswith((SCENARIOS, ".claims.json")):
+        if not path.name.endswith((SCENARIOS, JUDGED)):
             yield path
 
 

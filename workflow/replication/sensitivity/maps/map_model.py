@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import math
-import os
-import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, model_validator
 
 from replication.judge.atom import Setting
+from replication.plan.leave import leave
 from replication.study.claim_model import AmongReplicates, Claim, NotTestable, Test
 from replication.study.errors import InputError
 from replication.study.files import read_model
@@ -379,9 +378,7 @@ def maps_or_exit(root: Path, engines: Collection[str]) -> list[tuple[str, str]]:
     try:
         found = [load_map(root, name) for name in map_names(root)]
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        # Snakemake turns an exception, SystemExit too, into a traceback and exit code 1.
-        os._exit(2)
+        leave(error)
     return [(one.id, engine) for one in found for engine in one.engines if engine in engines]
 
 

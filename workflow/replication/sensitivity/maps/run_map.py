@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from replication.measure.metric_model import validate_study_metrics
 from replication.plan.config import load_study, study_ids
 from replication.plan.study_check import check_claims
+from replication.sensitivity.machine import Machine
 from replication.sensitivity.maps.account import write_account
 from replication.sensitivity.maps.explore import Explorer
 from replication.sensitivity.maps.map_model import (
@@ -24,7 +25,6 @@ from replication.sensitivity.maps.map_model import (
 )
 from replication.sensitivity.maps.space import Place, Space
 from replication.sensitivity.maps.survey import Survey
-from replication.sensitivity.why.bench import Machine
 from replication.study.errors import InputError, describe
 from replication.study.study import Study
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from replication.engines.routing import Routes
-from replication.plan.config import Replicates, Tier
 from replication.plan.design import Run, design_study
+from replication.sensitivity.design_point import explored_tier
 from replication.sensitivity.maps.map_model import Axis, Change, Map, map_path
 from replication.sensitivity.why.part import Rung
 from replication.study.claim_model import Claim, covers
@@ -24,14 +24,6 @@ from replication.study.study import Study, parameters_of
 
 #: IP and TCP headers, and the option of timestamps, in bytes.
 _HEADERS, _TIMESTAMPS = 40, 12
-#: A point is run whole, once or in a few replicates.
-_TIER = Tier(
-    id="maps",
-    title="maps",
-    replicates=[Replicates(count=1)],
-    levels="all",
-    batch_cost_s=60.0,
-)
 
 
 @dataclass(frozen=True, order=True)
@@ -210,10 +202,9 @@ class Space:
         return self._runs(self.at(place), replicates)
 
     def _runs(self, study: Study, replicates: int) -> list[Run]:
-        tier = _TIER.model_copy(update={"replicates": [Replicates(count=replicates)]})
         wanted = list(self.claim.quantities())
         try:
-            runs = design_study(study, tier, [self.engine])
+            runs = design_study(study, explored_tier("all", replicates), [self.engine])
         except InputError as error:
             raise InputError(f"{map_path_of(self.map)}: {error}") from None
         return [

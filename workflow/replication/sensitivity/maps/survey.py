@@ -15,11 +15,8 @@ from typing import Protocol
 from replication.judge.claim import conditions, evaluate_claim
 from replication.measure.results import Results
 from replication.plan.design import Run
-from replication.sensitivity.design import record
-from replication.sensitivity.design_point import DesignPoint
+from replication.sensitivity.machine import Machine
 from replication.sensitivity.maps.space import Place, Space
-from replication.sensitivity.verdict_point import point_results
-from replication.sensitivity.why.bench import Machine
 from replication.study.claim_model import AmongReplicates, Claim, Condition
 from replication.study.errors import InputError
 from replication.study.verdict import Verdict
@@ -138,24 +135,14 @@ class Survey:
         return found | self._judged(together)
 
     def _judged(self, together: Sequence[tuple[Place, list[Run]]]) -> dict[Place, Reading]:
-        scenarios = {run.scenario_id: run.scenario for _, runs in together for run in runs}
-        if not scenarios:
+        if not together:
             return {}
-        self.machine.simulate(scenarios)
         alone = [
             (place, [run for run in runs if run.replicate == number])
             for place, runs in together
             for number in sorted({run.replicate for run in runs})
         ]
-        points = [
-            record(DesignPoint(f"m-{number}", "map", runs=tuple(own)))
-            for number, (_, own) in enumerate(alone)
-        ]
-        documents = {key: scenario.model_dump(mode="json") for key, scenario in scenarios.items()}
-        machine = self.machine
-        results = point_results(
-            self.space.base.id, machine.engine, points, documents, machine.store
-        )
+        results = self.machine.results(self.space.base.id, [runs for _, runs in alone])
         single: dict[Place, list[Reading]] = {}
         for number, (place, _) in enumerate(alone):
             design = results.design[results.design["replicate"] == number]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,16 @@ from replication.judge.flags.claim_flag import vacuity_rows
 from replication.plan.config import load_study
 from replication.plan.design import Run, design_study
 from replication.plan.stamp import changed, file_hash, study_files
-from replication.sensitivity.design import record
-from replication.sensitivity.design_point import DesignPoint
+from replication.sensitivity.machine import Machine
+from replication.sensitivity.maps.account import JUDGED
 from replication.sensitivity.today.stand_in import TODAY, load_today
-from replication.sensitivity.verdict_point import point_results
-from replication.sensitivity.why.bench import Machine
 from replication.study.errors import InputError
 from replication.study.scenario import canonical_json
 from replication.study.seal import read_sealed, write_sealed
 from replication.study.study import Study
 
-#: Folder of the results beside those of the maps, and ends of a study's two files.
-FOLDER, JUDGED, SCENARIOS = "today", ".claims.json", ".claims.scenarios.json"
+#: Folder of the results beside those of the maps, and the end of a study's scenarios.
+FOLDER, SCENARIOS = "today", ".claims.scenarios.json"
 
 
 @dataclass(frozen=True)
@@ -91,14 +89,10 @@ def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) 
         Files are missing or do not fit together; a run fails.
     """
     plan = plan_today(root, name, tier)
-    scenarios = {run.scenario_id: run.scenario for run in plan.runs if not run.refusal}
-    machine.simulate(scenarios)
-    documents = {key: one.model_dump(mode="json") for key, one in scenarios.items()}
     replicates = sorted({run.replicate for run in plan.runs})
-    points = [
-        record(DesignPoint(f"t-{n}", "today", runs=_of_replicate(plan.runs, n))) for n in replicates
-    ]
-    results = point_results(name, machine.engine, points, documents, machine.store)
+    results = machine.results(
+        name, [[run for run in plan.runs if run.replicate == n] for n in replicates]
+    )
     judged = [
         row for claim in plan.study.claims for row in evaluate_claim(plan.study, claim, results)[0]
     ]
@@ -116,7 +110,7 @@ def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) 
         }
         for row in judged
     ]
-    write_sealed(folder / f"{name}{SCENARIOS}", canonical_json(documents) + "\n")
+    write_sealed(folder / f"{name}{SCENARIOS}", canonical_json(results.scenarios) + "\n")
     path = folder / f"{name}{JUDGED}"
     document = {
         "study": name,
@@ -131,10 +125,6 @@ def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) 
     }
     write_sealed(path, canonical_json(document) + "\n")
     return path
-
-
-def _of_replicate(runs: Sequence[Run], number: int) -> tuple[Run, ...]:
-    return tuple(run for run in runs if run.replicate == number)
 
 
 def made_from(root: Path, study: str, engine: str) -> dict[str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from replication.plan.config import Replicates, Tier
+from replication.plan.leave import leave
 from replication.sensitivity.maps.map_model import Change
 from replication.study.errors import InputError
 from replication.study.files import read_model
@@ -106,7 +105,5 @@ def studies_of_today(root: Path, studies: Collection[str], engines: Collection[s
     try:
         today = load_today(root)
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        # Snakemake turns an exception, SystemExit too, into a traceback and exit code 1.
-        os._exit(2)
+        leave(error)
     return sorted(set(today.studies) & set(studies)) if today.engine in engines else []

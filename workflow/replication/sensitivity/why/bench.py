@@ -6,55 +6,18 @@ not: what a search decides must not hang on a clock or on what was run before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from replication.measure.cell_map import MappedCell
-from replication.plan.config import Replicates, Tier
 from replication.plan.design import Run, design_study
-from replication.run.store import Store
-from replication.sensitivity.design import PointRecord, record
-from replication.sensitivity.design_point import DesignPoint
-from replication.sensitivity.verdict_point import PointResults, point_results
+from replication.sensitivity.design_point import explored_tier
+from replication.sensitivity.machine import Machine
+from replication.sensitivity.verdict_point import PointResults
 from replication.sensitivity.why.part import Rung
 from replication.sensitivity.why.set_up import SetUp, Space
 from replication.study.errors import InputError
-from replication.study.scenario import Scenario
 from replication.study.study import Study
-
-#: Runs scenarios into the store.
-Simulate = Callable[[dict[str, Scenario]], None]
-
-#: Whole runs: a scenario that is explored is one of tier paper.
-_TIER = Tier(
-    id="why",
-    title="why",
-    replicates=[Replicates(count=1)],
-    levels="all",
-    batch_cost_s=60.0,
-)
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Where runs are made and kept.
-
-    Attributes
-    ----------
-    engine, store, simulate
-        The engine, its finished runs, and what runs more into them.
-    timer_hz
-        Timer frequencies of the kernels that are there, 1/s; none where the engine has no kernel.
-    """
-
-    engine: str
-    store: Store
-    simulate: Simulate
-    timer_hz: Sequence[int] = ()
-
-    def lacks(self, run: Run) -> bool:
-        """Return whether a run's kernel is not there."""
-        return bool(self.timer_hz) and run.scenario.host_or_default().timer_hz not in self.timer_hz
 
 
 @dataclass
@@ -102,7 +65,7 @@ class Bench:
     def _design(self, set_up: SetUp, rung: Rung) -> list[Run] | None:
         try:
             study = rung.study(self.space.on(set_up))
-            runs = [run for run in self._replicates(study, _TIER) if rung.needs(run, self.cells)]
+            runs = self._needed(study, rung)
         except InputError:
             return None
         usual = self.runs((), rung) if set_up else None
@@ -111,9 +74,11 @@ class Bench:
         at_defaults = {(r.experiment, r.point) for r in usual or [] if r.refusal}
         return None if set_up and refused - at_defaults else runs
 
-    def _replicates(self, study: Study, tier: Tier) -> list[Run]:
-        # A replicate has one of the levels that are averaged over.
-        return design_study(study, tier, [self.machine.engine], whole_averages=False)
+    def _needed(self, study: Study, rung: Rung, replicates: int = 1) -> list[Run]:
+        # Whole runs, as in tier paper. A replicate has one of the levels that are averaged over.
+        tier = explored_tier("all", replicates)
+        runs = design_study(study, tier, [self.machine.engine], whole_averages=False)
+        return [run for run in runs if rung.needs(run, self.cells)]
 
     def results(self, set_ups: Sequence[SetUp], rung: Rung) -> PointResults:
         """Return the results of set-ups, numbered as replicates in their order; runs what lacks.
@@ -123,34 +88,23 @@ class Bench:
         RunError
             A run failed.
         """
-        points, together = [], []
-        for number, set_up in enumerate(set_ups):
+        points = []
+        for set_up in set_ups:
             runs = self.runs(set_up, rung)
             assert runs is not None
-            points.append(record(DesignPoint(f"w-{number}", "why", runs=tuple(runs))))
-            together += runs
-        return self._results(points, together)
+            points.append(runs)
+        return self._results(points)
 
-    def _results(self, points: Sequence[PointRecord], runs: Sequence[Run]) -> PointResults:
-        scenarios = {r.scenario_id: r.scenario for r in runs if not r.refusal}
-        costs = {r.scenario_id: r.cost_s for r in runs if not r.refusal}
+    def _results(self, points: Sequence[Sequence[Run]]) -> PointResults:
+        costs = {r.scenario_id: r.cost_s for runs in points for r in runs if not r.refusal}
         self.spent_s += sum(cost for key, cost in costs.items() if key not in self._charged)
         self._charged |= set(costs)
-        self.machine.simulate(scenarios)
-        documents = {key: scenario.model_dump(mode="json") for key, scenario in scenarios.items()}
-        study, machine = self.space.study.id, self.machine
-        return point_results(study, machine.engine, points, documents, machine.store)
+        return self.machine.results(self.space.study.id, points)
 
     def replicated(self, set_up: SetUp, rung: Rung, count: int) -> PointResults:
         """Return the results of one set-up in so many replicates; runs what lacks."""
-        tier = _TIER.model_copy(update={"replicates": [Replicates(count=count)]})
-        study = rung.study(self.space.on(set_up))
-        runs = [r for r in self._replicates(study, tier) if rung.needs(r, self.cells)]
-        points = [
-            record(DesignPoint(f"w-{n}", "why", runs=tuple(r for r in runs if r.replicate == n)))
-            for n in range(count)
-        ]
-        return self._results(points, runs)
+        runs = self._needed(rung.study(self.space.on(set_up)), rung, count)
+        return self._results([[r for r in runs if r.replicate == n] for n in range(count)])
 
     def affordable(self, set_ups: Sequence[SetUp], rung: Rung, reserve_s: float) -> list[SetUp]:
         """Return the first set-ups that can be run before no more than the reserve is left."""

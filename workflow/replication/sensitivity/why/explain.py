@@ -10,9 +10,10 @@ from replication.judge.atom import Explanations, load_explanations
 from replication.judge.atom_check import check_explanations
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
+from replication.sensitivity.machine import Machine
 from replication.sensitivity.why import finding
 from replication.sensitivity.why.account import Stage, write_account
-from replication.sensitivity.why.bench import Bench, Machine
+from replication.sensitivity.why.bench import Bench
 from replication.sensitivity.why.finding import Finding, Leaving, Share
 from replication.sensitivity.why.null import null_p_cells, null_p_claims
 from replication.sensitivity.why.part import rungs, whole
