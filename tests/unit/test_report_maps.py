@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 import yaml
-from replication.report.parts.map import axes_of, check, details, headline
+from replication.report.parts.map import answer, areas, axes_of, check, details, headline
 from replication.report.parts.map_picture import picture, ticks
 from replication.sensitivity.maps.account import made_from, merge_maps
 from replication.sensitivity.maps.table import MAP_COLUMNS
@@ -21,7 +21,7 @@ GRID = {
     "size": 2,
     "leaves": [[0, 0, 1, "fails"], [0, 1, 1, "border"], [1, 0, 1, "holds"], [1, 1, 1, "holds"]],
     "share": 0.625,
-    "area": {},
+    "area": {"fails": 0.25, "border": 0.25, "holds": 0.5},
     "width": 0.5,
     "noise": 0.0,
     "thresholds": [{"above": True, "lowest": 0.25, "median": 0.5, "highest": 0.5}, None],
@@ -106,6 +106,13 @@ def test_sentences_are_made_from_the_account():
     ]
     outside = GRID | {"paper": {"at": [3, 0.1], "side": "outside", "border": [None, None]}}
     assert "outside of the map" in details(told, outside)[-1]
+    assert areas(told) == {"holds": 0.5, "border": 0.25, "fails": 0.25}
+    rest = [account(engine="ns2", share=0.95), account(map="n", share=0.0, checked=39, right=38)]
+    assert answer([told, *rest]) == (
+        "Mapped are 2 sentences of 1 papers, on up to two engines. The sentence holds at 90 % of "
+        "the space or more in 1 of 3 maps, at 10 % or less in 1, and up to a border in 1. The "
+        "borders are right at 38 of 41 fresh points beside them (93 %)."
+    )
     nothing = account(share=None, points=[point(1, 0, None) | {"reason": "no queue"}])
     assert headline(nothing) == "On ns3 nothing can be said: no queue."
 
@@ -120,7 +127,10 @@ def test_a_picture_has_what_was_found_where_it_was_found():
     assert [(c.side, c.x < left + 1) for c in shown.cells] == [
         *(("fails", True), ("border", True), ("holds", False), ("holds", False))
     ]
-    assert shown.paper == (left + 75, bottom - 75)
+    assert shown.paper == (left + 75, bottom - 75) and not shown.beyond
+    outside = GRID | {"paper": {"at": [3, -0.1], "side": "outside", "border": [None, None]}}
+    beyond = picture(told, outside, {0: "a", 1: "b", 2: "c"})
+    assert beyond.paper == (right, bottom) and beyond.beyond
     assert [t.label for t in shown.y_ticks] == ["0", "100", "200", "300", "400"]
     assert [label for _, label in ticks(axes_of(told)[0])] == ["0.1", "0.3", "1", "3", "10"]
 
@@ -144,6 +154,8 @@ def test_the_page_is_linked_reads_without_scripts_and_escapes_words(project):
     out = project.render("synthetic")
     page = soup(out / "maps.html")
     assert soup(out / "index.html").find("a", href="maps.html") is not None
+    bar = page.find("nav", class_="shares").find("svg")
+    assert [one["class"][1] for one in bar.find_all("rect")] == ["holds", "border", "fails"]
     figure = page.find("figure", class_="map")
     assert len(figure.find_all("rect", class_="cell")) == 4
     assert figure.find("path", class_="own") and figure.find("path", class_="law")

@@ -8,7 +8,15 @@ from itertools import groupby
 from typing import Any
 
 from replication.report.pages.today import StudyToday, today_views
-from replication.report.parts.map import Account, check, details, facet_title, headline
+from replication.report.parts.map import (
+    Account,
+    answer,
+    areas,
+    check,
+    details,
+    facet_title,
+    headline,
+)
 from replication.report.parts.map_picture import Picture, picture
 from replication.report.parts.source import Source
 from replication.sensitivity.maps.account import accounts, is_current, read_account
@@ -48,6 +56,8 @@ class EngineView:
     ----------
     engine, headline, check
         Where, and what is said of the whole.
+    bar, share
+        Its space by side of the border in percent, and how much of it holds.
     facets, runs
         Its pictures, and the rows of its points.
     left_out
@@ -59,6 +69,8 @@ class EngineView:
     engine: str
     headline: str
     check: str
+    bar: list[tuple[str, float]]
+    share: str
     facets: list[FacetView]
     runs: list[RunView]
     left_out: list[str]
@@ -85,8 +97,9 @@ class MapView:
 
 @dataclass(frozen=True)
 class MapsView:
-    """The page: maps by study, those whose files have changed since, and the claims of today."""
+    """The page: what it answers, maps by study, those of other files, and the claims of today."""
 
+    answer: str
     maps: list[MapView]
     stale: list[str]
     today: list[StudyToday]
@@ -100,7 +113,8 @@ def maps_view(source: Source) -> MapsView | None:
     current = [one for one in found if is_current(source.root, one)]
     stale = [f"{one['map']} on {one['engine']}" for one in found if one not in current]
     groups = groupby(current, key=lambda one: str(one["map"]))
-    return MapsView([_map(list(own)) for _, own in groups], stale, today_views(source))
+    told = answer(current) if current else ""
+    return MapsView(told, [_map(list(own)) for _, own in groups], stale, today_views(source))
 
 
 def _map(found: list[dict[str, Any]]) -> MapView:
@@ -136,6 +150,8 @@ def _engine(account: Account) -> EngineView:
         engine=account["engine"],
         headline=headline(account),
         check=check(account),
+        bar=[(side, round(100 * share, 2)) for side, share in areas(account).items()],
+        share="?" if account["share"] is None else f"{100 * account['share']:.0f} %",
         facets=[_facet(account, grid, anchors) for grid in account["grids"]],
         runs=list(_runs(account, anchors)),
         left_out=[facet_title(account, facet) for facet in account["left_out"]],

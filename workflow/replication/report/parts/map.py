@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from replication.measure.unit import display_unit
 
 Account = Mapping[str, Any]
+
+#: Sides of a border as a grid's cells have them, in the order in which bars show them.
+SIDES = ("holds", "border", "unknown", "fails")
+#: From this share of its space on a sentence holds nearly everywhere; from one less it, nowhere.
+_NEARLY = 0.9
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,37 @@ def check(account: Account) -> str:
         f"At {account['checked']} fresh points on both sides of the border it is right at "
         f"{account['right']} (95 % interval {100 * low:.0f} to {100 * high:.0f} %)."
     )
+
+
+def areas(account: Account) -> dict[str, float]:
+    """Return the share of all charts' space that lies on each side of the border, or on it."""
+    grids = account["grids"]
+    return {
+        side: sum(grid["area"].get(side, 0.0) for grid in grids) / len(grids)
+        for side in SIDES
+        if any(grid["area"].get(side) for grid in grids)
+    }
+
+
+def answer(accounts: Sequence[Account]) -> str:
+    """Return what all maps say together."""
+    shares = [one["share"] for one in accounts if one["share"] is not None]
+    everywhere = sum(share >= _NEARLY for share in shares)
+    nowhere = sum(share <= 1 - _NEARLY for share in shares)
+    sentences, papers = (len({one[key] for one in accounts}) for key in ("map", "study"))
+    told = (
+        f"Mapped are {sentences} sentences of {papers} papers, on up to two engines. The sentence "
+        f"holds at {100 * _NEARLY:.0f} % of the space or more in {everywhere} of "
+        f"{len(accounts)} maps, at {100 - 100 * _NEARLY:.0f} % or less in {nowhere}, and up to a "
+        f"border in {len(shares) - everywhere - nowhere}."
+    )
+    checked, right = (sum(one[key] for one in accounts) for key in ("checked", "right"))
+    if checked:
+        told += (
+            f" The borders are right at {right} of {checked} fresh points beside them "
+            f"({100 * right / checked:.0f} %)."
+        )
+    return told
 
 
 def details(account: Account, grid: Mapping[str, Any]) -> list[str]:

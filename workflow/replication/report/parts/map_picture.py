@@ -6,7 +6,7 @@ No script draws it: it stands in the page, takes the page's colours and its poin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Picture:
-    """The picture of one facet on one engine."""
+    """The picture of one facet on one engine.
+
+    `paper` is where the paper's own point is drawn; `beyond` says that it lies outside, past there.
+    """
 
     width: float
     height: float
@@ -72,6 +75,7 @@ class Picture:
     points: list[Point]
     lines: list[Line]
     paper: tuple[float, float] | None
+    beyond: bool
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     x_label: str
@@ -90,7 +94,6 @@ def picture(account: Account, grid: Mapping[str, Any], anchors: Mapping[int, str
     """
     across, up = axes_of(account)
     paper = grid["paper"]
-    inside = paper is not None and paper["side"] != "outside"
     return Picture(
         width=LEFT + SIDE + RIGHT,
         height=ABOVE + SIDE + BELOW,
@@ -100,7 +103,8 @@ def picture(account: Account, grid: Mapping[str, Any], anchors: Mapping[int, str
         cells=list(_cells(grid)),
         points=list(_points(account, grid, anchors, across, up)),
         lines=list(_lines(grid)),
-        paper=(_x(paper["at"][0]), _y(paper["at"][1])) if inside else None,
+        paper=None if paper is None else _own(paper["at"]),
+        beyond=paper is not None and paper["side"] == "outside",
         x_ticks=[Tick(_x(place), label) for place, label in ticks(across)],
         y_ticks=[Tick(_y(place), label) for place, label in ticks(up)],
         x_label=across.label,
@@ -114,6 +118,14 @@ def _x(place: float) -> float:
 
 def _y(place: float) -> float:
     return round(ABOVE + SIDE * (1 - place), 1)
+
+
+def _own(at: Sequence[float | None]) -> tuple[float, float] | None:
+    """Return where the paper's point is drawn, on the edge that is nearest to it if outside."""
+    if any(place is None for place in at):
+        return None
+    across, up = (min(1.0, max(0.0, place)) for place in at if place is not None)
+    return _x(across), _y(up)
 
 
 def _cells(grid: Mapping[str, Any]) -> Iterator[Cell]:
