@@ -119,6 +119,52 @@ def test_a_published_zero_has_no_relative_deviation():
     assert math.isnan(row["relative_deviation"]) and row["verdict"] == "reproduced"
 
 
+@pytest.mark.parametrize(
+    ("replicates", "verdict"), [(3, "reproduced"), (2, "not testable"), (4, "not reproduced")]
+)
+def test_a_printed_standard_deviation_is_held_against_that_of_the_runs(world, replicates, verdict):
+    tight = {"relative": 0.1, "reason": "r"}
+    cell = {"metric": "throughput_bps", "aggregate": "sum", "over_runs": "standard_deviation"}
+    study = world.table({"throughput": {**cell, "tolerance": tight}})
+    rates = [1e5, 3e5, 5e5, 90e5]
+    published = ("slow", "throughput", "bit/s", 4e5, "0.40")  # two flows: 2e5, 6e5 and 10e5
+    (row,) = judged(
+        world,
+        study,
+        published,
+        flows=lambda replicate, **_: {"throughput_bps": rates[replicate]},
+        replicates=replicates,
+    )
+    assert row["verdict"] == verdict and row["quantities"] == []
+    if replicates == 3:
+        assert row["reproduced_mean"] == pytest.approx(4e5)
+        # sqrt(2 / 7.378) and sqrt(2 / 0.05064), chi-square with two degrees of freedom
+        assert row["reproduced_low"] == pytest.approx(0.5207 * 4e5, rel=1e-3)
+        assert row["reproduced_high"] == pytest.approx(6.2847 * 4e5, rel=1e-3)
+    if replicates == 2:
+        assert "takes 3 replicates" in row["reason"] and row["inside"] is None
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(8, "reproduced"), (1, "not reproduced")])
+def test_a_column_in_another_unit_is_judged_in_the_metrics(world, factor, verdict):
+    cell = {"metric": "throughput_bps", "aggregate": "sum", "factor": factor}
+    study = world.table({"throughput": {**cell, "tolerance": {"relative": 0.001, "reason": "r"}}})
+    published = ("slow", "throughput", "bit/s", 1e5, "100.0")  # bytes: 800000 bit/s +- 400
+    (row,) = judged(world, study, published, flows=lambda **_: {"throughput_bps": 400.5e3})
+    assert row["verdict"] == verdict
+    assert row["published"] == factor * 1e5
+    assert row["published_half_ulp"] == pytest.approx(factor * 50)
+
+
+def test_a_standard_deviation_has_no_rank():
+    with pytest.raises(ValueError, match="no rank"):
+        Cell(
+            metric="throughput_bps",
+            over_runs="standard_deviation",
+            tolerance={"rank": {"false_discovery": 0.05}, "reason": "r"},
+        )
+
+
 # -- the value of a replicate ---------------------------------------------------------------------
 
 

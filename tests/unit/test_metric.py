@@ -394,6 +394,13 @@ def test_throughput_of_a_flow_without_window_varies_too():
     assert math.isnan(feature("cwnd_mean_segments", series))
 
 
+def test_throughput_between_arrivals_leaves_the_silence_before_and_after_out():
+    series = flow_series([np.nan] * 6, throughput=[0, 0, 4, 0, 2, 0])
+    assert feature("throughput_between_arrivals_bps", series) == pytest.approx(2)
+    silent = flow_series([np.nan] * 2, throughput=[0, 0])
+    assert math.isnan(feature("throughput_between_arrivals_bps", silent))
+
+
 def test_start_up_lasts_until_the_threshold():
     assert feature("start_up_duration_s", flow_series([2, 4, 8, 9], ssthresh=8)) == 2
     assert math.isnan(feature("start_up_duration_s", flow_series([2, 4, 8], ssthresh=99)))

@@ -114,7 +114,8 @@ def audit_study(study: Study, cells: list[MappedCell]) -> list[Finding]:
     """
     cache: dict[str, list[SetUp]] = {}
     audited = []
-    for cell in cells:
+    # The checks are of values that a run can have; a standard deviation is none.
+    for cell in [cell for cell in cells if not cell.is_spread]:
         key = _place(cell)
         if key not in cache:
             cache[key] = set_ups(study, cell.quantity.experiment, cell.quantity.where)

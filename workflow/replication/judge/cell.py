@@ -3,7 +3,8 @@
 A cell is `reproduced` if the mean over replicates lies within the preset tolerance of the
 published value widened by half its last printed digit. That is all that can be asked: the papers
 print no variance, so equality cannot be tested. Where the tolerance is a rank, the published value
-has to be one that the replicates could be (`judge.rank`). A value that the audit finds to break a
+has to be one that the replicates could be (`judge.rank`). Of a printed standard deviation, that of
+the replicates takes the mean's place. A value that the audit finds to break a
 physical bound is `impossible`; one whose points were not run is `not testable`, and so is one that
 is inside with more than a fifth of the replicates left out.
 """
@@ -25,7 +26,13 @@ from replication.measure.cell_map import MappedCell
 from replication.measure.metric import quantity
 from replication.measure.metric_model import COUNTS
 from replication.measure.results import Results
-from replication.measure.statistic import Estimate, estimate, relative_deviation
+from replication.measure.statistic import (
+    MINIMUM_REPLICATES,
+    Estimate,
+    deviation_estimate,
+    estimate,
+    relative_deviation,
+)
 from replication.measure.unit import display_unit
 from replication.study.study import Study
 from replication.study.table_model import Tolerance
@@ -58,7 +65,8 @@ def evaluate_cells(
         for engine in results.engines:
             ours = _values(results, cell, engine)
             means = replicate_means(ours)
-            found = estimate(means.to_numpy(dtype=float))
+            values = means.to_numpy(dtype=float)
+            found = deviation_estimate(values) if cell.is_spread else estimate(values)
             gone = left_out(coverage, engine, [cell.quantity], means.index)
             why_not = untestable(coverage, engine, cell, found.n) or (
                 gone.sentence if gone.too_many else ""
@@ -131,6 +139,8 @@ def untestable(
     """Return why a cell with `n` values cannot be tested on what was run; empty if it can."""
     if cell.not_comparable:
         return cell.not_comparable
+    if cell.is_spread and n < MINIMUM_REPLICATES:
+        return f"a standard deviation takes {MINIMUM_REPLICATES} replicates; there are {n}."
     if not n:
         return f"no run gives {cell.quantity.metric}."
     if cell.quantity.metric in COUNTS:
@@ -149,7 +159,8 @@ def _shown(cell: MappedCell) -> Judged:
         "display_unit": unit,
         "display_factor": factor,
         "accepted_margin": half_width(cell.cell.tolerance, cell.value) + cell.half_ulp,
-        "quantities": [cell.quantity.model_dump_json()],
+        # What is drawn beside single runs; of a spread none has it.
+        "quantities": [] if cell.is_spread else [cell.quantity.model_dump_json()],
     }
 
 
@@ -182,11 +193,12 @@ def judge_cell(
     """
     margin = half_width(cell.cell.tolerance, cell.value)
     low, high = cell.band
+    ranked = cell.cell.tolerance.rank is not None
     inside = found.n > 0 and low - margin <= found.mean <= high + margin
-    if cell.cell.tolerance.rank is not None and not impossible:
+    if ranked and not impossible:
         inside = rank is not None and rank.inside
         why_not = why_not or (rank.why_not if rank else "a rank takes many replicates.")
-    is_decided = found.n > 0 and not (cell.cell.tolerance.rank and (why_not or impossible))
+    is_decided = not math.isnan(found.mean) and not (ranked and (why_not or impossible))
     verdict = Verdict.REPRODUCED if inside else Verdict.NOT_REPRODUCED
     if why_not or not found.n:
         verdict = Verdict.NOT_TESTABLE

@@ -28,7 +28,7 @@ class MappedCell:
     unit
         SI unit of `value`.
     value
-        Published value in SI rows.
+        Published value in SI rows, times the column's factor.
     half_ulp
         Half a unit of its last printed digit, in the same unit.
     printed
@@ -58,6 +58,11 @@ class MappedCell:
     def key(self) -> tuple[str, str, str]:
         """Table, row and column."""
         return self.table, self.row, self.column
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether the number is the spread of several runs, so that no run alone has it."""
+        return self.cell.over_runs != "mean"
 
     @property
     def band(self) -> tuple[float, float]:
@@ -99,8 +104,8 @@ def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCe
                 column_label=(table.columns and cell.label)
                 or rows.label(table, table.column_factor, number.column),
                 unit=number.unit,
-                value=number.value,
-                half_ulp=half_ulp(number.printed, number.value),
+                value=number.value * cell.factor,
+                half_ulp=half_ulp(number.printed, number.value) * cell.factor,
                 printed=number.printed,
                 cell=cell,
                 quantity=Quantity(

@@ -197,6 +197,14 @@ def throughput_variation(flow: FlowSeries) -> float:
     return _variation(known.throughput_bps[known.steady])
 
 
+def throughput_between_arrivals(flow: FlowSeries) -> float:
+    """Return the mean throughput from the first interval with an arrival to the last, in bit/s."""
+    arrived = np.flatnonzero(flow.throughput_bps > 0)
+    if not arrived.size:
+        return np.nan
+    return float(np.nanmean(flow.throughput_bps[arrived[0] : arrived[-1] + 1]))
+
+
 def rtt_peak(flow: FlowSeries) -> float:
     """Return the largest sampled round-trip time, in s."""
     return float(np.nanmax(flow.rtt_s)) if np.isfinite(flow.rtt_s).any() else np.nan
@@ -233,6 +241,7 @@ WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
 #: Features of any flow.
 FLOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
     "throughput_variation": throughput_variation,
+    "throughput_between_arrivals_bps": throughput_between_arrivals,
     "rtt_peak_s": rtt_peak,
     "rtt_minimum_s": rtt_minimum,
 }

@@ -29,6 +29,7 @@ _LABELS = {
     "early_growth": "share of a rise done in its first half",
     "rise_curvature": "curvature of the window's rise",
     "throughput_variation": "variation of the throughput",
+    "throughput_between_arrivals_bps": "throughput from first to last arrival",
     "rtt_peak_s": "largest round-trip time",
     "rtt_minimum_s": "smallest round-trip time",
     "rtt_variation": "variation of the round-trip time",

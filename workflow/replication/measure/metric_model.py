@@ -142,6 +142,11 @@ METRICS: dict[str, Metric] = {
     "throughput_variation": Metric(
         "1", "coefficient of variation of the throughput per sampling interval", "feature"
     ),
+    "throughput_between_arrivals_bps": Metric(
+        "bit/s",
+        "mean throughput from the first sampling interval in which something arrives to the last",
+        "feature",
+    ),
     "rtt_peak_s": Metric("s", "largest sampled round-trip time", "feature"),
     "rtt_minimum_s": Metric("s", "smallest sampled round-trip time", "feature"),
     "rtt_variation": Metric(

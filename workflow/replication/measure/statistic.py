@@ -79,6 +79,27 @@ def estimate(
     return Estimate(mean, max(mean - half_width, lowest), min(mean + half_width, highest), n)
 
 
+def deviation_estimate(values: npt.ArrayLike) -> Estimate:
+    """Estimate a standard deviation and its 95 % interval.
+
+    The interval is the chi-square one of a normal sample, (n - 1) s^2 / chi^2.
+
+    Parameters
+    ----------
+    values
+        One number per replicate; NaN are left out. With fewer than three all but `n` is NaN.
+    """
+    sample = np.asarray(values, dtype=float)
+    sample = sample[~np.isnan(sample)]
+    n = int(sample.size)
+    if n < MINIMUM_REPLICATES:
+        return Estimate(math.nan, math.nan, math.nan, n)
+    deviation = float(sample.std(ddof=1))
+    ends = stats.chi2.ppf([(1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2], n - 1)
+    low, high = (deviation * math.sqrt((n - 1) / float(end)) for end in ends)
+    return Estimate(deviation, low, high, n)
+
+
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     """Return Wilson's 95 % score interval of a proportion (Wilson 1927).
 

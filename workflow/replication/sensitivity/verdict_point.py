@@ -129,7 +129,7 @@ class Judge:
     @classmethod
     def of(cls, study: Study, published: Path) -> Judge:
         """Return the judge of a study."""
-        cells = map_cells(study, read_published(published))
+        cells = [c for c in map_cells(study, read_published(published)) if not c.is_spread]
         broken = impossible_cells(audit_study(study, cells))
         return cls(study, cells, broken)
 

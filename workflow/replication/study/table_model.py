@@ -55,6 +55,12 @@ class Cell(Document):
     packets), `jain`."""
     window_s: Window | None = None
     """[from, to]: only this part of the run, for metrics of the series."""
+    factor: Annotated[float, Field(gt=0)] = 1.0
+    """What the number is multiplied by to be the metric: 0.5 for a printed round trip of which the
+    metric is one way, 8 for bytes."""
+    over_runs: Literal["mean", "standard_deviation"] = "mean"
+    """What the number is of the runs: their `mean`, or their `standard_deviation` (of a sample,
+    n - 1), which takes three replicates."""
     tolerance: Tolerance
     """One of `relative` (0 to 1, of the published value), `absolute` (in the unit of the CSV) and
     `rank` (`{false_discovery: 0.05}`: the value's [rank](#ranks) among the replicates), with
@@ -64,6 +70,12 @@ class Cell(Document):
     the published numbers against it."""
     label: Label | None = None
     """Head of the column in the report; without it the key's words, or the level's label."""
+
+    @model_validator(mode="after")
+    def _ranked_runs(self) -> Cell:
+        if self.over_runs != "mean" and self.tolerance.rank is not None:
+            raise ValueError("tolerance: a standard deviation has no rank among the runs")
+        return self
 
 
 class TableRow(Document):

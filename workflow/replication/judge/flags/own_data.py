@@ -151,7 +151,7 @@ def _printed(study: Study, cells: Sequence[MappedCell]) -> Callable[[Quantity], 
         factors = {factor.id for factor in study.experiment(wanted.experiment).axes}
         points = {factor: keys[0] for factor, keys in wanted.where.items() if len(keys) == 1}
         derived = cell.table.startswith(TABLE_PREFIX)
-        if derived or cell.not_comparable or points.keys() != factors:
+        if derived or cell.is_spread or cell.not_comparable or points.keys() != factors:
             continue
         twins = numbers.setdefault(_kind(wanted), [])
         number = sum(points.items() <= other.items() for other in twins)

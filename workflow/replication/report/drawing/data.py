@@ -306,7 +306,8 @@ def published_values(experiment: Experiment, cells: pd.DataFrame) -> list[Publis
     if cells.empty:
         return []
     found = []
-    for cell in cells.drop_duplicates(["table", "row", "column"]).to_dict("records"):
+    drawn = cells[cells["quantities"].map(len) > 0]
+    for cell in drawn.drop_duplicates(["table", "row", "column"]).to_dict("records"):
         wanted = Quantity.model_validate_json(cell["quantities"][0])
         if wanted.experiment == experiment.id:
             value = cell["published"] * display_metric(wanted.metric).factor

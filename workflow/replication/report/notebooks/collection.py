@@ -107,9 +107,11 @@ class Collection:
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
         """Return the published numbers beside the reproduced ones, with their factors' levels.
 
-        Numbers are in SI units: `published`, `reproduced_mean`, `reproduced_low`, ...
+        Printed standard deviations are left out. Numbers are in SI units: `published`,
+        `reproduced_mean`, `reproduced_low`, ...
         """
         cells = read_cells(self.data, study)
+        cells = cells[cells["quantities"].map(len) > 0]
         if cells.empty:
             return cells.assign(experiment=None)
         experiments = {e.id: e for e in self.study(study).experiments}
