@@ -335,7 +335,7 @@ class Claim(Document):
     id: Identifier
     """`c01`, `c02`, ..."""
     quote: Annotated[str, Field(min_length=1, max_length=400), PROSE]
-    """The sentence, verbatim, at most 400 characters."""
+    """The sentence, verbatim, at most 400 characters; the caption, where only a figure says it."""
     place: Annotated[str, Field(min_length=1, max_length=200), PROSE]
     """Where it stands."""
     reading: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
