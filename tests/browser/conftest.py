@@ -9,9 +9,11 @@ import nbformat
 import pytest
 from playwright.sync_api import sync_playwright
 from replication.compare.agreement_table import write_agreement
+from replication.compare.run_difference import differences
 from replication.plan.config import study_ids
 from replication.plan.notebook_kind import made_from
 from replication.report.notebooks.notebook import write_notebook
+from replication.report.pages.difference import write_differences
 from replication.report.render import render
 from replication.study.seal import write_sealed
 
@@ -72,6 +74,20 @@ def example(tmp_path_factory) -> Path:
         executed / f"saxena.{name}.ipynb", notebook, made_from(ROOT, data, "saxena", name)
     )
     render(ROOT, data, executed, work / "html")
+    return work / "html"
+
+
+@pytest.fixture(scope="session")
+def comparison(tmp_path_factory) -> Path:
+    """Return the page that compares the example data with others of other numbers and verdicts."""
+    work = tmp_path_factory.mktemp("comparison")
+    sides = [shutil.copytree(ROOT / "notebooks" / "fixture", work / name) for name in "ab"]
+    for name in ("cells.csv", "claims.csv"):
+        text = (sides[1] / name).read_text(encoding="utf-8")
+        assert "not reproduced" in text and ",0.9" in text
+        changed = text.replace("not reproduced", "reproduced").replace(",0.9", ",0.7")
+        write_sealed(sides[1] / name, changed)
+    write_differences(differences(*sides), ("the example", "another"), work / "html")
     return work / "html"
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.browser.conftest import a_page_with, pages, some_runs
 
 
-@pytest.mark.parametrize("which", ["report", "example"])
+@pytest.mark.parametrize("which", ["report", "example", "comparison"])
 def test_no_error_no_request_and_every_chart_is_drawn(tab, which, request):
     report = request.getfixturevalue(which)
     for name in [*pages(report), *some_runs(report)]:
@@ -75,9 +75,11 @@ UNSEEN = """() => [...document.querySelectorAll(".cells .scroll, .tally")]
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280, 1920])
-def test_nothing_is_clipped_at_any_width(tab, report, width):
+@pytest.mark.parametrize("which", ["report", "comparison"])
+def test_nothing_is_clipped_at_any_width(tab, which, width, request):
+    report = request.getfixturevalue(which)
     for name in [*pages(report), *some_runs(report)[:2]]:
-        one = tab(width=width)
+        one = tab(report, width=width)
         page = one.open(name)
         one.unfold()
         one.wait_for_charts()
