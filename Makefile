@@ -52,7 +52,7 @@ BENCH := python -m bench
 IMAGES := python containers
 
 .PHONY: help report unlock plan sensitivity maps engines ladder base-image images render summary release bench bench-report
-.PHONY: test-faults load audit licences test test-report test-ladder test-kernels test-slurm test-containers scale
+.PHONY: test-faults load audit licences test test-report test-ladder test-kernels test-source test-slurm test-containers scale
 .PHONY: lint format schemas lock clean distclean packages lab setup setup-dev setup-lab setup-slurm setup-bench setup-profile
 
 help: ## List the targets
@@ -81,8 +81,8 @@ maps: setup compiler ## Map where the papers' sentences hold (an hour of CPU; TI
 	@echo "maps: $(CURDIR)/data/reproduced/maps.csv; the next \`make report\` shows them"
 
 engines: packages compiler ## Install and build every engine (or those of ENGINES=) and say what was done
-	@$(SNAKEMAKE) engines --config engines=$(or $(call given,ENGINES),$(EVERY_ENGINE)) \
-	  $(call given,NS3_VERSION,ns3_version=)
+	@$(SNAKEMAKE) engines $(if $(NS3_SOURCE),--forcerun build_ns3_program) \
+	  --config engines=$(or $(call given,ENGINES),$(EVERY_ENGINE)) $(call given,NS3_VERSION,ns3_version=)
 	@$(RUN) replicate engines
 
 # The one recipe that root runs as root, for apt-get; nothing is compiled for later.
@@ -135,6 +135,9 @@ test-ladder: setup-dev ## Test our program against every version of ns-3
 
 test-kernels: setup-dev engines ## Test hosts with a timer of 1000 Hz, a kernel that takes minutes to build
 	@$(RUN) pytest -m kernels tests/engines
+
+test-source: setup-dev compiler ## Build ns-3 from its sources (NS3_SOURCE=) and test that it gives the wheel's bytes
+	@$(RUN) pytest -m source tests/engines
 
 test-slurm: setup-dev setup-slurm compiler ## Run quick saxena through a Slurm of one node, started for it
 	@$(RUN) pytest tests/cluster

@@ -18,7 +18,7 @@ include: "workflow/rules/home.smk"
 from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.run.inside import image_file
 from replication.compare.ladder import Plans, load_settings
-from replication.engines.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX, SYSTEM_VERSION
+from replication.engines.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX
 from replication.plan.pipeline import load_or_exit
 from replication.sensitivity.maps.map_model import load_map, maps_or_exit
 from replication.sensitivity.today.stand_in import load_today, studies_of_today

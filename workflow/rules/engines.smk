@@ -24,14 +24,25 @@ rule fetch_ns3_wheel:
         " || {{ cat {log} >&2; exit 1; }}"
 
 
+rule build_ns3_libraries:
+    output:
+        prefix=directory(PIPE.ns3_built),
+    log:
+        f"{PATHS.data}/logs/build_ns3_libraries.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/build_ns3_libraries.tsv"
+    localrule: True
+    threads: workflow.cores
+    shell:
+        'echo "building ns-3 from its sources (some 5 CPU minutes, once)" >&2; '
+        "replicate step build-ns3 --output {output.prefix} --jobs {threads} > {log} 2>&1"
+        " || {{ cat {log} >&2; exit 1; }}"
+
+
 rule build_ns3_program:
     input:
-        # Debian's version is installed, not fetched.
-        prefix=branch(
-            lambda wildcards: wildcards.version == SYSTEM_VERSION,
-            then=[],
-            otherwise=rules.fetch_ns3_wheel.output.prefix,
-        ),
+        # A wheel, what is built from sources, or nothing for Debian's version, which is installed.
+        prefix=lambda wildcards: PIPE.ns3_prefix(wildcards.version),
         sources=lambda wildcards: [
             p.relative_to(REPO)
             for p in chosen_engine("ns3", wildcards.version).program_sources(REPO)
@@ -48,7 +59,7 @@ rule build_ns3_program:
     params:
         build=lambda wildcards, output: Path(output.program).parent,
         prefix=lambda wildcards, input: (
-            Path(input.prefix).absolute() if input.prefix else SYSTEM_PREFIX
+            Path(*input.prefix).absolute() if input.prefix else SYSTEM_PREFIX
         ),
     shell:
         'echo "compiling our program for ns-3 {wildcards.version}" >&2; '

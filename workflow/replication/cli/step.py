@@ -130,6 +130,18 @@ def fetch_wheel(
     fetch(lock, output)
 
 
+@app.command("build-ns3")
+def build_ns3(
+    output: Annotated[Path, typer.Option(help="Folder to install to.")],
+    jobs: Annotated[int, typer.Option(min=1, help="How many compilers run at once.")] = 1,
+    root: Root = HERE,
+) -> None:
+    """Build ns-3 from the archive or folder of its release that NS3_SOURCE names."""
+    from replication.engines.ns3_source import build_ns3 as build
+
+    build(root.resolve(), output, jobs)
+
+
 @app.command()
 def collect(
     output: Annotated[Path, typer.Option(help="Parquet file to write.")],

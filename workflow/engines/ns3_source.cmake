@@ -1,0 +1,4 @@
+# Read at ns-3's project(). Many files are compiled as one, but for this one, whose static functions another has too.
+cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL set_source_files_properties
+  ${CMAKE_SOURCE_DIR}/src/traffic-control/model/codel-queue-disc.cc TARGET_DIRECTORY traffic-control
+  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
