@@ -49,13 +49,15 @@ class Section:
 class EngineView:
     """One engine: its exact version, whose papers ran it, and its part in each study.
 
-    `warning` says that Debian's package of it is not the one that the lock names.
+    `warning` says that Debian's package of it is not the one that the lock names, `from_source`
+    that its libraries were built from its release's sources.
     """
 
     name: str
     family: str
     version: str
     warning: str
+    from_source: bool
     ran: bool
     original_of: list[Study]
     parts: list[tuple[Study, Participation]]
@@ -102,6 +104,7 @@ def _engine(source: Source, name: str) -> EngineView:
         family=family_of(name),
         version=str(ran.get("version", known)),
         warning=package_warning(ran.get("package") or {}),
+        from_source=bool(ran.get("from_source")),
         ran=name in source.engines,
         original_of=[s for s in source.studies.values() if s.original_system.engine == name],
         parts=[
