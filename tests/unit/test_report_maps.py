@@ -105,7 +105,8 @@ def test_sentences_are_made_from_the_account():
         "nearest to it is at 1 BDP (buffer).",
     ]
     outside = GRID | {"paper": {"at": [3, 0.1], "side": "outside", "border": [None, None]}}
-    assert "outside of the map" in details(told, outside)[-1]
+    far = account(axes=[AXES[0] | {"paper": 1638.4}, AXES[1]])
+    assert "outside of the map (buffer 1,640 BDP and" in details(far, outside)[-1]
     assert areas(told) == {"holds": 0.5, "border": 0.25, "fails": 0.25}
     rest = [account(engine="ns2", share=0.95), account(map="n", share=0.0, checked=39, right=38)]
     assert answer([told, *rest]) == (

@@ -51,6 +51,8 @@ class Axis:
 
 
 def _short(value: float) -> str:
+    if abs(value) >= 1000:
+        return f"{float(f'{value:.3g}'):,.0f}".replace("-", "\u2212")
     return f"{value:.3g}".replace("-", "\u2212")
 
 
