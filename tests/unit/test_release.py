@@ -205,6 +205,17 @@ def test_an_older_versions_stamp_is_said(made):
         release.check_release(made.root)
 
 
+def test_a_hash_does_not_hang_on_the_order_of_files_of_one_name(tmp_path):
+    files = [tmp_path / folder / "x.py" for folder in "ab"]
+    for number, path in enumerate(files):
+        path.parent.mkdir()
+        path.write_text(f"{number}")
+    assert sha256_of(*files) == sha256_of(*reversed(files))
+    before = sha256_of(*files)
+    files[1].write_text("2")
+    assert sha256_of(*files) != before
+
+
 def test_what_decides_no_result_changes_no_hash(made):
     before = release.hashes(made.root)
     (made.root / "workflow" / "engines" / "ns3" / "README.md").write_text("words")

@@ -73,9 +73,10 @@ def digest_of(content: bytes) -> str:
 
 
 def sha256_of(*paths: Path) -> str:
-    """Return the SHA-256 over names and contents of `paths`, in the order of their names."""
+    """Return the SHA-256 over names and contents of `paths`, whatever the order they come in."""
     digest = hashlib.sha256()
-    for path in sorted(paths, key=lambda p: p.name):
+    # Folders decide between files of one name.
+    for path in sorted(paths, key=lambda p: (p.name, p.as_posix())):
         digest.update(path.name.encode() + b"\0")
         digest.update(path.read_bytes())
     return digest.hexdigest()
