@@ -66,6 +66,13 @@ def test_the_example_of_a_command_is_one_that_it_takes(words, monkeypatch):
         COMMANDS[words].make_context(words[-1], given[len(words) :])
 
 
+def test_a_command_starts_without_what_it_may_not_need():
+    """Each job of a run starts a command: what all of them import is paid for as often."""
+    listing = "import sys, replication.cli.main; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, check=True)
+    assert not {b"numpy", b"pandas", b"pyarrow", b"yaml"} & set(done.stdout.split())
+
+
 def test_what_make_and_the_rules_call_are_commands():
     sources = (ROOT / "Makefile", *(ROOT / "workflow" / "rules").glob("*.smk"))
     text = "\n".join(path.read_text("utf-8") for path in sources)

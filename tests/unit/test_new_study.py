@@ -6,9 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from replication.cli.main import app
 from replication.plan.config import load_study
 from replication.plan.new_study import new_study
 from replication.study.errors import InputError
+from typer.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,3 +60,12 @@ def test_a_guide_without_its_example_is_named(project):
     (project / "configs" / "README.md").write_text("nothing")
     with pytest.raises(InputError, match="has no example"):
         new_study(project, "x", "T", "queuing")
+
+
+def test_the_type_is_asked_for_with_what_there_is_to_choose(project, monkeypatch):
+    monkeypatch.chdir(project)
+    command = ["new-study", "--id", "asked", "--title", "T", "--root", str(project)]
+    done = CliRunner().invoke(app, command, input="queuing\n")
+    assert done.exit_code == 0
+    assert "cbr_sweep" in done.output
+    assert (project / "configs/studies/asked.yaml").is_file()

@@ -7,8 +7,6 @@ from typing import Annotated
 import typer
 
 from replication.cli.option import HERE, Engines, Ns3, Root, Runtime, Studies, Tier, given
-from replication.plan.new_study import new_study as write_new_study
-from replication.plan.new_study import study_types
 
 BatchCost = Annotated[
     float | None, typer.Option(help="CPU seconds of a job, instead of the tier's.")
@@ -64,15 +62,19 @@ def new_study(
     study: Annotated[str, typer.Option("--id", prompt="Id (the file's name, like smith_2004)")],
     title: Annotated[str, typer.Option(prompt="Title")],
     kind: Annotated[
-        str,
-        typer.Option("--type", prompt=f"Type of its first experiment ({', '.join(study_types())})"),
-    ],
+        str | None, typer.Option("--type", help="Type of its first experiment; asked for.")
+    ] = None,
     root: Root = HERE,
 ) -> None:
     """Write a valid, commented study and its published numbers, to be filled in.
 
     Example: replicate new-study --id smith_2004 --title "Reno and RED" --type queuing
     """
+    from replication.plan.new_study import new_study as write_new_study
+    from replication.plan.new_study import study_types
+
+    if kind is None:
+        kind = typer.prompt(f"Type of its first experiment ({', '.join(study_types())})")
     for path in write_new_study(root, study, title, kind):
         print(path)
     print(f"next: fill them in, then `replicate validate` and `make report STUDIES={study}`")
