@@ -1,5 +1,7 @@
 """The store: only complete and intact runs count."""
 
+import shutil
+
 import pytest
 from replication.engines.catalogue import NS3
 from replication.run.store import TABLES, Store
@@ -16,11 +18,23 @@ def store(tmp_path):
     return Store(tmp_path / "ns3-x")
 
 
-def finish(store, text="1\n"):
-    work = store.begin(ID, SCENARIO, NS3)
-    for name in TABLES:
-        (work / name).write_text(text)
-    store.finish(ID, work, {"cpu_s": 0.5})
+NAMES = [f"{number:016x}" for number in range(20)]
+
+
+def finish(store, text="1\n", name=ID):
+    work = store.begin(name, SCENARIO, NS3)
+    for table in TABLES:
+        (work / table).write_text(text)
+    store.finish(name, work, {"cpu_s": 0.5})
+
+
+@pytest.fixture
+def packed(store):
+    """A store whose runs are in one pack; the tables of each hold its name."""
+    for name in NAMES:
+        finish(store, name, name)
+    store.pack(NAMES)
+    return store
 
 
 def test_a_finished_run_is_found_with_its_usage(store):
@@ -78,3 +92,71 @@ def test_whoever_begins_a_run_again_leaves_a_finished_one_to_its_readers(store):
     assert (store.entry(ID) / "flows.csv").stat().st_ino == before
     store.begin(ID, SCENARIO, NS3)
     assert store.usage(ID) is not None
+
+
+def test_packed_runs_are_no_folders_and_are_found_with_usage_and_tables(packed):
+    assert [path.name for path in packed.folder.iterdir()] == ["packs"]
+    for store in (packed, Store(packed.folder)):
+        assert store.finished() == set(NAMES)
+        for name in NAMES:
+            assert store.usage(name)["cpu_s"] == 0.5
+            assert store.tables(name) == dict.fromkeys(TABLES, name.encode())
+
+
+def test_runs_that_another_packs_meanwhile_are_found(store):
+    reader = Store(store.folder)
+    for name in NAMES:
+        finish(store, name, name)
+    assert reader.tables(NAMES[0]) is not None
+    store.pack(NAMES)
+    assert all(reader.tables(name) for name in NAMES)
+
+
+def test_a_few_runs_stay_folders(store):
+    finish(store)
+    store.pack([ID])
+    assert store.entry(ID).is_dir()
+
+
+@pytest.mark.parametrize("at", range(0, 100, 4))
+def test_an_altered_pack_gives_no_altered_run(packed, at):
+    """Whatever byte differs, a run is as it was or is not there."""
+    (archive,) = (packed.folder / "packs").glob("*.zip")
+    content = bytearray(archive.read_bytes())
+    content[len(content) * at // 100] ^= 0xFF
+    archive.write_bytes(content)
+    store = Store(packed.folder)
+    found = {name: store.tables(name) for name in NAMES}
+    intact = {name: tables for name, tables in found.items() if tables is not None}
+    assert all(set(tables.values()) == {name.encode()} for name, tables in intact.items())
+
+
+@pytest.mark.parametrize("damage", ["cut short", "gone", "emptied"])
+def test_a_damaged_packs_runs_are_made_and_packed_anew(packed, damage):
+    (archive,) = (packed.folder / "packs").glob("*.zip")
+    if damage == "gone":
+        archive.unlink()
+    else:
+        archive.write_bytes(archive.read_bytes()[: 100 if damage == "cut short" else 0])
+    store = Store(packed.folder)
+    assert [store.usage(name) for name in NAMES] == [None] * len(NAMES)
+    for name in NAMES:
+        finish(store, name, name)
+    store.pack(NAMES)
+    assert all(store.usage(name) for name in NAMES)
+    assert [path.name for path in store.folder.iterdir()] == ["packs"]
+
+
+def test_a_pack_without_its_list_is_not_there(packed):
+    (listed,) = (packed.folder / "packs").glob("*.runs")
+    listed.unlink()
+    assert Store(packed.folder).finished() == set()
+
+
+def test_a_folder_that_another_has_packed_meanwhile_is_left_to_it(packed):
+    other = Store(packed.folder)
+    for name in NAMES[:9]:
+        finish(other, name, name)
+    shutil.rmtree(other.entry(NAMES[3]))
+    other.pack(NAMES[:9])
+    assert all(other.tables(name) for name in NAMES)

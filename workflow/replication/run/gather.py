@@ -81,16 +81,18 @@ def read_runs(
 
 
 def _read_finished(store: Store, scenario_id: str, table: str, columns: Sequence[str]) -> pa.Table:
-    entry = store.entry(scenario_id)
-    if store.usage(scenario_id) is None:
+    tables = store.tables(scenario_id)
+    if tables is None:
         raise RunError(
-            f"{entry}: is not a complete and intact run: remove "
+            f"{store.entry(scenario_id)}: is not a complete and intact run: remove "
             "data/reproduced/sensitivity/*/usage and run `make sensitivity`, which makes it anew"
         )
     try:
-        return read_run_table(entry / table, columns)
+        return read_run_table(table, tables[table], columns)
     except RunError as error:
-        raise RunError(f"{entry}: {error}; remove the folder") from None
+        raise RunError(
+            f"{store.folder}: scenario {scenario_id}: {error}; remove the folder"
+        ) from None
 
 
 def _repeated(text: str, count: int) -> pa.Array:

@@ -29,8 +29,8 @@ _NS = 1_000_000_000
 _WHERE_PACKETS_END = ("packets_received", "packets_dropped", "packets_in_flight")
 
 
-def read_run_table(path: Path, columns: Sequence[str]) -> pa.Table:
-    """Read a CSV file of an engine, which must have the numbers `columns`.
+def read_run_table(name: str, content: bytes, columns: Sequence[str]) -> pa.Table:
+    """Read the content of an engine's CSV file `name`, which must have the numbers `columns`.
 
     Raises
     ------
@@ -41,15 +41,17 @@ def read_run_table(path: Path, columns: Sequence[str]) -> pa.Table:
     reading = pyarrow.csv.ReadOptions(use_threads=False)
     try:
         found = pyarrow.csv.read_csv(
-            path, read_options=reading, convert_options=_options(tuple(columns))
+            pa.BufferReader(content),
+            read_options=reading,
+            convert_options=_options(tuple(columns)),
         )
-    except (OSError, pa.ArrowInvalid) as error:
+    except pa.ArrowInvalid as error:
         reason = " ".join(str(error).split())[:200]
-        raise RunError(f"{path.name}: cannot be read ({reason})") from None
+        raise RunError(f"{name}: cannot be read ({reason})") from None
     names = set(found.column_names)
     missing = [name for name in columns if name not in names]
     if missing:
-        raise RunError(f"{path.name}: lacks {', '.join(missing)}")
+        raise RunError(f"{name}: lacks {', '.join(missing)}")
     return found
 
 
@@ -72,9 +74,9 @@ def check_run(work: Path, scenario: Scenario) -> RunTables:
     RunError
         Something is missing or is not what this scenario can give; the message says what.
     """
-    flows = read_run_table(work / "flows.csv", FLOW_NUMBERS)
+    flows = _read(work / "flows.csv", FLOW_NUMBERS)
     _check_flows(flows, scenario)
-    series = read_run_table(work / "series.csv", ("time_s", *SERIES_NUMBERS))
+    series = _read(work / "series.csv", ("time_s", *SERIES_NUMBERS))
     samples = round(scenario.duration_s * _NS) // round(scenario.sampling_interval_s * _NS)
     rows = samples * (len(scenario.flows) + len(scenario.monitors))
     if len(series) != rows:
@@ -87,6 +89,14 @@ def check_run(work: Path, scenario: Scenario) -> RunTables:
     if named != scenario.id:
         raise RunError(f"run.json: is of scenario {named!r}")
     return {"flows.csv": flows, "series.csv": series}
+
+
+def _read(path: Path, columns: Sequence[str]) -> pa.Table:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise RunError(f"{path.name}: cannot be read ({error.strerror})") from None
+    return read_run_table(path.name, content, columns)
 
 
 def _check_flows(flows: pa.Table, scenario: Scenario) -> None:

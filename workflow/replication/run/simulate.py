@@ -120,7 +120,7 @@ class Finished:
 
 
 def run_job(job: Job, progress: Callable[[], None]) -> dict[str, Finished]:
-    """Run what is not yet in the store; return all scenarios in order of their ids.
+    """Run what is not yet in the store and pack it; return all scenarios in order of their ids.
 
     Raises
     ------
@@ -137,6 +137,7 @@ def run_job(job: Job, progress: Callable[[], None]) -> dict[str, Finished]:
             progress()
     finally:
         job.runtime.close()
+    job.store.pack(finished)
     return finished
 
 

@@ -1,26 +1,33 @@
-"""The store: finished runs, one folder a scenario, kept so that no run is ever made twice.
+"""The store: finished runs, kept so that no run is ever made twice.
 
-A folder is named by engine, engine fingerprint and scenario, so an old result can never stand in
-for a new one. `usage.json` is written last and holds the hashes of the tables: a folder without
-it, or whose tables do not match it, counts as not run.
+A store is named by engine and engine fingerprint, a run in it by its scenario, so an old result can
+never stand in for a new one. A run is a folder until its batch is done, and then in a pack with the
+others of the batch. Its `usage.json` is written last and holds the hashes of the tables: a run
+without it, or whose tables do not match it, counts as not run.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import shutil
 import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from replication.engines.lowering import write_inputs
+from replication.engines.lowering import PLAN_FILE, SCENARIO_FILE, lower
 from replication.engines.model import Engine
-from replication.study.errors import InputError
-from replication.study.files import sha256_of
+from replication.run.pack import Packs
 from replication.study.scenario import Scenario
 
 TABLES = ("flows.csv", "series.csv", "run.json")
+_USAGE = "usage.json"
+#: Fewer runs than this stay folders.
+_PACKED_FROM = 8
 
 
 @dataclass(frozen=True)
@@ -29,26 +36,46 @@ class Store:
 
     folder: Path
 
+    @cached_property
+    def _packs(self) -> Packs:
+        return Packs(self.folder / "packs")
+
     def entry(self, scenario_id: str) -> Path:
-        """Return the folder of a scenario, whether or not it is there."""
+        """Return the folder of a run that is not packed, whether or not it is there."""
         return self.folder / scenario_id
 
     def finished(self) -> set[str]:
-        """Return the scenarios with a finished run: one look at the folder, however many."""
+        """Return the scenarios with a finished run, without looking into each."""
         try:
-            return {p.name for p in self.folder.iterdir() if not p.name.startswith(".")}
+            found = {p.name for p in self.folder.iterdir() if not p.name.startswith(".")}
         except FileNotFoundError:
             return set()
+        return (found - {self._packs.folder.name}).union(self._packs.names())
 
     def usage(self, scenario_id: str) -> dict[str, Any] | None:
         """Return what the run used, or None unless the run is complete and intact."""
-        entry = self.entry(scenario_id)
-        try:
-            usage: dict[str, Any] = json.loads((entry / "usage.json").read_text(encoding="utf-8"))
-            intact = usage["sha256"] == sha256_of(*(entry / name for name in TABLES))
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return usage if intact else None
+        return next((usage for usage, _ in self._intact(scenario_id)), None)
+
+    def tables(self, scenario_id: str) -> dict[str, bytes] | None:
+        """Return the tables of a run by name, or None unless the run is complete and intact."""
+        return next((tables for _, tables in self._intact(scenario_id)), None)
+
+    def _intact(self, scenario_id: str) -> Iterator[tuple[dict[str, Any], dict[str, bytes]]]:
+        """Yield usage and tables of each copy of a run that is complete and intact."""
+        for files in self._copies(scenario_id):
+            try:
+                usage = json.loads(files.pop(_USAGE))
+                intact = usage["sha256"] == _digest(files)
+            except (ValueError, KeyError, TypeError):
+                continue
+            if intact:
+                yield usage, files
+
+    def _copies(self, scenario_id: str) -> Iterator[dict[str, bytes]]:
+        names = (*TABLES, _USAGE)
+        with contextlib.suppress(OSError):
+            yield _read(self.entry(scenario_id), names)
+        yield from self._packs.copies(scenario_id, names)
 
     def begin(self, scenario_id: str, scenario: Scenario, engine: Engine) -> Path:
         """Make a private working folder with scenario.json and its plan in it.
@@ -59,12 +86,11 @@ class Store:
             The engine refuses the scenario.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
+        plan = lower(scenario, engine)
         work = Path(tempfile.mkdtemp(prefix=f".{scenario_id}.", dir=self.folder))
-        try:
-            write_inputs(work, scenario, engine)
-        except InputError:
-            work.rmdir()
-            raise
+        # Plain writes: the folder is nobody else's, and counts for nothing until it is finished.
+        (work / SCENARIO_FILE).write_text(scenario.canonical_json() + "\n", encoding="utf-8")
+        (work / PLAN_FILE).write_text(plan, encoding="utf-8")
         return work
 
     def finish(self, scenario_id: str, work: Path, usage: dict[str, Any]) -> dict[str, Any]:
@@ -78,9 +104,9 @@ class Store:
         OSError
             It cannot be written or moved.
         """
-        usage = usage | {"sha256": sha256_of(*(work / name for name in TABLES))}
+        usage = usage | {"sha256": _digest(_read(work, TABLES))}
         text = json.dumps(usage, sort_keys=True) + "\n"
-        (work / "usage.json").write_text(text, encoding="utf-8")
+        (work / _USAGE).write_text(text, encoding="utf-8")
         work.chmod(0o755)
         if self.usage(scenario_id) is None:
             shutil.rmtree(self.entry(scenario_id), ignore_errors=True)
@@ -93,3 +119,31 @@ class Store:
             shutil.rmtree(work, ignore_errors=True)
             return theirs
         return usage
+
+    def pack(self, scenario_ids: Iterable[str]) -> None:
+        """Put those of the runs that are folders into a pack, if it is worth one.
+
+        Another process may be reading the folders: it finds the pack once they are gone.
+        """
+        folders = [entry for name in scenario_ids if (entry := self.entry(name)).is_dir()]
+        if len(folders) < _PACKED_FROM:
+            return
+        try:
+            self._packs.add(folders)
+        except FileNotFoundError:
+            # Another job, with some of the same runs, was quicker: its pack has those.
+            return
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _read(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+def _digest(files: dict[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        digest.update(b"%s\0%d\0" % (name.encode(), len(content)))
+        digest.update(content)
+    return digest.hexdigest()
