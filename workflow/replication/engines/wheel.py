@@ -1,4 +1,4 @@
-"""The ns-3 wheel: fetched by its pinned hash; only headers and libraries are unpacked."""
+"""The ns-3 wheel: fetched by its pinned hash; unpacked is the tenth of it that we link against."""
 
 from __future__ import annotations
 
@@ -18,9 +18,21 @@ TAGS = (
     *("--python-version", "311", "--implementation", "cp", "--abi", "cp311"),
     *("--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:"),
 )
-WANTED = ("ns3/include/", "ns3/lib64/")
+#: Modules that our programs and the bench's link, and those that these need.
+MODULES = (
+    *("core", "network", "internet", "point-to-point", "applications", "traffic-control"),
+    *("stats", "bridge", "flow-monitor"),
+)
 #: Where a wheel says which version it is; most of what is in it says "dev".
 METADATA = "ns3-*.dist-info/METADATA"
+#: Members to unpack: of the headers ns-3's own, of the libraries the modules and what comes from
+#: elsewhere, which has a hash in its name. Left out are Boost's headers and the other modules.
+WANTED = (
+    METADATA,
+    "ns3/include/ns3/*",
+    *(f"ns3/lib64/libns3*[0-9v]-{module}.so" for module in MODULES),
+    "ns3/lib64/lib*-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f].so*",
+)
 
 
 def download(lock: Path, folder: Path, tags: Sequence[str]) -> None:
@@ -48,8 +60,7 @@ def fetch_wheel(lock: Path, output: Path) -> None:
         (wheel,) = work.glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
-            stated = fnmatch.filter(names, METADATA)
-            archive.extractall(work, [*(n for n in names if n.startswith(WANTED)), *stated])
+            archive.extractall(work, [n for w in WANTED for n in fnmatch.filter(names, w)])
         for path in work.glob(METADATA):
             path.rename(work / "ns3" / path.name)
         shutil.rmtree(output, ignore_errors=True)
