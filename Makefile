@@ -152,7 +152,7 @@ setup-bench: setup compiler ## Install ns-3's Python bindings for `make bench` (
 	@.cache/bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
 	  -r workflow/bench/requirements.lock
 
-scale: setup compiler ## Measure sweeps of SCENARIOS=100,1000,10000 short runs
+scale: setup compiler ## Measure sweeps of SCENARIOS=100,1000,10000,100000 runs on an engine that returns at once
 	@$(SUPERVISED) $(BENCH) scale $(call given,SCENARIOS,--scenarios ) $(call given,CORES,--cores )
 
 test-containers: setup-dev engines ## Build the images (FRESH=ns3: twice) and compare containers with native runs (of STUDIES=)

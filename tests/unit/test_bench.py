@@ -1,6 +1,7 @@
 """The bench: goals, ratios, the cost model's error, its scenarios and its page."""
 
 import json
+from pathlib import Path
 
 import pytest
 from bench.alternative import OURS, way_ratios
@@ -8,6 +9,7 @@ from bench.bench import write_bench
 from bench.cost_model import predict, predictions
 from bench.engine import FULL, QUICK, growth
 from bench.scenario import dumbbell
+from bench.schedule import Overhead, speedups, wall_s
 from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES
 from replication.report.parts.bench_model import (
@@ -18,6 +20,8 @@ from replication.report.parts.bench_model import (
     Figure,
     Memory,
     Prediction,
+    SetUp,
+    Speedup,
     Stage,
     read_bench,
 )
@@ -26,6 +30,9 @@ from replication.study.seal import write_sealed
 from replication.study.table import DESIGN_COLUMNS, write_table
 
 from tests.unit.report_project import NASTY, example, soup
+from tests.unit.test_scale import sweep
+
+ROOT = Path(__file__).parents[2]
 
 
 def figure(value: float, **goal: float) -> Figure:
@@ -119,6 +126,42 @@ def test_nothing_is_predicted_where_nothing_ran(tmp_path):
     assert predictions(tmp_path) == []
 
 
+def test_what_was_not_measured_meets_and_misses_no_goal():
+    nothing = figure(0.0, at_most=1.0).model_copy(update={"value": None})
+    assert (nothing.met, nothing.share_of_goal) == (None, None)
+    assert figure(2.0, at_most=4.0).share_of_goal == 0.5
+    assert figure(0.5, at_least=1.0).share_of_goal == 2.0
+
+
+def test_a_schedule_without_overhead_is_the_longest_job_first():
+    jobs_s = [3.0, 3.0, 2.0, 2.0, 2.0]
+    assert wall_s(jobs_s, 1, Overhead()) == 12.0
+    assert wall_s(jobs_s, 2, Overhead()) == 7.0
+    assert wall_s(jobs_s, 100, Overhead()) == 3.0
+
+
+def test_a_scheduler_adds_its_submissions_starts_and_looks():
+    assert wall_s([1.0] * 10, 10, Overhead(submit_s=0.5)) == 6.0
+    assert wall_s([1.0], 1, Overhead(start_s=2.0)) == 3.0
+    assert wall_s([1.0, 1.0], 1, Overhead(look_s=20.0)) == 40.0
+
+
+def test_more_cores_are_held_against_one_without_a_scheduler(tmp_path):
+    for number, runs in enumerate([[4.0, 4.0], [8.0]]):
+        document = {"runs": [{"wall_s": s, "reused": False} for s in runs]}
+        usage = tmp_path / "batches" / f"ns3-light-{number}.usage.json"
+        write_sealed(usage, json.dumps(document))
+    found = {(row.way, row.cores): row for row in speedups(ROOT, tmp_path)}
+    assert found["cores of one machine", 2].speedup == 2.0
+    assert found["cores of one machine", 1000].speedup == 2.0
+    assert found["Slurm, a job for each scenario", 1000].jobs == 3
+    assert found["Slurm, batches as they are", 1000].speedup < 1.0
+
+
+def test_nothing_is_scheduled_where_nothing_ran(tmp_path):
+    assert speedups(ROOT, tmp_path) == []
+
+
 def bench(**changes) -> Bench:
     cost = EngineCost(
         engine="ns3",
@@ -148,6 +191,15 @@ def bench(**changes) -> Bench:
             Alternative(name="bindings", metrics="sinks", scenarios=1, reason="not installed"),
         ],
         "predictions": [predict("ns3", "all", [(1.0, 2.0)])],
+        "speedups": [
+            Speedup(way=w, cores=c, jobs=3, wall_s=9.0 / c, speedup=c)
+            for w in ("cores", "Slurm")
+            for c in (1, 2, 4)
+        ],
+        "set_up": [
+            SetUp(name="wheel", downloaded_bytes=3_000_000, unpacked_bytes=9_000_000, wall_s=2.5)
+        ],
+        "sweeps": [sweep(100)],
     }
     return Bench.model_validate(values | changes)
 
@@ -183,6 +235,10 @@ def test_the_page_shows_each_figure_beside_its_goal(studied):
     assert engines[0][4:] == ["500.0", "1.00", "2,000", "8,000"]
     assert engines[1][4:] == ["250.0", "0.50", "4,000", "–"]
     assert "not installed" in page.get_text()
+    assert "1 of 2 goals are met" in page.select_one(".answer").get_text()
+    assert len(page.select("figure.chart")) == 2
+    assert page.find("figure").sourceline < page.find("table").sourceline
+    assert [c.get_text() for c in page.select("#set-up ~ div tbody td")][:3] == ["3", "9", "2.500"]
     assert not page.select("#builds")
     assert page.find("img") is None
     assert (studied.out / "data" / NAME).is_file()

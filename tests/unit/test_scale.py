@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from bench.scale import SETTINGS, make_project, sizes
+from bench.scale import SETTINGS, growth, make_project, read_sweeps, sizes, write
 from replication.plan.pipeline import Pipeline
+from replication.report.parts.bench_model import Sweep
 from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -12,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("scenarios", [10, 250, 1000])
 def test_the_sweep_has_as_many_different_short_runs_as_asked_for(tmp_path, scenarios):
-    make_project(ROOT, tmp_path, scenarios, engines=False)
+    make_project(ROOT, tmp_path, scenarios)
     plan = Pipeline.load(tmp_path, SETTINGS).plan
     (batches,), (runs,) = plan.batches.values(), plan.runs.values()
     assert len({name for batch in batches for name in batch.scenarios}) == scenarios
@@ -28,3 +29,31 @@ def test_sizes_that_no_sweep_has_are_refused(text):
 
 def test_sizes_are_listed():
     assert sizes("100, 1000") == [100, 1000]
+
+
+def sweep(scenarios: int, **changes: float) -> Sweep:
+    times = dict.fromkeys(("plan_s", "dag_s", "no_op_s", "total_s", "simulate_s"), 1.0)
+    counts = dict.fromkeys(("batches", "jobs", "snakemake_bytes", "largest_worker_bytes"), 1)
+    counts |= dict.fromkeys(("store_entries", "files", "disk_bytes"), 100)
+    values = {"scenarios": scenarios, "cores": 2, "largest_worker": "collect", **times, **counts}
+    return Sweep.model_validate(values | changes)
+
+
+def test_growth_is_judged_by_sweeps_of_1000_and_10000():
+    small, large = sweep(1000, plan_s=2.0), sweep(10_000, plan_s=22.0, no_op_s=9.0)
+    plan, no_op, store = growth([small, large, sweep(100_000, store_entries=6000)])
+    assert (plan.value, plan.met) == (1.1, False)
+    assert (no_op.value, no_op.met) == (9.0, True)
+    assert (store.value, store.met) == (0.06, False)
+    assert [figure.id for figure in growth([small])] == ["growth-store"]
+    assert growth([]) == []
+
+
+def test_sweeps_are_read_back_and_others_refused(tmp_path):
+    path = tmp_path / "scale.json"
+    assert read_sweeps(path) == []
+    write([sweep(100)], path)
+    assert read_sweeps(path) == [sweep(100)]
+    path.write_text("[{}]")
+    with pytest.raises(InputError, match="make scale"):
+        read_sweeps(path)

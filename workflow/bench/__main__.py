@@ -38,7 +38,8 @@ def bench(
     write_bench(found, output)
     for figure in found.figures:
         goal = {True: "met", False: "MISSED", None: "no goal"}[figure.met]
-        print(f"{figure.title}: {figure.value:g} {figure.unit.replace('1', '')} ({goal})")
+        value = "not measured" if figure.value is None else f"{figure.value:g}"
+        print(f"{figure.title}: {value} {figure.unit.replace('1', '')} ({goal})")
 
 
 @app.command()
@@ -63,11 +64,11 @@ def load(
 
 @app.command()
 def scale(
-    scenarios: Annotated[str, typer.Option(help="Sizes, comma-separated.")] = "100,1000,10000",
+    scenarios: Annotated[
+        str, typer.Option(help="Sizes, comma-separated.")
+    ] = "100,1000,10000,100000",
     cores: Annotated[int | None, typer.Option(min=1, help="All, unless given.")] = None,
-    output: Annotated[Path, typer.Option(help="JSON file; a CSV is written beside it.")] = (
-        DATA / "scale.json"
-    ),
+    output: Annotated[Path, typer.Option(help="JSON file to write.")] = DATA / "scale.json",
     root: Root = HERE,
 ) -> None:
     """Measure what sweeps of short runs cost beyond their simulations.

@@ -5,26 +5,22 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
-import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from replication.engines.catalogue import NS3
-from replication.engines.lowering import PLAN_FILE, write_inputs
+from replication.engines.lowering import PLAN_FILE
 from replication.engines.ns3_version import NS3_VERSION
 from replication.plan.pipeline import Paths
 from replication.report.parts.bench_model import Alternative, Figure
 from replication.study.errors import InputError
-from replication.study.scenario import Scenario, canonical_json
-from replication.study.seal import write_sealed
-from replication.study.table import write_table
+from replication.study.scenario import Scenario
 
 from bench.engine import Size, programs
+from bench.overhead import START_S, loop, simulate_batch
 from bench.scenario import dumbbell
-from bench.timed import Announce, Timed, least, timed
+from bench.timed import Announce, least, timed
 
 SOURCES = Path("workflow") / "bench"
 #: Where `make setup-bench` installs ns-3's Python bindings.
@@ -32,10 +28,7 @@ BINDINGS = Path(".cache") / "bench"
 INSTRUMENTATION_AT_MOST = 1.10
 #: Ours must be at least as fast as every other way.
 WAY_AT_MOST = 1.0
-#: What a start costs is what a run takes in which next to nothing is simulated.
-START_S = 0.01
 OURS = "replicate step simulate"
-_LOOP = 'for folder in "$@"; do cd "$folder" && {} || exit 1; done'
 
 
 @dataclass(frozen=True)
@@ -95,36 +88,6 @@ def instrumentation(variants: Variants, size: Size, folder: Path, say: Announce)
     )
 
 
-def simulate_batch(root: Path, scenarios: list[Scenario], folder: Path) -> tuple[Timed, float]:
-    """Run scenarios on ns3 as one job of the workflow; return its time and its simulators' CPU."""
-    fingerprint = NS3.fingerprint(root)
-    document = {s.id: s.model_dump(mode="json") for s in scenarios}
-    rows = [{"scenario": name, "engine": "ns3", "batch": "bench"} for name in document]
-    shutil.rmtree(folder, ignore_errors=True)
-    write_sealed(folder / "scenarios" / "design.json", canonical_json(document))
-    write_table(folder / "design.csv", rows, ("scenario", "engine", "batch"))
-    words = ["--program", str(programs(root)["ns3"].resolve()), "--fingerprint", fingerprint]
-    words += ["--design", "design.csv", "--batch", "bench"]
-    words += ["--store", f"ns3-{fingerprint}", "--usage", "usage.json"]
-    words += ["--flows", "flows.parquet", "--series", "series.parquet"]
-    used = timed([sys.executable, "-m", "replication.cli", "step", "simulate", *words], folder)
-    runs = json.loads((folder / "usage.json").read_text(encoding="utf-8"))["runs"]
-    return used, math.fsum(run["cpu_s"] for run in runs)
-
-
-def loop(program: list[str], scenarios: list[Scenario], folder: Path) -> Timed:
-    """Run a program in a shell loop, a folder with scenario.json and plan for each scenario."""
-    folders = [(folder / str(number)).resolve() for number in range(len(scenarios))]
-    shutil.rmtree(folder, ignore_errors=True)
-    for own, scenario in zip(folders, scenarios, strict=True):
-        write_inputs(own, scenario, NS3)
-    quoted = " ".join(f"'{word}'" if word != ">" else word for word in program)
-    environment = os.environ | {"LC_ALL": "C"}
-    return timed(
-        ["bash", "-c", _LOOP.format(quoted), "bash", *map(str, folders)], folder, environment
-    )
-
-
 def ways(
     root: Path, variants: Variants, size: Size, folder: Path, with_bindings: bool, say: Announce
 ) -> list[Alternative]:
@@ -144,7 +107,7 @@ def ways(
     inputs = ["--plan", PLAN_FILE, "--output", "."]
     turns = [
         (
-            simulate_batch(root, scenarios, folder / "batch")[0],
+            simulate_batch(root, NS3, scenarios, folder / "batch")[0],
             *(
                 _timed_way(name, metrics, [str(program), *inputs], scenarios, place)
                 for name, (metrics, program, place) in loops.items()
@@ -193,8 +156,8 @@ def _binding_ways(
 def _timed_way(
     name: str, metrics: str, command: list[str], scenarios: list[Scenario], folder: Path
 ) -> Alternative:
-    start = loop(command, [dumbbell("ns3", len(scenarios[0].flows), START_S)], folder)
-    used = loop(command, scenarios, folder)
+    start = loop(NS3, command, [dumbbell("ns3", len(scenarios[0].flows), START_S)], folder)
+    used = loop(NS3, command, scenarios, folder)
     return Alternative(
         name=name,
         metrics=metrics,

@@ -9,21 +9,29 @@ import tempfile
 from pathlib import Path
 
 from replication.plan.code import code_hash
-from replication.report.parts.bench_model import MODULE, Bench
+from replication.report.parts.bench_model import MODULE, Bench, Sweep
 from replication.study.seal import write_sealed
 
 from bench.alternative import build_variants, instrumentation, way_ratios, ways
-from bench.cost_model import predictions
+from bench.cost_model import predictions, report_figures
 from bench.engine import (
     FULL,
     QUICK,
+    Size,
     build_costs,
     engine_costs,
     growth,
     memory,
 )
+from bench.overhead import short_runs
+from bench.scale import SWEEPS, read_sweeps
+from bench.scale import growth as sweep_growth
+from bench.scale import measure as measure_sweep
+from bench.schedule import speedups
+from bench.set_up import set_up
+from bench.source_build import source_build
 from bench.timed import Announce
-from bench.workflow import short_runs, starts, time_sweep, time_workflow
+from bench.workflow import starts, time_workflow
 
 
 def measure(root: Path, data: Path, cores: int, quick: bool, say: Announce) -> Bench:
@@ -47,25 +55,48 @@ def measure(root: Path, data: Path, cores: int, quick: bool, say: Announce) -> B
         rows = ways(root, variants, size, folder / "ways", not quick, say)
         short = short_runs(root, size, folder / "short", say)
         started = starts(root, folder / "starts", say)
-        if quick:
-            whole = time_sweep(root, cores, size, say)
-        else:
-            whole = time_workflow(root, cores, folder, say)
+        source = [] if quick else source_build(root, folder / "source", say)
+        installed = [] if quick else set_up(root, folder / "set-up", say)
+        sweeps = _sweeps(root, data, cores, size, say)
+        whole = None if quick else time_workflow(root, cores, folder, say)
+    predicted = predictions(data)
+    figures = [*(whole.figures if whole else ()), *report_figures(data, predicted)]
     return Bench(
         written=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         quick=quick,
         cores=cores,
         machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         code=code_hash(MODULE),
-        others_share=whole.others_share,
-        figures=[*whole.figures, *short, cost, *growth(grown), *way_ratios(rows)],
+        others_share=whole.others_share if whole else None,
+        figures=[
+            *figures,
+            *short,
+            *source,
+            *sweep_growth(sweeps),
+            cost,
+            *growth(grown),
+            *way_ratios(rows),
+        ],
         engines=engines,
         builds=builds,
         memory=grown,
-        stages=[*started, *whole.stages],
+        stages=[*started, *(whole.stages if whole else ())],
         ways=rows,
-        predictions=predictions(data),
+        predictions=predicted,
+        sweeps=sweeps,
+        speedups=speedups(root, data),
+        set_up=installed,
     )
+
+
+def _sweeps(root: Path, data: Path, cores: int, size: Size, say: Announce) -> list[Sweep]:
+    """Return sweeps of growing size, and the larger ones that `make scale` left."""
+    found = []
+    for scenarios in size.sweeps:
+        say(f"a sweep of {scenarios} runs on an engine that returns at once")
+        found.append(measure_sweep(root, scenarios, cores))
+    larger = [s for s in read_sweeps(data / SWEEPS) if s.scenarios > max(size.sweeps)]
+    return [*found, *larger]
 
 
 def write_bench(bench: Bench, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The cost model held against what the finished runs used."""
+"""The cost model, and the simulate stage, held against what the last report's runs used."""
 
 from __future__ import annotations
 
@@ -8,13 +8,50 @@ import statistics
 from collections import defaultdict
 from pathlib import Path
 
-from replication.report.parts.bench_model import Prediction
+from replication.report.parts.bench_model import Figure, Prediction
 from replication.study.seal import read_sealed
 from replication.study.table import DESIGN_COLUMNS, read_rows
 
 #: Predicted and used CPU seconds of one scenario.
 Pair = tuple[float, float]
 ALL = "all"
+#: Goals: the factor of nine scenarios in ten, and the efficiency of the simulate stage.
+FACTOR_AT_MOST = 1.5
+EFFICIENCY_AT_LEAST = 0.95
+
+
+def report_figures(data: Path, rows: list[Prediction]) -> list[Figure]:
+    """Return what the last report says of the cost model, and of its simulate stage's efficiency.
+
+    Efficiency only where every run was made for it, and none taken over.
+    """
+    found = [
+        Figure(
+            id=f"cost-model-{row.engine}",
+            title=f"Predicted and used CPU time of nine in ten runs on {row.engine}, at most apart",
+            value=row.p90_factor,
+            unit="1",
+            how=f"the larger over the smaller, of {row.scenarios} scenarios of the last report",
+            at_most=FACTOR_AT_MOST,
+        )
+        for row in rows
+        if row.study == ALL
+    ]
+    path = data / "provenance.json"
+    provenance = json.loads(read_sealed(path)) if path.is_file() else {}
+    simulate, tier = provenance.get("simulate", {}), provenance.get("tier", {}).get("id")
+    if simulate.get("efficiency") is not None:
+        found.append(
+            Figure(
+                id="efficiency-report",
+                title=f"Efficiency of the last report's simulate stage, tier {tier}",
+                value=simulate["efficiency"],
+                unit="1",
+                how=f"simulators' CPU over cores x wall time, {simulate['scenarios']} runs",
+                at_least=EFFICIENCY_AT_LEAST,
+            )
+        )
+    return found
 
 
 def predictions(data: Path) -> list[Prediction]:

@@ -33,6 +33,8 @@ class Size:
         Scenarios of the batch whose overhead is measured.
     way_rates_bps
         Bottleneck rates of the dumbbells that are run in every way.
+    sweeps
+        Runs of the sweeps on an engine that returns at once.
     """
 
     flows: int
@@ -43,10 +45,13 @@ class Size:
     flow_counts: tuple[int, ...]
     short_runs: int
     way_rates_bps: tuple[float, ...]
+    sweeps: tuple[int, ...]
 
 
-FULL = Size(4, 30.0, 5, 3, (10.0, 20.0, 40.0), (1, 4, 16, 64), 500, (10e6, 20e6, 30e6, 40e6))
-QUICK = Size(2, 3.0, 2, 1, (1.0, 4.0), (1, 4), 20, (4e6,))
+_RATES_BPS = (10e6, 20e6, 30e6, 40e6)
+_SWEEPS = (100, 1000, 10_000)
+FULL = Size(4, 30.0, 5, 3, (10.0, 20.0, 40.0), (1, 4, 16, 64), 200, _RATES_BPS, _SWEEPS)
+QUICK = Size(2, 3.0, 2, 1, (1.0, 4.0), (1, 4), 20, (4e6,), (20,))
 
 
 def programs(root: Path) -> dict[str, Path]:

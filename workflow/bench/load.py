@@ -14,6 +14,7 @@ from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import write_inputs
 from replication.engines.model import Engine
 from replication.plan.pipeline import Pipeline
+from replication.report.parts.bench_model import Sweep
 from replication.report.parts.reliability import Load
 from replication.run.native import Native
 from replication.run.process import Limits, Usage
@@ -21,8 +22,6 @@ from replication.run.run_table import check_run
 from replication.study.errors import InputError
 from replication.study.link import DropTail, Link
 from replication.study.scenario import Monitor, Scenario, TcpFlow
-
-from bench.scale import Measurement
 
 HOUR_S = 3600.0
 MANY_FLOWS_S = 10.0
@@ -110,20 +109,20 @@ def measure_load(root: Path, engine: str, flows: int, hours: float) -> Iterator[
     )
 
 
-def sweep_entry(measured: Measurement, memory_limit_bytes: int) -> Load:
-    """Return a sweep of `replicate scale` as an entry."""
-    peaks = (measured.snakemake_bytes, measured.largest_worker_bytes, measured.simulator_bytes)
+def sweep_entry(sweep: Sweep, memory_limit_bytes: int) -> Load:
+    """Return a sweep of `make scale` as an entry."""
+    peak = max(sweep.snakemake_bytes, sweep.largest_worker_bytes)
     return Load(
-        id=f"sweep-{measured.scenarios}",
-        title=f"a sweep of {measured.scenarios} scenarios",
-        scenarios=measured.scenarios,
+        id=f"sweep-{sweep.scenarios}",
+        title=f"a sweep of {sweep.scenarios} scenarios on an engine that returns at once",
+        scenarios=sweep.scenarios,
         flows=1,
-        simulated_s=2.0,
-        wall_s=measured.total_s,
-        cpu_s=measured.simulator_cpu_s,
-        peak_memory_bytes=max(peaks),
+        simulated_s=0.0,
+        wall_s=sweep.total_s,
+        cpu_s=0.0,
+        peak_memory_bytes=peak,
         memory_limit_bytes=memory_limit_bytes,
-        held=max(peaks) <= memory_limit_bytes,
+        held=peak <= memory_limit_bytes,
     )
 
 

@@ -1,13 +1,13 @@
 """Scale: what a large sweep costs beyond its simulations, measured on the real workflow.
 
 A study of short runs is written into a folder of its own, with the tier that runs it; Snakemake
-designs, simulates, collects and judges it there, with this project's rules and engines.
+designs, simulates, collects and judges it there, with this project's rules. In the place of ns-3
+stands an engine that returns at once.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import math
 import os
@@ -17,56 +17,41 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import psutil
+from pydantic import TypeAdapter, ValidationError
 from replication.engines.catalogue import ENGINES
 from replication.plan.pipeline import Paths, Pipeline
+from replication.report.parts.bench_model import Figure, Sweep
 from replication.report.provenance import simulate_totals
-from replication.study.errors import InputError, RunError
+from replication.study.errors import InputError, RunError, describe
 from replication.study.files import write_text
+from replication.study.seal import seal
 from replication.study.table import PUBLISHED_COLUMNS
 
+from bench.timed import timed
+
 STUDY = "scale"
+#: What `make scale` measured, below the data.
+SWEEPS = "scale.json"
 #: What the studies' tiers call for, so that replicates and points both grow the design.
 REPLICATES = 5
 VARIANTS = ("newreno", "cubic")
 TARGET = "data/reproduced/cells.csv"
 SETTINGS = {"tier": STUDY, "studies": STUDY, "engines": "ns3"}
+#: Goals, for sweeps of so many scenarios.
+LARGE = 10_000
+NO_OP_AT_MOST_S = 10.0
+STORED_AT_MOST = 0.05
+_SWEEPS = TypeAdapter(list[Sweep])
 _SAMPLE_S = 0.2
 #: A study has to have something to judge.
 _CLAIM = {
     **{"id": "none", "quote": "-", "place": "generated", "reading": "Nothing is claimed."},
     "test": {"kind": "not_testable", "reason": "Nothing is claimed."},
 }
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One sweep. Times are wall seconds but for `simulator_cpu_s`; memory is peak resident bytes.
-
-    `overhead_s` is core time per scenario that the simulate stage took beyond the simulators'
-    own CPU time: (cores x its wall time - simulator_cpu_s) / scenarios.
-    """
-
-    scenarios: int
-    cores: int
-    batches: int
-    jobs: int
-    plan_s: float
-    dag_s: float
-    no_op_s: float
-    total_s: float
-    simulate_s: float
-    simulator_cpu_s: float
-    overhead_s: float
-    snakemake_bytes: int
-    largest_worker: str
-    largest_worker_bytes: int
-    simulator_bytes: int
 
 
 def sizes(text: str) -> list[int]:
@@ -151,12 +136,9 @@ def _factor(name: str, values: Iterable[Any]) -> dict[str, Any]:
     return {"id": name, "label": name, "published": {"place": "generated"}, "levels": levels}
 
 
-def make_project(root: Path, folder: Path, scenarios: int, engines: bool = True) -> None:
-    """Lay out a project in `folder` that runs the generated study with the code of `root`.
-
-    With `engines` what `root` has built is taken along.
-    """
-    lay_out(root, folder, ("ns3",) if engines else ())
+def make_project(root: Path, folder: Path, scenarios: int) -> None:
+    """Lay out a project in `folder` that runs the generated study with the code of `root`."""
+    lay_out(root, folder, ())
     tier = {
         "id": STUDY,
         "title": "every level, short runs",
@@ -188,7 +170,16 @@ def lay_out(root: Path, folder: Path, engines: Iterable[str]) -> None:
             shutil.copytree(program, folder / built / program.name, symlinks=True)
 
 
-def measure(root: Path, scenarios: int, cores: int) -> Measurement:
+def install_instant_engine(root: Path, folder: Path) -> None:
+    """Build the engine that returns at once, and put it in the place of ns-3 in a project."""
+    program = folder / Pipeline.load(folder, SETTINGS).program("ns3")
+    program.parent.mkdir(parents=True)
+    source = root / "workflow" / "bench" / "instant.cpp"
+    timed(["g++", "-std=c++20", "-O2", "-static", "-o", str(program), str(source)], folder)
+    seal(program.parent)
+
+
+def measure(root: Path, scenarios: int, cores: int) -> Sweep:
     """Run a generated sweep of `scenarios` on `cores` and measure it.
 
     Raises
@@ -202,17 +193,20 @@ def measure(root: Path, scenarios: int, cores: int) -> Measurement:
         started = time.monotonic()
         pipeline = Pipeline.load(folder, SETTINGS)
         plan_s = time.monotonic() - started
-        pipeline = dataclasses.replace(pipeline, paths=Paths(data=folder / Paths().data))
-        # The engine is built, and the files are warm, before anything is timed.
+        install_instant_engine(root, folder)
+        data = folder / Paths().data
+        # The files are warm before anything is timed.
         run_snakemake(folder, cores, SETTINGS, "engines")
         dag_s, planned, _ = run_snakemake(folder, cores, SETTINGS, TARGET, options=["--dry-run"])
         total_s, _, peaks = run_snakemake(folder, cores, SETTINGS, TARGET)
         no_op_s, _, _ = run_snakemake(folder, cores, SETTINGS, TARGET)
-        totals = simulate_totals(pipeline.paths.data, pipeline.studies)
+        totals = simulate_totals(data, pipeline.studies)
+        stored = list((data / "store").rglob("*"))
+        files = [path for path in data.rglob("*") if path.is_file()]
+        disk_bytes = sum(512 * path.lstat().st_blocks for path in files)
     workers = {name: peak for name, peak in peaks.items() if name != "snakemake"}
     largest = max(workers, key=lambda name: workers[name])
-    beyond_s = cores * totals["wall_s"] - totals["simulator_cpu_s"]
-    return Measurement(
+    return Sweep(
         scenarios=scenarios,
         cores=cores,
         batches=totals["batches"],
@@ -222,12 +216,12 @@ def measure(root: Path, scenarios: int, cores: int) -> Measurement:
         no_op_s=round(no_op_s, 2),
         total_s=round(total_s, 2),
         simulate_s=totals["wall_s"],
-        simulator_cpu_s=totals["simulator_cpu_s"],
-        overhead_s=round(beyond_s / scenarios, 4),
         snakemake_bytes=peaks["snakemake"],
         largest_worker=largest,
         largest_worker_bytes=workers[largest],
-        simulator_bytes=totals["peak_memory_bytes"],
+        store_entries=len(stored),
+        files=len(files),
+        disk_bytes=disk_bytes,
     )
 
 
@@ -300,8 +294,60 @@ def _jobs(dry_run: str) -> int:
     return int(totals[0]) if totals else 0
 
 
-def write(measurements: list[Measurement], path: Path) -> None:
-    """Write what was measured as JSON to `path` and as a table beside it."""
-    rows = [dataclasses.asdict(m) for m in measurements]
-    write_text(path, json.dumps(rows, indent=2) + "\n")
-    write_text(path.with_suffix(".csv"), pd.DataFrame(rows).to_csv(index=False))
+def growth(sweeps: list[Sweep]) -> list[Figure]:
+    """Return how planning, reruns and files grow, from the sweeps at hand; goals are for 10,000."""
+    by_size = {sweep.scenarios: sweep for sweep in sweeps}
+    found = []
+    if (small := by_size.get(1000)) and (large := by_size.get(LARGE)):
+        found += [
+            Figure(
+                id="growth-plan",
+                title="Planning 10,000 scenarios beside ten times planning 1,000",
+                value=round(large.plan_s / (10 * small.plan_s), 3),
+                unit="1",
+                how=f"{large.plan_s:g} s over ten times {small.plan_s:g} s",
+                at_most=1.0,
+            ),
+            Figure(
+                id="growth-no-op",
+                title="A rerun of 10,000 scenarios with nothing to do",
+                value=large.no_op_s,
+                unit="s",
+                how="wall time",
+                at_most=NO_OP_AT_MOST_S,
+            ),
+        ]
+    if by_size:
+        most = max(sweeps, key=lambda sweep: sweep.scenarios)
+        found.append(
+            Figure(
+                id="growth-store",
+                title="Files and folders of the store, a scenario",
+                value=round(most.store_entries / most.scenarios, 4),
+                unit="1",
+                how=f"{most.store_entries} for {most.scenarios} scenarios",
+                at_most=STORED_AT_MOST,
+            )
+        )
+    return found
+
+
+def read_sweeps(path: Path) -> list[Sweep]:
+    """Return the sweeps in a file that `write` wrote; none if there is no such file.
+
+    Raises
+    ------
+    InputError
+        The file is not one of this version.
+    """
+    if not path.is_file():
+        return []
+    try:
+        return _SWEEPS.validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise InputError(f"{path}: {describe(error)}; run `make scale` again") from None
+
+
+def write(sweeps: list[Sweep], path: Path) -> None:
+    """Write what was measured as JSON to `path`."""
+    write_text(path, _SWEEPS.dump_json(sweeps, indent=2).decode() + "\n")

@@ -1,8 +1,7 @@
-"""The whole workflow, timed: efficiency, stages, a rerun, and a batch of short runs."""
+"""The whole workflow, timed: efficiency, stages, starts, and a rerun."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import os
@@ -14,23 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from replication.engines.lowering import PLAN_FILE
 from replication.plan.config import study_ids
-from replication.plan.pipeline import Paths, Pipeline
+from replication.plan.pipeline import Paths
 from replication.report.parts.bench_model import Figure, Stage
 from replication.report.provenance import stages_of
 from replication.study.seal import read_sealed
 
-from bench import scale
-from bench.alternative import START_S, loop, simulate_batch
-from bench.engine import Size, programs
-from bench.scale import SETTINGS, lay_out, make_project, run_snakemake
+from bench.cost_model import EFFICIENCY_AT_LEAST
+from bench.engine import programs
+from bench.overhead import START_S
+from bench.scale import lay_out, run_snakemake
 from bench.scenario import dumbbell
 from bench.timed import Announce, run, timed
 
-EFFICIENCY_AT_LEAST = 0.95
-BEYOND_AT_MOST_S = 0.005
-NO_OP_AT_MOST_S = 3.0
+NO_OP_AT_MOST_S = 2.5
 TIER = "quick"
 #: Stages of a run, by their rules.
 STAGES = {
@@ -49,7 +45,7 @@ class WorkflowTimes:
 
     figures: list[Figure]
     stages: list[Stage]
-    others_share: float | None
+    others_share: float
 
 
 def time_workflow(root: Path, cores: int, folder: Path, say: Announce) -> WorkflowTimes:
@@ -77,17 +73,6 @@ def time_workflow(root: Path, cores: int, folder: Path, say: Announce) -> Workfl
     provenance = json.loads(read_sealed(project / Paths().data / "provenance.json"))
     figures = _figures(cores, no_op_s, provenance["simulate"])
     return WorkflowTimes(figures, _stages(project), round(others, 4))
-
-
-def time_sweep(root: Path, cores: int, size: Size, say: Announce) -> WorkflowTimes:
-    """Return what a reduced bench says of the workflow: a small sweep, no notebooks, no report."""
-    say(f"a sweep of {size.short_runs} short runs, twice")
-    swept = dataclasses.asdict(scale.measure(root, size.short_runs, cores))
-    totals = swept | {"wall_s": swept["simulate_s"]}
-    simulate = Stage(
-        name="simulate", jobs=swept["batches"], wall_s=swept["simulate_s"], how="wall seconds"
-    )
-    return WorkflowTimes(_figures(cores, swept["no_op_s"], totals), [simulate], None)
 
 
 def _figures(cores: int, no_op_s: float, simulate: dict[str, Any]) -> list[Figure]:
@@ -156,52 +141,6 @@ def starts(root: Path, folder: Path, say: Announce) -> list[Stage]:
         how = "once, when it was built here"
         found.insert(0, Stage(name="set-up: our ns-3 program", jobs=1, wall_s=wall_s, how=how))
     return found
-
-
-def short_runs(root: Path, size: Size, folder: Path, say: Announce) -> list[Figure]:
-    """Return what a batch of short runs costs beyond its simulators, and beside a shell loop."""
-    make_project(root, folder / "project", size.short_runs, engines=False)
-    plan = Pipeline.load(folder / "project", SETTINGS).plan
-    scenarios = [run.scenario for runs in plan.runs.values() for run in runs]
-    say(f"a batch of {len(scenarios)} short runs, and the same in a shell loop")
-    program = str(programs(root)["ns3"].resolve())
-    command = [program, "--plan", PLAN_FILE, "--output", "."]
-    turns = [
-        (
-            simulate_batch(root, scenarios, folder / "batch"),
-            loop(command, scenarios, folder / "loop"),
-        )
-        for _ in range(size.turns)
-    ]
-    of_turns = f"the least of {size.turns}"
-    walls = [batch.wall_s - simulators_s for (batch, simulators_s), _ in turns]
-    cpus = [batch.cpu_s - simulators_s for (batch, simulators_s), _ in turns]
-    batch_s = min(batch.wall_s for (batch, _), _ in turns)
-    return [
-        Figure(
-            id="beyond",
-            title=f"Time beyond the simulator, per scenario in a batch of {len(scenarios)}",
-            value=round(min(walls) / len(scenarios), 5),
-            unit="s",
-            how=f"(wall time - CPU time of its simulators) / scenarios, one core, {of_turns}",
-            at_most=BEYOND_AT_MOST_S,
-        ),
-        Figure(
-            id="beyond-cpu",
-            title="Our own CPU time, per scenario of that batch",
-            value=round(min(cpus) / len(scenarios), 5),
-            unit="s",
-            how=f"(CPU time - CPU time of its simulators) / scenarios, {of_turns}",
-        ),
-        Figure(
-            id="beyond-loop",
-            title="That batch beside a shell loop over our program, which only writes the tables",
-            value=round(batch_s / min(looped.wall_s for _, looped in turns), 4),
-            unit="1",
-            how=f"wall time of the batch over wall time of the loop, one core, {of_turns} of each",
-            at_most=1.0,
-        ),
-    ]
 
 
 def _busy_s() -> float:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
 
 from replication.engines.ns3_version import NS3_VERSION
 from replication.plan.code import code_hash
+from replication.report.charts.speed import goal_figure, speedup_figure
 from replication.report.parts.bench_model import (
     MODULE,
     Alternative,
@@ -14,9 +18,12 @@ from replication.report.parts.bench_model import (
     Figure,
     Memory,
     Prediction,
+    SetUp,
     Stage,
+    Sweep,
     read_bench,
 )
+from replication.report.parts.figure import FigureView, write_figures
 from replication.report.parts.number import MISSING, count, duration, significant
 from replication.report.parts.source import Source
 from replication.report.parts.verdict import Badge
@@ -25,6 +32,7 @@ from replication.study.errors import InputError
 MET = Badge("met", "reproduced", "the goal, set before anything was measured, is met")
 MISSED = Badge("missed", "failed", "the goal is not met")
 NO_GOAL = Badge("no goal", "untestable", "only measured")
+NOT_MEASURED = Badge("not measured", "untestable", "what it needs is not here")
 NOT_JUDGED = Badge("not judged", "untestable", "a reduced bench is too short to judge by")
 
 Cells = tuple[str, ...]
@@ -59,34 +67,59 @@ class BenchView:
     """The page; `problem` says why there is nothing to show."""
 
     problem: str = ""
+    answer: str = ""
     facts: tuple[tuple[str, str], ...] = ()
+    charts: tuple[FigureView, ...] = ()
     figures: tuple[FigureRow, ...] = ()
     tables: tuple[BenchTable, ...] = ()
 
 
-def bench_view(source: Source) -> BenchView | None:
-    """Return the page; None where nothing was measured."""
+def bench_view(source: Source, out: Path) -> BenchView | None:
+    """Return the page, its charts written below `out`; None where nothing was measured."""
     try:
         bench = read_bench(source.data)
     except InputError as error:
         return BenchView(problem=str(error))
-    return None if bench is None else _view(bench)
+    return None if bench is None else _view(bench, out)
 
 
-def _view(bench: Bench) -> BenchView:
+def _view(bench: Bench, out: Path) -> BenchView:
+    speedups = pd.DataFrame([row.model_dump() for row in bench.speedups])
+    charts = [goal_figure(_shares(bench)), speedup_figure(speedups)]
     tables = (
         _engines(bench.engines),
         _builds(bench.builds),
         _ways(bench.ways),
         _predictions(bench.predictions),
         _stages(bench.stages),
+        _sweeps(bench.sweeps),
+        _set_up(bench.set_up),
         _memory(bench.memory),
     )
     return BenchView(
+        answer=_answer(bench),
         facts=_facts(bench),
+        charts=tuple(write_figures([chart for chart in charts if chart], out)),
         figures=tuple(_figure(figure, bench.quick) for figure in bench.figures),
         tables=tuple(table for table in tables if table.rows),
     )
+
+
+def _shares(bench: Bench) -> pd.DataFrame:
+    """Return the figures that a goal judges, as `goal_figure` takes them."""
+    rows = [
+        {"figure": f.title, "share": round(share, 4), "met": "met" if f.met else "missed"}
+        for f in bench.figures
+        if not bench.quick and (share := f.share_of_goal) is not None
+    ]
+    return pd.DataFrame(rows, columns=["figure", "share", "met"])
+
+
+def _answer(bench: Bench) -> str:
+    met = [figure.met for figure in bench.figures if figure.met is not None]
+    if bench.quick or not met:
+        return "A reduced bench: it shows that everything can be measured, and judges nothing."
+    return f"{sum(met)} of {len(met)} goals are met, on {bench.cores} cores."
 
 
 def _facts(bench: Bench) -> tuple[tuple[str, str], ...]:
@@ -110,11 +143,17 @@ def _figure(figure: Figure, quick: bool) -> FigureRow:
     return FigureRow(
         id=figure.id,
         title=figure.title,
-        value=_quantity(figure.value, figure.unit),
+        value=MISSING if figure.value is None else _quantity(figure.value, figure.unit),
         goal=goal,
-        verdict=NOT_JUDGED if quick else {True: MET, False: MISSED, None: NO_GOAL}[figure.met],
+        verdict=_verdict(figure, quick),
         how=figure.how,
     )
+
+
+def _verdict(figure: Figure, quick: bool) -> Badge:
+    if figure.value is None:
+        return NOT_MEASURED
+    return NOT_JUDGED if quick else {True: MET, False: MISSED, None: NO_GOAL}[figure.met]
 
 
 def _quantity(value: float, unit: str) -> str:
@@ -271,6 +310,57 @@ def _stages(rows: list[Stage]) -> BenchTable:
             for row in rows
         ],
         texts=2,
+    )
+
+
+def _sweeps(rows: list[Sweep]) -> BenchTable:
+    return BenchTable(
+        id="sweeps",
+        title="How it grows",
+        intro="Sweeps of short runs through the whole workflow, on an engine that returns at once: "
+        "all that is measured is the workflow’s own. Reading the configuration and designing is "
+        "the plan; the graph of jobs is Snakemake’s.",
+        columns=(
+            *("Scenarios", "Jobs", "Plan, s", "Graph, s", "Whole, s", "A scenario, ms"),
+            *("Nothing to do, s", "Snakemake, MB", "Largest job, MB", "Entries of the store"),
+            *("Files", "On disk, MB"),
+        ),
+        rows=[
+            (
+                count(row.scenarios),
+                count(row.jobs),
+                significant(row.plan_s),
+                significant(row.dag_s),
+                significant(row.total_s),
+                significant(1e3 * row.cores * row.total_s / row.scenarios),
+                significant(row.no_op_s),
+                f"{row.snakemake_bytes / 1e6:.0f}",
+                f"{row.largest_worker_bytes / 1e6:.0f} ({row.largest_worker})",
+                count(row.store_entries),
+                count(row.files),
+                f"{row.disk_bytes / 1e6:.0f}",
+            )
+            for row in rows
+        ],
+    )
+
+
+def _set_up(rows: list[SetUp]) -> BenchTable:
+    return BenchTable(
+        id="set-up",
+        title="Set-up",
+        intro="What an installation fetches and unpacks, and the time from what was fetched to "
+        "what is ready; how long fetching takes is the network’s.",
+        columns=("Part", "Fetched, MB", "Unpacked, MB", "Time, s"),
+        rows=[
+            (
+                row.name,
+                f"{row.downloaded_bytes / 1e6:.0f}",
+                f"{row.unpacked_bytes / 1e6:.0f}",
+                significant(row.wall_s),
+            )
+            for row in rows
+        ],
     )
 
 

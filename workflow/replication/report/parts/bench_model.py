@@ -22,12 +22,13 @@ Whole = Annotated[int, Field(ge=0)]
 class Figure(Document):
     """One measured value beside its goal, which was set before anything was measured.
 
-    `at_most` and `at_least` are the goal, in its unit; `how` says what was divided by what.
+    `at_most` and `at_least` are the goal, in its unit; `how` says what was divided by what, or why
+    there is no value.
     """
 
     id: str
     title: str
-    value: float
+    value: float | None
     unit: str
     how: str
     at_most: float | None = None
@@ -41,10 +42,21 @@ class Figure(Document):
 
     @property
     def met(self) -> bool | None:
-        """Return whether the goal is met; None where none was set."""
+        """Return whether the goal is met; None where none was set, or nothing was measured."""
+        if self.value is None:
+            return None
         if self.at_most is not None:
             return self.value <= self.at_most
         return None if self.at_least is None else self.value >= self.at_least
+
+    @property
+    def share_of_goal(self) -> float | None:
+        """Return the value over its goal, or the goal over the value where more is better."""
+        if not self.value:
+            return None
+        if self.at_most is not None:
+            return self.value / self.at_most
+        return None if self.at_least is None else self.at_least / self.value
 
 
 class EngineCost(Document):
@@ -133,12 +145,55 @@ class Prediction(Document):
         return self.predicted_s / self.used_s
 
 
+class Sweep(Document):
+    """A sweep of short runs on an engine that returns at once: what the workflow itself takes.
+
+    Times are wall seconds, memory is peak resident bytes. `store_entries` are files and folders of
+    the store of finished runs, `files` and `disk_bytes` all results.
+    """
+
+    scenarios: Whole
+    cores: Whole
+    batches: Whole
+    jobs: Whole
+    plan_s: Share
+    dag_s: Share
+    no_op_s: Share
+    total_s: Share
+    simulate_s: Share
+    snakemake_bytes: Whole
+    largest_worker: str
+    largest_worker_bytes: Whole
+    store_entries: Whole
+    files: Whole
+    disk_bytes: Whole
+
+
+class Speedup(Document):
+    """What more cores give, by simulation of the schedule: `way` is how the jobs are started."""
+
+    way: str
+    cores: Whole
+    jobs: Whole
+    wall_s: Share
+    speedup: Share
+
+
+class SetUp(Document):
+    """A part of what an installation fetches and unpacks, and the time from fetched to ready."""
+
+    name: str
+    downloaded_bytes: Whole
+    unpacked_bytes: Whole
+    wall_s: Share
+
+
 class Bench(Document):
     """All of one run of `make bench`: every ratio has both its terms from this run.
 
-    The predictions alone are of the finished runs of the last report. `others_share` is the part
-    of the machine's CPU time that other programs took while the whole workflow was timed, which a
-    reduced bench leaves out.
+    The predictions and the speed-up rest on the finished runs of the last report. `others_share` is
+    the part of the machine's CPU time that other programs took while the whole workflow was timed,
+    which a reduced bench leaves out.
     """
 
     written: str
@@ -154,6 +209,9 @@ class Bench(Document):
     stages: list[Stage]
     ways: list[Alternative]
     predictions: list[Prediction]
+    sweeps: list[Sweep] = []
+    speedups: list[Speedup] = []
+    set_up: list[SetUp] = []
 
 
 def read_bench(data: Path) -> Bench | None:

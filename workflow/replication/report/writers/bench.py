@@ -11,6 +11,6 @@ from replication.report.parts.source import Source
 
 def write(source: Source, notebooks: Path, folder: Path) -> None:
     """Write bench.html into `folder`, if it was measured; see `report.render.write_part`."""
-    view = bench_view(source)
+    view = bench_view(source, folder)
     if view is not None:
         write_page(source, folder, "bench.html", view=view)

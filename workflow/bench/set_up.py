@@ -1,0 +1,66 @@
+"""What an installation takes: fetched and unpacked bytes, and the time from fetched to ready."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from replication.engines.ns3_version import NS3_VERSION
+from replication.engines.wheel import TAGS, download, fetch_wheel
+from replication.report.parts.bench_model import SetUp
+
+from bench.timed import Announce, timed
+
+_WHEEL = Path("workflow/engines/ns3/wheels") / f"{NS3_VERSION}.lock"
+
+
+def set_up(root: Path, folder: Path, say: Announce) -> list[SetUp]:
+    """Fetch and unpack what `make report` installs, into `folder`, and measure it.
+
+    Raises
+    ------
+    RunError
+        The packages cannot be fetched.
+    """
+    say("what an installation fetches and unpacks")
+    return [_environment(root, folder / "environment"), _wheel(root, folder / "wheel")]
+
+
+def _environment(root: Path, folder: Path) -> SetUp:
+    lock, fetched = root.resolve() / "requirements.lock", folder / "fetched"
+    fetched.mkdir(parents=True)
+    download(lock, fetched, ())
+    started = time.monotonic()
+    timed([sys.executable, "-m", "venv", "made"], folder)
+    python = str(folder / "made" / "bin" / "python")
+    words = ["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--no-index"]
+    timed([python, *words, "--find-links", str(fetched), "-r", str(lock)], folder)
+    wall_s = time.monotonic() - started
+    return _measured("the locked Python packages", fetched, folder / "made", wall_s)
+
+
+def _wheel(root: Path, folder: Path) -> SetUp:
+    lock, fetched = root.resolve() / _WHEEL, folder / "fetched"
+    fetched.mkdir(parents=True)
+    download(lock, fetched, TAGS)
+    started = time.monotonic()
+    fetch_wheel(lock, folder / "ns3")
+    wall_s = time.monotonic() - started
+    return _measured("the wheel of ns-3", fetched, folder / "ns3", wall_s)
+
+
+def _measured(name: str, fetched: Path, unpacked: Path, wall_s: float) -> SetUp:
+    return SetUp(
+        name=name,
+        downloaded_bytes=_bytes(fetched),
+        unpacked_bytes=_bytes(unpacked),
+        wall_s=round(wall_s, 2),
+    )
+
+
+def _bytes(folder: Path) -> int:
+    """Return the size of all files below a folder; a link counts for nothing."""
+    found = (Path(top) / name for top, _, names in os.walk(folder) for name in names)
+    return sum(path.lstat().st_size for path in found if not path.is_symlink())
