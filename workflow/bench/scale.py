@@ -276,7 +276,7 @@ def _note_peaks(snakemake: psutil.Process, peaks: dict[str, int]) -> None:
                 if process.pid != snakemake.pid:
                     words = iter(process.cmdline())
                     next(word for word in words if Path(word).name == "replicate")
-                    name = next(words)
+                    name = next(word for word in words if word != "step")
                 peaks[name] = max(peaks.get(name, 0), _peak_bytes(process.pid))
 
 

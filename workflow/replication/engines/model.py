@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from replication.engines.cost import link_crossings, nominal_crossings
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
 from replication.study.link import Queue
-from replication.study.scenario import CbrFlow, Scenario, TcpFlow
+from replication.study.scenario import Scenario, TcpFlow
 
 #: What turns a scenario into what the program reads: as it is imported, wherever the root is.
 _LOWERING = tuple(Path(__file__).with_name(name) for name in ("lowering.py", "routing.py"))
@@ -161,8 +162,11 @@ class Engine:
 
     def cost_s(self, scenario: Scenario) -> float:
         """Return the expected CPU seconds of one run."""
-        work = sum(packets * hops for packets, hops in packet_hops(scenario))
-        return self.cost_base_s + self.cost_per_packet_hop_s * work
+        return self.cost_base_s + self.cost_per_packet_hop_s * link_crossings(scenario)
+
+    def nominal_cost_s(self, scenario: Scenario) -> float:
+        """Return the frozen cost by which tiers shorten runs and choose how many there are."""
+        return self.cost_base_s + self.cost_per_packet_hop_s * nominal_crossings(scenario)
 
 
 @functools.cache
@@ -171,27 +175,3 @@ def _fingerprint(version: str, sources: tuple[Path, ...], machine: str) -> str:
     if machine:
         digest = hashlib.sha256(f"{digest} {machine}".encode()).hexdigest()
     return f"{digest[:8]}-{version}"
-
-
-def packet_hops(scenario: Scenario) -> Iterator[tuple[float, int]]:
-    """Yield an upper estimate of data packets and the hops each crosses, per group of flows.
-
-    The flows' demand is capped by the slowest link of the whole graph or, for TCP, by the
-    window over the propagation round trip.
-    """
-    slowest = min(link.rate_bps for link in scenario.links)
-    hops = min(len(scenario.links), 3)
-    rtt_s = max(2 * sum(sorted((link.delay_s for link in scenario.links), reverse=True)[:3]), 1e-3)
-    tcp_bps = 0.0
-    segment = 1500
-    for flow in scenario.flows:
-        active_s = flow.stop_s - flow.start_s
-        if isinstance(flow, CbrFlow):
-            yield flow.rate_bps * active_s / (8 * flow.packet_bytes), hops
-            continue
-        window = flow.maximum_window_bytes
-        demand = slowest if window is None else min(slowest, 8 * window / rtt_s)
-        tcp_bps += demand * active_s / scenario.duration_s
-        segment = flow.segment_bytes + 40
-    # An acknowledgement costs about as much as the data packet it answers.
-    yield 2 * min(tcp_bps, slowest) * scenario.duration_s / (8 * segment), hops

@@ -269,7 +269,7 @@ def _least_count(engine: Engine, placed: list[_Point]) -> int:
     least = placed[0].experiment.replicates_at_least
     if least is None or not placed[0].tier.heeds_replicates_at_least:
         return 0
-    dearest_s = max(engine.cost_s(point.first) for point in placed)
+    dearest_s = max(engine.nominal_cost_s(point.first) for point in placed)
     is_cheap = least.where_cost_below_s is None or dearest_s < least.where_cost_below_s
     return least.count if is_cheap else 0
 
@@ -280,7 +280,7 @@ def _duration_limit(scenario: Scenario, tier: Tier) -> float | None:
     The limit is the same on every engine (the default engine's cost decides), a whole number of
     sampling intervals, and leaves the last flow as much time as passed before its start.
     """
-    cost_s = ENGINES["ns3"].cost_s(scenario)
+    cost_s = ENGINES["ns3"].nominal_cost_s(scenario)
     if tier.cost_limit_s is None or cost_s <= tier.cost_limit_s:
         return None
     last_start_s = max(flow.start_s for flow in scenario.flows)

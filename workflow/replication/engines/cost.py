@@ -1,0 +1,98 @@
+"""How much work a scenario is: how often packets cross links, which a run's cost goes by."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from replication.engines.routing import Routes
+from replication.study.scenario import CbrFlow, Scenario
+
+#: The least share of a link that TCP is counted with beside CBR.
+_LEAST_SHARE = 0.1
+#: The least round trip that a window is divided by.
+_LEAST_RTT_S = 1e-3
+
+
+def link_crossings(scenario: Scenario) -> float:
+    """Return an estimate of how often a packet or an acknowledgement crosses a link.
+
+    CBR sends at its rate; TCP has what its window or the links of its path allow, shares a link
+    with the other TCP flows in proportion to that, and leaves CBR its part.
+    """
+    paths = _paths(scenario)
+    rates = [link.rate_bps for link in scenario.links for _ in "ab"]
+    wanted_bps = [_wanted_bps(scenario, n, path) for n, path in enumerate(paths)]
+    cbr_bps: dict[int, float] = defaultdict(float)
+    tcp_bps: dict[int, float] = defaultdict(float)
+    for flow, path, bps in zip(scenario.flows, paths, wanted_bps, strict=True):
+        for hop in path:
+            (cbr_bps if isinstance(flow, CbrFlow) else tcp_bps)[hop] += bps
+    crossings = 0.0
+    for flow, path, bps in zip(scenario.flows, paths, wanted_bps, strict=True):
+        if isinstance(flow, CbrFlow):
+            for hop in path:
+                bps = min(bps, rates[hop])  # what a link cannot carry ends there
+                crossings += bps * scenario.duration_s / (8 * flow.packet_bytes)
+            continue
+        share = min(
+            (
+                max(rates[hop] - cbr_bps[hop], _LEAST_SHARE * rates[hop]) / tcp_bps[hop]
+                for hop in path
+            ),
+            default=0.0,
+        )
+        packets = min(1.0, share) * bps * scenario.duration_s / (8 * (flow.segment_bytes + 40))
+        acknowledged = 1 + 1 / flow.delayed_ack_segments
+        crossings += acknowledged * packets * len(path)
+    return crossings
+
+
+def _paths(scenario: Scenario) -> list[list[int]]:
+    """Return each flow's path, as `Routes` has it."""
+    place = {name: number for number, name in enumerate(scenario.nodes)}
+    routes = Routes(len(place), [(place[link.a], place[link.b]) for link in scenario.links])
+    return [routes.path(place[f.source], place[f.destination]) for f in scenario.flows]
+
+
+def _wanted_bps(scenario: Scenario, number: int, path: list[int]) -> float:
+    """Return what a flow would send alone, as a mean over the whole run."""
+    flow = scenario.flows[number]
+    active = max(0.0, min(flow.stop_s, scenario.duration_s) - flow.start_s) / scenario.duration_s
+    if isinstance(flow, CbrFlow):
+        return flow.rate_bps * active
+    links = [scenario.links[hop // 2] for hop in path]
+    bps = min((link.rate_bps for link in links), default=0.0)
+    if flow.maximum_window_bytes is not None:
+        rtt_s = max(2 * sum(link.delay_s for link in links), _LEAST_RTT_S)
+        bps = min(bps, 8 * flow.maximum_window_bytes / rtt_s)
+    return bps * active
+
+
+def nominal_crossings(scenario: Scenario) -> float:
+    """Return the estimate by which tiers shorten runs and choose how many replicates there are.
+
+    It is frozen: were it to follow a better one, so would what is simulated. Every flow crosses
+    three links, the slowest of the whole graph bounds TCP, and CBR takes nothing of it.
+    """
+    return sum(packets * hops for packets, hops in _nominal(scenario))
+
+
+def _nominal(scenario: Scenario) -> Iterator[tuple[float, int]]:
+    """Yield packets and the hops each crosses, per group of flows."""
+    slowest = min(link.rate_bps for link in scenario.links)
+    hops = min(len(scenario.links), 3)
+    rtt_s = max(2 * sum(sorted((link.delay_s for link in scenario.links), reverse=True)[:3]), 1e-3)
+    tcp_bps = 0.0
+    segment = 1500
+    for flow in scenario.flows:
+        active_s = flow.stop_s - flow.start_s
+        if isinstance(flow, CbrFlow):
+            yield flow.rate_bps * active_s / (8 * flow.packet_bytes), hops
+            continue
+        window = flow.maximum_window_bytes
+        demand = slowest if window is None else min(slowest, 8 * window / rtt_s)
+        tcp_bps += demand * active_s / scenario.duration_s
+        segment = flow.segment_bytes + 40
+    # An acknowledgement costs about as much as the data packet it answers.
+    yield 2 * min(tcp_bps, slowest) * scenario.duration_s / (8 * segment), hops
