@@ -248,6 +248,7 @@ rule execute_sensitivity_notebook:
     input:
         notebook=f"{PATHS.notebooks}/sensitivity.ipynb",
         made_from=rules.measure_sensitivity.output.made_from,
+        explanation=rules.explain_study.output.explanation,
         program=PIPE.live_program,
     output:
         notebook=f"{PATHS.executed}/{{study}}.sensitivity.ipynb",
@@ -269,5 +270,6 @@ rule sensitivity:
     input:
         rules.merge_explanations.output.tables,
         rules.merge_sensitivity.output.robustness,
-        expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.studies),
+        # It tells of an explanation: a study without atoms has none.
+        expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.explained),
     localrule: True
