@@ -10,7 +10,7 @@ import hashlib
 import lzma
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,8 +49,8 @@ class Packs:
             except DAMAGED:
                 self._close(path)
 
-    def add(self, folders: list[Path]) -> None:
-        """Write the runs in `folders`, one each, into a pack; the folders stay.
+    def add(self, folders: list[Path], files: Sequence[str]) -> None:
+        """Write the `files` of the runs in `folders`, one each, into a pack; the folders stay.
 
         Raises
         ------
@@ -63,8 +63,8 @@ class Packs:
         self._close(path)
         with atomic(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
             for folder in sorted(folders):
-                for file in sorted(folder.iterdir()):
-                    archive.write(file, f"{folder.name}/{file.name}")
+                for file in files:
+                    archive.writestr(f"{folder.name}/{file}", (folder / file).read_bytes())
         write_text(path.with_suffix(".runs"), "\n".join(names) + "\n")
 
     def _look(self) -> None:

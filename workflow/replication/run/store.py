@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from replication.engines.lowering import PLAN_FILE, SCENARIO_FILE, lower
+from replication.engines.lowering import PLAN_FILE, lower
 from replication.engines.model import Engine
 from replication.run.pack import Packs
 from replication.study.scenario import Scenario
@@ -78,7 +78,7 @@ class Store:
         yield from self._packs.copies(scenario_id, names)
 
     def begin(self, scenario_id: str, scenario: Scenario, engine: Engine) -> Path:
-        """Make a private working folder with scenario.json and its plan in it.
+        """Make a private working folder with the scenario's plan in it.
 
         Raises
         ------
@@ -88,8 +88,7 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
         plan = lower(scenario, engine)
         work = Path(tempfile.mkdtemp(prefix=f".{scenario_id}.", dir=self.folder))
-        # Plain writes: the folder is nobody else's, and counts for nothing until it is finished.
-        (work / SCENARIO_FILE).write_text(scenario.canonical_json() + "\n", encoding="utf-8")
+        # A plain write: the folder is nobody else's, and counts for nothing until it is finished.
         (work / PLAN_FILE).write_text(plan, encoding="utf-8")
         return work
 
@@ -129,7 +128,7 @@ class Store:
         if len(folders) < _PACKED_FROM:
             return
         try:
-            self._packs.add(folders)
+            self._packs.add(folders, (PLAN_FILE, *TABLES, _USAGE))
         except FileNotFoundError:
             # Another job, with some of the same runs, was quicker: its pack has those.
             return
