@@ -107,6 +107,11 @@ def test_errors_of_the_cost_model():
     assert found.total_ratio == pytest.approx(7 / 9)
 
 
+def test_the_speed_of_a_machine_is_no_error_of_the_cost_model():
+    found = predict("ns3", "s", [(2.0, 1.0), (4.0, 2.0), (8.0, 4.0), (9.0, 3.0)])
+    assert (found.p90_factor, found.p90_factor_apart) == (3.0, 1.5)
+
+
 def test_predictions_count_each_finished_scenario_once(tmp_path):
     row = dict.fromkeys(DESIGN_COLUMNS, "")
     for study, scenarios in {"a": "xyx", "b": "zx"}.items():

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES, NS3
+from replication.engines.model import Engine
 from replication.plan.config import Config, Tier, load_study, load_tier, study_ids
 from replication.plan.design import (
     MAXIMUM_BATCHES,
@@ -370,3 +371,16 @@ def test_tiers_name_themselves():
     for path in (ROOT / "configs" / "tiers").glob("*.yaml"):
         assert isinstance(load_tier(ROOT, path.stem), Tier)
         assert load_tier(ROOT, path.stem).id == path.stem
+
+
+def test_a_better_cost_model_changes_no_design(monkeypatch):
+    """Tiers shorten runs and choose replicates by a frozen cost."""
+    study, tiers = load_study(ROOT, "liang_shen"), [load_tier(ROOT, t) for t in ("quick", "paper")]
+
+    def designed():
+        runs = [run for tier in tiers for run in design_study(study, tier, ["ns3", "ns2"])]
+        return [(run.scenario_id, run.engine, run.replicate) for run in runs]
+
+    before = designed()
+    monkeypatch.setattr(Engine, "cost_s", lambda engine, scenario: 1000.0)
+    assert designed() == before

@@ -56,8 +56,10 @@ class Engine:
         Whether what takes minutes to build is there already, given the project's folder.
     machine : callable
         What else of this machine decides its results (a compiler, a kernel's sources), as text.
-    cost_base_s, cost_per_packet_hop_s : float
+    cost_base_s, cost_per_crossing_s : float
         Linear cost model of CPU seconds, from measured runs; high rather than low.
+    nominal_cost : tuple of float
+        Seconds a run and a nominal crossing by which tiers choose, see `nominal_cost_s`.
     """
 
     name: str
@@ -69,7 +71,8 @@ class Engine:
     refuse_flow: Callable[[TcpFlow], str]
     refuse_queue: Callable[[Queue], str]
     cost_base_s: float
-    cost_per_packet_hop_s: float
+    cost_per_crossing_s: float
+    nominal_cost: tuple[float, float]
     refuse_scenario: Callable[[Scenario], str] = knows_no_host
     cubic_beta: float = 0.7
     cubic_hystart: bool = True
@@ -162,11 +165,12 @@ class Engine:
 
     def cost_s(self, scenario: Scenario) -> float:
         """Return the expected CPU seconds of one run."""
-        return self.cost_base_s + self.cost_per_packet_hop_s * link_crossings(scenario)
+        return self.cost_base_s + self.cost_per_crossing_s * link_crossings(scenario)
 
     def nominal_cost_s(self, scenario: Scenario) -> float:
         """Return the frozen cost by which tiers shorten runs and choose how many there are."""
-        return self.cost_base_s + self.cost_per_packet_hop_s * nominal_crossings(scenario)
+        base_s, crossing_s = self.nominal_cost
+        return base_s + crossing_s * nominal_crossings(scenario)
 
 
 @functools.cache

@@ -237,9 +237,10 @@ class _Point:
     def runs(self, engines: list[Engine], least: dict[str, int]) -> Iterator[Run]:
         """Yield the runs on each engine, at least so many of them."""
         costs = {engine.name: engine.cost_s(self.first) for engine in engines}
+        chosen = {e.name: self.tier.replicates_for(e.nominal_cost_s(self.first)) for e in engines}
         counts = {
-            name: _whole_blocks(max(self.tier.replicates_for(cost_s), least[name]), self.block)
-            for name, cost_s in costs.items()
+            name: _whole_blocks(max(count, least[name]), self.block)
+            for name, count in chosen.items()
         }
         scenarios = [self.first, *map(self.scenario, range(1, max(counts.values(), default=0)))]
         for engine in engines:

@@ -128,7 +128,8 @@ class Prediction(Document):
     """The cost model of an engine against the CPU time that its finished runs took.
 
     A factor is the larger of predicted and used over the smaller; `total_ratio` is the sum of what
-    was predicted over the sum of what was used.
+    was predicted over the sum of what was used. `p90_factor_apart` leaves the median ratio out,
+    which is how fast the machine and the build are.
     """
 
     engine: str
@@ -138,6 +139,7 @@ class Prediction(Document):
     used_s: Share
     median_factor: Annotated[float, Field(ge=1)]
     p90_factor: Annotated[float, Field(ge=1)]
+    p90_factor_apart: Annotated[float, Field(ge=1)]
 
     @property
     def total_ratio(self) -> float:
