@@ -11,6 +11,7 @@ from pathlib import Path
 from replication.measure.trace_folder import ENVIRONMENT as TRACES
 from replication.measure.trace_folder import find_folder
 from replication.plan.pipeline import Pipeline
+from replication.run.store import Store
 
 ROOT = Path(__file__).parents[2]
 COPIED = (
@@ -83,6 +84,19 @@ class Project:
         text = file.read_text(encoding="utf-8")
         assert text.count(old) == 1, f"{path}: {old!r} occurs {text.count(old)} times"
         file.write_text(text.replace(old, new), encoding="utf-8")
+
+    @property
+    def stores(self):
+        """The stores of finished runs, by engine."""
+        folders = (self.root / "data/reproduced/store").glob("*")
+        return {folder.name.split("-")[0]: Store(folder) for folder in folders}
+
+    def finished_runs(self):
+        """Return what each finished run took, by engine and scenario: one made anew takes other."""
+        found = {
+            (e, n): store.usage(n) for e, store in self.stores.items() for n in store.finished()
+        }
+        return {key: usage for key, usage in found.items() if usage is not None}
 
     def adopt_engines(self, root):
         """Copy what another copy, or the checkout itself, has compiled."""
