@@ -35,7 +35,8 @@ def _environment(root: Path, folder: Path) -> SetUp:
     started = time.monotonic()
     timed([sys.executable, "-m", "venv", "made"], folder)
     python = str(folder / "made" / "bin" / "python")
-    words = ["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--no-index"]
+    # Of some packages there is a source archive alone, whose build asks the index for its tools.
+    words = ["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
     timed([python, *words, "--find-links", str(fetched), "-r", str(lock)], folder)
     wall_s = time.monotonic() - started
     return _measured("the locked Python packages", fetched, folder / "made", wall_s)

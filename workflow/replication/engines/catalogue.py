@@ -310,7 +310,7 @@ NS3 = Engine(
     refuse_flow=_ns3_refuses_flow,
     refuse_queue=lambda queue: "",
     refuse_scenario=_ns3_refuses_scenario,
-    cost_base_s=0.05,
+    cost_base_s=0.08,
     cost_per_crossing_s=4.2e-6,
     nominal_cost=(0.05, 4e-6),
 )
