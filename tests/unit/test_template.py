@@ -1,14 +1,27 @@
 """Templates: references, products, repeats, jitter."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from replication.plan.config import load_study
 from replication.study.scenario import Scenario
-from replication.study.study import Experiment
-from replication.study.template import TemplateError, expand, instantiate, replicate_seed, resolve
+from replication.study.study import Experiment, parameters_of, plain_values
+from replication.study.template import (
+    Memory,
+    TemplateError,
+    expand,
+    fill,
+    instantiate,
+    replicate_seed,
+    resolve,
+)
 
 from tests.faults.hostile import mutate
+
+ROOT = Path(__file__).parents[2]
 
 
 def experiment(**changes):
@@ -213,3 +226,19 @@ def test_a_damaged_flow_template_is_refused_by_name_or_means_what_it_says(data):
     else:
         assert len(scenario.flows) == len(expand(flows, PARAMETERS))
         assert Scenario.model_validate_json(scenario.canonical_json()) == scenario
+
+
+def test_what_is_filled_again_from_memory_is_what_a_fresh_fill_gives():
+    """Each value in turn, and its type: what stands on it is made anew, what does not is taken."""
+    study = load_study(ROOT, "liang_shen")
+    experiment = study.experiments[0]
+    values = plain_values(parameters_of(study, experiment))
+    memory: Memory = {}
+    fill(experiment, values, memory)
+    changes = [{n: float(v)} for n, v in values.items() if type(v) is int]
+    changes += [{n: 2 * v} for n, v in values.items() if type(v) in (int, float)]
+    assert len(changes) > 10
+    for change in changes:
+        changed = values | change
+        again, anew = (fill(experiment, changed, m) for m in (memory, {}))
+        assert repr(again) == repr(anew), change

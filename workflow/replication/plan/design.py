@@ -25,7 +25,14 @@ from replication.study.scenario import Host, Scenario, canonical_json
 from replication.study.seal import write_sealed
 from replication.study.study import Experiment, Factor, Study, parameters_of, plain_values
 from replication.study.table import DESIGN_COLUMNS
-from replication.study.template import FilledExperiment, TemplateError, fill, place, replicate_seed
+from replication.study.template import (
+    FilledExperiment,
+    Memory,
+    TemplateError,
+    fill,
+    place,
+    replicate_seed,
+)
 
 #: Keeps a DAG under 500 jobs: above that Snakemake's own time grows faster than their number.
 MAXIMUM_BATCHES = 400
@@ -192,6 +199,10 @@ class _Point:
         return {}
 
     @cached_property
+    def _memory(self) -> Memory:
+        return {}
+
+    @cached_property
     def _limit_s(self) -> float | None:
         # The same on every engine, and for all that is averaged.
         asked = replace(self, substituted={}) if self.substituted else self
@@ -215,7 +226,8 @@ class _Point:
     def _fill(self, replicate: int) -> FilledExperiment:
         values = drawn(self.study, self.experiment, replicate) | self.substituted
         averaged = self.averaged[replicate % len(self.averaged)]
-        return fill(self.experiment, self._defaults | values | self.overrides | averaged)
+        parameters = self._defaults | values | self.overrides | averaged
+        return fill(self.experiment, parameters, self._memory)
 
     def filled(self, replicate: int) -> FilledExperiment:
         """Return the experiment with the values of a replicate."""

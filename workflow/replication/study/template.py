@@ -98,6 +98,9 @@ class Resolver:
         self.size = 0
         self._parameters = parameters
         self._known: dict[str, _Part] = {}
+        #: What each known parameter stands on, and what has been looked up since `expand_again`.
+        self._needs: dict[str, set[str]] = {}
+        self._looked_up: set[str] = set()
 
     def resolve(self, value: Any) -> Any:
         """Return `value` with every reference replaced."""
@@ -119,6 +122,18 @@ class Resolver:
             for i in range(1, count + 1):
                 expanded.append(self.resolve(_numbered(body, i)))
         return [e["id"] if isinstance(e, dict) and e.keys() == {"id"} else e for e in expanded]
+
+    def expand_again(self, memory: Memory, name: str, entries: list[Any]) -> list[Any]:
+        """Expand `entries`, or take what `memory` has of this name if nothing of it has changed."""
+        remembered = memory.get(name)
+        if remembered is not None and remembered.holds(self._parameters):
+            self._grow(remembered.size)
+            return remembered.expanded
+        before, self._looked_up = self.size, set()
+        expanded = self.expand(entries)
+        used = {needed: self._parameters[needed] for needed in self._looked_up}
+        memory[name] = _Remembered(used, expanded, self.size - before)
+        return expanded
 
     def _grow(self, size: int) -> None:
         self.size += size
@@ -174,11 +189,40 @@ class Resolver:
         if name not in self._parameters:
             raise TemplateError(f"unknown parameter ${name}; declare it under parameters")
         if name not in self._known:
+            outside, self._looked_up = self._looked_up, {name}
             self._known[name] = self._part(self._parameters[name], (*trail, name))
+            self._needs[name], self._looked_up = self._looked_up, outside
+        self._looked_up |= self._needs[name]
         part = self._known[name]
         if len(trail) + part.height > MOST_STEPS:
             raise TemplateError(f"${name} nests brackets deeper than {MOST_STEPS} steps here")
         return part
+
+
+@dataclass(frozen=True)
+class _Remembered:
+    """Expanded entries, the parameters that they were made of, and how many values they hold."""
+
+    used: dict[str, Any]
+    expanded: list[Any]
+    size: int
+
+    def holds(self, parameters: dict[str, Any]) -> bool:
+        """Return whether the parameters have the same values still, of the same types."""
+        return all(
+            name in parameters and _same(parameters[name], then) for name, then in self.used.items()
+        )
+
+
+#: What was expanded last, by name: of the replicates of a point only what is drawn differs.
+Memory = dict[str, _Remembered]
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    # Of what holds others, 1 and 1.0 would be equal.
+    return type(one) is type(other) and isinstance(one, str | int | float) and bool(one == other)
 
 
 def _joined(value: Any, parts: Collection[_Part]) -> _Part:
@@ -251,7 +295,9 @@ class FilledExperiment:
     size: int
 
 
-def fill(experiment: Experiment, parameters: dict[str, Any]) -> FilledExperiment:
+def fill(
+    experiment: Experiment, parameters: dict[str, Any], memory: Memory | None = None
+) -> FilledExperiment:
     """Put a point's parameter values into an experiment's templates.
 
     Parameters
@@ -259,23 +305,29 @@ def fill(experiment: Experiment, parameters: dict[str, Any]) -> FilledExperiment
     experiment : Experiment
     parameters : dict
         Parameter values with the point's levels already laid over them.
+    memory : Memory, optional
+        What the last fill of this experiment left: what has not changed is taken from it.
 
     Raises
     ------
     TemplateError
         The template does not resolve.
     """
-    resolver = Resolver(parameters)
+    resolver, memory = Resolver(parameters), {} if memory is None else memory
+    topology = experiment.topology
     with _named(experiment.id):
         document = {
             "duration_s": resolver.resolve(experiment.duration_s),
             "sampling_interval_s": resolver.resolve(experiment.sampling_interval_s),
-            "nodes": resolver.expand(experiment.topology.nodes),
-            "links": resolver.expand(list(experiment.topology.links)),
-            "monitors": resolver.expand(list(experiment.topology.monitors)),
+            "nodes": resolver.expand_again(memory, "nodes", topology.nodes),
+            "links": resolver.expand_again(memory, "links", list(topology.links)),
+            "monitors": resolver.expand_again(memory, "monitors", list(topology.monitors)),
             "host": resolver.resolve(experiment.host),
         }
-        copies = [resolver.expand([entry]) for entry in experiment.flows]
+        copies = [
+            resolver.expand_again(memory, f"flow {number}", [entry])
+            for number, entry in enumerate(experiment.flows)
+        ]
         document["flows"] = [flow for group in copies for flow in group]
         firsts = frozenset(itertools.accumulate((len(group) for group in copies), initial=0))
     return FilledExperiment(experiment.id, document, firsts, resolver.size)
