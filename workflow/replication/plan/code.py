@@ -38,9 +38,12 @@ def closure(module: str) -> list[Path]:
         if name in found:
             continue
         path = SOURCES / f"{name.replace('.', '/')}.py"
-        if path.is_file():
-            found[name] = path
-            waiting += _imports(path.read_text(encoding="utf-8"))
+        try:
+            state = path.stat()
+        except OSError:
+            continue
+        found[name] = path
+        waiting += _imports(path, state.st_mtime_ns, state.st_size)
     return [found[name] for name in sorted(found)]
 
 
@@ -58,14 +61,14 @@ def _templates(files: list[Path]) -> list[Path]:
 
 
 @functools.cache
-def _imports(source: str) -> list[str]:
-    """Return the modules of ours that a source text imports, and the names that may be modules.
+def _imports(path: Path, modified_ns: int, size_bytes: int) -> list[str]:
+    """Return the modules of ours that a source file imports, and the names that may be modules.
 
-    By the form of the line, in texts that are handed to another Python too; parsing all modules
+    Each state of a file is read once. By the form of the line, in texts that are handed to another Python too; parsing all modules
     would take a fifth of a rerun with nothing to do.
     """
     names = []
-    for module, listed in _IMPORT.findall(source):
+    for module, listed in _IMPORT.findall(path.read_text(encoding="utf-8")):
         parts = [part.split(" as ")[0] for part in listed.split(", ")]
         names += [module, *(f"{module}.{part}" for part in parts)]
     return names
