@@ -64,8 +64,8 @@ def _templates(files: list[Path]) -> list[Path]:
 def _imports(path: Path, modified_ns: int, size_bytes: int) -> list[str]:
     """Return the modules of ours that a source file imports, and the names that may be modules.
 
-    Each state of a file is read once. By the form of the line, in texts that are handed to another Python too; parsing all modules
-    would take a fifth of a rerun with nothing to do.
+    Each state of a file is read once. By the form of the line, in texts that are handed to another
+    Python too; parsing all modules would take a fifth of a rerun with nothing to do.
     """
     names = []
     for module, listed in _IMPORT.findall(path.read_text(encoding="utf-8")):
