@@ -202,7 +202,7 @@ def way_ratios(rows: list[Alternative]) -> list[Figure]:
     return [
         Figure(
             id=f"way-{i}",
-            title=f"{OURS} beside a {row.name} with {row.metrics}",
+            title=f"Ours beside a {row.name}: {row.metrics}",
             value=round(own / other, 4),
             unit="1",
             how="CPU time per packet, ours over theirs, one core",

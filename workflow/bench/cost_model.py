@@ -29,7 +29,7 @@ def report_figures(data: Path, rows: list[Prediction]) -> list[Figure]:
     found = [
         Figure(
             id=f"cost-model-{row.engine}",
-            title=f"Predicted and used CPU time of nine in ten runs on {row.engine}, at most apart",
+            title=f"Cost model of {row.engine}: factor that nine in ten runs are within",
             value=row.p90_factor_apart,
             unit="1",
             how=f"the larger over the smaller, of {row.scenarios} runs of the last report; one "

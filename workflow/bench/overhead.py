@@ -62,7 +62,7 @@ def _figures(
     return [
         Figure(
             id=f"beyond-{engine}",
-            title=f"Time beyond the simulator on {engine}, a scenario in a batch of {count}",
+            title=f"Beyond the simulator on {engine}, a scenario in a batch of {count}",
             value=round(min(walls) / count, 5),
             unit="s",
             how=f"(wall time - CPU time of its simulators) / scenarios, one core, {of_turns}",
@@ -70,14 +70,14 @@ def _figures(
         ),
         Figure(
             id=f"beyond-cpu-{engine}",
-            title="Our own CPU time, a scenario of that batch",
+            title=f"Our own CPU time on {engine}, a scenario of that batch",
             value=round(min(cpus) / count, 5),
             unit="s",
             how=f"(CPU time - CPU time of its simulators) / scenarios, {of_turns}",
         ),
         Figure(
             id=f"beyond-loop-{engine}",
-            title="That batch beside a shell loop over our program, which only writes the tables",
+            title=f"That batch on {engine} beside a shell loop that only writes the tables",
             value=round(batch_s / min(looped.wall_s for _, looped in turns), 4),
             unit="1",
             how=f"wall time of the batch over wall time of the loop, one core, {of_turns} of each",

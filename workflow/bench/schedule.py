@@ -66,9 +66,9 @@ def speedups(root: Path, data: Path) -> list[Speedup]:
     singles_s = [BATCH_START_S + run for runs in runs_s for run in runs]
     slurm = slurm_overhead(root)
     ways = {
-        "cores of one machine": (batches_s, Overhead()),
-        "Slurm, batches as they are": (batches_s, slurm),
-        "Slurm, a job for each scenario": (singles_s, slurm),
+        "one machine": (batches_s, Overhead()),
+        "Slurm, batches": (batches_s, slurm),
+        "Slurm, a job a run": (singles_s, slurm),
     }
     alone_s = wall_s(batches_s, 1, Overhead())
     return [
