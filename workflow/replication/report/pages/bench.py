@@ -285,7 +285,7 @@ def _predictions(rows: list[Prediction]) -> BenchTable:
                 _ratio(row.total_ratio),
                 _ratio(row.median_factor),
                 _ratio(row.p90_factor),
-                _ratio(row.p90_factor_apart),
+                MISSING if row.p90_factor_apart is None else _ratio(row.p90_factor_apart),
             )
             for row in rows
         ],
