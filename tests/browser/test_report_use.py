@@ -12,6 +12,8 @@ from tests.browser.conftest import a_page_with, pages, some_runs
 def test_a_number_leads_to_its_run_and_back(tab, report):
     one = tab()
     page = one.open(a_page_with(report, 'class="runs"'))
+    # Whoever leaves a page breaks off what it still loads.
+    one.wait_for_charts()
     cell = page.locator(".grid td[id]:visible a").first
     name = cell.locator("xpath=ancestor::td").get_attribute("id")
     cell.click()
