@@ -31,7 +31,7 @@ from bench.schedule import speedups
 from bench.set_up import set_up
 from bench.source_build import source_build
 from bench.timed import Announce
-from bench.workflow import starts, time_workflow
+from bench.workflow import NOT_TIMED, starts, time_workflow
 
 
 def measure(root: Path, data: Path, cores: int, quick: bool, say: Announce) -> Bench:
@@ -58,18 +58,18 @@ def measure(root: Path, data: Path, cores: int, quick: bool, say: Announce) -> B
         source = [] if quick else source_build(root, folder / "source", say)
         installed = [] if quick else set_up(root, folder / "set-up", say)
         sweeps = _sweeps(root, data, cores, size, say)
-        whole = None if quick else time_workflow(root, cores, folder, say)
+        whole = NOT_TIMED if quick else time_workflow(root, cores, folder, say)
     predicted = predictions(data)
-    figures = [*(whole.figures if whole else ()), *report_figures(data, predicted)]
     return Bench(
         written=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         quick=quick,
         cores=cores,
         machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         code=code_hash(MODULE),
-        others_share=whole.others_share if whole else None,
+        others_share=whole.others_share,
         figures=[
-            *figures,
+            *whole.figures,
+            *report_figures(data, predicted),
             *short,
             *source,
             *sweep_growth(sweeps),
@@ -80,7 +80,7 @@ def measure(root: Path, data: Path, cores: int, quick: bool, say: Announce) -> B
         engines=engines,
         builds=builds,
         memory=grown,
-        stages=[*started, *(whole.stages if whole else ())],
+        stages=[*started, *whole.stages],
         ways=rows,
         predictions=predicted,
         sweeps=sweeps,

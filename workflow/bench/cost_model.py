@@ -6,8 +6,9 @@ import json
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from replication.report.parts.bench_model import Figure, Prediction
 from replication.study.seal import read_sealed
@@ -24,7 +25,7 @@ EFFICIENCY_AT_LEAST = 0.95
 def report_figures(data: Path, rows: list[Prediction]) -> list[Figure]:
     """Return what the last report says of the cost model, and of its simulate stage's efficiency.
 
-    Efficiency only where every run was made for it, and none taken over.
+    Efficiency only where runs were made for it, and not all taken over.
     """
     found = [
         Figure(
@@ -100,11 +101,16 @@ def _p90(ordered: list[float]) -> float:
     return ordered[math.ceil(0.9 * len(ordered)) - 1]
 
 
+def finished_batches(data: Path) -> Iterator[dict[str, Any]]:
+    """Yield what each finished batch below `data` used, as it wrote it down."""
+    for path in sorted((data / "batches").glob("*.usage.json")):
+        yield json.loads(read_sealed(path))
+
+
 def _used(data: Path) -> dict[tuple[str, str], float]:
     """Return the CPU seconds of each finished run by engine and scenario."""
     used = {}
-    for path in sorted((data / "batches").glob("*.usage.json")):
-        document = json.loads(read_sealed(path))
+    for document in finished_batches(data):
         for run in document["runs"]:
             if run["cpu_s"] > 0:
                 used[document["engine"], run["scenario"]] = float(run["cpu_s"])

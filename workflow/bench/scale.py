@@ -170,12 +170,11 @@ def lay_out(root: Path, folder: Path, engines: Iterable[str]) -> None:
             shutil.copytree(program, folder / built / program.name, symlinks=True)
 
 
-def install_instant_engine(root: Path, folder: Path) -> None:
-    """Build the engine that returns at once, and put it in the place of ns-3 in a project."""
-    program = folder / Pipeline.load(folder, SETTINGS).program("ns3")
+def install_instant_engine(root: Path, program: Path) -> None:
+    """Build the engine that returns at once, in the place of a project's program of ns-3."""
     program.parent.mkdir(parents=True)
     source = root / "workflow" / "bench" / "instant.cpp"
-    timed(["g++", "-std=c++20", "-O2", "-static", "-o", str(program), str(source)], folder)
+    timed(["g++", "-std=c++20", "-O2", "-static", "-o", str(program), str(source)], root)
     seal(program.parent)
 
 
@@ -193,7 +192,7 @@ def measure(root: Path, scenarios: int, cores: int) -> Sweep:
         started = time.monotonic()
         pipeline = Pipeline.load(folder, SETTINGS)
         plan_s = time.monotonic() - started
-        install_instant_engine(root, folder)
+        install_instant_engine(root, folder / pipeline.program("ns3"))
         data = folder / Paths().data
         # The files are warm before anything is timed.
         run_snakemake(folder, cores, SETTINGS, "engines")

@@ -8,14 +8,14 @@ seconds later, and their end is seen at the next look.
 from __future__ import annotations
 
 import heapq
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
 from replication.report.parts.bench_model import Speedup
-from replication.study.seal import read_sealed
+from replication.study.files import read_yaml
+
+from bench.cost_model import finished_batches
 
 CORES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 PROFILE = Path("workflow/profiles/slurm/config.yaml")
@@ -37,8 +37,8 @@ class Overhead:
 
 def slurm_overhead(root: Path) -> Overhead:
     """Return what Slurm adds under the project's own profile."""
-    profile = yaml.safe_load((root / PROFILE).read_text(encoding="utf-8"))
-    return Overhead(SUBMIT_S, START_S, float(profile["seconds-between-status-checks"]))
+    look_s = read_yaml(root / PROFILE)["seconds-between-status-checks"]
+    return Overhead(SUBMIT_S, START_S, float(look_s))
 
 
 def wall_s(jobs_s: list[float], cores: int, overhead: Overhead) -> float:
@@ -87,10 +87,8 @@ def speedups(root: Path, data: Path) -> list[Speedup]:
 
 def _runs(data: Path) -> list[list[float]]:
     """Return the wall seconds of the runs of each finished batch, but for those taken over."""
-    found = []
-    for path in sorted((data / "batches").glob("*.usage.json")):
-        runs = json.loads(read_sealed(path))["runs"]
-        own = [float(run["wall_s"]) for run in runs if not run.get("reused")]
-        if own:
-            found.append(own)
-    return found
+    found = (
+        [float(run["wall_s"]) for run in document["runs"] if not run["reused"]]
+        for document in finished_batches(data)
+    )
+    return [own for own in found if own]

@@ -45,7 +45,11 @@ class WorkflowTimes:
 
     figures: list[Figure]
     stages: list[Stage]
-    others_share: float
+    others_share: float | None
+
+
+#: Of a reduced bench, which leaves the whole workflow out.
+NOT_TIMED = WorkflowTimes([], [], None)
 
 
 def time_workflow(root: Path, cores: int, folder: Path, say: Announce) -> WorkflowTimes:

@@ -58,6 +58,13 @@ def fetch_wheel(lock: Path, output: Path) -> None:
         work = Path(folder)
         download(lock, work, TAGS)
         (wheel,) = work.glob("*.whl")
+        unpack(wheel, output)
+
+
+def unpack(wheel: Path, output: Path) -> None:
+    """Unpack what is wanted of a wheel to `output`, which is replaced as a whole."""
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".wheel.") as folder:
+        work = Path(folder)
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
             archive.extractall(work, [n for w in WANTED for n in fnmatch.filter(names, w)])

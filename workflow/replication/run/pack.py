@@ -82,8 +82,8 @@ class Packs:
 
     def _archive(self, path: Path) -> zipfile.ZipFile:
         if path not in self._open:
-            for oldest in list(self._open)[: 1 + len(self._open) - _MOST_OPEN]:
-                self._close(oldest)
+            if len(self._open) >= _MOST_OPEN:
+                self._close(next(iter(self._open)))
             self._open[path] = zipfile.ZipFile(path)
         return self._open[path]
 
