@@ -142,7 +142,7 @@ test-source: setup-dev compiler ## Build ns-3 from its sources (NS3_SOURCE=) and
 test-slurm: setup-dev setup-slurm compiler ## Run quick saxena through a Slurm of one node, started for it
 	@$(RUN) pytest tests/cluster
 
-bench: setup compiler ## Measure speed, memory, growth and overhead (some 16 minutes on 2 idle cores; QUICK=1: under one)
+bench: setup compiler ## Measure speed, memory, growth and overhead (some 20 minutes on 2 idle cores; QUICK=1: under one)
 	@$(SNAKEMAKE) engines --config engines=ns3
 	@$(SUPERVISED) $(BENCH) run $(if $(QUICK),--quick) $(call given,CORES,--cores )
 	@echo "bench: $(CURDIR)/data/reproduced/bench.json; the next \`make report\` shows it"

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES
+from replication.engines.cost import link_crossings
 from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
@@ -84,7 +85,7 @@ def large(engine, document):
     except ValidationError:
         return False
     samples = scenario.duration_s / scenario.sampling_interval_s
-    return ENGINES[engine].cost_s(scenario) > LARGEST_S or samples > 1e5
+    return ENGINES[engine].cost_s(link_crossings(scenario)) > LARGEST_S or samples > 1e5
 
 
 def write(folder, document, engine):

@@ -1,12 +1,23 @@
 """The generated sweep: as many runs as asked for, all short, in a project that validates."""
 
+import math
 from pathlib import Path
 
 import pytest
-from bench.scale import SETTINGS, growth, make_project, read_sweeps, sizes, write
+from bench.scale import (
+    SETTINGS,
+    growth,
+    make_project,
+    read_sweeps,
+    replicates,
+    sizes,
+    study_document,
+    write,
+)
 from replication.plan.pipeline import Pipeline
 from replication.report.parts.bench_model import Sweep
 from replication.study.errors import InputError
+from replication.study.study import Study
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,7 +32,14 @@ def test_the_sweep_has_as_many_different_short_runs_as_asked_for(tmp_path, scena
     assert max(batch.cost_s / len(batch.scenarios) for batch in batches) < 0.1
 
 
-@pytest.mark.parametrize("text", ["0", "15", "ten", "", "100,-10"])
+@pytest.mark.parametrize("scenarios", [50_000, 100_000])
+def test_a_large_sweep_is_a_study_that_is_not_refused(scenarios):
+    (experiment,) = Study.model_validate(study_document(scenarios)).experiments
+    points = math.prod(len(factor.levels) for factor in experiment.factors)
+    assert points * replicates(scenarios) == scenarios
+
+
+@pytest.mark.parametrize("text", ["0", "15", "ten", "", "100,-10", "60010"])
 def test_sizes_that_no_sweep_has_are_refused(text):
     with pytest.raises(InputError, match="--scenarios"):
         sizes(text)

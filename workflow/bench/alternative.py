@@ -11,13 +11,11 @@ from typing import Any
 
 from replication.engines.catalogue import NS3
 from replication.engines.lowering import PLAN_FILE
-from replication.engines.ns3_version import NS3_VERSION
-from replication.plan.pipeline import Paths
 from replication.report.parts.bench_model import Alternative, Figure
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
-from bench.engine import Size, programs
+from bench.engine import Size, compile_program, programs, wheel
 from bench.overhead import START_S, loop, simulate_batch
 from bench.scenario import dumbbell
 from bench.timed import Announce, least, timed
@@ -41,22 +39,22 @@ class Variants:
 
 
 def build_variants(root: Path, folder: Path, say: Announce) -> Variants:
-    """Compile the variants against what the program was built from.
+    """Compile our program and its variants against ns-3's wheel, which every other way has too.
 
     Raises
     ------
     InputError
-        The program is not built here.
+        The engine that the bench measures is not built here.
     """
-    program = programs(root).get("ns3")
-    if program is None:
+    if "ns3" not in programs(root):
         raise InputError("bench: replicate-ns3 is not built: run `make engines ENGINES=ns3` first")
-    say("compiling our program without its measuring")
-    prefix = root / Paths().data / "engines" / f"ns3-wheel-{NS3_VERSION}" / "ns3"
-    settings = {"NS3_PREFIX": prefix, "BUILD": program.parent, "OUT": folder}
+    say("compiling our program with and without its measuring")
+    prefix, built = wheel(root, folder / "unpacked"), folder / "program"
+    compile_program(root, prefix, built)
+    settings = {"NS3_PREFIX": prefix, "BUILD": built, "OUT": folder}
     words = [f"{name}={path.resolve()}" for name, path in settings.items()]
     timed(["make", "--silent", "-C", str(root / SOURCES), *words], root)
-    return Variants(program.resolve(), folder / "bare", folder / "flow-monitor")
+    return Variants(built / "replicate-ns3", folder / "bare", folder / "flow-monitor")
 
 
 def instrumentation(variants: Variants, size: Size, folder: Path, say: Announce) -> Figure:
@@ -107,7 +105,7 @@ def ways(
     inputs = ["--plan", PLAN_FILE, "--output", "."]
     turns = [
         (
-            simulate_batch(root, NS3, scenarios, folder / "batch")[0],
+            simulate_batch(root, NS3, variants.ours, scenarios, folder / "batch")[0],
             *(
                 _timed_way(name, metrics, [str(program), *inputs], scenarios, place)
                 for name, (metrics, program, place) in loops.items()

@@ -55,7 +55,7 @@ def measure(root: Path, data: Path, cores: int, quick: bool, say: Announce) -> B
         rows = ways(root, variants, size, folder / "ways", not quick, say)
         short = short_runs(root, size, folder / "short", say)
         started = starts(root, folder / "starts", say)
-        source = [] if quick else source_build(root, folder / "source", say)
+        source = [] if quick else source_build(root, variants.ours, folder / "source", say)
         installed = [] if quick else set_up(root, folder / "set-up", say)
         sweeps = _sweeps(root, data, cores, size, say)
         whole = NOT_TIMED if quick else time_workflow(root, cores, folder, say)

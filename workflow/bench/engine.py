@@ -7,12 +7,14 @@ from pathlib import Path
 
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.ns3_version import NS3_VERSION, NS3_VERSIONS
+from replication.engines.wheel import fetch_wheel
 from replication.plan.pipeline import Paths
 from replication.report.parts.bench_model import EngineCost, Figure, Memory
 
 from bench.scenario import dumbbell
-from bench.timed import Announce, TimedRun, least, run
+from bench.timed import Announce, Timed, TimedRun, least, run, timed
 
+WHEEL_LOCK = Path("workflow/engines/ns3/wheels") / f"{NS3_VERSION}.lock"
 #: Four times the duration may take this much more memory: the series are written as they come.
 GROWTH_AT_MOST = 1.05
 
@@ -63,6 +65,22 @@ def programs(root: Path) -> dict[str, Path]:
         if engine.is_available(root)
     }
     return {name: program for name, program in found.items() if program.is_file()}
+
+
+def wheel(root: Path, folder: Path) -> Path:
+    """Return ns-3's unpacked wheel: the one that is here, or one that is fetched to `folder`."""
+    here = root / Paths().ns3_wheel(NS3_VERSION)
+    if here.is_dir():
+        return here
+    fetch_wheel(root / WHEEL_LOCK, folder / "ns3")
+    return folder / "ns3"
+
+
+def compile_program(root: Path, prefix: Path, folder: Path, compiler: str = "g++") -> Timed:
+    """Compile our program against the ns-3 of `prefix` as `folder`/replicate-ns3."""
+    words = [f"NS3_PREFIX={prefix.resolve()}", f"BUILD={folder.resolve()}", f"CXX={compiler}"]
+    source = str(ENGINES["ns3"].source_folder(root))
+    return timed(["make", "--silent", "--jobs=2", "--directory", source, *words], root)
 
 
 def other_builds(root: Path) -> dict[str, Path]:

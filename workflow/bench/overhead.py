@@ -43,7 +43,7 @@ def short_runs(root: Path, size: Size, folder: Path, say: Announce) -> list[Figu
         command = [str(program.resolve()), "--plan", PLAN_FILE, "--output", "."]
         turns = [
             (
-                simulate_batch(root, ENGINES[name], scenarios, folder / "batch"),
+                simulate_batch(root, ENGINES[name], program, scenarios, folder / "batch"),
                 loop(ENGINES[name], command, scenarios, folder / "loop"),
             )
             for _ in range(size.turns)
@@ -87,7 +87,7 @@ def _figures(
 
 
 def simulate_batch(
-    root: Path, engine: Engine, scenarios: list[Scenario], folder: Path
+    root: Path, engine: Engine, program: Path, scenarios: list[Scenario], folder: Path
 ) -> tuple[Timed, float]:
     """Run scenarios as one job of the workflow; return its time and its simulators' CPU."""
     name, fingerprint = engine.name, engine.fingerprint(root)
@@ -96,7 +96,7 @@ def simulate_batch(
     shutil.rmtree(folder, ignore_errors=True)
     write_sealed(folder / "scenarios" / "design.json", canonical_json(document))
     write_table(folder / "design.csv", rows, ("scenario", "engine", "batch"))
-    words = ["--program", str(programs(root)[name].resolve()), "--fingerprint", fingerprint]
+    words = ["--program", str(program.resolve()), "--fingerprint", fingerprint]
     words += ["--design", "design.csv", "--batch", "bench"]
     words += ["--store", f"{name}-{fingerprint}", "--usage", "usage.json"]
     words += ["--flows", "flows.parquet", "--series", "series.parquet"]

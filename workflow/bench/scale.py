@@ -28,6 +28,7 @@ from replication.report.parts.bench_model import Figure, Sweep
 from replication.report.provenance import simulate_totals
 from replication.study.errors import InputError, RunError, describe
 from replication.study.files import write_text
+from replication.study.level import MOST_POINTS
 from replication.study.seal import seal
 from replication.study.table import PUBLISHED_COLUMNS
 
@@ -37,7 +38,7 @@ STUDY = "scale"
 #: What `make scale` measured, below the data.
 SWEEPS = "scale.json"
 #: What the studies' tiers call for, so that replicates and points both grow the design.
-REPLICATES = 5
+LEAST_REPLICATES = 5
 VARIANTS = ("newreno", "cubic")
 TARGET = "data/reproduced/cells.csv"
 SETTINGS = {"tier": STUDY, "studies": STUDY, "engines": "ns3"}
@@ -62,16 +63,22 @@ def sizes(text: str) -> list[int]:
     InputError
         One is not a positive multiple of variants x replicates.
     """
-    unit = len(VARIANTS) * REPLICATES
     numbers = [int(part) if part.strip().isdigit() else 0 for part in text.split(",")]
-    if not all(number and number % unit == 0 for number in numbers):
-        raise InputError(f"--scenarios: {text!r} must list positive multiples of {unit}")
+    for number in numbers:
+        unit = len(VARIANTS) * replicates(number)
+        if not number or number % unit:
+            raise InputError(f"--scenarios: {text!r} must list positive multiples of {unit}")
     return numbers
+
+
+def replicates(scenarios: int) -> int:
+    """Return how many replicates a sweep has: more, where a study has room for too few points."""
+    return max(LEAST_REPLICATES, math.ceil(scenarios / MOST_POINTS))
 
 
 def study_document(scenarios: int) -> dict[str, Any]:
     """Return a study whose design has `scenarios` runs of 2 s, one of `sizes`."""
-    grid = scenarios // (len(VARIANTS) * REPLICATES)
+    grid = scenarios // (len(VARIANTS) * replicates(scenarios))
     rates = next(n for n in range(math.isqrt(grid), 0, -1) if grid % n == 0)
     return {
         "id": STUDY,
@@ -142,7 +149,7 @@ def make_project(root: Path, folder: Path, scenarios: int) -> None:
     tier = {
         "id": STUDY,
         "title": "every level, short runs",
-        "replicates": [{"count": REPLICATES}],
+        "replicates": [{"count": replicates(scenarios)}],
         "levels": "all",
         "batch_cost_s": 20.0,
     }

@@ -7,13 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-from replication.engines.ns3_version import NS3_VERSION
 from replication.engines.wheel import TAGS, download, unpack
 from replication.report.parts.bench_model import SetUp
 
+from bench.engine import WHEEL_LOCK
 from bench.timed import Announce, timed
-
-_WHEEL = Path("workflow/engines/ns3/wheels") / f"{NS3_VERSION}.lock"
 
 
 def set_up(root: Path, folder: Path, say: Announce) -> list[SetUp]:
@@ -43,7 +41,7 @@ def _environment(root: Path, folder: Path) -> SetUp:
 
 
 def _wheel(root: Path, folder: Path) -> SetUp:
-    lock, fetched = root.resolve() / _WHEEL, folder / "fetched"
+    lock, fetched = root.resolve() / WHEEL_LOCK, folder / "fetched"
     fetched.mkdir(parents=True)
     download(lock, fetched, TAGS)
     (wheel,) = fetched.glob("*.whl")

@@ -10,7 +10,7 @@ rule fetch_ns3_wheel:
     input:
         lock="workflow/engines/ns3/wheels/{version}.lock",
     output:
-        prefix=directory(f"{PATHS.data}/engines/ns3-wheel-{{version}}/ns3"),
+        prefix=directory(PATHS.ns3_wheel("{version}")),
     log:
         f"{PATHS.data}/logs/fetch_ns3_wheel/{{version}}.log",
     benchmark:
@@ -34,7 +34,7 @@ rule build_ns3_libraries:
     localrule: True
     threads: workflow.cores
     shell:
-        'echo "building ns-3 from its sources (some 5 CPU minutes, once)" >&2; '
+        'echo "building ns-3 from its sources (some 2 CPU minutes, once)" >&2; '
         "replicate step build-ns3 --output {output.prefix} --jobs {threads} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"
 
@@ -61,10 +61,12 @@ rule build_ns3_program:
         prefix=lambda wildcards, input: (
             Path(*input.prefix).absolute() if input.prefix else SYSTEM_PREFIX
         ),
+        compiler=lambda wildcards: PIPE.ns3_compiler(wildcards.version),
     shell:
         'echo "compiling our program for ns-3 {wildcards.version}" >&2; '
-        "( make --silent --directory workflow/engines/ns3 --jobs {threads}"
-        ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}"'
+        # Objects of another build of the same ns-3 may be there.
+        "rm -rf {params.build}; ( make --silent --directory workflow/engines/ns3 --jobs {threads}"
+        ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" CXX={params.compiler:q}'
         " && replicate step seal {params.build} ) > {log} 2>&1"
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 from replication.engines.routing import Routes
 from replication.study.scenario import CbrFlow, Scenario
@@ -75,24 +74,20 @@ def nominal_crossings(scenario: Scenario) -> float:
     It is frozen: were it to follow a better one, so would what is simulated. Every flow crosses
     three links, the slowest of the whole graph bounds TCP, and CBR takes nothing of it.
     """
-    return sum(packets * hops for packets, hops in _nominal(scenario))
-
-
-def _nominal(scenario: Scenario) -> Iterator[tuple[float, int]]:
-    """Yield packets and the hops each crosses, per group of flows."""
-    slowest = min(link.rate_bps for link in scenario.links)
+    slowest_bps = min(link.rate_bps for link in scenario.links)
     hops = min(len(scenario.links), 3)
-    rtt_s = max(2 * sum(sorted((link.delay_s for link in scenario.links), reverse=True)[:3]), 1e-3)
-    tcp_bps = 0.0
-    segment = 1500
+    delays_s = sorted((link.delay_s for link in scenario.links), reverse=True)
+    rtt_s = max(2 * sum(delays_s[:3]), _LEAST_RTT_S)
+    tcp_bps, segment_bytes, crossings = 0.0, 1500, 0.0
     for flow in scenario.flows:
         active_s = flow.stop_s - flow.start_s
         if isinstance(flow, CbrFlow):
-            yield flow.rate_bps * active_s / (8 * flow.packet_bytes), hops
+            crossings += flow.rate_bps * active_s / (8 * flow.packet_bytes) * hops
             continue
         window = flow.maximum_window_bytes
-        demand = slowest if window is None else min(slowest, 8 * window / rtt_s)
-        tcp_bps += demand * active_s / scenario.duration_s
-        segment = flow.segment_bytes + 40
+        demand_bps = slowest_bps if window is None else min(slowest_bps, 8 * window / rtt_s)
+        tcp_bps += demand_bps * active_s / scenario.duration_s
+        segment_bytes = flow.segment_bytes + 40
     # An acknowledgement costs about as much as the data packet it answers.
-    yield 2 * min(tcp_bps, slowest) * scenario.duration_s / (8 * segment), hops
+    carried = 2 * min(tcp_bps, slowest_bps) * scenario.duration_s / (8 * segment_bytes)
+    return crossings + carried * hops

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.engines.cost import link_crossings, nominal_crossings
+from replication.engines.cost import nominal_crossings
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
 from replication.study.link import Queue
@@ -163,9 +163,9 @@ class Engine:
         """Return whether the engine runs here without installing or building for minutes."""
         return not self.missing(root) and self.built(root)
 
-    def cost_s(self, scenario: Scenario) -> float:
-        """Return the expected CPU seconds of one run."""
-        return self.cost_base_s + self.cost_per_crossing_s * link_crossings(scenario)
+    def cost_s(self, crossings: float) -> float:
+        """Return the expected CPU seconds of a run in which packets cross so many links."""
+        return self.cost_base_s + self.cost_per_crossing_s * crossings
 
     def nominal_cost_s(self, scenario: Scenario) -> float:
         """Return the frozen cost by which tiers shorten runs and choose how many there are."""

@@ -256,9 +256,21 @@ def feature(name: str, flow: FlowSeries) -> float:
 
 
 def _residual(time: FloatArray, values: FloatArray, degree: int) -> float:
-    """Return the sum of squares that a polynomial in time leaves of `values`."""
-    fitted = np.polynomial.Polynomial.fit(time, values, degree)
-    return float(((values - fitted(time)) ** 2).sum())
+    """Return the sum of squares that a polynomial in time leaves of `values`.
+
+    By orthogonal polynomials (Forsythe, J. SIAM 5(2), 1957, section 3), in plain sums: a linear
+    algebra library rounds in another way on another processor.
+    """
+    place = time - time.mean()
+    place /= np.abs(place).max()
+    left, before, term, norm_before = values, np.zeros_like(place), np.ones_like(place), np.inf
+    for _ in range(degree + 1):
+        norm = (term * term).sum()
+        left = left - (term * left).sum() / norm * term
+        shift = (place * term * term).sum() / norm
+        before, term = term, (place - shift) * term - norm / norm_before * before
+        norm_before = norm
+    return float((left * left).sum())
 
 
 def _variation(values: FloatArray) -> float:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from replication.engines.catalogue import ENGINES, chosen_engine
+from replication.engines.cost import link_crossings
 from replication.engines.model import Engine
 from replication.engines.ns3_version import NS3_VERSION
 from replication.plan.config import Config, Tier, chosen_studies, load_study, load_tier
@@ -248,7 +249,7 @@ class _Point:
 
     def runs(self, engines: list[Engine], least: dict[str, int]) -> Iterator[Run]:
         """Yield the runs on each engine, at least so many of them."""
-        costs = {engine.name: engine.cost_s(self.first) for engine in engines}
+        crossings = link_crossings(self.first)
         chosen = {e.name: self.tier.replicates_for(e.nominal_cost_s(self.first)) for e in engines}
         counts = {
             name: _whole_blocks(max(count, least[name]), self.block)
@@ -268,7 +269,7 @@ class _Point:
                     scenario=scenario,
                     scenario_id=scenario.id,
                     refusal=engine.refusal(scenario),
-                    cost_s=costs[engine.name],
+                    cost_s=engine.cost_s(crossings),
                 )
 
 

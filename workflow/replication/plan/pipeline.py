@@ -14,7 +14,7 @@ from typing import Any
 from replication.engines.catalogue import ENGINES
 from replication.engines.debian import FoundPackage, find_package
 from replication.engines.image import Image, find_image
-from replication.engines.ns3_source import given_source, source_key
+from replication.engines.ns3_source import COMPILER, given_source, source_key
 from replication.engines.ns3_version import NS3_VERSION, SYSTEM_VERSION
 from replication.measure.trace_folder import find_folder, has_traces, traces_hash
 from replication.plan.code import PACKAGE, code_hash, page_hash
@@ -84,6 +84,10 @@ class Paths:
     def program(self, name: str, fingerprint: str) -> Path:
         """Return an engine's program."""
         return self.engine(name, fingerprint) / f"replicate-{name}"
+
+    def ns3_wheel(self, version: str) -> Path:
+        """Return the folder of the headers and libraries of an unpacked wheel."""
+        return self.data / f"engines/ns3-wheel-{version}" / "ns3"
 
     def store(self, name: str, fingerprint: str) -> Path:
         """Return the folder of an engine's finished runs."""
@@ -266,7 +270,7 @@ class Pipeline:
 
     @property
     def selection(self) -> str:
-        """Return the options by which a study's design comes out as it is planned here."""
+        """Return the options by which a study's design comes out as planned here."""
         named = ",".join(f"{engine}={name}" for engine, name in self.plan.named.items())
         return (
             f"--tier {self.config.tier} --engines {named} --ns3-version {self.config.ns3_version}"
@@ -279,16 +283,16 @@ class Pipeline:
         return self.paths.data / f"engines/ns3-source-{source_key(self.root)}" / "ns3"
 
     def ns3_prefix(self, version: str) -> list[Path]:
-        """Return the folder of a version's headers and libraries; none where they are installed.
-
-        What was built from sources goes before the wheel of the same release: its results are the
-        same bytes, in about half of the time.
-        """
+        """Return the folder of headers and libraries; what is built here goes before the wheel."""
         if version == SYSTEM_VERSION:
             return []
         if version == NS3_VERSION and (given_source() or (self.root / self.ns3_built).is_dir()):
             return [self.ns3_built]
-        return [self.paths.data / f"engines/ns3-wheel-{version}" / "ns3"]
+        return [self.paths.ns3_wheel(version)]
+
+    def ns3_compiler(self, version: str) -> str:
+        """Return what compiles and links our program against a version."""
+        return COMPILER if self.ns3_prefix(version) == [self.ns3_built] else "g++"
 
     @property
     def settings(self) -> str:
