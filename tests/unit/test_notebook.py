@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from pathlib import Path
 
+import altair as alt
 import nbformat
 import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from replication.judge.verdict_table import read_verdicts, write_verdicts
 from replication.plan.notebook_kind import ANY_STUDY, FURTHER, GUIDES, SENSITIVITY, WRITTEN_FOR
+from replication.report.notebooks import picture
 from replication.report.notebooks.collection import (
     design,
     find_project,
@@ -352,6 +355,21 @@ def test_page_escapes_its_title_and_what_outputs_try(tmp_path):
     assert "<title>A &lt;b&gt;title&lt;/b&gt;</title>" in page
     assert "<script" not in page and "<b onclick" not in page
     assert "&lt;script&gt;alert(1)" in page and "<b>b</b>" in page
+
+
+def test_a_drawn_chart_does_not_depend_on_the_last_digit():
+    """Processors differ in it, and the committed outputs are compared on every one of them."""
+
+    def drawn(value):
+        rows = pd.DataFrame({"time_s": [0.1, 0.2], "cwnd_segments": [2.0, value]})
+        chart = alt.Chart(rows).mark_line().encode(x="time_s:Q", y="cwnd_segments:Q")
+        return picture.show(chart, "A window.")._repr_mimebundle_()[0][picture.VEGA_LITE]
+
+    specification = drawn(7.3)
+    assert drawn(math.nextafter(7.3, 8)) == specification
+    assert drawn(7.31) != specification
+    (name,) = specification["datasets"]
+    assert specification["data"] == {"name": name}
 
 
 def test_verdicts_and_words_of_a_paper_are_escaped(collection):

@@ -6,6 +6,7 @@ script, show the second.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -173,17 +174,23 @@ def topology(scenario: Json) -> Picture:
 
 
 def _lean(specification: dict[str, Any]) -> dict[str, Any]:
-    """Return the specification with the columns that it draws, six digits of each number."""
-    drawn = {name: part for name, part in specification.items() if name != "datasets"}
-    words = json.dumps(drawn)
-    datasets = {
-        key: [
-            {name: _six_digits(value) for name, value in row.items() if name in words}
+    """Return the specification with the columns that it draws, six digits of each number.
+
+    A data set is named after what is kept of it: Altair's name has every digit in it, and the last
+    ones are not the same on every processor.
+    """
+    text = json.dumps({name: part for name, part in specification.items() if name != "datasets"})
+    datasets = {}
+    for altair_name, rows in specification.get("datasets", {}).items():
+        kept = [
+            {name: _six_digits(value) for name, value in row.items() if name in text}
             for row in rows
         ]
-        for key, rows in specification.get("datasets", {}).items()
-    }
-    return drawn | {"datasets": datasets}
+        content = json.dumps(kept, sort_keys=True, default=str)
+        name = f"data-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+        datasets[name] = kept
+        text = text.replace(json.dumps(altair_name), json.dumps(name))
+    return {**json.loads(text), "datasets": datasets}
 
 
 def _six_digits(value: Any) -> Any:
