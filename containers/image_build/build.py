@@ -13,12 +13,14 @@ from replication.engines.catalogue import ENGINES
 from replication.engines.image import (
     ANALYSIS,
     cache,
+    holds_source,
     reference,
     require,
     stored_id,
     tag,
     unpacked,
 )
+from replication.engines.ns3_source import COMPILER
 from replication.run.runtime import container_hint
 from replication.study.errors import InputError, RunError
 
@@ -105,6 +107,8 @@ def build_image(root: Path, tool: str, name: str, base: BaseLock, fresh: bool) -
     arguments = {"BASE": base.reference, "VERSION": _version(name), "SOURCE": tag(root, name)}
     if name == ANALYSIS:
         arguments |= {engine.upper(): reference(root, engine) for engine in ENGINES}
+    elif holds_source(root, name):
+        arguments["COMPILER"] = COMPILER
     options = [f"--build-arg={key}={value}" for key, value in arguments.items()]
     image = _build(
         tool, context, reference(root, name), options + (["--no-cache"] if fresh else [])

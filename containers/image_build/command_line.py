@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from replication.cli.main import run_command_line
 from replication.cli.option import HERE, Root
+from replication.engines.image import holds_source
 from replication.study.errors import RunError
 
 from image_build.build import (
@@ -65,6 +66,9 @@ def images(
         print(f"{name}: {made[name].id}")
         if unpack is not None:
             print(unpack_image(root, builder, name, unpack, made[name].id))
+        if holds_source(root, name):
+            print(f"{name}: has ns-3 from its sources, and the lock is of the one with the wheel")
+            del made[name]
     built = Lock(builder=builder_version(builder), base=found, images=made)
     if update_lock:
         kept = read_lock(path).images if path.is_file() else {}

@@ -8,7 +8,8 @@ import shutil
 from pathlib import Path
 
 from replication.engines.catalogue import ENGINES, linux_cache
-from replication.engines.image import ANALYSIS, cache, recipe
+from replication.engines.image import ANALYSIS, cache, holds_source, recipe
+from replication.engines.ns3_source import build_ns3, built_ns3
 from replication.engines.ns3_version import NS3_VERSION
 from replication.engines.wheel import download, fetch_wheel
 
@@ -51,6 +52,9 @@ def stage(root: Path, name: str, context: Path) -> dict[str, str]:
     if name == "linux":
         _stage_kernels(root, context)
     _plain_modes(context)
+    if holds_source(root, name):
+        _stage_built(root, context)
+        return {}
     return _stage_wheel(root, context) if name == "ns3" else {}
 
 
@@ -68,6 +72,14 @@ def _stage_kernels(root: Path, context: Path) -> None:
         kept.mkdir()
         for path in (kernel, kernel.with_name("release")):
             shutil.copy(path, kept)
+
+
+def _stage_built(root: Path, context: Path) -> None:
+    """Take ns-3 along as the checkout has built it, or builds it now from NS3_SOURCE."""
+    built = built_ns3(root)
+    if not built.is_dir():
+        build_ns3(root, built, os.cpu_count() or 1)
+    shutil.copytree(built, context / "ns3", copy_function=os.link)
 
 
 def _stage_wheel(root: Path, context: Path) -> dict[str, str]:

@@ -13,8 +13,8 @@ from replication.engines.ns3_source import (
     TOOLS,
     Ns3Source,
     build_ns3,
+    built_ns3,
     lay_out,
-    source_key,
 )
 from replication.engines.ns3_version import NS3_VERSION
 from replication.plan.pipeline import Pipeline
@@ -136,7 +136,7 @@ def test_what_was_built_is_taken_and_named(tmp_path, monkeypatch):
     pipeline = Pipeline.load(tmp_path, settings)
     (wheel,) = pipeline.ns3_prefix(NS3_VERSION)
     assert "wheel" in str(wheel) and "from_source" not in pipeline.settings
-    built = tmp_path / f"data/reproduced/engines/ns3-source-{source_key(tmp_path)}/ns3"
+    built = built_ns3(tmp_path)
     monkeypatch.setenv("NS3_SOURCE", "any")
     assert [tmp_path / path for path in pipeline.ns3_prefix(NS3_VERSION)] == [built]
     monkeypatch.delenv("NS3_SOURCE")

@@ -124,6 +124,16 @@ def test_a_batch_of_a_design_is_its_own_scenarios(tmp_path):
         designed_batch(path, "three")
 
 
+def test_scenarios_of_other_batches_stay_text(tmp_path):
+    """With 100,000 of them, decoding all would take a batch longer than its runs."""
+    path, scenario = design(tmp_path)
+    text = (path.parent / "scenarios" / "x.json").read_text()
+    write_sealed(path.parent / "scenarios" / "x.json", text[:-1] + ', "%s": {"' % ("0" * 16))
+    assert designed_batch(path, "one") == ("ns2", {scenario.id: scenario})
+    with pytest.raises(InputError, match=r"x\.json: is not JSON .*run `make report`"):
+        designed_batch(path, "two")
+
+
 def test_a_designed_scenario_under_anothers_id_is_refused(tmp_path):
     path, _ = design(tmp_path, **{"0" * 16: minimal_scenario()})
     with pytest.raises(InputError, match="has content"):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.engines.catalogue import ENGINES
+from replication.engines.ns3_source import source_key, takes_source
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
 
@@ -61,7 +62,14 @@ def tag(root: Path, name: str) -> str:
         # Not the fingerprint: an image's compiler and kernel sources are not the machine's.
         sources = sha256_of(*ENGINES[engine].program_sources(root))
         digest.update(f"{ENGINES[engine].version} {sources}".encode())
+    if holds_source(root, name):
+        digest.update(source_key(root).encode())
     return digest.hexdigest()[:12]
+
+
+def holds_source(root: Path, name: str) -> bool:
+    """Return whether image `name` holds an ns-3 that is built from its sources, not the wheel."""
+    return name in ("ns3", ANALYSIS) and takes_source(root)
 
 
 def reference(root: Path, name: str) -> str:

@@ -54,6 +54,16 @@ def source_key(root: Path) -> str:
     return sha256_of(*(root / path for path in (PINNED, TOOLS, INCLUDED)))[:8]
 
 
+def built_ns3(root: Path) -> Path:
+    """Return the folder of what is built, whether or not it is; it outlives `make clean`."""
+    return root / ".cache" / "ns3" / source_key(root) / "ns3"
+
+
+def takes_source(root: Path) -> bool:
+    """Return whether ns-3 from its sources takes the wheel's place: it is there, or asked for."""
+    return given_source() is not None or built_ns3(root).is_dir()
+
+
 def build_ns3(root: Path, output: Path, jobs: int) -> None:
     """Compile ns-3 from the release that NS3_SOURCE names, and put it to `output` for the linker.
 

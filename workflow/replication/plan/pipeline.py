@@ -14,7 +14,7 @@ from typing import Any
 from replication.engines.catalogue import ENGINES
 from replication.engines.debian import FoundPackage, find_package
 from replication.engines.image import Image, find_image
-from replication.engines.ns3_source import COMPILER, given_source, source_key
+from replication.engines.ns3_source import COMPILER, built_ns3, takes_source
 from replication.engines.ns3_version import NS3_VERSION, SYSTEM_VERSION
 from replication.measure.trace_folder import find_folder, has_traces, traces_hash
 from replication.plan.code import PACKAGE, code_hash, page_hash
@@ -280,13 +280,13 @@ class Pipeline:
     @property
     def ns3_built(self) -> Path:
         """Return the folder of the ns-3 that is built from its release's sources."""
-        return self.paths.data / f"engines/ns3-source-{source_key(self.root)}" / "ns3"
+        return built_ns3(self.root).relative_to(self.root)
 
     def ns3_prefix(self, version: str) -> list[Path]:
         """Return the folder of headers and libraries; what is built here goes before the wheel."""
         if version == SYSTEM_VERSION:
             return []
-        if version == NS3_VERSION and (given_source() or (self.root / self.ns3_built).is_dir()):
+        if version == NS3_VERSION and takes_source(self.root):
             return [self.ns3_built]
         return [self.paths.ns3_wheel(version)]
 
@@ -316,8 +316,8 @@ class Pipeline:
 
     @property
     def _ns3_is_built(self) -> bool:
-        native = self.config.runtime == "native" and self.inside is None
-        return native and self.ns3_prefix(self.config.ns3_version) == [self.ns3_built]
+        # A whole workflow in an image runs the program of that image, which its id tells of.
+        return self.inside is None and self.ns3_prefix(self.config.ns3_version) == [self.ns3_built]
 
     def runtime_min(self, batch: str) -> int:
         """Return the minutes of wall time that a scheduler should grant a batch.
