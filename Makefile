@@ -52,7 +52,7 @@ BENCH := python -m bench
 IMAGES := python containers
 
 .PHONY: help report unlock plan sensitivity maps engines ladder base-image images render summary release bench bench-report
-.PHONY: test-faults load audit licences test test-report test-ladder test-kernels test-source test-slurm test-containers scale
+.PHONY: profile test-faults load audit licences test test-report test-ladder test-kernels test-source test-slurm test-containers scale
 .PHONY: lint format schemas lock clean distclean packages lab setup setup-dev setup-lab setup-slurm setup-bench setup-profile
 
 help: ## List the targets
@@ -138,6 +138,9 @@ test-kernels: setup-dev engines ## Test hosts with a timer of 1000 Hz, a kernel 
 
 test-source: setup-dev compiler ## Build ns-3 from its sources (NS3_SOURCE=) and test that it gives the wheel's bytes
 	@$(RUN) pytest -m source tests/engines
+
+profile: setup compiler ## Count how often ns-3 takes each branch (NS3_SOURCE=): what the build from its sources is optimised by
+	@$(RUN) $(BENCH) profile
 
 test-slurm: setup-dev setup-slurm compiler ## Run quick saxena through a Slurm of one node, started for it
 	@$(RUN) pytest tests/cluster

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from image_build.build import _build
+from replication.engines import ns3_source
 from replication.engines.image import COMMANDS, Image, find_image, reference, tag
 from replication.plan.pipeline import Pipeline
 from replication.run.container import WORK, Container, command_line
@@ -165,6 +166,18 @@ def test_an_images_name_follows_its_sources(tmp_path):
     before = reference(ROOT, "ns3")
     assert before == reference(ROOT, "ns3")
     assert before != reference(ROOT, "ns2").replace("ns2", "ns3")
+
+
+def test_an_image_with_ns3_from_its_sources_has_another_name(monkeypatch):
+    def names():
+        return {name: reference(ROOT, name) for name in ("ns3", "ns2", "linux", "analysis")}
+
+    monkeypatch.delenv("NS3_SOURCE", raising=False)
+    monkeypatch.setattr(ns3_source, "built_ns3", lambda root: root / "nowhere")
+    wheel = names()
+    monkeypatch.setenv("NS3_SOURCE", "ns-3.tar.xz")
+    source = names()
+    assert {name for name in wheel if wheel[name] != source[name]} == {"ns3", "analysis"}
 
 
 def stand_in(commands, tmp_path, script, network=False):

@@ -10,15 +10,17 @@ import pytest
 from replication.engines.git_object import git_object
 from replication.engines.ns3_source import (
     PINNED,
+    PROFILES,
     TOOLS,
     Ns3Source,
     build_ns3,
     built_ns3,
     lay_out,
+    require_objects,
 )
 from replication.engines.ns3_version import NS3_VERSION
 from replication.plan.pipeline import Pipeline
-from replication.study.errors import InputError
+from replication.study.errors import InputError, RunError
 from replication.study.files import read_model
 
 ROOT = Path(__file__).parents[2]
@@ -115,6 +117,27 @@ def test_what_is_no_release_is_refused(release, tmp_path):
         with pytest.raises(InputError, match=f"NS3_SOURCE: .*{words}"):
             lay_out(source, pinned, tmp_path / "out")
     assert not (tmp_path.parent / "escaped").exists()
+
+
+def test_a_profile_of_other_objects_is_refused(tmp_path):
+    for name in ("src/core/unity_0.cxx.o", "src/core/unity_0.cxx.gcda"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    require_objects(tmp_path)
+    (tmp_path / "src/core/unity_1.cxx.gcda").touch()
+    with pytest.raises(RunError, match=r"unity_1\.cxx\.gcda counts for no object.*make profile"):
+        require_objects(tmp_path)
+
+
+def test_the_kept_profile_is_of_ns3s_own_objects_and_nothing_else(tmp_path):
+    (kept,) = (ROOT / PROFILES).glob("*.tar.xz")
+    with tarfile.open(kept) as archive:
+        counts = {entry.name: archive.extractfile(entry).read() for entry in archive}
+    modules = {name.split("/")[1] for name in counts}
+    assert {"core", "network", "internet", "point-to-point", "traffic-control"} <= modules
+    # GCC's own mark of such a file, little-endian, and no time in it.
+    assert {content[:4] for content in counts.values()} == {b"adcg"}
+    assert {content[8:12] for content in counts.values()} == {bytes(4)}
 
 
 def test_without_a_source_it_is_asked_for(tmp_path, monkeypatch):

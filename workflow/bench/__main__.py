@@ -63,6 +63,17 @@ def load(
 
 
 @app.command()
+def profile(root: Root = HERE) -> None:
+    """Count the branches that ns-3 takes, built from the sources that NS3_SOURCE names.
+
+    Example: NS3_SOURCE=ns-3.44.tar.xz python -m bench profile
+    """
+    from bench.profile import make_profile
+
+    print(make_profile(root, os.cpu_count() or 1, lambda what: print(what, file=sys.stderr)))
+
+
+@app.command()
 def scale(
     scenarios: Annotated[
         str, typer.Option(help="Sizes, comma-separated.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from replication.engines.ns3_source import COMPILER, COST
+from replication.engines.ns3_source import COMPILER, COST, built_ns3
 from replication.plan.pipeline import Pipeline
 from replication.report.parts.bench_model import Figure
 from replication.run.store import TABLES
@@ -31,15 +31,13 @@ def source_build(root: Path, on_wheel: Path, folder: Path, say: Announce) -> lis
     RunError
         A table of the two differs; the message names the scenario.
     """
-    pipeline = Pipeline.load(root, {"tier": "quick", "studies": "all", "engines": "ns3"})
-    built = root / pipeline.ns3_built
+    built = built_ns3(root)
     if not built.is_dir():
         return [_ratio(None, f"ns-3 is not built from its sources here: {_BUILD}")]
     say("ns-3 from its sources beside the wheel")
     linked = compile_program(root, built, folder / "source", COMPILER)
     programs = {"wheel": on_wheel, "source": folder / "source" / "replicate-ns3"}
-    runs = {r.scenario_id: r.scenario for study in pipeline.plan.runs.values() for r in study}
-    scenarios = [runs[name] for name in sorted(runs)][::_EVERY]
+    scenarios = _scenarios(root)[::_EVERY]
     used = [_pair(programs, scenario, folder / "run") for scenario in scenarios]
     wheel_s, source_s = (math.fsum(times) for times in zip(*used, strict=True))
     how = f"CPU time of {len(used)} scenarios of all studies, whose tables are the same bytes"
@@ -55,6 +53,18 @@ def source_build(root: Path, on_wheel: Path, folder: Path, say: Announce) -> lis
             at_most=BUILD_AT_MOST_S,
         ),
     ]
+
+
+def trained(root: Path) -> list[Scenario]:
+    """Return scenarios for a profile: none of those by which the build is judged."""
+    return _scenarios(root)[_EVERY // 2 :: 4 * _EVERY]
+
+
+def _scenarios(root: Path) -> list[Scenario]:
+    settings = {"tier": "quick", "studies": "all", "engines": "ns3"}
+    studies = Pipeline.load(root, settings).plan.runs.values()
+    runs = {run.scenario_id: run.scenario for study in studies for run in study}
+    return [runs[name] for name in sorted(runs)]
 
 
 def _ratio(value: float | None, how: str) -> Figure:

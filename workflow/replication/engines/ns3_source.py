@@ -29,6 +29,12 @@ _HASH = Field(pattern=r"^[0-9a-f]{40}$")
 #: How programs are compiled and linked against it: the linker optimises ns-3 and them as one. The
 #: one definition rule is not checked: a template's field g_log has a name for each file.
 COMPILER = "g++ -flto=auto -fno-pie -no-pie -Wno-odr"
+#: How ns-3 is compiled to count how often each branch is taken, and by such counts. What was never
+#: taken in the runs that counted is optimised as ever.
+COUNTING = "-fprofile-generate -fprofile-update=single"
+_BY_COUNTS = "-fprofile-use -fprofile-partial-training -Wno-missing-profile -Wno-coverage-mismatch"
+#: The counts, an archive for each version of the compiler, which alone can read them.
+PROFILES = Path("workflow/engines/ns3_profile")
 #: What the build took, in its folder: seconds of CPU time.
 COST = "cpu_s"
 
@@ -50,8 +56,10 @@ def given_source() -> Path | None:
 
 
 def source_key(root: Path) -> str:
-    """Return what names a build: a hash over the parts, the options and the tools."""
-    return sha256_of(*(root / path for path in (PINNED, TOOLS, INCLUDED)))[:8]
+    """Return what names a build: a hash over parts, options, tools, profiles and this file."""
+    profiles = (root / PROFILES).glob("*.tar.xz")
+    pinned = (root / path for path in (PINNED, TOOLS, INCLUDED))
+    return sha256_of(*pinned, *profiles, Path(__file__))[:8]
 
 
 def built_ns3(root: Path) -> Path:
@@ -64,8 +72,24 @@ def takes_source(root: Path) -> bool:
     return given_source() is not None or built_ns3(root).is_dir()
 
 
-def build_ns3(root: Path, output: Path, jobs: int) -> None:
+def profile_of(root: Path) -> Path:
+    """Return the profile for the compiler of this machine, whether or not it is there."""
+    asked = ["g++", "-dumpfullversion"]
+    version = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    return root / PROFILES / f"{version}.tar.xz"
+
+
+def build_ns3(root: Path, output: Path, jobs: int, counting: bool = False) -> None:
     """Compile ns-3 from the release that NS3_SOURCE names, and put it to `output` for the linker.
+
+    Parameters
+    ----------
+    root, output
+        The project's folder, and the folder that is made.
+    jobs
+        How many files are compiled at a time.
+    counting
+        Whether programs linked with it count the branches they take, for a profile.
 
     Raises
     ------
@@ -78,14 +102,15 @@ def build_ns3(root: Path, output: Path, jobs: int) -> None:
     source = given_source()
     if source is None:
         raise InputError("NS3_SOURCE: is not set; name an archive or a folder of ns-3's release")
-    pinned, output = read_model(root / PINNED, Ns3Source), output.absolute()
+    root, output = root.absolute(), output.absolute()
+    pinned = read_model(root / PINNED, Ns3Source)
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".source.") as folder:
         work = Path(folder)
         lay_out(source, pinned, work / "source")
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
         _run([*pip, "--target", str(work / "tools"), "-r", str(root / TOOLS)], work)
-        _compile(pinned, root / INCLUDED, work, jobs)
+        _compile(pinned, root, work, jobs, counting)
         built = work / "built"
         _lay_libraries(work, built / "lib64")
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -95,15 +120,38 @@ def build_ns3(root: Path, output: Path, jobs: int) -> None:
         built.rename(output)
 
 
-def _compile(pinned: Ns3Source, included: Path, work: Path, jobs: int) -> None:
+def _compile(pinned: Ns3Source, root: Path, work: Path, jobs: int, counting: bool) -> None:
     cmake, ninja = work / "tools/cmake/data/bin/cmake", work / "tools/bin/ninja"
-    options = [f"-D{key}={value}" for key, value in pinned.options.items()]
+    flags, profile = pinned.options["CMAKE_CXX_FLAGS"], profile_of(root)
+    if counting:
+        flags = f"{flags} {COUNTING}"
+    elif profile.is_file():
+        # The compiler looks for an object's counts beside the object.
+        _unpack(profile, work / "build", str(profile))
+        flags = f"{flags} {_BY_COUNTS}"
+    named = pinned.options | {"CMAKE_CXX_FLAGS": flags}
+    options = [f"-D{key}={value}" for key, value in named.items()]
     # Neither a compiler's cache nor paths of this machine may decide what is built.
     options += ["-DNS3_CCACHE=OFF", f"-DCMAKE_INSTALL_PREFIX={work / 'built'}"]
     options += ["-DCMAKE_SKIP_RPATH=ON", f"-DCMAKE_MAKE_PROGRAM={ninja}"]
-    options += [f"-DCMAKE_PROJECT_INCLUDE={included}"]
+    options += [f"-DCMAKE_PROJECT_INCLUDE={root / INCLUDED}"]
     _run([str(cmake), "-G", "Ninja", "-S", "source", "-B", "build", *options], work)
     _run([str(ninja), "-C", "build", "-j", str(jobs), "install"], work)
+    require_objects(work / "build")
+
+
+def require_objects(build: Path) -> None:
+    """Require an object beside each file of counts: those of others would be left unread.
+
+    Raises
+    ------
+    RunError
+        One has none.
+    """
+    for counts in sorted(build.rglob("*.gcda")):
+        if not counts.with_suffix(".o").is_file():
+            name = counts.relative_to(build)
+            raise RunError(f"{PROFILES}: {name} counts for no object of ns-3; run `make profile`")
 
 
 def _lay_libraries(work: Path, libraries: Path) -> None:
@@ -135,7 +183,7 @@ def lay_out(source: Path, pinned: Ns3Source, folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".unpacked.") as unpacked:
         top = source
         if source.is_file():
-            _unpack(source, Path(unpacked))
+            _unpack(source, Path(unpacked), f"NS3_SOURCE: {source}")
             top = Path(unpacked)
         top = _top(source, top)
         for part, expected in pinned.parts.items():
@@ -155,12 +203,12 @@ def lay_out(source: Path, pinned: Ns3Source, folder: Path) -> None:
         (folder / name / "CMakeLists.txt").touch()
 
 
-def _unpack(archive: Path, folder: Path) -> None:
+def _unpack(archive: Path, folder: Path, called: str) -> None:
     try:
         with tarfile.open(archive) as content:
             content.extractall(folder, filter="data")
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise InputError(f"NS3_SOURCE: {archive}: cannot be unpacked ({error})") from None
+        raise InputError(f"{called}: cannot be unpacked ({error})") from None
 
 
 def _top(source: Path, folder: Path) -> Path:

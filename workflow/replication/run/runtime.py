@@ -34,7 +34,8 @@ _HYBRID = "cgroups in hybrid mode"
 _USE_RUNC = (
     "podman's crun does not work on a machine with both versions of control groups: "
     'apt-get install runc, write the lines [engine] and runtime = "runc" into '
-    "/etc/containers/containers.conf (or ~/.config/containers/containers.conf), and run again"
+    "/etc/containers/containers.conf (an ordinary user: ~/.config/containers/containers.conf), "
+    "and run again"
 )
 #: Less than this is a full disk to a simulator.
 _ROOM_BYTES = 1 << 16
