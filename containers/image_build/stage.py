@@ -52,10 +52,9 @@ def stage(root: Path, name: str, context: Path) -> dict[str, str]:
     if name == "linux":
         _stage_kernels(root, context)
     _plain_modes(context)
-    if holds_source(root, name):
-        _stage_built(root, context)
+    if name != "ns3":
         return {}
-    return _stage_wheel(root, context) if name == "ns3" else {}
+    return _stage_built(root, context) if holds_source(root, name) else _stage_wheel(root, context)
 
 
 def _plain_modes(folder: Path) -> None:
@@ -74,12 +73,13 @@ def _stage_kernels(root: Path, context: Path) -> None:
             shutil.copy(path, kept)
 
 
-def _stage_built(root: Path, context: Path) -> None:
-    """Take ns-3 along as the checkout has built it, or builds it now from NS3_SOURCE."""
+def _stage_built(root: Path, context: Path) -> dict[str, str]:
+    """Take ns-3 along as the checkout has built it, or builds it now from NS3_SOURCE; no wheel."""
     built = built_ns3(root)
     if not built.is_dir():
         build_ns3(root, built, os.cpu_count() or 1)
     shutil.copytree(built, context / "ns3", copy_function=os.link)
+    return {}
 
 
 def _stage_wheel(root: Path, context: Path) -> dict[str, str]:

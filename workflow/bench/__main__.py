@@ -15,6 +15,10 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 Counts = Annotated[Path, typer.Option(help="JSON file of what was counted.")]
 
 
+def _say(what: str) -> None:
+    print(f"bench: {what}", file=sys.stderr, flush=True)
+
+
 @app.command("run")
 def bench(
     quick: Annotated[
@@ -31,10 +35,7 @@ def bench(
     """
     from bench.bench import measure, write_bench
 
-    def say(what: str) -> None:
-        print(f"bench: {what}", file=sys.stderr, flush=True)
-
-    found = measure(root, data, cores or os.cpu_count() or 1, quick, say)
+    found = measure(root, data, cores or os.cpu_count() or 1, quick, _say)
     write_bench(found, output)
     for figure in found.figures:
         goal = {True: "met", False: "MISSED", None: "no goal"}[figure.met]
@@ -70,7 +71,7 @@ def profile(root: Root = HERE) -> None:
     """
     from bench.profile import make_profile
 
-    print(make_profile(root, os.cpu_count() or 1, lambda what: print(what, file=sys.stderr)))
+    print(make_profile(root, os.cpu_count() or 1, _say))
 
 
 @app.command()

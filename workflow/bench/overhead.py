@@ -7,7 +7,6 @@ import math
 import os
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from replication.engines.catalogue import ENGINES
@@ -105,7 +104,7 @@ def simulate_batch(
     used = timed([sys.executable, "-m", "replication.cli", "step", "simulate", *words], folder)
     runs = json.loads((folder / "usage.json").read_text(encoding="utf-8"))["runs"]
     wall_s, cpu_s = (math.fsum(run[key] for run in runs) for key in ("wall_s", "cpu_s"))
-    return used, replace(used, wall_s=wall_s, cpu_s=cpu_s)
+    return used, Timed(wall_s, cpu_s, output="")
 
 
 def loop(engine: Engine, program: list[str], scenarios: list[Scenario], folder: Path) -> Timed:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from replication.study.files import atomic
 
 from bench.engine import compile_program
 from bench.source_build import trained
-from bench.timed import Announce
+from bench.timed import Announce, timed
 
 #: Of a file of counts: when its object was compiled. What reads the counts does not ask.
 _STAMP = slice(8, 12)
@@ -37,7 +36,7 @@ def make_profile(root: Path, jobs: int, say: Announce) -> Path:
         scenarios = trained(root)
         say(f"running {len(scenarios)} scenarios")
         # What counts writes to the place of the objects, below another root.
-        environment = {"GCOV_PREFIX": str(folder / "counts"), "LC_ALL": "C"}
+        environment = os.environ | {"GCOV_PREFIX": str(folder / "counts"), "LC_ALL": "C"}
         for scenario in scenarios:
             work = folder / scenario.id
             write_inputs(work, scenario, ENGINES["ns3"])
@@ -48,7 +47,7 @@ def make_profile(root: Path, jobs: int, say: Announce) -> Path:
                 "--output",
                 ".",
             ]
-            subprocess.run(command, cwd=work, check=True, env=os.environ | environment)
+            timed(command, work, environment)
         return _keep(folder / "counts", profile_of(root))
 
 

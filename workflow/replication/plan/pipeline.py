@@ -286,13 +286,14 @@ class Pipeline:
         """Return the folder of headers and libraries; what is built here goes before the wheel."""
         if version == SYSTEM_VERSION:
             return []
-        if version == NS3_VERSION and takes_source(self.root):
-            return [self.ns3_built]
-        return [self.paths.ns3_wheel(version)]
+        return [self.ns3_built if self._from_source(version) else self.paths.ns3_wheel(version)]
 
     def ns3_compiler(self, version: str) -> str:
         """Return what compiles and links our program against a version."""
-        return COMPILER if self.ns3_prefix(version) == [self.ns3_built] else "g++"
+        return COMPILER if self._from_source(version) else "g++"
+
+    def _from_source(self, version: str) -> bool:
+        return version == NS3_VERSION and takes_source(self.root)
 
     @property
     def settings(self) -> str:
@@ -317,7 +318,7 @@ class Pipeline:
     @property
     def _ns3_is_built(self) -> bool:
         # A whole workflow in an image runs the program of that image, which its id tells of.
-        return self.inside is None and self.ns3_prefix(self.config.ns3_version) == [self.ns3_built]
+        return self.inside is None and self._from_source(self.config.ns3_version)
 
     def runtime_min(self, batch: str) -> int:
         """Return the minutes of wall time that a scheduler should grant a batch.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,15 +89,13 @@ def read_batch(path: Path) -> tuple[str, dict[str, Scenario]]:
 
 def _scenarios(path: Path, wanted: Set[str]) -> dict[str, Scenario]:
     """Return the `wanted` ones of a design's scenarios; the others, most of them, stay text."""
-    text = _text(path)
-    try:
+    with _reading(path):
+        text = read_sealed(path)
         found = {
             entry[1]: _DECODER.raw_decode(text, entry.end())[0]
             for entry in _ENTRY.finditer(text)
             if entry[1] in wanted
         }
-    except ValueError as error:
-        raise InputError(f"{path}: is not JSON ({error}); {remedy(path)}") from None
     lacking = sorted(wanted - set(found))
     if lacking:
         raise InputError(f"{path}: has no scenario {lacking[0]}; {remedy(path)}")
@@ -104,19 +103,18 @@ def _scenarios(path: Path, wanted: Set[str]) -> dict[str, Scenario]:
 
 
 def _document(path: Path) -> Any:
-    text = _text(path)
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise InputError(f"{path}: is not JSON ({error}); {remedy(path)}") from None
+    with _reading(path):
+        return json.loads(read_sealed(path))
 
 
-def _text(path: Path) -> str:
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what reading a file's JSON raises into InputError."""
     try:
-        return read_sealed(path)
+        yield
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); {remedy(path)}") from None
-    except UnicodeDecodeError as error:
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: is not JSON ({error}); {remedy(path)}") from None
 
 

@@ -6,7 +6,6 @@ script, show the second.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import altair as alt
 import pandas as pd
 
 from replication.measure.statistic import estimate
+from replication.plan.stamp import value_hash
 from replication.report.charts.verdict import verdict_colours, verdict_symbols
 from replication.report.drawing.figure import (
     INK,
@@ -179,18 +179,18 @@ def _lean(specification: dict[str, Any]) -> dict[str, Any]:
     A data set is named after what is kept of it: Altair's name has every digit in it, and the last
     ones are not the same on every processor.
     """
-    text = json.dumps({name: part for name, part in specification.items() if name != "datasets"})
-    datasets = {}
-    for altair_name, rows in specification.get("datasets", {}).items():
-        kept = [
-            {name: _six_digits(value) for name, value in row.items() if name in text}
+    drawn = json.dumps({name: part for name, part in specification.items() if name != "datasets"})
+    kept = {
+        altair_name: [
+            {name: _six_digits(value) for name, value in row.items() if name in drawn}
             for row in rows
         ]
-        content = json.dumps(kept, sort_keys=True, default=str)
-        name = f"data-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
-        datasets[name] = kept
-        text = text.replace(json.dumps(altair_name), json.dumps(name))
-    return {**json.loads(text), "datasets": datasets}
+        for altair_name, rows in specification.get("datasets", {}).items()
+    }
+    names = {altair_name: f"data-{value_hash(rows)}" for altair_name, rows in kept.items()}
+    for altair_name, name in names.items():
+        drawn = drawn.replace(json.dumps(altair_name), json.dumps(name))
+    return {**json.loads(drawn), "datasets": {names[key]: rows for key, rows in kept.items()}}
 
 
 def _six_digits(value: Any) -> Any:
