@@ -13,9 +13,9 @@ from replication.compare.run_difference import differences
 from replication.plan.config import study_ids
 from replication.plan.notebook_kind import made_from
 from replication.report.notebooks.notebook import write_notebook
-from replication.report.pages.difference import write_differences
+from replication.report.pages.compared.difference import write_differences
 from replication.report.render import render
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import write_sealed
 
 from tests.workflow.project import Project
 

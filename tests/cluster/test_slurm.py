@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from replication.study.table import read_rows
+from replication.study.storage.table import read_rows
 
 from tests.cluster.slurm import missing, running
 from tests.workflow.project import ROOT, copy_project

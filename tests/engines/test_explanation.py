@@ -6,7 +6,7 @@ import json
 import planted
 import pytest
 import yaml
-from replication.judge.atom import Setting
+from replication.judge.causes.atom import Setting
 from replication.plan.config import load_study
 from replication.plan.design import design_study
 from replication.run.launcher import Launch

@@ -28,7 +28,7 @@ from replication.measure.results import Results
 from replication.plan.config import load_study
 from replication.report.notebooks.collection import open_collection
 from replication.report.notebooks.notebook import to_html
-from replication.report.pages.conformance import conformance_view
+from replication.report.pages.compared.conformance import conformance_view
 from replication.report.parts.bench_model import NAME as BENCH
 from replication.report.parts.bench_model import read_bench
 from replication.report.parts.reliability import NAME as RELIABILITY
@@ -47,9 +47,9 @@ from replication.sensitivity.maps.table import MAP_COLUMNS
 from replication.sensitivity.robustness_rows import RobustnessRows
 from replication.sensitivity.why.account import NAME as EXPLANATION
 from replication.sensitivity.why.table import EXPLAINED_COLUMNS
-from replication.study.parquet import read_parquet, write_parquet
-from replication.study.seal import NAME, RECORD, read_sealed, sealed, write_sealed
-from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS, read_rows, write_table
+from replication.study.storage.parquet import read_parquet, write_parquet
+from replication.study.storage.seal import NAME, RECORD, read_sealed, sealed, write_sealed
+from replication.study.storage.table import CELL_COLUMNS, CLAIM_COLUMNS, read_rows, write_table
 
 from tests.unit.test_bench import bench
 from tests.unit.test_conformance import DOCUMENT, written

@@ -20,8 +20,15 @@ from replication.plan.config import load_study
 from replication.run.gather import read_runs
 from replication.run.store import TABLES
 from replication.study.errors import InputError, RunError
-from replication.study.seal import RECORD, check_seal, open_sealed, record_of, seal, write_sealed
-from replication.study.table import FLOW_NUMBERS
+from replication.study.storage.seal import (
+    RECORD,
+    check_seal,
+    open_sealed,
+    record_of,
+    seal,
+    write_sealed,
+)
+from replication.study.storage.table import FLOW_NUMBERS
 
 from tests.faults.altered import (
     EXPLORED,

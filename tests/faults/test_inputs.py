@@ -18,8 +18,8 @@ from replication.plan.study_check import check_study
 from replication.study.errors import InputError, describe
 from replication.study.files import read_model
 from replication.study.scenario import Scenario
+from replication.study.storage.table import PUBLISHED_COLUMNS
 from replication.study.study import Study
-from replication.study.table import PUBLISHED_COLUMNS
 
 from tests.faults.conftest import ROOT, number
 from tests.faults.hostile import (

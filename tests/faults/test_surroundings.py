@@ -18,7 +18,7 @@ from replication.run.native import Native
 from replication.run.process import Limits
 from replication.study.errors import InputError, RunError
 from replication.study.scenario import Scenario
-from replication.study.seal import record_of, write_sealed
+from replication.study.storage.seal import record_of, write_sealed
 
 from tests.faults.conftest import (
     CORES,

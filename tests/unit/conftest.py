@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 from replication.measure.results import Results
-from replication.study.seal import sealed, write_sealed
+from replication.study.storage.seal import sealed, write_sealed
+from replication.study.storage.table import FLOW_COLUMNS, SERIES_COLUMNS
 from replication.study.study import Study, parameters_of, plain_values
-from replication.study.table import FLOW_COLUMNS, SERIES_COLUMNS
 from replication.study.template import instantiate
 
 # Time on a shared machine says nothing about the code.

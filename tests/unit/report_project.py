@@ -9,7 +9,7 @@ from replication.compare.agreement_table import write_agreement
 from replication.judge.evaluate import evaluate_study, merge
 from replication.judge.flags.own_data import write_own_data
 from replication.report.render import render
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import write_sealed
 from replication.study.study import Study
 
 NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"

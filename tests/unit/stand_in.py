@@ -5,7 +5,7 @@ from replication.run.process import Limits
 from replication.run.simulate import Job
 from replication.run.store import Store
 from replication.study.scenario import Scenario
-from replication.study.table import FLOW_NUMBERS, SERIES_NUMBERS
+from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS
 
 from tests.unit.test_models import minimal_scenario
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from replication.judge.atom import Atom
-from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study, impossible_cells
-from replication.judge.audit_reading import audit_readings
+from replication.judge.audits.audit import CONSISTENT, SUSPICIOUS, audit_study, impossible_cells
+from replication.judge.audits.audit_reading import audit_readings
+from replication.judge.audits.decimals import check_decimals, expected_groups
 from replication.judge.bound import SetUp, StatedLink, set_ups
-from replication.judge.decimals import check_decimals, expected_groups
+from replication.judge.causes.atom import Atom
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
 from replication.study.published import read_published

@@ -26,8 +26,8 @@ from replication.report.parts.bench_model import (
     read_bench,
 )
 from replication.study.errors import InputError
-from replication.study.seal import write_sealed
-from replication.study.table import DESIGN_COLUMNS, write_table
+from replication.study.storage.seal import write_sealed
+from replication.study.storage.table import DESIGN_COLUMNS, write_table
 
 from tests.unit.report_project import NASTY, example, soup
 from tests.unit.test_scale import sweep

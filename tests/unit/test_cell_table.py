@@ -3,7 +3,7 @@
 import pytest
 from replication.report.pages.answer import answer
 from replication.report.pages.cell_table import shade
-from replication.report.parts.verdict import Tally
+from replication.report.parts.verdicts.verdict import Tally
 
 from tests.unit.report_project import example, soup
 

@@ -22,11 +22,11 @@ from replication.compare.conformance_quantity import QUANTITIES, ObservedRun
 from replication.compare.conformance_recovery import UNITS, compare, recovery_numbers, windows
 from replication.engines.catalogue import ENGINES
 from replication.report.assemble import PACKAGE
-from replication.report.pages.conformance import conformance_view
+from replication.report.pages.compared.conformance import conformance_view
 from replication.report.parts.source import Source
 from replication.run.native import Native
 from replication.study.errors import InputError
-from replication.study.table import CONFORMANCE_COLUMNS, RECOVERY_COLUMNS
+from replication.study.storage.table import CONFORMANCE_COLUMNS, RECOVERY_COLUMNS
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = load_conformance(ROOT)

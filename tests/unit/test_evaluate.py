@@ -19,10 +19,10 @@ from replication.measure.metric_model import MetricError
 from replication.plan.study_check import ClaimError, check_study
 from replication.study.claim_model import Quantity
 from replication.study.errors import InputError
-from replication.study.parquet import write_parquet
 from replication.study.published import PublishedError
-from replication.study.seal import RECORD, write_sealed
-from replication.study.table import (
+from replication.study.storage.parquet import write_parquet
+from replication.study.storage.seal import RECORD, write_sealed
+from replication.study.storage.table import (
     AUDIT_COLUMNS,
     CELL_COLUMNS,
     CLAIM_COLUMNS,

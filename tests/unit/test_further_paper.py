@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study
+from replication.judge.audits.audit import CONSISTENT, SUSPICIOUS, audit_study
 from replication.judge.registration import registered
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study

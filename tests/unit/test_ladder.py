@@ -8,12 +8,12 @@ import jinja2
 import pytest
 from replication.compare import ladder
 from replication.engines.ns3_version import NS3_VERSION
-from replication.report.pages import ladder as report_ladder
+from replication.report.pages.compared import ladder as report_ladder
 from replication.report.parts.page import TEMPLATES
 from replication.report.parts.source import Source
 from replication.study.errors import InputError
-from replication.study.seal import sealed, write_sealed
-from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS
+from replication.study.storage.seal import sealed, write_sealed
+from replication.study.storage.table import CELL_COLUMNS, CLAIM_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD = "3.39.post2"

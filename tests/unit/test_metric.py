@@ -10,7 +10,7 @@ from replication.measure.feature import FLOW_FEATURES, WINDOW_FEATURES, FlowSeri
 from replication.measure.metric import quantity
 from replication.measure.metric_model import COUNTS, METRICS, MetricError, validate_study_metrics
 from replication.study.claim_model import Quantity
-from replication.study.table import FLOW_COLUMNS
+from replication.study.storage.table import FLOW_COLUMNS
 
 RENO = {"variant": "reno", "access": "slow"}
 

@@ -32,8 +32,8 @@ from replication.report.notebooks.notebook import (
     to_html,
 )
 from replication.study.errors import InputError, RunError
-from replication.study.seal import NAME as SEAL
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import NAME as SEAL
+from replication.study.storage.seal import write_sealed
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -5,7 +5,7 @@ from replication.judge.flags.claim_flag import FLAGS, VACUITY, merge_flags
 from replication.judge.flags.own_data import OWN_DATA, OwnData
 from replication.measure.cell_map import map_cells
 from replication.study.published import read_published
-from replication.study.table import (
+from replication.study.storage.table import (
     FLAG_COLUMNS,
     OWN_DATA_COLUMNS,
     VACUITY_COLUMNS,

@@ -12,7 +12,7 @@ from replication.cli.main import app
 from replication.plan.config import load_config, load_tier
 from replication.plan.pipeline import WORKER_MB, Pipeline
 from replication.study.errors import InputError
-from replication.study.table import DESIGN_COLUMNS, read_rows
+from replication.study.storage.table import DESIGN_COLUMNS, read_rows
 from typer.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]

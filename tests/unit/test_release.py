@@ -17,7 +17,7 @@ from replication.report.notebooks.notebook import write_notebook
 from replication.report.render import render
 from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
-from replication.study.seal import record_of, write_sealed
+from replication.study.storage.seal import record_of, write_sealed
 from typer.testing import CliRunner
 
 from tests.unit.conftest import World

@@ -14,7 +14,7 @@ from replication.report.parts.reliability import (
     read_reliability,
 )
 from replication.study.errors import InputError
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import write_sealed
 
 from tests.unit.report_project import NASTY, Project, example, soup
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from replication.study.files import read_yaml
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import write_sealed
 
 from tests.unit.report_project import RATES, TABLE, example, soup
 

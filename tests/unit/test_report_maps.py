@@ -9,8 +9,8 @@ from replication.report.parts.map import answer, areas, axes_of, check, details,
 from replication.report.parts.map_picture import picture, ticks
 from replication.sensitivity.maps.account import made_from, merge_maps
 from replication.sensitivity.maps.table import MAP_COLUMNS
-from replication.study.seal import write_sealed
-from replication.study.table import read_rows
+from replication.study.storage.seal import write_sealed
+from replication.study.storage.table import read_rows
 
 from tests.unit.report_project import Project, example, soup
 from tests.unit.sensitivity_data import ROOT

@@ -13,10 +13,10 @@ from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.plan.config import load_study
 from replication.report.charts.overlay import overlay_figures
 from replication.report.drawing.figure import INK, MAXIMUM_POINTS
-from replication.report.pages.traces import trace_figures, trace_section
+from replication.report.pages.compared.traces import trace_figures, trace_section
 from replication.report.parts.page import environment
 from replication.report.parts.source import Source
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import write_sealed
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "notebooks" / "fixture"

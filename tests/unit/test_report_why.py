@@ -5,11 +5,11 @@ import shutil
 
 import pytest
 from replication.plan.config import load_study
-from replication.report.parts.explanation import explanation_of
+from replication.report.parts.verdicts.explanation import explanation_of
 from replication.sensitivity.why.account import NAME, made_from
 from replication.sensitivity.why.table import EXPLAINED_COLUMNS
-from replication.study.seal import write_sealed
-from replication.study.table import write_table
+from replication.study.storage.seal import write_sealed
+from replication.study.storage.table import write_table
 
 from tests.unit.report_project import Project, example, soup
 from tests.unit.sensitivity_data import ROOT

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from replication.measure.results import Results, ResultsError
 from replication.study.errors import InputError
-from replication.study.seal import sealed, write_sealed
+from replication.study.storage.seal import sealed, write_sealed
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from replication.compare.run_difference import BEYOND, UNKNOWN, WITHIN, differences
 from replication.report.archive import pack
-from replication.report.pages.difference import PAGE, TABLE, write_differences
+from replication.report.pages.compared.difference import PAGE, TABLE, write_differences
 from replication.report.results_at import RELEASED, results_at
 from replication.study.errors import InputError
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import write_sealed
 
 from tests.unit.report_project import soup
 

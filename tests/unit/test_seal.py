@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from replication.run.launcher import Launch, make_runtime
 from replication.study.errors import InputError
-from replication.study.parquet import read_parquet, write_parquet
-from replication.study.seal import (
+from replication.study.storage.parquet import read_parquet, write_parquet
+from replication.study.storage.seal import (
     NAME,
     check,
     check_kernels,

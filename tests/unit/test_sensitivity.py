@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from replication.judge.atom import Atom, Explanations, load_explanations
-from replication.judge.atom_check import check_explanations
+from replication.judge.causes.atom import Atom, Explanations, load_explanations
+from replication.judge.causes.atom_check import check_explanations
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study, study_ids
 from replication.sensitivity.design import SensitivityDesign

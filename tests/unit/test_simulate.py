@@ -8,10 +8,10 @@ import pytest
 from replication.run.gather import collect, gather, read_runs
 from replication.run.simulate import designed_batch, read_batch, run_job
 from replication.study.errors import InputError, RunError
-from replication.study.parquet import read_parquet, write_parquet
 from replication.study.scenario import Scenario
-from replication.study.seal import write_sealed
-from replication.study.table import FLOW_NUMBERS, write_table
+from replication.study.storage.parquet import read_parquet, write_parquet
+from replication.study.storage.seal import write_sealed
+from replication.study.storage.table import FLOW_NUMBERS, write_table
 
 from tests.unit import stand_in
 from tests.unit.test_models import minimal_scenario

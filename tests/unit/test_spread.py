@@ -6,7 +6,7 @@ from replication.judge.evaluate import QUANTITY_COLUMNS
 from replication.sensitivity.design import SensitivityDesign
 from replication.sensitivity.design_point import DEFAULT, ONE_AT_A_TIME
 from replication.sensitivity.spread import spread_table
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import write_sealed
 
 from tests.unit.sensitivity_data import record
 

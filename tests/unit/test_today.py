@@ -12,7 +12,7 @@ from replication.sensitivity.maps.account import merge_maps
 from replication.sensitivity.today.run_today import made_from, plan_today
 from replication.sensitivity.today.stand_in import load_today
 from replication.study.errors import InputError
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import write_sealed
 
 from tests.unit.report_project import Project, example, soup
 from tests.unit.sensitivity_data import ROOT

@@ -11,7 +11,7 @@ from replication.measure.trace_folder import ENVIRONMENT, find_folder, has_trace
 from replication.measure.window import FIGURES
 from replication.plan.config import load_study
 from replication.study.errors import InputError
-from replication.study.table import TRACE_COLUMNS
+from replication.study.storage.table import TRACE_COLUMNS
 
 DURATION_S = 61
 CELLS = {

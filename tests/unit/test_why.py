@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from replication.judge.atom import Atom, Setting, load_explanations
-from replication.judge.reading import Reading, combined
+from replication.judge.causes.atom import Atom, Setting, load_explanations
+from replication.judge.causes.reading import Reading, combined
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
 from replication.sensitivity.why.finding import (

@@ -11,7 +11,7 @@ import zipfile
 
 import pandas as pd
 import pytest
-from replication.study.seal import remedy
+from replication.study.storage.seal import remedy
 
 from tests.workflow.project import BUILDERS, QUICK, Project, copy_project
 
@@ -145,7 +145,7 @@ def test_a_tolerance_changed_after_results_stays_on_record_through_a_failed_run(
     shutil.copytree(whole.root, tmp_path / "project", symlinks=True)
     project = Project(tmp_path / "project")
     record = project.root / "data/reproduced/registered/nishitha.json"
-    judging = project.root / "workflow/replication/judge/audit.py"
+    judging = project.root / "workflow/replication/judge/audits/audit.py"
     study = project.root / "configs/studies/nishitha.yaml"
     before, code, text = record.read_bytes(), judging.read_text(), study.read_text()
     study.write_text(text.replace("relative: 0.02", "relative: 0.03", 1))

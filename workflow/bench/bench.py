@@ -10,7 +10,7 @@ from pathlib import Path
 
 from replication.plan.code import code_hash
 from replication.report.parts.bench_model import MODULE, Bench, Sweep
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import write_sealed
 
 from bench.alternative import build_variants, instrumentation, way_ratios, ways
 from bench.cost_model import predictions, report_figures

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from replication.report.parts.bench_model import Figure, Prediction
-from replication.study.seal import read_sealed
-from replication.study.table import DESIGN_COLUMNS, read_rows
+from replication.study.storage.seal import read_sealed
+from replication.study.storage.table import DESIGN_COLUMNS, read_rows
 
 #: Predicted and used CPU seconds of one scenario.
 Pair = tuple[float, float]

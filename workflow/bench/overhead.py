@@ -14,8 +14,8 @@ from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.engines.model import Engine
 from replication.report.parts.bench_model import Figure
 from replication.study.scenario import Scenario, canonical_json
-from replication.study.seal import write_sealed
-from replication.study.table import write_table
+from replication.study.storage.seal import write_sealed
+from replication.study.storage.table import write_table
 
 from bench.engine import Size, programs
 from bench.scenario import dumbbell

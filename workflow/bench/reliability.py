@@ -14,7 +14,7 @@ from replication.report.parts.reliability import (
     megabytes,
     read_reliability,
 )
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import write_sealed
 
 EntryT = TypeVar("EntryT", Trials, Load)
 

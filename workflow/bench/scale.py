@@ -29,8 +29,8 @@ from replication.report.provenance import simulate_totals
 from replication.study.errors import InputError, RunError, describe
 from replication.study.files import write_text
 from replication.study.level import MOST_POINTS
-from replication.study.seal import seal
-from replication.study.table import PUBLISHED_COLUMNS
+from replication.study.storage.seal import seal
+from replication.study.storage.table import PUBLISHED_COLUMNS
 
 from bench.timed import timed
 

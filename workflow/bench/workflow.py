@@ -17,7 +17,7 @@ from replication.plan.config import study_ids
 from replication.plan.pipeline import Paths
 from replication.report.parts.bench_model import Figure, Stage
 from replication.report.provenance import stages_of
-from replication.study.seal import read_sealed
+from replication.study.storage.seal import read_sealed
 
 from bench.cost_model import EFFICIENCY_AT_LEAST
 from bench.engine import programs

@@ -16,9 +16,9 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from replication.judge.atom import Atom, Explanations, Part, Range, Setting, Unseen
-from replication.judge.atom import Level as AtomLevel
-from replication.judge.reading import Reading
+from replication.judge.causes.atom import Atom, Explanations, Part, Range, Setting, Unseen
+from replication.judge.causes.atom import Level as AtomLevel
+from replication.judge.causes.reading import Reading
 from replication.plan.config import Config, Tier
 from replication.sensitivity.maps.map_model import (
     Axis,

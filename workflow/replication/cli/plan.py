@@ -19,8 +19,8 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
     Example: replicate validate --studies saxena
     """
     from replication.compare.conformance_model import load_conformance
-    from replication.judge.atom import load_explanations
-    from replication.judge.atom_check import check_explanations
+    from replication.judge.causes.atom import load_explanations
+    from replication.judge.causes.atom_check import check_explanations
     from replication.plan.config import load_config, load_study, load_tier, study_ids
     from replication.plan.design import design_study
     from replication.plan.repeat import repeat_warnings

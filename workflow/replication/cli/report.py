@@ -79,7 +79,7 @@ def compare(
     Example: replicate compare HEAD data/reproduced
     """
     from replication.compare.run_difference import differences
-    from replication.report.pages.difference import PAGE, write_differences
+    from replication.report.pages.compared.difference import PAGE, write_differences
     from replication.report.results_at import results_at
 
     with results_at(root, before) as old, results_at(root, after) as new:

@@ -54,7 +54,7 @@ def rerun(root: Path, data: Path, scenario_id: str, engine: str, output: Path) -
 def find_scenario(data: Path, scenario_id: str) -> Scenario:
     """Return a designed scenario; InputError if no design knows the id."""
     from replication.study.scenario import Scenario
-    from replication.study.seal import read_sealed
+    from replication.study.storage.seal import read_sealed
 
     folder = data / "design" / "scenarios"
     explained = sorted((data / "sensitivity").glob("*/explained_scenarios.json"))

@@ -11,7 +11,7 @@ from replication.cli.key_table import with_tables
 from replication.compare.conformance_model import Conformance
 from replication.compare.engine_difference import EngineDifferences
 from replication.compare.ladder import LadderSettings
-from replication.judge.atom import Explanations
+from replication.judge.causes.atom import Explanations
 from replication.plan.config import Config, Tier
 from replication.report.parts.bench_model import Bench
 from replication.report.parts.reliability import Reliability

@@ -100,7 +100,7 @@ def seal(
 
     Example: replicate step seal data/reproduced/engines/ns2-f294f60d-2.35
     """
-    from replication.study.seal import seal as write_seal
+    from replication.study.storage.seal import seal as write_seal
 
     write_seal(folder)
 
@@ -113,7 +113,7 @@ def check_kernels(
 
     Example: replicate step check-kernels .cache/linux
     """
-    from replication.study.seal import check_kernels as check
+    from replication.study.storage.seal import check_kernels as check
 
     for line in check(cache):
         print(line, file=sys.stderr)
@@ -192,7 +192,7 @@ def evaluate(study: str, root: Root = HERE, data: Data = DATA) -> None:
 
     Example: replicate step evaluate nishitha
     """
-    from replication.judge.atom import load_atoms
+    from replication.judge.causes.atom import load_atoms
     from replication.judge.evaluate import evaluate_study
     from replication.judge.registration import register
     from replication.measure.results import Results

@@ -20,8 +20,8 @@ from replication.judge.participation import Participation, participations
 from replication.judge.verdict_table import Judged
 from replication.measure.statistic import Estimate, relative_difference, wilson_interval
 from replication.study.claim_model import Quantity
+from replication.study.storage.table import Row
 from replication.study.study import Study
-from replication.study.table import Row
 from replication.study.verdict import DECIDED
 
 CLAIM, CELL = "claim", "cell"

@@ -15,8 +15,7 @@ from replication.compare.engine_difference import EngineDifferences, load_differ
 from replication.judge.verdict_table import read_verdicts
 from replication.measure.results import Results
 from replication.plan.config import load_study
-from replication.study.study import Study
-from replication.study.table import (
+from replication.study.storage.table import (
     AGREEMENT_COLUMNS,
     CAUSE_COLUMNS,
     CONTRAST_COLUMNS,
@@ -25,6 +24,7 @@ from replication.study.table import (
     read_rows,
     write_table,
 )
+from replication.study.study import Study
 
 #: The tables by the names of their files.
 TABLES = {

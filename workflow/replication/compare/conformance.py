@@ -26,8 +26,8 @@ from replication.run.process import Limits
 from replication.run.runtime import Runtime
 from replication.study.errors import InputError, RunError
 from replication.study.scenario import Scenario, TcpFlow
-from replication.study.seal import open_sealed, remedy, write_sealed
-from replication.study.table import (
+from replication.study.storage.seal import open_sealed, remedy, write_sealed
+from replication.study.storage.table import (
     CONFORMANCE_COLUMNS,
     RECOVERY_COLUMNS,
     WINDOW_COLUMNS,

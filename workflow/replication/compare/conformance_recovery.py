@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from replication.compare.conformance_model import Conformance, KnownDeviation, recovery_check
-from replication.study.table import CONFORMANCE_COLUMNS
+from replication.study.storage.table import CONFORMANCE_COLUMNS
 
 #: Units of the quantities that are told of a recovery.
 UNITS = {

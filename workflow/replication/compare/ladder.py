@@ -24,8 +24,8 @@ from replication.run.progress import count, write_goal
 from replication.study.errors import InputError
 from replication.study.files import read_model
 from replication.study.model import Document, Identifier
-from replication.study.seal import read_sealed, write_sealed
-from replication.study.table import (
+from replication.study.storage.seal import read_sealed, write_sealed
+from replication.study.storage.table import (
     CELL_COLUMNS,
     CLAIM_COLUMNS,
     LADDER_COLUMNS,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS, Row, read_rows
+from replication.study.storage.table import CELL_COLUMNS, CLAIM_COLUMNS, Row, read_rows
 
 #: Words on whether a change is more than noise.
 BEYOND, WITHIN, UNKNOWN = "yes", "no", "not known"

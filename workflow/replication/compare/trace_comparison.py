@@ -30,8 +30,8 @@ from replication.measure.thin import thin
 from replication.measure.trace_folder import find_folder, trace_files
 from replication.measure.window import DISTANCE, FIGURES, MINUTE_S, Samples, Window
 from replication.plan.config import load_study
-from replication.study.parquet import write_parquet
-from replication.study.table import (
+from replication.study.storage.parquet import write_parquet
+from replication.study.storage.table import (
     TRACE_COLUMNS,
     TRACE_NEARNESS_COLUMNS,
     TRACE_WINDOW_COLUMNS,

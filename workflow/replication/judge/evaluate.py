@@ -13,21 +13,20 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from replication.judge.atom import Atom
-from replication.judge.audit import audit_study, impossible_cells
-from replication.judge.audit_reading import audit_readings
+from replication.judge.audits.audit import audit_study, impossible_cells
+from replication.judge.audits.audit_reading import audit_readings
+from replication.judge.audits.decimals import check_decimals
+from replication.judge.causes.atom import Atom
 from replication.judge.cell import evaluate_cells
 from replication.judge.claim import EVIDENCE_COLUMNS, evaluate_claim
-from replication.judge.decimals import check_decimals
 from replication.judge.flags.claim_flag import VACUITY, merge_flags, vacuity_rows
 from replication.judge.verdict_table import Judged, merge_verdicts, write_verdicts
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.measure.statistic import estimate
 from replication.plan.study_check import check_study
-from replication.study.parquet import write_parquet
-from replication.study.study import Study
-from replication.study.table import (
+from replication.study.storage.parquet import write_parquet
+from replication.study.storage.table import (
     AUDIT_COLUMNS,
     CELL_COLUMNS,
     CLAIM_COLUMNS,
@@ -36,6 +35,7 @@ from replication.study.table import (
     merge_tables,
     write_table,
 )
+from replication.study.study import Study
 
 #: What quantities.csv gives for each flow.
 HEADLINE_METRICS = (

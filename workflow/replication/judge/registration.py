@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from replication.judge.atom import load_atoms
+from replication.judge.causes.atom import load_atoms
 from replication.plan.stamp import changed, listed, value_hash
 from replication.study.assumption import assumptions
 from replication.study.errors import InputError
 from replication.study.published import read_published
-from replication.study.seal import read_sealed, write_sealed
 from replication.study.sensitivity_settings import load_sensitivity
+from replication.study.storage.seal import read_sealed, write_sealed
 from replication.study.study import Study
 
 #: What a part is registered as: one hash, or one for each published number.

@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 from replication.study.errors import InputError
-from replication.study.parquet import read_parquet, write_parquet
-from replication.study.seal import remedy
-from replication.study.table import CELL_COLUMNS, CLAIM_COLUMNS, DIGITS, write_table
+from replication.study.storage.parquet import read_parquet, write_parquet
+from replication.study.storage.seal import remedy
+from replication.study.storage.table import CELL_COLUMNS, CLAIM_COLUMNS, DIGITS, write_table
 from replication.study.verdict import Verdict
 
 #: A row of a typed table: text, numbers, truth values and lists; None where there is no value.

@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 
 from replication.study.claim_model import Where
 from replication.study.errors import InputError
-from replication.study.parquet import read_parquet
-from replication.study.seal import check, open_sealed, read_sealed
-from replication.study.table import DESIGN_COLUMNS, FLOW_COLUMNS, SERIES_COLUMNS
+from replication.study.storage.parquet import read_parquet
+from replication.study.storage.seal import check, open_sealed, read_sealed
+from replication.study.storage.table import DESIGN_COLUMNS, FLOW_COLUMNS, SERIES_COLUMNS
 
 #: Columns of a design that concern how it is run, not what was run.
 _UNUSED = ("study", "batch", "cost_s")

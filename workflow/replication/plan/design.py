@@ -23,9 +23,9 @@ from replication.study.assumption import drawn
 from replication.study.errors import InputError
 from replication.study.level import Level
 from replication.study.scenario import Host, Scenario, canonical_json
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import write_sealed
+from replication.study.storage.table import DESIGN_COLUMNS
 from replication.study.study import Experiment, Factor, Study, parameters_of, plain_values
-from replication.study.table import DESIGN_COLUMNS
 from replication.study.template import (
     FilledExperiment,
     Memory,

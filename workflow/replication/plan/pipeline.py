@@ -29,12 +29,12 @@ from replication.run.inside import Inside, find_inside
 from replication.run.progress import count, write_goal
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
-from replication.study.seal import NAME as SEAL
 from replication.study.sensitivity_settings import (
     Sensitivity,
     explanations_path,
     load_sensitivity,
 )
+from replication.study.storage.seal import NAME as SEAL
 
 #: The parts of the report beside the studies, by their modules in `report.writers`.
 PAGES = ("index", "changes", "engines", "maps", "bench", "reliability")

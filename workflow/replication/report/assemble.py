@@ -19,7 +19,7 @@ from replication.judge.flags.own_data import OWN_DATA
 from replication.report.charts.run import run_chart
 from replication.report.crate import write_crate
 from replication.report.pages.card import write_card
-from replication.report.pages.traces import FILES as TRACE_FILES
+from replication.report.pages.compared.traces import FILES as TRACE_FILES
 from replication.report.parts.bench_model import NAME as BENCH
 from replication.report.parts.download import copy_download, study_downloads
 from replication.report.parts.figure import chart_script
@@ -27,8 +27,8 @@ from replication.report.parts.reliability import NAME as RELIABILITY
 from replication.report.parts.source import Source
 from replication.sensitivity.maps.table import NAME as MAPS
 from replication.study.files import write_text
-from replication.study.seal import NAME as SEAL
-from replication.study.seal import check, open_sealed, require_whole, seal
+from replication.study.storage.seal import NAME as SEAL
+from replication.study.storage.seal import check, open_sealed, require_whole, seal
 
 PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.

@@ -18,8 +18,8 @@ from replication.plan.config import load_tier
 from replication.plan.stamp import digests, file_hash, study_files
 from replication.run.process import network_is_isolated
 from replication.study.files import sha256_of
-from replication.study.seal import read_sealed, write_sealed
-from replication.study.table import DESIGN_COLUMNS, Row, read_rows
+from replication.study.storage.seal import read_sealed, write_sealed
+from replication.study.storage.table import DESIGN_COLUMNS, Row, read_rows
 
 PACKAGES = (
     "snakemake",

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from replication.compare.agreement_table import write_agreement
 from replication.engines.catalogue import ENGINES
-from replication.judge.atom import load_atoms
+from replication.judge.causes.atom import load_atoms
 from replication.judge.evaluate import evaluate_study, merge
 from replication.judge.flags.own_data import OWN_DATA, write_own_data
 from replication.measure.results import Results
@@ -44,9 +44,9 @@ from replication.report.render import render
 from replication.study.errors import InputError, describe
 from replication.study.files import atomic, digest_of, sha256_of, write_text
 from replication.study.model import Document
-from replication.study.seal import RECORD, seal
 from replication.study.sensitivity_settings import explanations_path
-from replication.study.table import OWN_DATA_COLUMNS, read_rows
+from replication.study.storage.seal import RECORD, seal
+from replication.study.storage.table import OWN_DATA_COLUMNS, read_rows
 
 FOLDER = Path("reports/release")
 STAMP = "stamp.json"

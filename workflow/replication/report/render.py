@@ -14,7 +14,7 @@ from altair.utils.schemapi import debug_mode
 from replication.plan.pipeline import PAGES
 from replication.report.assemble import assemble, replacing
 from replication.report.parts.source import Source
-from replication.study.seal import seal
+from replication.study.storage.seal import seal
 
 
 def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:

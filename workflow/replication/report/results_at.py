@@ -11,7 +11,7 @@ from pathlib import Path
 
 from replication.report.archive import unpack
 from replication.study.errors import InputError
-from replication.study.seal import seal
+from replication.study.storage.seal import seal
 
 #: Of a commit, where its release is.
 RELEASED = "data/release/results.tar.xz"

@@ -10,7 +10,7 @@ from replication.engines.catalogue import ENGINES
 from replication.run.gather import gather
 from replication.run.progress import Progress
 from replication.run.simulate import Job, run_job
-from replication.study.seal import write_sealed
+from replication.study.storage.seal import write_sealed
 
 
 def run_batch(

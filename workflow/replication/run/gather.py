@@ -15,8 +15,8 @@ import pyarrow as pa
 from replication.run.run_table import TEXT, RunTables, read_run_table
 from replication.run.store import Store
 from replication.study.errors import RunError
-from replication.study.parquet import read_parquet, write_parquet
-from replication.study.table import FLOW_NUMBERS, SERIES_NUMBERS
+from replication.study.storage.parquet import read_parquet, write_parquet
+from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS
 
 
 def gather(

@@ -12,7 +12,7 @@ from replication.run.folder import require_readable_without_privileges
 from replication.run.native import Native
 from replication.run.runtime import Runtime
 from replication.study.errors import InputError
-from replication.study.seal import check_seal
+from replication.study.storage.seal import check_seal
 
 
 @dataclass(frozen=True)

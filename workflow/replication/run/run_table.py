@@ -17,7 +17,7 @@ import pyarrow.csv
 
 from replication.study.errors import RunError
 from replication.study.scenario import Scenario
-from replication.study.table import FLOW_NUMBERS, SERIES_NUMBERS
+from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS
 
 #: The tables of one run by their files' names.
 RunTables = dict[str, pa.Table]

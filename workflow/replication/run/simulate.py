@@ -21,8 +21,8 @@ from replication.run.runtime import Runtime
 from replication.run.store import Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
 from replication.study.scenario import Scenario
-from replication.study.seal import read_sealed, remedy
-from replication.study.table import read_rows
+from replication.study.storage.seal import read_sealed, remedy
+from replication.study.storage.table import read_rows
 
 #: Where a scenario begins in a design: an id in quotes, which no key of a scenario looks like.
 _ENTRY = re.compile(r'"([0-9a-f]{16})":\s*(?=\{)')

@@ -54,10 +54,10 @@ from replication.sensitivity.verdict_point import (
     spread_rows,
 )
 from replication.study.assumption import Assumption
-from replication.study.parquet import read_parquet, write_parquet
-from replication.study.seal import open_sealed, read_sealed, write_sealed
 from replication.study.sensitivity_settings import SETTINGS, Sensitivity, load_sensitivity
-from replication.study.table import merge_tables, write_table
+from replication.study.storage.parquet import read_parquet, write_parquet
+from replication.study.storage.seal import open_sealed, read_sealed, write_sealed
+from replication.study.storage.table import merge_tables, write_table
 from replication.study.verdict import Verdict
 
 EFFECT_COLUMNS = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from replication.sensitivity.robustness import TOO_FEW
 from replication.study.claim_model import Claim, NotTestable
 from replication.study.sensitivity_settings import Scale
-from replication.study.table import Row
+from replication.study.storage.table import Row
 from replication.study.verdict import Verdict
 
 

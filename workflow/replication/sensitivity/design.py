@@ -16,8 +16,8 @@ from replication.plan.design import batch_runs
 from replication.sensitivity.design_point import DesignPoint, design_points
 from replication.study.errors import InputError
 from replication.study.scenario import canonical_json
-from replication.study.seal import read_sealed, write_sealed
 from replication.study.sensitivity_settings import load_sensitivity
+from replication.study.storage.seal import read_sealed, write_sealed
 
 #: CPU seconds to judge one design point; 0.84 were measured on nishitha (107 points).
 JUDGE_COST_S = 1.0

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from replication.sensitivity.analysis import TABLES
-from replication.study.seal import open_sealed
-from replication.study.table import Row, read_rows
+from replication.study.storage.seal import open_sealed
+from replication.study.storage.table import Row, read_rows
 
 
 @dataclass(frozen=True)

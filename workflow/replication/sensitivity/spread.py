@@ -15,7 +15,7 @@ import pandas as pd
 from replication.measure.metric_model import METRICS
 from replication.sensitivity.design import SensitivityDesign
 from replication.sensitivity.design_point import DEFAULT, ONE_AT_A_TIME, SEED, SPACE_FILLING
-from replication.study.seal import open_sealed
+from replication.study.storage.seal import open_sealed
 
 SPREAD_TABLE = ("study", "experiment", "metric", "unit", "source", "point", "change")
 #: Sources of spread, from the narrowest question to the widest.

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from replication.judge.audit import audit_study, impossible_cells
+from replication.judge.audits.audit import audit_study, impossible_cells
 from replication.judge.cell import judge_cell, replicate_means, untestable
 from replication.judge.claim import evaluate_claim
 from replication.judge.coverage import Coverage
@@ -28,8 +28,8 @@ from replication.run.gather import read_runs
 from replication.run.store import Store
 from replication.sensitivity.design import PointRecord
 from replication.study.published import read_published
+from replication.study.storage.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
 from replication.study.study import Study
-from replication.study.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
 
 CLAIM_COLUMNS = ("point", "claim", "engine", "observed", "verdict")
 CELL_COLUMNS = (

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from replication.study.errors import InputError, describe
-from replication.study.yaml_document import MOST_BYTES, parse_yaml
+from replication.study.storage.yaml_document import MOST_BYTES, parse_yaml
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -24,7 +24,7 @@ def read_yaml(path: Path) -> Any:
     Raises
     ------
     InputError
-        The file is missing, not UTF-8, or not what `study.yaml_document` reads.
+        The file is missing, not UTF-8, or not what `study.storage.yaml_document` reads.
     """
     try:
         with path.open("rb") as file:

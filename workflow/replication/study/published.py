@@ -18,8 +18,8 @@ from pathlib import Path
 
 from replication.study.errors import InputError
 from replication.study.model import break_in
-from replication.study.table import PUBLISHED_COLUMNS
-from replication.study.yaml_document import read_number
+from replication.study.storage.table import PUBLISHED_COLUMNS
+from replication.study.storage.yaml_document import read_number
 
 UNITS = ("1", "bit/s", "s", "packets", "segments", "bytes")
 #: A table of a paper has some hundred numbers.

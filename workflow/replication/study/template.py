@@ -30,8 +30,8 @@ from pydantic import ConfigDict, Strict, TypeAdapter, ValidationError
 from replication.study.errors import InputError, describe
 from replication.study.model import Seconds
 from replication.study.scenario import Scenario
+from replication.study.storage.yaml_document import read_number
 from replication.study.study import Experiment
-from replication.study.yaml_document import read_number
 
 #: Most values that the templates make of one scenario: a thousand flows with a link each are
 #: some fifty thousand.

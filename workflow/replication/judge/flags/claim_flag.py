@@ -11,8 +11,7 @@ from replication.judge.flags.pair import frames_on
 from replication.judge.flags.vacuity import vacuity, vacuity_of_parts
 from replication.judge.verdict_table import Judged
 from replication.measure.results import Results
-from replication.study.study import Study
-from replication.study.table import (
+from replication.study.storage.table import (
     FLAG_COLUMNS,
     OWN_DATA_COLUMNS,
     VACUITY_COLUMNS,
@@ -20,6 +19,7 @@ from replication.study.table import (
     read_rows,
     write_table,
 )
+from replication.study.study import Study
 from replication.study.verdict import DECIDED
 
 #: The flags of all studies, and what of them the runs of one decide.

@@ -31,8 +31,8 @@ from replication.measure.trace_folder import TABLE_PREFIX, find_folder, has_trac
 from replication.plan.config import load_study
 from replication.study.claim_model import AmongReplicates, Claim, Quantity, SimpleTest, ValueTest
 from replication.study.published import read_published
+from replication.study.storage.table import OWN_DATA_COLUMNS, Row, write_table
 from replication.study.study import Study
-from replication.study.table import OWN_DATA_COLUMNS, Row, write_table
 from replication.study.verdict import Verdict
 
 OWN_DATA = "own_data.csv"

@@ -22,8 +22,8 @@ from replication.measure.results import Results, with_categories
 from replication.measure.trace import read_flows
 from replication.measure.trace_folder import TABLE_PREFIX
 from replication.study.claim_model import Quantity
+from replication.study.storage.table import FLOW_COLUMNS, SERIES_COLUMNS
 from replication.study.study import Study
-from replication.study.table import FLOW_COLUMNS, SERIES_COLUMNS
 from replication.study.table_model import Table
 
 #: Stands for an engine where the runs are the paper's own.

@@ -21,7 +21,7 @@ from replication.report.drawing.figure import (
     symbols,
     three_digits,
 )
-from replication.study.seal import open_sealed
+from replication.study.storage.seal import open_sealed
 
 _KEYS = ["study", "table", "row", "column", "unit"]
 _TEXT = dict.fromkeys((*_KEYS, "engine"), str)

@@ -9,7 +9,7 @@ from replication.compare.ladder import CHANGES, REFERENCE, SAME
 from replication.engines.ns3_version import NS3_VERSION
 from replication.report.charts.verdict import verdicts_figure
 from replication.report.drawing.figure import Figure, colours, make_figure, symbols, with_prefix
-from replication.study.table import Row
+from replication.study.storage.table import Row
 
 
 def ladder_figures(rows: list[Row]) -> list[Figure]:

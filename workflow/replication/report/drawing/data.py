@@ -19,8 +19,8 @@ from replication.measure.results import Results
 from replication.measure.statistic import estimate
 from replication.measure.unit import display_unit
 from replication.study.claim_model import Flows, Quantity
-from replication.study.parquet import read_parquet
-from replication.study.seal import check
+from replication.study.storage.parquet import read_parquet
+from replication.study.storage.seal import check
 from replication.study.study import Experiment, Factor
 
 #: What a judged cell is known by, in its study.

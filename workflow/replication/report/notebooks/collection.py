@@ -28,11 +28,11 @@ from replication.report.notebooks.live import LiveRun, run_live
 from replication.report.notebooks.map_data import MapData, map_list, read_map, scenarios_at
 from replication.study.assumption import drawn
 from replication.study.errors import InputError, describe
-from replication.study.parquet import read_parquet
 from replication.study.scenario import Scenario
-from replication.study.seal import open_sealed, read_sealed
+from replication.study.storage.parquet import read_parquet
+from replication.study.storage.seal import open_sealed, read_sealed
+from replication.study.storage.table import FLAG_COLUMNS
 from replication.study.study import Experiment, Factor, Study, parameters_of, plain_values
-from replication.study.table import FLAG_COLUMNS
 from replication.study.template import fill, place, replicate_seed
 
 _STUDIES = Path("configs") / "studies"

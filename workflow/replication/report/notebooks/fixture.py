@@ -28,10 +28,10 @@ from replication.sensitivity.maps.account import accounts, read_account
 from replication.sensitivity.why.table import EXPLANATIONS
 from replication.study.errors import InputError
 from replication.study.files import write_text
-from replication.study.parquet import read_parquet, write_parquet
-from replication.study.seal import RECORD, open_sealed, read_sealed, seal, sealed
+from replication.study.storage.parquet import read_parquet, write_parquet
+from replication.study.storage.seal import RECORD, open_sealed, read_sealed, seal, sealed
+from replication.study.storage.table import SERIES_NUMBERS
 from replication.study.study import Study
-from replication.study.table import SERIES_NUMBERS
 
 LIMIT_BYTES = 6_000_000
 #: Types of experiment whose series are drawn, and whether every replicate is.

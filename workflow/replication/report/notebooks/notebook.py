@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 
 from replication.study.errors import InputError, RunError
 from replication.study.files import write_text
-from replication.study.seal import read_sealed, write_sealed
+from replication.study.storage.seal import read_sealed, write_sealed
 
 Parameters = Mapping[str, str | int | float | bool | None]
 TAG = "parameters"

@@ -11,7 +11,7 @@ import pandas as pd
 from replication.judge.flags.own_data import FAILS
 from replication.report.notebooks.collection import Collection
 from replication.report.notebooks.markup import Html, rounded, table, text
-from replication.report.parts.flag import OWN_WORDS
+from replication.report.parts.verdicts.flag import OWN_WORDS
 from replication.study.study import Parameter, parameters_of
 from replication.study.verdict import Verdict
 

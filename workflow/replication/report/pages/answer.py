@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 
-from replication.report.parts.number import percent
-from replication.report.parts.verdict import Tally
+from replication.report.parts.verdicts.number import percent
+from replication.report.parts.verdicts.verdict import Tally
 from replication.study.verdict import Verdict
 
 

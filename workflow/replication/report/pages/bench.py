@@ -24,9 +24,9 @@ from replication.report.parts.bench_model import (
     read_bench,
 )
 from replication.report.parts.figure import FigureView, write_figures
-from replication.report.parts.number import MISSING, count, duration, significant
 from replication.report.parts.source import Source
-from replication.report.parts.verdict import Badge
+from replication.report.parts.verdicts.number import MISSING, count, duration, significant
+from replication.report.parts.verdicts.verdict import Badge
 from replication.study.errors import InputError
 
 MET = Badge("met", "reproduced", "the goal, set before anything was measured, is met")

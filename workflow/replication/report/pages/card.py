@@ -14,7 +14,7 @@ from replication.report.drawing.figure import VERDICT_COLOURS, Figure
 from replication.report.pages.overview import Overview, overview
 from replication.report.parts.page import short_title
 from replication.report.parts.source import Source
-from replication.report.parts.verdict import Tally
+from replication.report.parts.verdicts.verdict import Tally
 from replication.study.verdict import Verdict
 
 WIDTH, HEIGHT, MARGIN = 1200, 630, 48

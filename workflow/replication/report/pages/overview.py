@@ -10,13 +10,13 @@ from typing import Any
 from replication.judge.verdict_table import Judged
 from replication.judge.wording import table_name, table_names
 from replication.report.pages.answer import answer
-from replication.report.parts import number as numbers
 from replication.report.parts.changes import changes_of
-from replication.report.parts.claim_card import not_counted
-from replication.report.parts.explanation import Explanation, explanation_of
-from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study
-from replication.report.parts.verdict import Tally
+from replication.report.parts.verdicts import number as numbers
+from replication.report.parts.verdicts.claim_card import not_counted
+from replication.report.parts.verdicts.explanation import Explanation, explanation_of
+from replication.report.parts.verdicts.number import Number
+from replication.report.parts.verdicts.verdict import Tally
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 

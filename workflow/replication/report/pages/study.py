@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from replication.judge.atom import load_atoms
-from replication.judge.audit import SUSPICIOUS
-from replication.judge.audit_reading import readings_of
+from replication.judge.audits.audit import SUSPICIOUS
+from replication.judge.audits.audit_reading import readings_of
+from replication.judge.causes.atom import load_atoms
 from replication.judge.headline import Headline
 from replication.judge.participation import is_supported
 from replication.judge.wording import table_names
@@ -17,13 +17,13 @@ from replication.report.drawing.data import levels_in_brief, unsaid_unit
 from replication.report.pages.answer import answer
 from replication.report.pages.cell_table import CellView, TableView, table_views
 from replication.report.parts.changes import changes_of
-from replication.report.parts.claim_card import ClaimView, claim_cards, not_counted
 from replication.report.parts.figure import FigureView
 from replication.report.parts.link import PointLinks
-from replication.report.parts.number import parse
 from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.topology import Topology, draw
-from replication.report.parts.verdict import Tally
+from replication.report.parts.verdicts.claim_card import ClaimView, claim_cards, not_counted
+from replication.report.parts.verdicts.number import parse
+from replication.report.parts.verdicts.verdict import Tally
 from replication.study.claim_model import Claim
 from replication.study.study import Experiment, Study
 from replication.study.verdict import Verdict

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from replication.judge.verdict_table import Judged
 from replication.report.parts.source import Row, Source, of_study
-from replication.report.parts.verdict import Badge, badge
+from replication.report.parts.verdicts.verdict import Badge, badge
 from replication.sensitivity.analysis import is_current
 from replication.sensitivity.robustness_rows import RobustnessRows
 from replication.study.study import Study

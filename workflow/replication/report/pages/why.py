@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from replication.report.charts.explanation import waterfall
-from replication.report.parts.explanation import Explanation, explanation_of, title_of
 from replication.report.parts.figure import FigureView, write_figures
+from replication.report.parts.verdicts.explanation import Explanation, explanation_of, title_of
 from replication.study.study import Study
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from replication.study.errors import InputError, describe
 from replication.study.model import Document
-from replication.study.seal import read_sealed
+from replication.study.storage.seal import read_sealed
 
 NAME = "bench.json"
 #: The module whose code, with all it imports, decides what is measured.

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from replication.report.charts.experiment import Figure
 from replication.report.drawing.name import file_of
 from replication.report.parts.download import write_download
-from replication.report.parts.number import MISSING, significant
+from replication.report.parts.verdicts.number import MISSING, significant
 from replication.study.files import write_text
 
 #: Rows of a figure's data that the page itself shows; the CSV has all.

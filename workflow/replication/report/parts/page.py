@@ -10,11 +10,11 @@ import jinja2.ext
 from replication.report.drawing.data import unsaid_unit
 from replication.report.parts.bench_model import NAME as BENCH
 from replication.report.parts.figure import script_json
-from replication.report.parts.number import count
 from replication.report.parts.ran import ran
 from replication.report.parts.reliability import NAME as RELIABILITY
 from replication.report.parts.source import Source
-from replication.report.parts.verdict import BADGES, VACUOUS, badge
+from replication.report.parts.verdicts.number import count
+from replication.report.parts.verdicts.verdict import BADGES, VACUOUS, badge
 from replication.sensitivity.maps.table import NAME as MAPS
 from replication.study.files import write_text
 from replication.study.study import Study

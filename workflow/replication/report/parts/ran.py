@@ -8,7 +8,7 @@ from typing import Any
 
 from replication.engines.debian import package_warning
 from replication.plan.stamp import RELEASED
-from replication.report.parts import number as numbers
+from replication.report.parts.verdicts import number as numbers
 
 
 @dataclass(frozen=True)

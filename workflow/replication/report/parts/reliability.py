@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from replication.study.errors import InputError, describe
 from replication.study.model import Document, Identifier
-from replication.study.seal import read_sealed
+from replication.study.storage.seal import read_sealed
 
 NAME = "reliability.json"
 Number = Annotated[int, Field(ge=0)]

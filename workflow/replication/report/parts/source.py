@@ -9,20 +9,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from replication.judge.audit import CONSISTENT
+from replication.judge.audits.audit import CONSISTENT
 from replication.judge.headline import Headline, headline
 from replication.judge.participation import Participation, participations
 from replication.judge.verdict_table import Judged, read_verdicts
 from replication.plan.config import load_study
-from replication.report.parts.flag import NO_FLAG, Flag, Flags, read_flags
-from replication.report.parts.verdict import Tally
+from replication.report.parts.verdicts.flag import NO_FLAG, Flag, Flags, read_flags
+from replication.report.parts.verdicts.verdict import Tally
 from replication.study.errors import InputError
 from replication.study.published import PublishedNumber, read_published
-from replication.study.seal import read_sealed
+from replication.study.storage.seal import read_sealed
+from replication.study.storage.table import AUDIT_COLUMNS, DESIGN_COLUMNS
+from replication.study.storage.table import Row as Row
+from replication.study.storage.table import read_rows as read_rows
 from replication.study.study import Study
-from replication.study.table import AUDIT_COLUMNS, DESIGN_COLUMNS
-from replication.study.table import Row as Row
-from replication.study.table import read_rows as read_rows
 from replication.study.verdict import Verdict
 
 AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from replication.compare.agreement_table import TABLES
 from replication.report.charts.engine import engine_figures
-from replication.report.pages.agreement import MEANINGS
-from replication.report.pages.engines import engines_page
+from replication.report.pages.compared.agreement import MEANINGS
+from replication.report.pages.compared.engines import engines_page
 from replication.report.parts.figure import write_figures
 from replication.report.parts.page import write_page
 from replication.report.parts.source import Source

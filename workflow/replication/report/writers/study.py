@@ -11,10 +11,10 @@ from replication.plan.notebook_kind import SENSITIVITY, made_from, notebook_name
 from replication.report.charts.experiment import Figure, figures_of
 from replication.report.drawing.data import read_cells, with_explained
 from replication.report.notebooks.notebook import recorded_origin, to_html
+from replication.report.pages.compared.traces import trace_figures, trace_section
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.robust import robust_view
 from replication.report.pages.study import study_page, topologies
-from replication.report.pages.traces import trace_figures, trace_section
 from replication.report.pages.why import why_view
 from replication.report.parts.download import study_downloads
 from replication.report.parts.environment import environment_rows

@@ -22,8 +22,8 @@ from replication.sensitivity.maps.survey import Reading
 from replication.sensitivity.maps.table import MAP_COLUMNS, NAME
 from replication.sensitivity.maps.theory import curves
 from replication.study.scenario import canonical_json
-from replication.study.seal import read_sealed, write_sealed
-from replication.study.table import write_table
+from replication.study.storage.seal import read_sealed, write_sealed
+from replication.study.storage.table import write_table
 
 #: Ends of the two files of a map on an engine: what was found, and its scenarios.
 FOUND, SCENARIOS = ".json", ".scenarios.json"

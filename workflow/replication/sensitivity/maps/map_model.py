@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
-from replication.judge.atom import Setting
+from replication.judge.causes.atom import Setting
 from replication.plan.leave import leave
 from replication.study.claim_model import AmongReplicates, Claim, NotTestable, Test
 from replication.study.errors import InputError

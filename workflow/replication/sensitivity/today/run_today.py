@@ -20,7 +20,7 @@ from replication.sensitivity.maps.account import JUDGED
 from replication.sensitivity.today.stand_in import TODAY, load_today
 from replication.study.errors import InputError
 from replication.study.scenario import canonical_json
-from replication.study.seal import read_sealed, write_sealed
+from replication.study.storage.seal import read_sealed, write_sealed
 from replication.study.study import Study
 
 #: Folder of the results beside those of the maps, and the end of a study's scenarios.

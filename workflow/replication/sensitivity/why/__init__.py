@@ -1,4 +1,4 @@
-"""Why: the best explanation of a study's gaps, found by search over its atoms (`judge.atom`).
+"""Why: the best explanation of a study's gaps, searched over its atoms (`judge.causes.atom`).
 
 In: `configs/explanations/<study>.yaml`, the published numbers, the store of runs. Out: an
 explanation, what it explains of what the search did not see, and all that was tried. `search.py`

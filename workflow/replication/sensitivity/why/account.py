@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from replication.engines.catalogue import ENGINES
-from replication.judge.atom import Explanations
+from replication.judge.causes.atom import Explanations
 from replication.plan.stamp import changed, file_hash, study_files, value_hash
 from replication.sensitivity.why import finding
 from replication.sensitivity.why.bench import Bench
@@ -23,15 +23,15 @@ from replication.sensitivity.why.set_up import in_words
 from replication.sensitivity.why.table import EXPLAINED_COLUMNS, EXPLANATION_COLUMNS
 from replication.sensitivity.why.together import never_together
 from replication.sensitivity.why.trial import Trial, Trials
-from replication.study.parquet import write_parquet
 from replication.study.scenario import canonical_json
-from replication.study.seal import write_sealed
 from replication.study.sensitivity_settings import (
     ExplanationSearch,
     explanations_path,
     load_sensitivity,
 )
-from replication.study.table import write_table
+from replication.study.storage.parquet import write_parquet
+from replication.study.storage.seal import write_sealed
+from replication.study.storage.table import write_table
 
 #: The account's file.
 NAME = "explanation.json"

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from replication.judge.atom import Explanations, load_explanations
-from replication.judge.atom_check import check_explanations
+from replication.judge.causes.atom import Explanations, load_explanations
+from replication.judge.causes.atom_check import check_explanations
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
 from replication.sensitivity.machine import Machine

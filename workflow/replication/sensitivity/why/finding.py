@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from replication.judge.audit import audit_study
+from replication.judge.audits.audit import audit_study
+from replication.judge.causes.reading import Reading, as_read
 from replication.judge.claim import evaluate_claim
-from replication.judge.reading import Reading, as_read
 from replication.measure.results import Results
 from replication.sensitivity.why.part import Rung, is_unseen
 from replication.sensitivity.why.reader import Combination, Reader

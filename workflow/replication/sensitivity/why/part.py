@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from replication.judge.atom import Explanations, Part
+from replication.judge.causes.atom import Explanations, Part
 from replication.measure.cell_map import MappedCell
 from replication.plan.design import Run
 from replication.study.claim_model import covers

@@ -15,10 +15,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from replication.judge.atom import Atom, Explanations
 from replication.judge.bound import propagation_s
+from replication.judge.causes.atom import Atom, Explanations
+from replication.judge.causes.reading import Reading, combined, refusal
 from replication.judge.cell import half_width
-from replication.judge.reading import Reading, combined, refusal
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric import quantity
 from replication.measure.results import Results

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from replication.judge.atom import Explanations
+from replication.judge.causes.atom import Explanations
 from replication.sensitivity.why.reader import Combination, Family, Numbers, Reader
 from replication.study.sensitivity_settings import ExplanationSearch
 

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from replication.judge.atom import level_key
+from replication.judge.causes.atom import level_key
 from replication.sensitivity.why.part import Rung
 from replication.sensitivity.why.set_up import (
     DEFAULTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from replication.judge.atom import Atom, Explanations
+from replication.judge.causes.atom import Atom, Explanations
 from replication.study.study import Study
 
 #: Atom and level, in the order of the atoms' ids.

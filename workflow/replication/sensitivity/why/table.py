@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from replication.study.table import merge_tables
+from replication.study.storage.table import merge_tables
 
 EXPLANATION_COLUMNS = (
     "study",

@@ -13,13 +13,13 @@ from replication.report.charts.experiment import Figure
 from replication.report.charts.overlay import overlay_figures
 from replication.report.drawing.figure import with_prefix
 from replication.report.drawing.name import name_of
-from replication.report.parts import number as numbers
-from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study
-from replication.study.parquet import read_parquet
-from replication.study.seal import open_sealed
+from replication.report.parts.verdicts import number as numbers
+from replication.report.parts.verdicts.number import Number
+from replication.study.storage.parquet import read_parquet
+from replication.study.storage.seal import open_sealed
+from replication.study.storage.table import TRACE_COLUMNS, TRACE_NEARNESS_COLUMNS, read_rows
 from replication.study.study import Study
-from replication.study.table import TRACE_COLUMNS, TRACE_NEARNESS_COLUMNS, read_rows
 
 FILES = (COMPARISON, NEARNESS)
 

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from replication.judge.audit import CHANCE, SUSPICIOUS, Finding
+from replication.judge.audits.audit import CHANCE, SUSPICIOUS, Finding
 from replication.measure.cell_map import MappedCell
 from replication.study.study import Study
 

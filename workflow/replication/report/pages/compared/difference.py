@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.compare.run_difference import COLUMNS, Counts, Difference, Side, counts
-from replication.report.parts import number as numbers
-from replication.report.parts.number import MISSING, Number
 from replication.report.parts.page import ASSETS, plain_environment
-from replication.report.parts.verdict import Badge, badge
+from replication.report.parts.verdicts import number as numbers
+from replication.report.parts.verdicts.number import MISSING, Number
+from replication.report.parts.verdicts.verdict import Badge, badge
 from replication.study.files import write_text
-from replication.study.table import write_table
+from replication.study.storage.table import write_table
 
 PAGE, TABLE = "index.html", "differences.csv"
 

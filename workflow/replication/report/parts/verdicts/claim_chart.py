@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from replication.judge.claim import conditions
 from replication.judge.verdict_table import Judged
 from replication.report.drawing.figure import three_digits
-from replication.report.parts.number import parse
-from replication.report.parts.verdict import Badge, badge
+from replication.report.parts.verdicts.number import parse
+from replication.report.parts.verdicts.verdict import Badge, badge
 from replication.study.claim_model import AllTest, Claim, EquivalenceTest, NotTestable, SimpleTest
 
 WIDTH, MARGIN, ROW, FOOT = 320.0, 14.0, 22.0, 20.0

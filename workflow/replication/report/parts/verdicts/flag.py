@@ -8,7 +8,7 @@ from pathlib import Path
 
 from replication.judge.flags.claim_flag import FLAGS
 from replication.judge.flags.own_data import FAILS, NONE, OWN_DATA
-from replication.study.table import FLAG_COLUMNS, OWN_DATA_COLUMNS, read_rows
+from replication.study.storage.table import FLAG_COLUMNS, OWN_DATA_COLUMNS, read_rows
 
 #: What is said of a claim whose test the paper's own data fail.
 OWN_WORDS = "the paper's own data do not meet these words"

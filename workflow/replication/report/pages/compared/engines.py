@@ -14,9 +14,9 @@ from replication.engines.debian import package_warning
 from replication.judge.headline import Headline
 from replication.judge.participation import Participation
 from replication.report.drawing.figure import Figure
-from replication.report.pages.agreement import AgreementView, agreement_view
-from replication.report.pages.conformance import conformance_view
-from replication.report.pages.ladder import ladder_view
+from replication.report.pages.compared.agreement import AgreementView, agreement_view
+from replication.report.pages.compared.conformance import conformance_view
+from replication.report.pages.compared.ladder import ladder_view
 from replication.report.parts.source import Source
 from replication.study.study import Study
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from replication.study.seal import check, sealed
+from replication.study.storage.seal import check, sealed
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:

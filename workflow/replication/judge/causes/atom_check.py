@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from replication.judge.atom import (
+from replication.judge.causes.atom import (
     Atom,
     Explanations,
     Setting,
     named_flows,
     named_links,
 )
-from replication.judge.reading import refusal
+from replication.judge.causes.reading import refusal
 from replication.measure.cell_map import MappedCell
 from replication.study.assumption import assumptions
 from replication.study.errors import InputError

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from replication.study.errors import InputError
-from replication.study.seal import read_sealed, remedy, write_sealed
+from replication.study.storage.seal import read_sealed, remedy, write_sealed
 
 #: A row of a CSV file, every field as text.
 Row = dict[str, str]
@@ -225,7 +225,7 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
     Raises
     ------
     InputError
-        It is missing, not what was written (`study.seal`), or of another version.
+        It is missing, not what was written (`study.storage.seal`), or of another version.
     """
     try:
         reader = csv.DictReader(io.StringIO(read_sealed(path), newline=""), restval="")

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from replication.measure.unit import display_unit as unit_of
-from replication.study.table import written
+from replication.study.storage.table import written
 
 MISSING = "–"
 SIGNIFICANT_DIGITS = 4

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
-from replication.judge.reading import Reading
+from replication.judge.causes.reading import Reading
 from replication.study.assumption import variant
 from replication.study.errors import InputError
 from replication.study.files import read_model

@@ -11,11 +11,11 @@ from replication.compare.engine_difference import EngineDifference, load_differe
 from replication.judge.verdict_table import Judged
 from replication.judge.wording import table_name, table_names
 from replication.measure.metric_label import metric_label
-from replication.report.parts import number as numbers
-from replication.report.parts.flag import NO_FLAG, Flag
-from replication.report.parts.number import Number
 from replication.report.parts.source import Row, Source, of_study, read_rows
-from replication.report.parts.verdict import Badge, badge
+from replication.report.parts.verdicts import number as numbers
+from replication.report.parts.verdicts.flag import NO_FLAG, Flag
+from replication.report.parts.verdicts.number import Number
+from replication.report.parts.verdicts.verdict import Badge, badge
 from replication.study.study import Study
 
 #: Whether engines agree on an item: a word and what it means.

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from replication.judge.claim import conditions
 from replication.judge.verdict_table import Judged
 from replication.judge.wording import wording
-from replication.report.parts import number as numbers
-from replication.report.parts.claim_chart import ClaimChart, claim_chart
-from replication.report.parts.flag import Flag
 from replication.report.parts.link import PointLink, PointLinks
-from replication.report.parts.number import Number
 from replication.report.parts.source import Source
-from replication.report.parts.verdict import Badge, OtherEngine, badge, beside
+from replication.report.parts.verdicts import number as numbers
+from replication.report.parts.verdicts.claim_chart import ClaimChart, claim_chart
+from replication.report.parts.verdicts.flag import Flag
+from replication.report.parts.verdicts.number import Number
+from replication.report.parts.verdicts.verdict import Badge, OtherEngine, badge, beside
 from replication.study.claim_model import Claim
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.study import Study

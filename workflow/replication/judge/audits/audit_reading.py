@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from replication.judge.atom import Atom, Level
-from replication.judge.audit import CONSISTENT, Finding, audit_study
-from replication.judge.reading import Reading, as_read, refusal
+from replication.judge.audits.audit import CONSISTENT, Finding, audit_study
+from replication.judge.causes.atom import Atom, Level
+from replication.judge.causes.reading import Reading, as_read, refusal
 from replication.measure.cell_map import MappedCell
 from replication.study.study import Study
 

@@ -11,10 +11,10 @@ from replication.engines.ns3_release import Change, between, read_changes
 from replication.engines.ns3_version import NS3_VERSION
 from replication.report.charts.ladder import ladder_figures
 from replication.report.drawing.figure import Figure
-from replication.report.parts import number as numbers
 from replication.report.parts.source import Source
-from replication.report.parts.verdict import Badge, badge
-from replication.study.table import Row
+from replication.report.parts.verdicts import number as numbers
+from replication.report.parts.verdicts.verdict import Badge, badge
+from replication.study.storage.table import Row
 
 
 @dataclass(frozen=True)

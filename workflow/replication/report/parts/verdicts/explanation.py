@@ -15,9 +15,9 @@ from typing import Any
 from replication.sensitivity.why.account import NAME, is_current
 from replication.sensitivity.why.finding import NONE_FOUND
 from replication.sensitivity.why.table import EXPLAINED_COLUMNS
-from replication.study.seal import read_sealed
+from replication.study.storage.seal import read_sealed
+from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
-from replication.study.table import Row, read_rows
 
 #: Tables, or near misses, that a sentence names.
 _NAMED = 3
