@@ -69,7 +69,7 @@ def test_code_changes_with_any_file_behind_it(quick, copied):
 @pytest.mark.parametrize(
     ("module", "decides"),
     [
-        *[("run/gather", True), ("run/run_table", True), ("study/parquet", True)],
+        *[("run/gather", True), ("run/run_table", True), ("study/storage/parquet", True)],
         *[("engines/model", True), ("engines/image", False), ("run/container", False)],
         *[("run/simulate", False), ("cli/step", False), ("plan/pipeline", False)],
     ],
