@@ -6,6 +6,11 @@ wildcard_constraints:
     digest="[0-9a-f]+",
 
 
+NS2_PROGRAM = PATHS.program("ns2", f"{{digest}}-{ENGINES['ns2'].version}")
+LINUX_FINGERPRINT = f"{{digest}}-{ENGINES['linux'].version}"
+LINUX_PROGRAM = PATHS.program("linux", LINUX_FINGERPRINT)
+
+
 rule fetch_ns3_wheel:
     input:
         lock="workflow/engines/ns3/wheels/{version}.lock",
@@ -75,12 +80,12 @@ rule build_ns2_program:
     input:
         sources=[p.relative_to(REPO) for p in ENGINES["ns2"].program_sources(REPO)],
     output:
-        program=PIPE.program("ns2"),
-        seal=PIPE.program("ns2").with_name(SEAL),
+        program=NS2_PROGRAM,
+        seal=NS2_PROGRAM.with_name(SEAL),
     log:
-        f"{PATHS.data}/logs/build_ns2_program.log",
+        f"{PATHS.data}/logs/build_ns2_program/{{digest}}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/build_ns2_program.tsv"
+        f"{PATHS.data}/benchmarks/build_ns2_program/{{digest}}.tsv"
     localrule: True
     params:
         build=lambda wildcards, output: Path(output.program).parent,
@@ -106,15 +111,15 @@ rule build_linux_program:
     input:
         sources=[p.relative_to(REPO) for p in ENGINES["linux"].program_sources(REPO)],
     output:
-        program=PIPE.program("linux"),
-        kernel=PIPE.program("linux").with_name("linux"),
-        initrd=PIPE.program("linux").with_name("initrd"),
-        version=PIPE.program("linux").with_name("version"),
-        seal=PIPE.program("linux").with_name(SEAL),
+        program=LINUX_PROGRAM,
+        kernel=LINUX_PROGRAM.with_name("linux"),
+        initrd=LINUX_PROGRAM.with_name("initrd"),
+        version=LINUX_PROGRAM.with_name("version"),
+        seal=LINUX_PROGRAM.with_name(SEAL),
     log:
-        f"{PATHS.data}/logs/build_linux_program.log",
+        f"{PATHS.data}/logs/build_linux_program/{{digest}}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/build_linux_program.tsv"
+        f"{PATHS.data}/benchmarks/build_linux_program/{{digest}}.tsv"
     localrule: True
     threads: workflow.cores
     params:

@@ -146,12 +146,12 @@ rule build_explanation_kernels:
     input:
         sources=[p.relative_to(REPO) for p in ENGINES["linux"].program_sources(REPO)],
     output:
-        program=PIPE.explanation_kernels,
-        seal=PIPE.explanation_kernels.with_name(SEAL),
+        program=PATHS.explanation_kernels(LINUX_FINGERPRINT),
+        seal=PATHS.explanation_kernels(LINUX_FINGERPRINT).with_name(SEAL),
     log:
-        f"{PATHS.data}/logs/build_explanation_kernels.log",
+        f"{PATHS.data}/logs/build_explanation_kernels/{{digest}}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/build_explanation_kernels.tsv"
+        f"{PATHS.data}/benchmarks/build_explanation_kernels/{{digest}}.tsv"
     localrule: True
     threads: workflow.cores
     params:

@@ -374,7 +374,6 @@ class Plan:
     """All that a configuration runs; `batch_cost_s` is the CPU time that batches aim at."""
 
     tier: Tier
-    fingerprints: dict[str, str]
     named: dict[str, str]
     batch_cost_s: float
     studies: dict[str, Study]
@@ -407,16 +406,19 @@ def make_plan(
     the image that it runs in, if it does.
     """
     tier = load_tier(root, config.tier)
-    fingerprints = {name: config.engine(name).fingerprint(root) for name in ENGINES}
     studies = {name: load_study(root, name) for name in chosen_studies(root, config)}
     runs = {
         name: design_study(study, tier, engines, config.ns3_version)
         for name, study in studies.items()
     }
     target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
-    named = {name: fingerprints[name] + (places or {}).get(name, "") for name in engines}
+    # Of these engines alone: that of a kernel asks its build, a fifth of a second.
+    named = {
+        name: config.engine(name).fingerprint(root) + (places or {}).get(name, "")
+        for name in engines
+    }
     batches = {name: batch_runs(runs[name], named, target_s) for name in runs}
-    return Plan(tier, fingerprints, named, target_s, studies, runs, batches)
+    return Plan(tier, named, target_s, studies, runs, batches)
 
 
 def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path) -> None:

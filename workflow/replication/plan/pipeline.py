@@ -85,6 +85,15 @@ class Paths:
         """Return an engine's program."""
         return self.engine(name, fingerprint) / f"replicate-{name}"
 
+    def explanation_kernels(self, fingerprint: str) -> Path:
+        """Return the launcher of the kernels that explanations ask for.
+
+        They have a folder of their own: what is built for a report does not depend on whether
+        explanations are searched.
+        """
+        own = self.program("linux", fingerprint)
+        return own.parent.with_name(f"{own.parent.name}+timers") / own.name
+
     def ns3_wheel(self, version: str) -> Path:
         """Return the folder of the headers and libraries of an unpacked wheel."""
         return self.data / f"engines/ns3-wheel-{version}" / "ns3"
@@ -169,7 +178,7 @@ class Pipeline:
 
     def fingerprint(self, engine: str) -> str:
         """Return the fingerprint of an engine's version and sources."""
-        return self.plan.fingerprints[engine]
+        return self.config.engine(engine).fingerprint(self.root)
 
     def program(self, engine: str) -> Path:
         """Return the path of an engine's program."""
@@ -243,16 +252,6 @@ class Pipeline:
         own = self.plan.studies[study].original_system.engine
         return own if own in self.engines else self.sensitivity.engine
 
-    @property
-    def explanation_kernels(self) -> Path:
-        """Return the launcher of the kernels that explanations ask for.
-
-        They have a folder of their own: what is built for a report does not depend on whether
-        explanations are searched.
-        """
-        own = self.program("linux")
-        return own.parent.with_name(f"{own.parent.name}+timers") / own.name
-
     def explaining(self, study: str) -> tuple[list[Path], str]:
         """Return what has to be built for a study's explanation, and how its runs are started."""
         engine = self.explained_on(study)
@@ -260,7 +259,7 @@ class Pipeline:
             timers = " --timers 250" if engine == "linux" else ""
             return self.program_of(engine), self.launch_of(engine) + timers
         timers = ",".join(map(str, self.sensitivity.explanation.timer_hz))
-        program = self.explanation_kernels
+        program = self.paths.explanation_kernels(self.fingerprint("linux"))
         launch = f"--runtime native --program {program} --timers {timers}"
         return [program, program.with_name(SEAL)], launch
 
