@@ -106,13 +106,42 @@ def test_a_border_that_is_wrong_is_told_by_fresh_points():
     assert explorer.found.right_interval()[1] < 0.95
 
 
-def test_an_island_that_the_first_grid_misses_is_told_by_fresh_points():
-    def island(across, up):
-        return max(0.17 - math.hypot(across - 0.625, up - 0.625), 0.3 - across)
+def island(across, up):
+    """A border that the first grid sees, and an island that it does not."""
+    return max(0.17 - math.hypot(across - 0.625, up - 0.625), 0.3 - across)
 
+
+def test_an_island_that_the_first_grid_misses_is_found_by_trying_random_places():
+    found = [explored(island, name=str(number))[0] for number in range(10)]
+    seen = [one for one in found if one.grids[()].at(0.625, 0.625) == "holds"]
+    # It has an eighth of the side that it is not on: (1 - 1/8)^20 of the sets of 20 miss it.
+    assert len(seen) >= 8
+    for one in seen:
+        assert one.share() == pytest.approx(0.3 + math.pi * 0.17**2, abs=0.02)
+        assert one.right() == (40, 40)
+
+
+def test_an_island_that_is_not_found_is_told_by_fresh_points(monkeypatch):
+    monkeypatch.setattr(Explorer, "_try", lambda self: False)
     found = [explored(island, name=name)[0] for name in "abc"]
     assert all(one.grids[()].at(0.625, 0.625) == "fails" for one in found)
     assert sum(right for _, right in (one.right() for one in found)) < 3 * 40
+
+
+def test_a_cell_with_a_denied_place_is_on_the_border_and_what_was_inferred_about_it_is_run():
+    grid = Grid(1, 2)
+    grid.found = {(0, 0): True, (4, 0): True, (4, 4): True, (0, 4): True}
+    (whole,) = grid.leaves
+    assert grid.side(whole) == "holds" and grid.to_halve() == []
+    grid.probed[0.3, 0.3] = False
+    assert grid.to_halve() == [whole] and grid.doubtful() == []
+    grid.found[2, 2] = True
+    grid.halve(whole)
+    assert grid.at(0.3, 0.3) == "border" and grid.at(0.8, 0.8) == "holds"
+    assert grid.doubtful() == [(0, 2), (2, 0)]
+    # A node that is run on the edge of a wider cell speaks of that cell too.
+    grid.found |= {(2, 0): False, (0, 2): True}
+    assert grid.at(0.8, 0.2) == "border" and grid.at(0.8, 0.8) == "holds"
 
 
 def test_a_budget_that_ends_leaves_a_wider_border_and_says_so():

@@ -1,4 +1,9 @@
-"""Explores a map: a coarse grid, halved along the border, then fresh points that check it."""
+"""Explores a map: a coarse grid, halved along the border, tried, then checked by fresh points.
+
+Bisection sees a border only where the corners of a cell differ. Random places try what it says: a
+cell in which one is denied is on the border, and halved as the others are. The fresh points of the
+check come after all that, and decide nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
@@ -116,6 +122,8 @@ class Explorer:
     budget_s: float
     say: Callable[[str], None] = lambda line: None
     found: Explored = field(default_factory=Explored)
+    #: Sets of random places that are still to come: one that tries the grid, one that checks it.
+    _sets_to_come: int = 2
 
     def run(self) -> Explored:
         """Return what is found; the same for the same inputs, however often it was cut short."""
@@ -126,6 +134,9 @@ class Explorer:
             for facet in self.found.grids:
                 self._halve(facet)
             self.say(f"{self.name}: halved {number + 1} times, {len(self.found.readings)} points")
+        self._sets_to_come = 1
+        while self._try():
+            self.say(f"{self.name}: tried, {len(self.found.readings)} points")
         self._check()
         self.found.spent_s = self.surveyor.spent_s
         return self.found
@@ -134,16 +145,42 @@ class Explorer:
         size = self.found.grids[facet].size
         return Place(facet, node[0] / size, node[1] / size)
 
+    def _try(self) -> bool:
+        """Run random places on both sides; refine where one is denied; return whether any was."""
+        places = [place for side in ("holds", "fails") for place in self._drawn(side)]
+        if not places or self.surveyor.cost_s(places, 1) > self._left_s:
+            return False
+        readings = self._believed(self.surveyor.read(places, 1))
+        denied = False
+        for place, reading in readings.items():
+            grid = self.found.grids[place.facet]
+            said = grid.at(place.across, place.up) == "holds"
+            denied |= reading.holds is (not said)
+            grid.probed[place.across, place.up] = reading.holds
+        self.found.readings |= readings
+        for facet in self.found.grids:
+            while self._run_doubtful(facet) or self._halve(facet):
+                pass
+        return denied
+
+    def _run_doubtful(self, facet: Facet) -> bool:
+        """Run what was inferred about cells in which a place is denied; return whether any is."""
+        nodes = {n: self._place(facet, n) for n in self.found.grids[facet].doubtful()}
+        if not nodes or self.surveyor.cost_s(list(nodes.values()), 1) > self._left_s:
+            return False
+        self._keep(facet, nodes, self.surveyor.read(list(nodes.values()), 1))
+        return True
+
     @property
     def _left_s(self) -> float:
         return self.budget_s - self._reserve_s - self.surveyor.spent_s
 
     @property
     def _reserve_s(self) -> float:
-        """What the fresh points should cost: as much as points so far, each."""
+        """What the random places should cost: as much as points so far, each."""
         count = len(self.found.readings)
         each_s = self.surveyor.spent_s / count if count else 0.0
-        return 2 * self.spending.checks_a_side * each_s
+        return self._sets_to_come * 2 * self.spending.checks_a_side * each_s
 
     def _first(self, facet: Facet) -> None:
         """Run the coarse grid of a facet, and learn how noisy its margins are."""
@@ -175,23 +212,23 @@ class Explorer:
         self, facet: Facet, places: dict[Node, Place], readings: dict[Place, Reading]
     ) -> None:
         """Keep what was read at nodes, again with replicates where one is not to be believed."""
-        readings = readings | self._repeated(facet, readings)
+        readings = self._believed(readings)
         grid = self.found.grids[facet]
         for node, place in places.items():
             grid.found[node] = readings[place].holds
             self.found.readings[place] = readings[place]
 
-    def _repeated(self, facet: Facet, readings: dict[Place, Reading]) -> dict[Place, Reading]:
-        noise = self.found.noise[facet]
+    def _believed(self, readings: dict[Place, Reading]) -> dict[Place, Reading]:
+        """Return the readings, those within their facet's noise by replicates."""
         unsure = [
             place
             for place, one in readings.items()
-            if len(one.margins) == 1 and abs(one.margin) < noise
+            if len(one.margins) == 1 and abs(one.margin) < self.found.noise[place.facet]
         ]
-        return self.surveyor.read(unsure, self.settings.replicates)
+        return readings | self.surveyor.read(unsure, self.settings.replicates)
 
-    def _halve(self, facet: Facet) -> None:
-        """Halve the widest cells on a facet's border, as many as the budget allows."""
+    def _halve(self, facet: Facet) -> bool:
+        """Halve the widest cells on a facet's border that the budget allows; return if any."""
         grid = self.found.grids[facet]
         cells: list[Cell] = []
         nodes: dict[Node, Place] = {}
@@ -204,28 +241,30 @@ class Explorer:
         self._keep(facet, nodes, self.surveyor.read(list(nodes.values()), 1))
         for cell in cells:
             grid.halve(cell)
+        return bool(cells)
 
     def _check(self) -> None:
         """Run fresh points on both sides of the border, none within its width."""
-        seed = int.from_bytes(sha256(self.name.encode()).digest()[:4], "big")
-        random = np.random.Generator(np.random.PCG64([self.settings.seed, seed]))
-        drawn = {side: self._drawn(side, random) for side in ("holds", "fails")}
+        drawn = {side: self._drawn(side) for side in ("holds", "fails")}
         places = [place for side in drawn.values() for place in side]
-        readings = self.surveyor.read(places, 1)
-        for facet in self.found.grids:
-            own = {place: readings[place] for place in places if place.facet == facet}
-            readings |= self._repeated(facet, own)
+        readings = self._believed(self.surveyor.read(places, 1))
         for side, own_places in drawn.items():
             self.found.checks += [Check(p, side == "holds", readings[p]) for p in own_places]
 
-    def _drawn(self, side: str, random: np.random.Generator) -> list[Place]:
+    @cached_property
+    def _random(self) -> np.random.Generator:
+        seed = int.from_bytes(sha256(self.name.encode()).digest()[:4], "big")
+        return np.random.Generator(np.random.PCG64([self.settings.seed, seed]))
+
+    def _drawn(self, side: str) -> list[Place]:
+        """Return random places on a side, as many as the tier has of it."""
         facets = list(self.found.grids)
         places: list[Place] = []
         for _ in range(_MOST_DRAWS if facets else 0):
             if len(places) == self.spending.checks_a_side:
                 break
-            facet = facets[int(random.integers(len(facets)))]
-            across, up = (round(float(share), 4) for share in random.random(2))
+            facet = facets[int(self._random.integers(len(facets)))]
+            across, up = (round(float(share), 4) for share in self._random.random(2))
             if self.found.grids[facet].at(across, up) == side:
                 places.append(Place(facet, across, up))
         return places

@@ -52,6 +52,8 @@ class Grid:
         Verdicts at nodes that were run.
     inferred
         At nodes between two of one verdict, taken to have it too: a border crosses an edge once.
+    probed
+        Verdicts at places within cells, 0 to 1 each way, that were run to try the grid.
     leaves
         The cells, none inside another.
     """
@@ -60,6 +62,7 @@ class Grid:
     halvings: int
     found: dict[Node, Verdict] = field(default_factory=dict)
     inferred: dict[Node, Verdict] = field(default_factory=dict)
+    probed: dict[tuple[float, float], Verdict] = field(default_factory=dict)
     leaves: set[Cell] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -87,8 +90,11 @@ class Grid:
         return self.found.get(node, self.inferred.get(node))
 
     def side(self, cell: Cell) -> Side:
-        """Return on which side of the border a cell lies."""
+        """Return on which side of the border a cell lies, by all that was run in it."""
         seen = {self.verdict(corner) for corner in cell.corners} - {None}
+        if len(seen) == 1:
+            seen |= {self.found.get(node) for node in _on_edges(cell)} - {None}
+            seen |= {self.probed[place] for place in self._probes_in(cell)} - {None}
         if not seen:
             return "unknown"
         return "border" if len(seen) == 2 else "holds" if seen == {True} else "fails"
@@ -98,6 +104,23 @@ class Grid:
         wide = [c for c in self.leaves if c.step > 1 and self.side(c) == "border"]
         widest = max((cell.step for cell in wide), default=0)
         return sorted(cell for cell in wide if cell.step == widest)
+
+    def doubtful(self) -> list[Node]:
+        """Return inferred corners of cells in which a probe found what the corners do not say.
+
+        What was inferred there may be wrong, and with it what the next cell is taken to be.
+        """
+        nodes = {
+            corner
+            for place in self.probed
+            if self._is_denied(cell := self._cell_at(*place), place)
+            for corner in cell.corners
+        }
+        return sorted(nodes - self.found.keys())
+
+    def _is_denied(self, cell: Cell, place: tuple[float, float]) -> bool:
+        told = self.probed[place]
+        return told is not None and (not told) in {self.verdict(c) for c in cell.corners}
 
     def nodes_of(self, cell: Cell) -> list[Node]:
         """Return the nodes that have to be run before a cell is halved.
@@ -146,11 +169,14 @@ class Grid:
 
     def at(self, across: float, up: float) -> Side:
         """Return on which side a place lies, 0 to 1 each way."""
+        return self.side(self._cell_at(across, up))
+
+    def _cell_at(self, across: float, up: float) -> Cell:
         i, j = (min(int(share * self.size), self.size - 1) for share in (across, up))
-        for cell in self._around(i, j):
-            if cell in self.leaves:
-                return self.side(cell)
-        raise AssertionError("leaves cover the grid")
+        return next(cell for cell in self._around(i, j) if cell in self.leaves)
+
+    def _probes_in(self, cell: Cell) -> Iterator[tuple[float, float]]:
+        return (place for place in self.probed if self._cell_at(*place) == cell)
 
     def _around(self, i: int, j: int) -> Iterator[Cell]:
         step = 1
@@ -170,6 +196,13 @@ class Grid:
 def _edges(cell: Cell) -> Iterator[tuple[Node, Node]]:
     corners = cell.corners
     return zip(corners, [*corners[1:], corners[0]], strict=True)
+
+
+def _on_edges(cell: Cell) -> Iterator[Node]:
+    """Yield the nodes on a cell's edges, where smaller cells may lie beside it."""
+    for along in range(1, cell.step):
+        yield from ((cell.i + along, cell.j), (cell.i + along, cell.j + cell.step))
+        yield from ((cell.i, cell.j + along), (cell.i + cell.step, cell.j + along))
 
 
 def _middle(one: Node, other: Node) -> Node:
