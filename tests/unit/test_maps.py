@@ -142,6 +142,8 @@ def test_a_cell_with_a_denied_place_is_on_the_border_and_what_was_inferred_about
     # A node that is run on the edge of a wider cell speaks of that cell too.
     grid.found |= {(2, 0): False, (0, 2): True}
     assert grid.at(0.8, 0.2) == "border" and grid.at(0.8, 0.8) == "holds"
+    # What was inferred there is wrong, and may be so at the other corners of the cells beside it.
+    assert grid.doubtful() == [(4, 2)]
 
 
 def test_a_budget_that_ends_leaves_a_wider_border_and_says_so():

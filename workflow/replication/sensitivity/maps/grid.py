@@ -106,17 +106,24 @@ class Grid:
         return sorted(cell for cell in wide if cell.step == widest)
 
     def doubtful(self) -> list[Node]:
-        """Return inferred corners of cells in which a probe found what the corners do not say.
+        """Return nodes to run since what is inferred there may be wrong.
 
-        What was inferred there may be wrong, and with it what the next cell is taken to be.
+        They are the corners of cells in which a probe, and of cells beside nodes at which a run,
+        found what was not to be expected.
         """
-        nodes = {
-            corner
-            for place in self.probed
-            if self._is_denied(cell := self._cell_at(*place), place)
-            for corner in cell.corners
+        cells = {
+            cell for place in self.probed if self._is_denied(cell := self._cell_at(*place), place)
         }
-        return sorted(nodes - self.found.keys())
+        for node, inferred in self.inferred.items():
+            if self.found.get(node, inferred) is not inferred:
+                cells.update(self._cells_beside(node))
+        return sorted({corner for cell in cells for corner in cell.corners} - self.found.keys())
+
+    def _cells_beside(self, node: Node) -> Iterator[Cell]:
+        for i in (node[0] - 0.5, node[0] + 0.5):
+            for j in (node[1] - 0.5, node[1] + 0.5):
+                if 0 < i < self.size and 0 < j < self.size:
+                    yield self._cell_at(i / self.size, j / self.size)
 
     def _is_denied(self, cell: Cell, place: tuple[float, float]) -> bool:
         told = self.probed[place]
