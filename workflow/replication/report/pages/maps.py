@@ -20,7 +20,9 @@ from replication.report.parts.map import (
 from replication.report.parts.map_picture import Picture, picture
 from replication.report.parts.source import Source
 from replication.sensitivity.maps.account import accounts, is_current, read_account
+from replication.sensitivity.maps.map_model import load_mapping
 from replication.sensitivity.maps.table import NAME
+from replication.study.change import Change
 
 
 @dataclass(frozen=True)
@@ -97,11 +99,12 @@ class MapView:
 
 @dataclass(frozen=True)
 class MapsView:
-    """The page: what it answers, maps by study, those of other files, and the claims of today."""
+    """The page: its answer, maps by study, those of other files, changes, and claims of today."""
 
     answer: str
     maps: list[MapView]
     stale: list[str]
+    changes: list[Change]
     today: list[StudyToday]
 
 
@@ -114,7 +117,8 @@ def maps_view(source: Source) -> MapsView | None:
     stale = [f"{one['map']} on {one['engine']}" for one in found if one not in current]
     groups = groupby(current, key=lambda one: str(one["map"]))
     told = answer(current) if current else ""
-    return MapsView(told, [_map(list(own)) for _, own in groups], stale, today_views(source))
+    maps = [_map(list(own)) for _, own in groups]
+    return MapsView(told, maps, stale, load_mapping(source.root).changed, today_views(source))
 
 
 def _map(found: list[dict[str, Any]]) -> MapView:

@@ -14,6 +14,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from replication.judge.causes.atom import Setting
 from replication.plan.leave import leave
+from replication.study.change import Changes
 from replication.study.claim_model import AmongReplicates, Claim, NotTestable, Test
 from replication.study.errors import InputError
 from replication.study.files import read_model
@@ -335,6 +336,8 @@ class MapSettings(Document):
     """Standard deviations of a statistic up to which a margin is within the noise."""
     tiers: dict[Literal["quick", "paper", "deep"], Spending]
     """Tier to what it spends."""
+    changed: Changes = []
+    """List of [changes](#changes-after-results) made after maps were seen."""
 
     @model_validator(mode="after")
     def _odd(self) -> MapSettings:

@@ -84,8 +84,8 @@ def forecast(root: Path, name: str, engine: str, tier: str) -> Forecast:
     halvings = spending.halvings(found.border_width)
     n, facets = spending.coarse_cells, len(space.facets)
     on_border = sum(_CELLS_ON_BORDER * n * 2**level for level in range(halvings))
-    points = facets * round((n + 1) ** 2 + _NODES_A_CELL * on_border)
-    fresh = 2 * spending.checks_a_side
+    fresh = tried = 2 * spending.checks_a_side
+    points = facets * round((n + 1) ** 2 + _NODES_A_CELL * on_border) + tried
     full = facets * (n * 2**halvings + 1) ** 2
     runs = [
         run
