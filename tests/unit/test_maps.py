@@ -26,7 +26,13 @@ from replication.study.scenario import Scenario
 from tests.unit.sensitivity_data import ROOT
 from tests.unit.test_models import minimal_scenario
 
-TIER = {"budget_factor": 1.0, "coarse_cells": 4, "width_factor": 1.0, "checks_a_side": 20}
+TIER = {
+    "budget_factor": 1.0,
+    "coarse_cells": 4,
+    "width_factor": 1.0,
+    "checks_a_side": 20,
+    "tries": 3,
+}
 SPENDING = Spending.model_validate(TIER)
 SETTINGS = MapSettings.model_validate(
     {
@@ -128,16 +134,30 @@ def test_an_island_that_is_not_found_is_told_by_fresh_points(monkeypatch):
     assert sum(right for _, right in (one.right() for one in found)) < 3 * 40
 
 
+def test_where_verdicts_are_mixed_is_on_the_border():
+    def mixed(across, up):
+        """Left of a line it holds; right of another it holds or fails as a coin has it."""
+        coin = math.sin(1e4 * across) + math.sin(1e4 * up)
+        return -coin if across > 0.7 else 0.35 - across
+
+    found, _ = explored(mixed, halvings=2)
+    (grid,) = found.grids.values()
+    right = [grid.column(0.75 + number / 16) for number in range(4)]
+    assert sum(column.count("border") for column in right) > 0.8 * 4 * grid.size
+    judged, held = found.right()
+    assert held >= 0.95 * judged
+
+
 def test_a_cell_with_a_denied_place_is_on_the_border_and_what_was_inferred_about_it_is_run():
     grid = Grid(1, 2)
     grid.found = {(0, 0): True, (4, 0): True, (4, 4): True, (0, 4): True}
     (whole,) = grid.leaves
     assert grid.side(whole) == "holds" and grid.to_halve() == []
-    grid.probed[0.3, 0.3] = False
+    grid.probed[0.1, 0.1] = False
     assert grid.to_halve() == [whole] and grid.doubtful() == []
     grid.found[2, 2] = True
     grid.halve(whole)
-    assert grid.at(0.3, 0.3) == "border" and grid.at(0.8, 0.8) == "holds"
+    assert grid.at(0.1, 0.1) == "border" and grid.at(0.8, 0.8) == "holds"
     assert grid.doubtful() == [(0, 2), (2, 0)]
     # A node that is run on the edge of a wider cell speaks of that cell too.
     grid.found |= {(2, 0): False, (0, 2): True}

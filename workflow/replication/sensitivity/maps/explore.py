@@ -135,8 +135,10 @@ class Explorer:
                 self._halve(facet)
             self.say(f"{self.name}: halved {number + 1} times, {len(self.found.readings)} points")
         self._sets_to_come = 1
-        while self._try():
-            self.say(f"{self.name}: tried, {len(self.found.readings)} points")
+        for number in range(self.spending.tries):
+            if not self._try():
+                break
+            self.say(f"{self.name}: tried {number + 1} times, {len(self.found.readings)} points")
         self._check()
         self.found.spent_s = self.surveyor.spent_s
         return self.found

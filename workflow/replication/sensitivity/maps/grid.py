@@ -94,10 +94,15 @@ class Grid:
         seen = {self.verdict(corner) for corner in cell.corners} - {None}
         if len(seen) == 1:
             seen |= {self.found.get(node) for node in _on_edges(cell)} - {None}
-            seen |= {self.probed[place] for place in self._probes_in(cell)} - {None}
         if not seen:
             return "unknown"
-        return "border" if len(seen) == 2 else "holds" if seen == {True} else "fails"
+        return (
+            "border"
+            if len(seen) == 2 or self._is_mixed(cell)
+            else "holds"
+            if seen == {True}
+            else "fails"
+        )
 
     def to_halve(self) -> list[Cell]:
         """Return the widest cells on the border that may be halved, in their order."""
@@ -111,9 +116,7 @@ class Grid:
         They are the corners of cells in which a probe, and of cells beside nodes at which a run,
         found what was not to be expected.
         """
-        cells = {
-            cell for place in self.probed if self._is_denied(cell := self._cell_at(*place), place)
-        }
+        cells = {self._cell_at(*place) for place in self._denied()}
         for node, inferred in self.inferred.items():
             if self.found.get(node, inferred) is not inferred:
                 cells.update(self._cells_beside(node))
@@ -125,9 +128,23 @@ class Grid:
                 if 0 < i < self.size and 0 < j < self.size:
                     yield self._cell_at(i / self.size, j / self.size)
 
-    def _is_denied(self, cell: Cell, place: tuple[float, float]) -> bool:
-        told = self.probed[place]
-        return told is not None and (not told) in {self.verdict(c) for c in cell.corners}
+    def _denied(self) -> Iterator[tuple[float, float]]:
+        """Yield the probes that found what corners of their cell do not say."""
+        for place, told in self.probed.items():
+            corners = self._cell_at(*place).corners
+            if told is not None and (not told) in map(self.verdict, corners):
+                yield place
+
+    def _is_mixed(self, cell: Cell) -> bool:
+        """Return whether a probe in a cell, or within a step of it, is denied by its corners.
+
+        Where a cell cannot be halved any more, no border is to be seen: verdicts are mixed there.
+        """
+        i, j, end = cell.i - 1, cell.j - 1, cell.step + 2
+        return any(
+            0 <= across * self.size - i <= end and 0 <= up * self.size - j <= end
+            for across, up in self._denied()
+        )
 
     def nodes_of(self, cell: Cell) -> list[Node]:
         """Return the nodes that have to be run before a cell is halved.
@@ -181,9 +198,6 @@ class Grid:
     def _cell_at(self, across: float, up: float) -> Cell:
         i, j = (min(int(share * self.size), self.size - 1) for share in (across, up))
         return next(cell for cell in self._around(i, j) if cell in self.leaves)
-
-    def _probes_in(self, cell: Cell) -> Iterator[tuple[float, float]]:
-        return (place for place in self.probed if self._cell_at(*place) == cell)
 
     def _around(self, i: int, j: int) -> Iterator[Cell]:
         step = 1

@@ -317,6 +317,8 @@ class Spending(Document):
     """What each map's `border_width` is multiplied by."""
     checks_a_side: Annotated[int, Field(ge=0, le=1000)]
     """Fresh points on each side of the border, by which it is checked."""
+    tries: Annotated[int, Field(ge=0, le=1000)] = 0
+    """Sets of as many places that try the grid before, at the most: until none is denied."""
 
     def halvings(self, width: float) -> int:
         """Return how often cells on the border are halved until they are as narrow as asked."""
