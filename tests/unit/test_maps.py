@@ -135,17 +135,11 @@ def test_an_island_that_is_not_found_is_told_by_fresh_points(monkeypatch):
 
 
 def test_where_verdicts_are_mixed_is_on_the_border():
-    def mixed(across, up):
-        """Left of a line it holds; right of another it holds or fails as a coin has it."""
-        coin = math.sin(1e4 * across) + math.sin(1e4 * up)
-        return -coin if across > 0.7 else 0.35 - across
-
-    found, _ = explored(mixed, halvings=2)
-    (grid,) = found.grids.values()
-    right = [grid.column(0.75 + number / 16) for number in range(4)]
-    assert sum(column.count("border") for column in right) > 0.8 * 4 * grid.size
-    judged, held = found.right()
-    assert held >= 0.95 * judged
+    grid = Grid(5, 0)
+    grid.found = dict.fromkeys(grid.coarse_nodes(), True)
+    grid.probed = {(0.5, 0.5): False, (0.1, 0.1): True}
+    border = [cell for cell in grid.leaves if grid.side(cell) == "border"]
+    assert {(cell.i, cell.j) for cell in border} == {(i, j) for i in (1, 2, 3) for j in (1, 2, 3)}
 
 
 def test_a_cell_with_a_denied_place_is_on_the_border_and_what_was_inferred_about_it_is_run():
