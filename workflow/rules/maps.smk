@@ -26,7 +26,11 @@ rule plan_maps:
         f"{PATHS.data}/logs/plan_maps.log",
     benchmark:
         f"{PATHS.data}/benchmarks/plan_maps.tsv"
+    # Says what all cost before any runs: first of all, and alone. It is no map's input, not as `ancient` either:
+    # where it is made anew, Snakemake looks for no other reason to make the maps.
+    priority: 1000
     localrule: True
+    threads: workflow.cores
     params:
         code=PIPE.code("sensitivity.maps.run_map"),
         maps=lambda wildcards: [
@@ -48,8 +52,6 @@ rule explore_map:
         map="configs/maps/{map}.yaml",
         settings="configs/mapping.yaml",
         study=lambda wildcards: f"configs/studies/{load_map(REPO, wildcards.map).study}.yaml",
-        # Says what all cost before any runs.
-        forecast=ancient(rules.plan_maps.output.forecast),
         program=lambda wildcards: PIPE.program_of(wildcards.engine),
     output:
         account=f"{MAP}/{{engine}}.json",
@@ -81,7 +83,6 @@ rule judge_today:
     input:
         today="configs/today.yaml",
         study="configs/studies/{study}.yaml",
-        forecast=ancient(rules.plan_maps.output.forecast),
         program=lambda wildcards: PIPE.program_of(load_today(REPO).engine),
     output:
         claims=f"{TODAY}.claims.json",
@@ -134,5 +135,6 @@ rule merge_maps:
 
 rule maps:
     input:
+        rules.plan_maps.output.forecast,
         rules.merge_maps.output.table,
     localrule: True

@@ -39,11 +39,13 @@ rule plan_sensitivity:
     input:
         designs=expand(rules.design_sensitivity.output.design, study=PIPE.studies),
     output:
-        goal=PIPE.sensitivity_goal,
+        goal=f"{PATHS.sensitivity}/goal.json",
     log:
         f"{PATHS.data}/logs/plan_sensitivity.log",
     benchmark:
         f"{PATHS.data}/benchmarks/plan_sensitivity.tsv"
+    # For the jobs' progress lines: first of what is ready, and no job's input (see `plan_maps`).
+    priority: 1000
     localrule: True
     params:
         code=PIPE.code("run.progress"),
@@ -57,8 +59,6 @@ rule plan_sensitivity:
 rule simulate_sensitivity:
     input:
         batch=f"{SENSITIVITY}/batches/{{job}}.json",
-        # Says what there is to do in all, for the progress lines.
-        goal=ancient(rules.plan_sensitivity.output.goal),
         program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
     output:
         usage=f"{SENSITIVITY}/usage/{{job}}.json",
@@ -77,10 +77,11 @@ rule simulate_sensitivity:
         store=lambda wildcards: PIPE.explored_store(wildcards.study),
         memory=PIPE.config.memory_limit_bytes,
         time=PIPE.config.time_limit_s,
+        goal=rules.plan_sensitivity.output.goal,
     shell:
         "replicate step simulate --batch {input.batch} {params.launch}"
         " --fingerprint {params.fingerprint}"
-        " --store {params.store} --usage {output.usage} --goal {input.goal}"
+        " --store {params.store} --usage {output.usage} --goal {params.goal}"
         " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
 
 
@@ -268,6 +269,7 @@ rule execute_sensitivity_notebook:
 
 rule sensitivity:
     input:
+        rules.plan_sensitivity.output.goal,
         rules.merge_explanations.output.tables,
         rules.merge_sensitivity.output.robustness,
         # It tells of an explanation: a study without atoms has none.

@@ -223,16 +223,6 @@ class Pipeline:
         place = _place(self.root, self.config, self.inside, engine)
         return self.paths.store(engine, self.fingerprint(engine) + place)
 
-    @property
-    def sensitivity_goal(self) -> Path:
-        """Return the file that says what the sensitivity has to do, one for each image.
-
-        Its jobs take it as `ancient`, which hides from Snakemake that how they start has changed.
-        """
-        engines = {self.explored_on(study) for study in self.studies}
-        places = {_place(self.root, self.config, self.inside, engine) for engine in engines}
-        return self.paths.sensitivity / f"goal{''.join(sorted(places))}.json"
-
     def explored_on(self, study: str) -> str:
         """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
         return self.sensitivity.engine_of(self.plan.studies[study], self.engines)
