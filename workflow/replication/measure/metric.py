@@ -4,7 +4,7 @@ Four kinds. *Flow totals* are columns of the flows table, over the flow's active
 metrics are reduced over a time window of the series: the window (a, b] holds the samples with
 a < time_s <= b, a sample standing for the interval that ends at its time. *Features* read the
 shape of the series (`measure.feature`). Metrics of *links* are taken of each monitored link and
-combined over the links. A metric that is both a flow total and sampled is a
+combined over the links (`measure.link_delay`). A metric that is both a flow total and sampled is a
 flow total unless `window_s` is given.
 
 Values are taken per flow, then combined over the chosen flows: sum, mean, maximum, minimum, Jain's
@@ -21,6 +21,7 @@ import pandas as pd
 
 from replication.measure.fairness import fairness_values
 from replication.measure.feature import WINDOW_FEATURES, FlowSeries, feature
+from replication.measure.link_delay import link_delays
 from replication.measure.metric_model import Metric, MetricError, check_metric
 from replication.measure.results import Results
 from replication.measure.statistic import jain_index
@@ -235,6 +236,9 @@ def _queue_values(
 ) -> pd.DataFrame:
     table = samples(results, flows, RUN, wanted.window_s)
     links = chosen_links(results, table, wanted.links)
-    grouped = links.groupby([*RUN, "link"])[metric.column]
-    per_link = grouped.agg(_QUEUE[wanted.metric]).rename("value").reset_index()
+    if wanted.metric in _QUEUE:
+        grouped = links.groupby([*RUN, "link"])[metric.column]
+        per_link = grouped.agg(_QUEUE[wanted.metric]).rename("value").reset_index()
+    else:
+        per_link = link_delays(results.scenarios, links, table)
     return aggregate(per_link, wanted.aggregate)

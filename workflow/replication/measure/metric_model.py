@@ -160,6 +160,13 @@ METRICS: dict[str, Metric] = {
         "packets", "largest sampled length of the monitored queues", "queue", "queue_packets"
     ),
     "queue_drops": Metric("packets", "packets dropped at the monitored queues", "queue", "drops"),
+    "link_delay_mean_s": Metric(
+        "s",
+        "mean one-way delay of packets over the monitored links: propagation, transmission and, "
+        "by Little's law, the wait in the queue",
+        "queue",
+        "queue_packets",
+    ),
     "jain_mean": Metric(
         "1", "Jain's index of the flows' throughput per sampling interval, mean", "fairness"
     ),
