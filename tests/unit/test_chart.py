@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -21,9 +22,19 @@ from replication.report.charts.experiment import (
     scatter_figure,
     verdicts_figure,
 )
-from replication.report.drawing.data import Display, axis_factor, display_factor, estimates
+from replication.report.charts.points import published_figures
+from replication.report.drawing.data import (
+    Display,
+    PublishedValue,
+    axis_factor,
+    display_factor,
+    estimates,
+)
 from replication.report.drawing.figure import MAXIMUM_POINTS, PALETTE, to_png
 from replication.report.drawing.line import Horizontal
+from replication.study.claim_model import Quantity
+
+from tests.unit.conftest import study_document
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "notebooks" / "fixture"
@@ -111,6 +122,28 @@ def test_colour_is_never_the_only_distinction():
                 if field and mark == "line":
                     dashed = isinstance(node["mark"], dict) and "strokeDash" in node["mark"]
                     assert dashed or "strokeDash" in encoding, figure.id
+
+
+def test_published_values_of_two_links_are_beside_those_of_our_two(world):
+    (experiment,) = study_document()["experiments"]
+    experiment["topology"]["monitors"] = [{"link": name} for name in ("in1", "bottleneck")]
+    waiting = {"in1:ab": 2, "bottleneck:ab": 9}
+    study = world.study(experiments=[experiment])
+    results = world.results(
+        study,
+        series=lambda flow, **_: [{"time_s": 1.0, "queue_packets": waiting.get(flow, math.nan)}],
+    )
+    wanted = {"experiment": "sweep", "metric": "queue_mean_packets"}
+    where = {"variant": "reno", "access": "slow"}
+    values = [
+        PublishedValue("1", "slow", link, 5, Quantity(**wanted, where=where, links=[link]))
+        for link in waiting
+    ]
+    found = published_figures(results, study.experiment("sweep"), values)
+    assert len({figure.id for figure in found}) == len(found) == 2
+    for figure, (link, queue) in zip(found, waiting.items(), strict=True):
+        assert link in figure.title
+        assert set(figure.data["mean"]) == {queue}
 
 
 @pytest.mark.parametrize(

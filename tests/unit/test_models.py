@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.cli.schema import MODELS, schema_text
+from replication.measure.cell_map import map_cells
 from replication.plan.config import Config, Tier, load_config, load_study, study_ids
 from replication.study.claim_model import Quantity, covers
 from replication.study.errors import InputError, describe
 from replication.study.files import read_model, read_yaml
+from replication.study.published import read_published
 from replication.study.scenario import Scenario
 from replication.study.study import Factor, Study
 from replication.study.verdict import Verdict
@@ -165,6 +167,33 @@ def test_a_level_and_a_list_of_it_are_the_same_quantity():
     assert one.model_dump(mode="json")["where"] == {"factor": "a"}
     assert two.model_dump(mode="json")["where"] == {"factor": ["a", "b"]}
     assert Quantity.model_validate_json(two.model_dump_json()) == two
+
+
+def test_links_that_are_not_given_leave_a_quantity_what_it_was():
+    plain = Quantity(experiment="e", metric="queue_drops")
+    assert plain.model_dump_json() == (
+        '{"experiment":"e","metric":"queue_drops","flows":"tcp","aggregate":"mean","where":{},'
+        '"window_s":null}'
+    )
+    named = plain.model_copy(update={"links": ["bottleneck:ab"]})
+    assert named.model_dump_json().endswith(',"window_s":null,"links":["bottleneck:ab"]}')
+    assert Quantity.model_validate_json(named.model_dump_json()) == named
+    for links in ([], ["bottleneck"], ["bottleneck:aa"], ["a:ab, b:ab"], "bottleneck:ab"):
+        with pytest.raises(ValidationError, match="links"):
+            Quantity(experiment="e", metric="queue_drops", links=links)
+
+
+@pytest.mark.parametrize("name", study_ids(ROOT))
+def test_claims_and_cells_without_links_are_written_as_before(name):
+    study = load_study(ROOT, name)
+    read = [quantity for claim in study.claims for quantity in claim.quantities()]
+    cells = map_cells(study, read_published(ROOT / f"data/published/{name}.csv"))
+    read += [part for cell in cells for part in (cell.cell, cell.quantity)]
+    assert read
+    for one in read:
+        if one.links is None:
+            assert one.model_dump_json() == one.model_dump_json(exclude={"links"})
+            assert one.model_dump() == one.model_dump(exclude={"links"})
 
 
 def test_a_quantity_covers_the_points_of_its_levels():

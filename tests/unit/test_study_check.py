@@ -203,6 +203,46 @@ def test_a_metric_of_queues_needs_a_monitor(world, tmp_path):
         check_study(world.claim(claim, experiments=document["experiments"]), write(tmp_path))
 
 
+def test_links_are_those_that_a_point_monitors(world, tmp_path):
+    def check(**quantity):
+        check_study(world.claim(value(**quantity)), write(tmp_path))
+        cell = {"metric": "queue_drops", "tolerance": tolerance(0.1), **quantity}
+        rows = [row.replace("bit/s", "packets") for row in ROWS]
+        check_study(world.table({"throughput": cell}), write(tmp_path, *rows))
+
+    check(metric="queue_drops", links=["bottleneck:ab"])
+    with pytest.raises(
+        InputError,
+        match=r"claim c1: links: 'bottleneck:ba' is no monitored link of experiment sweep there; "
+        r"it monitors bottleneck:ab; add it to topology\.monitors",
+    ):
+        check(metric="queue_drops", links=["bottleneck:ab", "bottleneck:ba"])
+    with pytest.raises(
+        InputError,
+        match=r"claim c1: links: bottleneck:ab, but metric 'throughput_bps' is not taken over "
+        r"links; leave links out, or name one of queue_mean_packets, ",
+    ):
+        check(links=["bottleneck:ab"])
+
+
+def test_the_links_of_a_cell_are_checked(world, tmp_path):
+    cell = {"metric": "queue_drops", "tolerance": tolerance(0.1), "links": ["in1:ab"]}
+    rows = [row.replace("bit/s", "packets") for row in ROWS]
+    with pytest.raises(InputError, match=r"table 1, row slow, .*: links: 'in1:ab' is no monitored"):
+        check_study(world.table({"throughput": cell}), write(tmp_path, *rows))
+    cell |= {"metric": "loss_rate"}
+    with pytest.raises(InputError, match="table 1, column throughput: links: in1:ab, but metric"):
+        check_study(world.table({"throughput": cell}), write(tmp_path, *rows))
+
+
+def test_a_monitor_that_does_not_resolve_is_named(world, tmp_path):
+    document = study_document()
+    document["experiments"][0]["topology"]["monitors"] = [{"link": "$which"}]
+    study = world.claim(value(metric="queue_drops"), experiments=document["experiments"])
+    with pytest.raises(InputError, match=r"experiment sweep.*monitors.* do not resolve.*which"):
+        check_study(study, write(tmp_path))
+
+
 def test_a_study_with_nothing_to_judge_is_refused(world, tmp_path):
     with pytest.raises(InputError, match=r"synthetic\.yaml: has neither tables nor claims"):
         check_study(world.study(), write(tmp_path))

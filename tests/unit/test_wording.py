@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from replication.judge.wording import Wording, figure, table_name, wording
+from replication.judge.wording import Wording, figure, qualifier, table_name, wording
 from replication.study.claim_model import (
     AmongReplicates,
     Condition,
@@ -49,6 +49,15 @@ def test_a_share_is_so_many_of_so_many(world):
     assert words.asked(test.expect) == "all points"
     assert words.asked(test.expect, 4) == "4 of 4"
     assert words.asked(Condition(at_least=0.5), 4) == "at least 50 % of the points"
+
+
+def test_the_links_that_are_meant_are_said(world):
+    wanted = of(variant="reno") | {"metric": "queue_mean_packets", "links": ["bottleneck:ab"]}
+    value = {"kind": "value", "of": wanted, "expect": {"at_least": 7}}
+    test = ValueTest.model_validate(value)
+    words = wording(world.study(), test)
+    assert words.statistic == "Mean queue on bottleneck:ab of reno"
+    assert qualifier(world.study(), test.of) == "reno, on bottleneck:ab"
 
 
 def test_a_value_has_the_unit_that_people_read(world):

@@ -107,8 +107,8 @@ def _shared(wheres: list[Where]) -> Where:
 
 def _whole(wanted: Quantity, where: Where) -> Quantity:
     """Return the mean of the quantity's flows over whole runs."""
-    changes = {"metric": CONTRASTED[0], "aggregate": "mean", "where": where, "window_s": None}
-    return wanted.model_copy(update=changes)
+    changes = {"metric": CONTRASTED[0], "aggregate": "mean", "where": where}
+    return wanted.model_copy(update={**changes, "window_s": None, "links": None})
 
 
 def contrasts(results: Results, side: ContrastSide, left: str, right: str) -> Iterator[Contrast]:

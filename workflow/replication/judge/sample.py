@@ -79,7 +79,7 @@ def _causes(coverage: Coverage, engine: str, wanted: Quantity, missing: set[int]
     if undefined.empty:
         return
     sent = wanted.model_copy(
-        update={"metric": "packets_sent", "aggregate": "sum", "window_s": None}
+        update={"metric": "packets_sent", "aggregate": "sum", "window_s": None, "links": None}
     )
     keys = [column for column in undefined if column != "value"]
     counted = undefined[keys].merge(_of(coverage, engine, sent), on=keys, how="left")

@@ -236,9 +236,14 @@ def levels_in_words(study: Study, experiment: str, where: Where) -> str:
 
 
 def qualifier(study: Study, wanted: Quantity) -> str:
-    """Return the flows, levels and window of a quantity in words."""
+    """Return the flows, levels, links and window of a quantity in words."""
     levels = _Words(study).levels(wanted.experiment, wanted.where)
-    return ", ".join(part for part in (_flows(wanted), levels, _window(wanted).strip()) if part)
+    parts = (_flows(wanted), levels, _links(wanted).strip(), _window(wanted).strip())
+    return ", ".join(part for part in parts if part)
+
+
+def _links(wanted: Quantity) -> str:
+    return f" on {', '.join(wanted.links)}" if wanted.links else ""
 
 
 def _window(wanted: Quantity) -> str:
@@ -280,7 +285,7 @@ class _Words:
     def _noun(self, wanted: Quantity) -> str:
         """Return what is measured, and over which flows it is taken."""
         label, source = metric_label(wanted.metric), METRICS[wanted.metric].source
-        window = _window(wanted)
+        window = _links(wanted) + _window(wanted)
         if source in ("queue", "fairness"):
             return f"{label}{window}"
         if wanted.aggregate == "jain":

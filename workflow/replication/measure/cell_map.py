@@ -115,6 +115,7 @@ def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCe
                     aggregate=cell.aggregate,
                     where=where,
                     window_s=cell.window_s,
+                    links=cell.links,
                 ),
                 not_comparable=table.not_comparable.get(number.row, {}).get(number.column, ""),
             )

@@ -1,9 +1,10 @@
 """How the metrics of `measure.metric_model` are computed from results.
 
-Three kinds. *Flow totals* are columns of the flows table, over the flow's active time. *Sampled*
+Four kinds. *Flow totals* are columns of the flows table, over the flow's active time. *Sampled*
 metrics are reduced over a time window of the series: the window (a, b] holds the samples with
 a < time_s <= b, a sample standing for the interval that ends at its time. *Features* read the
-shape of the series (`measure.feature`). A metric that is both a flow total and sampled is a
+shape of the series (`measure.feature`). Metrics of *links* are taken of each monitored link and
+combined over the links (`measure.link_delay`). A metric that is both a flow total and sampled is a
 flow total unless `window_s` is given.
 
 Values are taken per flow, then combined over the chosen flows: sum, mean, maximum, minimum, Jain's
@@ -20,10 +21,11 @@ import pandas as pd
 
 from replication.measure.fairness import fairness_values
 from replication.measure.feature import WINDOW_FEATURES, FlowSeries, feature
+from replication.measure.link_delay import link_delays
 from replication.measure.metric_model import Metric, MetricError, check_metric
 from replication.measure.results import Results
 from replication.measure.statistic import jain_index
-from replication.study.claim_model import Flows, Quantity, StartOrder
+from replication.study.claim_model import Flows, Links, Quantity, StartOrder
 
 RUN = ["scenario", "engine"]
 
@@ -53,7 +55,7 @@ def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     Raises
     ------
     MetricError
-        Unknown metric, aggregate without meaning, or flows that no scenario has.
+        Unknown metric, aggregate without meaning, or flows or links that no scenario has.
     """
     key = wanted.model_dump_json()
     if key not in results.memo:
@@ -62,7 +64,8 @@ def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
 
 
 def _quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
-    metric = check_metric(wanted.metric, wanted.aggregate, wanted.window_s is not None)
+    windowed = wanted.window_s is not None
+    metric = check_metric(wanted.metric, wanted.aggregate, windowed, wanted.links)
     runs = results.runs(wanted.experiment, wanted.where)
     factors = [str(c) for c in runs if c not in ("scenario", "supported", "reason", "point")]
     flows = chosen_flows(results, runs, wanted.flows)
@@ -92,6 +95,20 @@ def chosen_flows(results: Results, runs: pd.DataFrame, chosen: Flows) -> pd.Data
         known = ", ".join(sorted(flows["flow"].unique()))
         raise MetricError(f"no flow {unknown[0]!r} in {results.study_id}; flows: {known}")
     return flows[flows["flow"].isin(chosen)]
+
+
+def chosen_links(results: Results, series: pd.DataFrame, chosen: Links | None) -> pd.DataFrame:
+    """Return the series' samples of the monitored links that are `chosen`; of all without."""
+    monitored = series[series["link"].notna() & (series["link"] != "")]
+    if chosen is None or series.empty:
+        return monitored
+    unknown = sorted(set(chosen) - set(monitored["link"]))
+    if unknown:
+        known = ", ".join(sorted(monitored["link"].unique()))
+        raise MetricError(
+            f"no monitored link {unknown[0]!r} in {results.study_id}; monitored: {known or 'none'}"
+        )
+    return monitored[monitored["link"].isin(chosen)]
 
 
 def _values(
@@ -218,8 +235,10 @@ def _queue_values(
     results: Results, wanted: Quantity, metric: Metric, flows: pd.DataFrame
 ) -> pd.DataFrame:
     table = samples(results, flows, RUN, wanted.window_s)
-    table = table[table["link"].notna() & (table["link"] != "")]
-    grouped = table.groupby([*RUN, "link"])[metric.column]
-    return aggregate(
-        grouped.agg(_QUEUE[wanted.metric]).rename("value").reset_index(), wanted.aggregate
-    )
+    links = chosen_links(results, table, wanted.links)
+    if wanted.metric in _QUEUE:
+        grouped = links.groupby([*RUN, "link"])[metric.column]
+        per_link = grouped.agg(_QUEUE[wanted.metric]).rename("value").reset_index()
+    else:
+        per_link = link_delays(results.scenarios, links, table)
+    return aggregate(per_link, wanted.aggregate)

@@ -36,6 +36,7 @@ _LABELS = {
     "queue_mean_packets": "mean queue",
     "queue_peak_packets": "largest queue",
     "queue_drops": "packets dropped at the queue",
+    "link_delay_mean_s": "mean link delay",
     "jain_mean": "mean of Jain's index",
     "jain_minimum": "smallest Jain's index",
     "jain_variation": "variation of Jain's index",

@@ -6,6 +6,7 @@ that a study can be checked without what computing takes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -159,6 +160,13 @@ METRICS: dict[str, Metric] = {
         "packets", "largest sampled length of the monitored queues", "queue", "queue_packets"
     ),
     "queue_drops": Metric("packets", "packets dropped at the monitored queues", "queue", "drops"),
+    "link_delay_mean_s": Metric(
+        "s",
+        "mean one-way delay of packets over the monitored links: propagation, transmission and, "
+        "by Little's law, the wait in the queue",
+        "queue",
+        "queue_packets",
+    ),
     "jain_mean": Metric(
         "1", "Jain's index of the flows' throughput per sampling interval, mean", "fairness"
     ),
@@ -203,7 +211,12 @@ COUNTS = {
 }
 
 
-def check_metric(name: str, aggregate: str = "mean", window: bool = False) -> Metric:
+def check_metric(
+    name: str,
+    aggregate: str = "mean",
+    window: bool = False,
+    links: Sequence[str] | None = None,
+) -> Metric:
     """Return the metric called `name`.
 
     Parameters
@@ -214,11 +227,13 @@ def check_metric(name: str, aggregate: str = "mean", window: bool = False) -> Me
         How flows are to be combined.
     window
         Whether it is wanted over a time window.
+    links
+        The monitored links that it is wanted over, if they are named.
 
     Raises
     ------
     MetricError
-        There is no such metric, or it has no such aggregate or window.
+        There is no such metric, or it has no such aggregate, window or links.
     """
     if name not in METRICS:
         raise MetricError(f"unknown metric {name!r}; known metrics: {', '.join(METRICS)}")
@@ -237,6 +252,12 @@ def check_metric(name: str, aggregate: str = "mean", window: bool = False) -> Me
         )
     if aggregate == "jain" and metric.source in ("queue", "fairness"):
         raise MetricError(f"metric {name!r} is not a value per flow: no Jain's index of it")
+    if links is not None and metric.source != "queue":
+        queues = [n for n, m in METRICS.items() if m.source == "queue"]
+        raise MetricError(
+            f"links: {', '.join(links)}, but metric {name!r} is not taken over links; leave links "
+            f"out, or name one of {', '.join(queues)}"
+        )
     return metric
 
 
@@ -263,6 +284,7 @@ def _checked(place: str, wanted: object) -> None:
             getattr(wanted, "metric", ""),
             getattr(wanted, "aggregate", "mean"),
             getattr(wanted, "window_s", None) is not None,
+            getattr(wanted, "links", None),
         )
     except MetricError as error:
         raise MetricError(f"{place}: {error}") from None

@@ -50,7 +50,8 @@ def check_study(study: Study, published: Path) -> list[MappedCell]:
     InputError
         A study without tables and claims, a parameter that no template reads, an unknown metric,
         an axis without numbers, a published number that maps to nothing, a cell without a number,
-        a flow that is not in the runs that it is read from, or a window beyond them.
+        a flow or a monitored link that is not in the runs that it is read from, or a window beyond
+        them.
     """
     where = f"configs/studies/{study.id}.yaml"
     if not study.tables and not study.claims:
@@ -96,16 +97,16 @@ def _check_axis(study: Study, claim: Claim, wanted: Quantity, over: str) -> None
 
 @dataclass(frozen=True)
 class _Point:
-    """What a quantity can be read from at a point: its flows by kind, its length, its queues."""
+    """What a quantity can be read from at a point: its flows by kind, its length, its links."""
 
     levels: dict[str, str]
     flows: dict[str, str]
     duration_s: float
-    has_monitors: bool
+    monitored: frozenset[str]
 
 
 def _check_quantities(study: Study, cells: list[MappedCell], where: str) -> None:
-    """Check flows and windows of all claims and cells against the runs that they are read from."""
+    """Check flows, links and windows of claims and cells against the runs they are read from."""
     points = {experiment.id: list(_points(study, experiment)) for experiment in study.experiments}
     wanted = [(f"claim {claim.id}", one) for claim in study.claims for one in claim.quantities()]
     wanted += [
@@ -126,16 +127,17 @@ def _points(study: Study, experiment: Experiment) -> Iterator[_Point]:
         keys = {f.id: level.key for f, level in zip(experiment.factors, levels, strict=True)}
         try:
             flows = resolver.expand(list(experiment.flows))
+            monitors = resolver.expand(list(experiment.topology.monitors))
             yield _Point(
                 levels=keys,
                 flows={str(flow["id"]): str(flow["kind"]) for flow in flows},
                 duration_s=float(resolver.resolve(experiment.duration_s)),
-                has_monitors=bool(experiment.topology.monitors),
+                monitored=frozenset(f"{m['link']}:{m.get('direction', 'ab')}" for m in monitors),
             )
         except (TemplateError, TypeError, ValueError, KeyError) as error:
             raise InputError(
-                f"study {study.id}, experiment {experiment.id}, point {keys}: flows or duration_s "
-                f"do not resolve: {error}"
+                f"study {study.id}, experiment {experiment.id}, point {keys}: flows, monitors or "
+                f"duration_s do not resolve: {error}"
             ) from None
 
 
@@ -160,14 +162,26 @@ def _check_quantity(where: str, wanted: Quantity, points: list[_Point]) -> None:
         raise InputError(
             f"{where}: flows: experiment {wanted.experiment} has no {wanted.flows} flow there"
         )
-    if METRICS[wanted.metric].source == "queue" and not all(p.has_monitors for p in own):
-        raise InputError(
-            f"{where}: metric: {wanted.metric} needs a monitored queue; add one to "
-            f"topology.monitors of experiment {wanted.experiment}"
-        )
+    if METRICS[wanted.metric].source == "queue":
+        _check_links(where, wanted, own)
     shortest_s = min((point.duration_s for point in own), default=0.0)
     if wanted.window_s is not None and wanted.window_s[1] > shortest_s + _SLACK_S:
         raise InputError(
             f"{where}: window_s: ends at {wanted.window_s[1]:g} s, after the run, which lasts "
             f"{shortest_s:g} s"
         )
+
+
+def _check_links(where: str, wanted: Quantity, points: list[_Point]) -> None:
+    if not all(point.monitored for point in points):
+        raise InputError(
+            f"{where}: metric: {wanted.metric} needs a monitored queue; add one to "
+            f"topology.monitors of experiment {wanted.experiment}"
+        )
+    known = set[str]().union(*(point.monitored for point in points))
+    for link in wanted.links or []:
+        if link not in known:
+            raise InputError(
+                f"{where}: links: {link!r} is no monitored link of experiment {wanted.experiment} "
+                f"there; it monitors {', '.join(sorted(known)[:20])}; add it to topology.monitors"
+            )

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from replication.study.change import Changes
-from replication.study.model import PROSE, Document, Identifier, Window
+from replication.study.model import OPTIONAL, PROSE, Document, Identifier, Window
 
 
 def _listed(keys: Any) -> Any:
@@ -46,6 +46,13 @@ class StartOrder(Document):
 Flows = StartOrder | list[Identifier] | Literal["tcp", "cbr", "all"]
 
 
+#: Directions of monitored links, as they stand in the series: `bottleneck:ab`.
+Links = Annotated[
+    list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}:(ab|ba)$")]],
+    Field(min_length=1),
+]
+
+
 def flows_in_words(flows: Flows) -> str:
     """Return which flows are meant, for people."""
     if isinstance(flows, StartOrder):
@@ -63,7 +70,7 @@ class Quantity(Document):
 
     `metric` is a column of `flows` or a named series metric (see `measure.metric`), `flows`
     the flows it is taken over, `aggregate` how they combine, `where` the factor levels, `window_s`
-    the time window of a series metric.
+    the time window of a series metric, `links` the monitored links of a metric of links.
     """
 
     experiment: Identifier
@@ -78,6 +85,8 @@ class Quantity(Document):
     """Map of factor to level or list of levels."""
     window_s: Window | None = None
     """[from, to]: only this part of the run."""
+    links: Links | None = OPTIONAL
+    """As in a cell."""
 
     def at(self, where: Where) -> Quantity:
         """Return the quantity with the levels of `where` laid over its own."""

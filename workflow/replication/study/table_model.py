@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from replication.study.change import Changes
-from replication.study.claim_model import Flows, Where
-from replication.study.model import LINE, Document, Identifier, Label, Text, Window
+from replication.study.claim_model import Flows, Links, Where
+from replication.study.model import LINE, OPTIONAL, Document, Identifier, Label, Text, Window
 
 
 class Rank(Document):
@@ -55,6 +55,9 @@ class Cell(Document):
     packets), `jain`."""
     window_s: Window | None = None
     """[from, to]: only this part of the run, for metrics of the series."""
+    links: Links | None = OPTIONAL
+    """Monitored links, each with its direction as in the series, `[bottleneck:ab]`, that a metric
+    of links is taken over; without it all that are monitored. `aggregate` combines them."""
     factor: Annotated[float, Field(gt=0)] = 1.0
     """What the number is multiplied by to be the metric: 0.5 for a printed round trip of which the
     metric is one way, 8 for bytes."""

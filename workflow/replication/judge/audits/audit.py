@@ -85,7 +85,8 @@ class _Audited:
         """What is measured there, as text."""
         wanted = self.cell.quantity
         flows = flows_in_words(wanted.flows)
-        return f"{wanted.metric} {wanted.aggregate} {flows} {wanted.window_s}"
+        links = f" {', '.join(wanted.links)}" if wanted.links else ""
+        return f"{wanted.metric} {wanted.aggregate} {flows} {wanted.window_s}{links}"
 
     def flows(self, point: SetUp) -> list[Flow]:
         return point.flows(self.cell.quantity.flows)

@@ -93,7 +93,8 @@ def refusal(cell: MappedCell, reading: Reading | None) -> str:
     """Return why a number cannot be read so; empty where it can."""
     wanted = cell.quantity if reading is None else reading.of(cell).quantity
     try:
-        metric = check_metric(wanted.metric, wanted.aggregate, wanted.window_s is not None)
+        windowed = wanted.window_s is not None
+        metric = check_metric(wanted.metric, wanted.aggregate, windowed, wanted.links)
     except InputError as error:
         return str(error)
     unit = "1" if wanted.aggregate == "jain" else metric.unit

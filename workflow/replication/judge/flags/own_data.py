@@ -169,7 +169,7 @@ def _printed(study: Study, cells: Sequence[MappedCell]) -> Callable[[Quantity], 
 
 
 def _kind(wanted: Quantity) -> str:
-    kept = {"experiment", "metric", "flows", "window_s"}
+    kept = {"experiment", "metric", "flows", "window_s", "links"}
     return json.dumps(wanted.model_dump(mode="json", include=kept), sort_keys=True)
 
 

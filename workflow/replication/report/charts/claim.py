@@ -92,6 +92,7 @@ def _about(quantity: Quantity, experiment: Experiment, metric: str) -> bool:
         quantity.experiment == experiment.id
         and quantity.metric == metric
         and quantity.window_s is None
+        and quantity.links is None
         and quantity.flows == "tcp"
         and quantity.aggregate == "mean"
     )

@@ -26,6 +26,7 @@ from replication.report.drawing.data import (
 )
 from replication.report.drawing.figure import Figure, make_figure, three_digits
 from replication.report.drawing.line import Horizontal, Panel
+from replication.study.claim_model import Quantity
 from replication.study.study import Experiment, Study
 
 
@@ -42,7 +43,7 @@ def factor_figures(
         frame = estimates(results, experiment, metric)
         if frame.empty:
             continue
-        own = [v for v in published if _kind(v) == (metric, "tcp", "mean")]
+        own = [v for v in published if _kind(v) == (metric, "tcp", "mean", ())]
         marks = _published_frame(experiment, own)
         if marks.empty:
             marks = claimed_values(study, experiment, metric, frame)
@@ -83,9 +84,9 @@ def _factor_figure(
     return make_figure([experiment.id, metric], title, chart, words, frame)
 
 
-def _kind(value: PublishedValue) -> tuple[str, str, str]:
+def _kind(value: PublishedValue) -> tuple[str, str, str, tuple[str, ...]]:
     wanted = value.quantity
-    return wanted.metric, str(wanted.flows), wanted.aggregate
+    return wanted.metric, str(wanted.flows), wanted.aggregate, tuple(wanted.links or ())
 
 
 def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
@@ -115,25 +116,28 @@ def published_figures(
     line is told by the panel.
     """
     axis = axis_factor(experiment)
-    kinds: dict[tuple[str, str, str], list[PublishedValue]] = {}
+    kinds: dict[tuple[str, str, str, tuple[str, ...]], list[PublishedValue]] = {}
     for value in published:
         kinds.setdefault(_kind(value), []).append(value)
     figures = []
-    for (metric, _, how), own in kinds.items():
-        frame = estimates(results, experiment, metric, own[0].quantity.flows, how)
+    for own in kinds.values():
+        wanted = own[0].quantity
+        metric, how = wanted.metric, wanted.aggregate
+        frame = estimates(results, experiment, metric, wanted.flows, how, wanted.links)
         marks = _published_frame(experiment, own)
         if not frame.empty and axis is not None and not marks.empty:
-            figures.append(_published_figure(experiment, (metric, how), frame, marks))
+            figures.append(_published_figure(experiment, wanted, frame, marks))
     return figures
 
 
 def _published_figure(
-    experiment: Experiment, quantity: tuple[str, str], frame: pd.DataFrame, marks: pd.DataFrame
+    experiment: Experiment, wanted: Quantity, frame: pd.DataFrame, marks: pd.DataFrame
 ) -> Figure:
-    metric, how = quantity
+    metric, links = wanted.metric, wanted.links or []
     display = display_metric(metric)
-    if how != "mean":
-        display = Display(f"{display.label}, {how}", display.unit, display.factor)
+    of = [*links, *([] if wanted.aggregate == "mean" else [wanted.aggregate])]
+    if of:
+        display = Display(", ".join([display.label, *of]), display.unit, display.factor)
     together = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
     order = series_order(together, experiment, axis_factor(experiment))
     x = _horizontal(experiment, together["x"])
@@ -148,7 +152,8 @@ def _published_figure(
     title = f"{experiment.title}: {display.label.lower()}"
     words = describe_lines(frame, order, x.title, display)
     words += f" {len(marks)} published values are drawn as hollow diamonds."
-    return make_figure([experiment.id, metric, how], title, chart, words, frame)
+    parts = [experiment.id, metric, *links, wanted.aggregate]
+    return make_figure(parts, title, chart, words, frame)
 
 
 def pair_figures(

@@ -18,7 +18,7 @@ from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.measure.statistic import estimate
 from replication.measure.unit import display_unit
-from replication.study.claim_model import Flows, Quantity
+from replication.study.claim_model import Flows, Links, Quantity
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.seal import check
 from replication.study.study import Experiment, Factor
@@ -138,6 +138,7 @@ def estimates(
     metric: str,
     flows: Flows = "tcp",
     how: str = "mean",
+    links: Links | None = None,
 ) -> pd.DataFrame:
     """Estimate a metric at every point that was run.
 
@@ -147,7 +148,13 @@ def estimates(
         engine, factors, series, x, mean, low, high, n, unit; display units.
     """
     wanted = Quantity.model_validate(
-        {"experiment": experiment.id, "metric": metric, "flows": flows, "aggregate": how}
+        {
+            "experiment": experiment.id,
+            "metric": metric,
+            "flows": flows,
+            "aggregate": how,
+            "links": links,
+        }
     )
     values = quantity(results, wanted)
     keys = [column for column in values if column not in ("replicate", "value")]
