@@ -4,12 +4,11 @@ import csv
 import json
 from pathlib import Path
 
-import jinja2
 import pytest
 from replication.compare import ladder
 from replication.engines.ns3_version import NS3_VERSION
 from replication.report.pages.compared import ladder as report_ladder
-from replication.report.parts.page import TEMPLATES
+from replication.report.parts.page import plain_environment
 from replication.report.parts.source import Source
 from replication.study.errors import InputError
 from replication.study.storage.seal import sealed, write_sealed
@@ -134,12 +133,9 @@ def test_there_is_no_section_without_a_ladder(tmp_path):
 
 
 def rendered(view):
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
+    template = plain_environment().from_string(
+        '{% import "ladder.html" as part %}{{ part.section(view) }}'
     )
-    template = environment.from_string('{% import "ladder.html" as part %}{{ part.section(view) }}')
     return template.render(view=view)
 
 
