@@ -7,13 +7,15 @@ from pathlib import Path
 import jinja2
 import jinja2.ext
 
+from replication.measure.metric_label import metric_label
 from replication.report.drawing.data import unsaid_unit
 from replication.report.parts.bench_model import NAME as BENCH
 from replication.report.parts.figure import script_json
 from replication.report.parts.ran import ran
 from replication.report.parts.reliability import NAME as RELIABILITY
+from replication.report.parts.reliability import megabytes
 from replication.report.parts.source import Source
-from replication.report.parts.verdicts.number import count
+from replication.report.parts.verdicts import number as numbers
 from replication.report.parts.verdicts.verdict import BADGES, VACUOUS, badge
 from replication.sensitivity.maps.table import NAME as MAPS
 from replication.study.files import write_text
@@ -38,7 +40,7 @@ def short_title(study: Study) -> str:
 
 def plain_environment() -> jinja2.Environment:
     """Return the templates' environment for a page of no report."""
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         extensions=[_Dense],
         autoescape=True,
@@ -46,16 +48,28 @@ def plain_environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # How fields of tables are shown, so that a page need not copy rows to have them in words.
+    made.filters.update(
+        count=numbers.count,
+        duration=numbers.duration,
+        interval=numbers.interval,
+        megabytes=megabytes,
+        metric_label=metric_label,
+        number=numbers.number,
+        percent=numbers.percent,
+        published=numbers.published,
+        unit=numbers.display_unit,
+        verdict=badge,
+    )
+    return made
 
 
 def environment(source: Source) -> jinja2.Environment:
     """Return the templates' environment for the pages of `source`."""
     made = plain_environment()
-    made.filters["count"] = count
     made.filters["short_title"] = short_title
     made.filters["unsaid_unit"] = unsaid_unit
     made.filters["script_json"] = script_json
-    made.filters["verdict"] = badge
     made.globals.update(
         verdicts=BADGES,
         vacuous=VACUOUS,

@@ -15,7 +15,6 @@ from replication.report.drawing.figure import with_prefix
 from replication.report.drawing.name import name_of
 from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.verdicts import number as numbers
-from replication.report.parts.verdicts.number import Number
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.seal import open_sealed
 from replication.study.storage.table import TRACE_COLUMNS, TRACE_NEARNESS_COLUMNS, read_rows
@@ -25,24 +24,12 @@ FILES = (COMPARISON, NEARNESS)
 
 
 @dataclass(frozen=True)
-class TraceEngineView:
-    """One engine's mean over replicates beside a published figure."""
-
-    reproduced: Number
-    deviation: Number
-    interval: str
-    n: str
-
-
-@dataclass(frozen=True)
 class TraceRow:
-    """A figure of one flow: published, then on each engine of the section (None: not run)."""
+    """A figure of one flow: its row on each engine of the section (None: not run), and any one."""
 
-    flow: str
     metric: str
-    unit: str
-    published: Number
-    engines: list[TraceEngineView | None]
+    any_row: Row
+    engines: list[Row | None]
 
 
 @dataclass(frozen=True)
@@ -130,30 +117,10 @@ def _rows(rows: list[Row], engines: list[str]) -> list[TraceRow]:
     grouped: dict[tuple[str, str], dict[str, Row]] = {}
     for row in rows:
         grouped.setdefault((row["flow"], row["metric"]), {})[row["engine"]] = row
-    views = []
-    for (flow, metric), by_engine in grouped.items():
-        any_row = next(iter(by_engine.values()))
-        views.append(
-            TraceRow(
-                flow=flow,
-                metric=LABELS[metric],
-                unit="" if any_row["unit"] == "1" else any_row["unit"],
-                published=numbers.number(any_row["published"]),
-                engines=[_engine(by_engine.get(engine)) for engine in engines],
-            )
-        )
-    return views
-
-
-def _engine(row: Row | None) -> TraceEngineView | None:
-    if row is None:
-        return None
-    return TraceEngineView(
-        reproduced=numbers.number(row["reproduced_mean"]),
-        deviation=numbers.percent(row["relative_deviation"]),
-        interval=numbers.interval(row["reproduced_low"], row["reproduced_high"]),
-        n=row["n"],
-    )
+    return [
+        TraceRow(LABELS[metric], next(iter(found.values())), [found.get(e) for e in engines])
+        for (_, metric), found in grouped.items()
+    ]
 
 
 def _nearness(source: Source, study: Study, engines: list[str]) -> list[NearnessRow]:
