@@ -79,18 +79,9 @@ class EngineView:
 
 @dataclass(frozen=True)
 class MapView:
-    """A map."""
+    """A map: what its account on any engine tells, the laws that are drawn in, and each engine."""
 
-    id: str
-    title: str
-    study: str
-    claim: str
-    quote: str
-    place: str
-    reading: str
-    asked: list[str]
-    reason: str
-    axes: list[str]
+    told: Account
     laws: list[tuple[str, str, str]]
     engines: list[EngineView]
 
@@ -118,27 +109,13 @@ def maps_view(source: Source) -> MapsView | None:
 
 
 def _map(found: list[dict[str, Any]]) -> MapView:
-    first = found[0]
     laws = {
         (law["title"], law["source"], law["condition"]): None
         for one in found
         for grid in one["grids"]
         for law in grid["theory"]
     }
-    return MapView(
-        id=first["map"],
-        title=first["title"],
-        study=first["study"],
-        claim=first["claim"],
-        quote=first["quote"],
-        place=first["place"],
-        reading=first["reading"],
-        asked=first["asked"],
-        reason=first["reason"],
-        axes=[axis["title"] for axis in (*first["axes"], *first["facets"])],
-        laws=list(laws),
-        engines=[_engine(one) for one in found],
-    )
+    return MapView(found[0], list(laws), [_engine(one) for one in found])
 
 
 def _engine(account: Account) -> EngineView:

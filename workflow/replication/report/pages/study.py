@@ -13,7 +13,7 @@ from replication.judge.headline import Headline
 from replication.judge.participation import is_supported
 from replication.judge.wording import table_names
 from replication.measure.results import Results
-from replication.report.drawing.data import levels_in_brief, unsaid_unit
+from replication.report.drawing.data import level_label, levels_in_brief, unsaid_unit
 from replication.report.pages.answer import answer
 from replication.report.pages.cell_table import CellView, TableView, table_views
 from replication.report.parts.changes import changes_of
@@ -119,7 +119,7 @@ class StudyPage:
         tables = [table for e in self.experiments for table in e.tables]
         for table in [*tables, *self.other_tables]:
             for cell in table.cells:
-                if cell.engine == self.headline.engine:
+                if cell.row["engine"] == self.headline.engine:
                     for point in cell.points:
                         found.setdefault(point.file, []).append((table, cell))
         return found
@@ -241,11 +241,12 @@ def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> lis
             points.setdefault((row["point"], row["engine"]), []).append(row)
     views = []
     for (point, engine), rows in points.items():
+        levels = json.loads(rows[0]["levels"])
         refused = not is_supported(rows[0])
         link = links.find(experiment.id, point)
         views.append(
             PointView(
-                labels=_level_labels(experiment, json.loads(rows[0]["levels"])),
+                labels=[level_label(f, levels.get(f.id, "")) for f in experiment.axes],
                 engine=engine,
                 replicates=0 if refused else len(rows),
                 scenario=rows[0]["scenario"],
@@ -254,11 +255,3 @@ def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> lis
             )
         )
     return views
-
-
-def _level_labels(experiment: Experiment, levels: dict[str, str]) -> list[str]:
-    labels = []
-    for factor in experiment.axes:
-        key = levels.get(factor.id, "")
-        labels.append(next((x.label for x in factor.levels if x.key == key), key))
-    return labels

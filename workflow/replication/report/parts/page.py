@@ -11,6 +11,7 @@ from replication.measure.metric_label import metric_label
 from replication.report.drawing.data import unsaid_unit
 from replication.report.parts.bench_model import NAME as BENCH
 from replication.report.parts.figure import script_json
+from replication.report.parts.ledger import plausible
 from replication.report.parts.ran import ran
 from replication.report.parts.reliability import NAME as RELIABILITY
 from replication.report.parts.reliability import megabytes
@@ -57,6 +58,7 @@ def plain_environment() -> jinja2.Environment:
         metric_label=metric_label,
         number=numbers.number,
         percent=numbers.percent,
+        plausible=plausible,
         published=numbers.published,
         unit=numbers.display_unit,
         verdict=badge,

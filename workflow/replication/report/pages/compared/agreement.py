@@ -39,7 +39,6 @@ class MatrixRow:
 class EngineOutcome:
     """An item on one engine; `value` is a claim's statistic or a cell's mean."""
 
-    engine: str
     verdict: Badge
     value: Number
     interval: str
@@ -165,7 +164,6 @@ class _Gathering:
 
     def _claim_outcome(self, row: Judged) -> EngineOutcome:
         return EngineOutcome(
-            row["engine"],
             badge(row["verdict"]),
             numbers.number(row["observed"]),
             numbers.interval(row["low"], row["high"]),
@@ -267,7 +265,6 @@ def _published(row: Judged) -> Number | None:
 
 def _cell_outcome(row: Judged) -> EngineOutcome:
     return EngineOutcome(
-        row["engine"],
         badge(row["verdict"]),
         numbers.number(row["reproduced_mean"], row["unit"]),
         numbers.interval(row["reproduced_low"], row["reproduced_high"], row["unit"]),
