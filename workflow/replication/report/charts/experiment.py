@@ -1,38 +1,25 @@
-"""Charts of a study: which figures each type of experiment has, from the files of a data folder."""
+"""Charts of a study: which figures each type of experiment has."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pandas as pd
 
 from replication.measure.results import Results
-from replication.report.charts.cells import cells_figure, scatter_figure
+from replication.report.charts.cells import cells_figure
 from replication.report.charts.points import factor_figures, pair_figures, published_figures
 from replication.report.charts.time import jain_figures, time_figures
 from replication.report.charts.trace import trace_figures
-from replication.report.charts.verdict import verdicts_figure
 from replication.report.drawing.data import (
     PublishedValue,
     axis_factor,
     flow_ids,
     published_values,
-    read_cells,
 )
 from replication.report.drawing.figure import Figure, with_prefix
 from replication.study.study import Experiment, ExperimentType, Study
 from replication.study.table_model import Table
-
-__all__ = [
-    "Figure",
-    "cells_figure",
-    "experiment_figures",
-    "figures_of",
-    "scatter_figure",
-    "tables_of",
-    "verdicts_figure",
-]
 
 SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
 DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
@@ -40,30 +27,18 @@ DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
 MANY_FLOWS = 4
 
 
-def experiment_figures(data: Path, study: Study, experiment_id: str) -> list[Figure]:
+def figures_of(
+    results: Results, cells: pd.DataFrame, study: Study, experiment_id: str
+) -> list[Figure]:
     """Return the figures of one experiment, published values drawn in.
 
     Parameters
     ----------
-    data
-        Folder of results and evaluations (``data/reproduced``).
+    results, cells
+        The study's, already loaded.
     study, experiment_id
         The experiment; KeyError where the study has none of that id.
-
-    Raises
-    ------
-    ResultsError
-        A file is missing or damaged; the message names it.
     """
-    return figures_of(
-        Results.load(data, study.id), read_cells(data, study.id), study, experiment_id
-    )
-
-
-def figures_of(
-    results: Results, cells: pd.DataFrame, study: Study, experiment_id: str
-) -> list[Figure]:
-    """Return the figures of one experiment from results and cells that are already loaded."""
     experiment = study.experiment(experiment_id)
     published = published_values(experiment, cells)
     make = FIGURES.get(experiment.type)

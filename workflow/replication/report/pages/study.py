@@ -45,11 +45,7 @@ class PointView:
 class ExperimentView:
     """An experiment's section."""
 
-    id: str
-    title: str
-    question: str
-    place: str
-    type: str
+    experiment: Experiment
     factors: list[str]
     #: The answer to the question, a sentence or two made from the data.
     answer: list[str]
@@ -153,11 +149,7 @@ def study_page(
     homes = {claim.id: home for claim in study.claims if (home := _home(claim))}
     experiments = [
         ExperimentView(
-            id=e.id,
-            title=e.title,
-            question=e.question,
-            place=e.place,
-            type=e.type,
+            experiment=e,
             factors=[_factor_line(e, factor.id) for factor in e.factors],
             answer=answer(
                 [table.tally for table in tables.get(e.id, [])],

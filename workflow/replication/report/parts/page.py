@@ -79,13 +79,23 @@ def environment(source: Source) -> jinja2.Environment:
         studies=list(source.studies.values()),
         ran=ran(source.provenance),
         several_engines=len(source.engines) > 1,
-        engines_page=bool(source.engines),
-        bench_page=(source.data / BENCH).is_file(),
-        maps_page=(source.data / MAPS).is_file(),
-        reliability_page=(source.data / RELIABILITY).is_file(),
+        further_pages=_further_pages(source),
         up="",
     )
     return made
+
+
+def _further_pages(source: Source) -> dict[str, str]:
+    """Return the pages that only some reports have, by their names in the order of the menu."""
+    found = {"engines": "Engines"} if source.engines else {}
+    for name, title, made_of in (
+        ("maps", "Where it holds", MAPS),
+        ("bench", "Speed", BENCH),
+        ("reliability", "Reliability", RELIABILITY),
+    ):
+        if (source.data / made_of).is_file():
+            found[name] = title
+    return found
 
 
 def write_page(source: Source, folder: Path, name: str, **shown: object) -> None:

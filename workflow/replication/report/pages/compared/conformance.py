@@ -10,6 +10,7 @@ import pandas as pd
 from replication.compare.conformance_model import (
     Check,
     Conformance,
+    Recovery,
     load_conformance,
     recovery_check,
 )
@@ -77,9 +78,7 @@ class ConformanceView:
     outcomes: Sequence[Badge]
     counts: dict[str, int]
     checks: list[CheckView]
-    recovery_title: str
-    subject: str
-    reference: str
+    recovery: Recovery
     quantities: list[tuple[str, str]]
     recoveries: list[RecoveryView]
     deviations: list[DeviationView]
@@ -104,9 +103,7 @@ def conformance_view(source: Source) -> ConformanceView | None:
         outcomes=OUTCOMES,
         counts={v.word: sum(_verdict(row) is v for row in rows) for v in OUTCOMES},
         checks=[_check(check, list(versions), by_check) for check in document.checks],
-        recovery_title=recovery.title,
-        subject=recovery.subject,
-        reference=recovery.reference,
+        recovery=recovery,
         quantities=[_head(name, recoveries) for name in recovery.quantities],
         recoveries=recoveries,
         deviations=_deviations(rows),

@@ -9,9 +9,8 @@ import pandas as pd
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
 from replication.measure.trace_folder import TABLE_PREFIX
 from replication.measure.window import LABELS
-from replication.report.charts.experiment import Figure
 from replication.report.charts.overlay import overlay_figures
-from replication.report.drawing.figure import with_prefix
+from replication.report.drawing.figure import Figure, with_prefix
 from replication.report.drawing.name import name_of
 from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.verdicts import number as numbers
