@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pandas as pd
 
 from replication.measure.results import Results
@@ -18,7 +16,7 @@ from replication.report.drawing.data import (
     published_values,
 )
 from replication.report.drawing.figure import Figure, with_prefix
-from replication.study.study import Experiment, ExperimentType, Study
+from replication.study.study import Experiment, Study
 from replication.study.table_model import Table
 
 SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
@@ -41,9 +39,29 @@ def figures_of(
     """
     experiment = study.experiment(experiment_id)
     published = published_values(experiment, cells)
-    make = FIGURES.get(experiment.type)
-    figures = make(results, study, experiment, published) if make else []
+    figures = _figures_of_type(results, study, experiment, published)
     return with_prefix([*figures, *_cells_figures(cells, study, experiment)], study.id)
+
+
+def _figures_of_type(
+    results: Results, study: Study, experiment: Experiment, published: list[PublishedValue]
+) -> list[Figure]:
+    """Return what the experiment's type has beside the comparison of its cells."""
+    match experiment.type:
+        case "cbr_sweep":
+            return factor_figures(results, study, experiment, SWEEP_METRICS, published)
+        case "pairwise_fairness":
+            return pair_figures(results, study, experiment, SWEEP_METRICS)
+        case "queuing":
+            return time_figures(results, experiment)
+        case "bdp_jain":
+            return _bdp_figures(results, study, experiment)
+        case "cwnd_traces":
+            return trace_figures(results, experiment, published)
+        case "throughput_tables":
+            return published_figures(results, experiment, published)
+        case _:
+            return []
 
 
 def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) -> list[Figure]:
@@ -76,29 +94,6 @@ def _bdp_figures(results: Results, study: Study, experiment: Experiment) -> list
     if axis is not None:
         figures += factor_figures(results, study, experiment, DELAY_METRICS)
     return figures
-
-
-#: The figures of each type of experiment, beside the comparison of its cells that each one has.
-FIGURES: dict[
-    ExperimentType, Callable[[Results, Study, Experiment, list[PublishedValue]], list[Figure]]
-] = {
-    "cbr_sweep": lambda results, study, experiment, published: factor_figures(
-        results, study, experiment, SWEEP_METRICS, published
-    ),
-    "pairwise_fairness": lambda results, study, experiment, published: pair_figures(
-        results, study, experiment, SWEEP_METRICS
-    ),
-    "queuing": lambda results, study, experiment, published: time_figures(results, experiment),
-    "bdp_jain": lambda results, study, experiment, published: _bdp_figures(
-        results, study, experiment
-    ),
-    "cwnd_traces": lambda results, study, experiment, published: trace_figures(
-        results, experiment, published
-    ),
-    "throughput_tables": lambda results, study, experiment, published: published_figures(
-        results, experiment, published
-    ),
-}
 
 
 def tables_of(study: Study, experiment: Experiment) -> list[Table]:

@@ -54,19 +54,19 @@ class EngineView:
 
     Attributes
     ----------
-    engine, headline, check
-        Where, and what is said of the whole.
+    account
+        All that was written of it.
+    headline, check
+        What is said of the whole.
     bar, share
         Its space by side of the border in percent, and how much of it holds.
     facets, runs
         Its pictures, and the rows of its points.
     left_out
         Facets that the budget did not allow.
-    cpu_minutes
-        What all points cost.
     """
 
-    engine: str
+    account: Account
     headline: str
     check: str
     bar: list[tuple[str, float]]
@@ -74,7 +74,6 @@ class EngineView:
     facets: list[FacetView]
     runs: list[RunView]
     left_out: list[str]
-    cpu_minutes: str
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def _engine(account: Account) -> EngineView:
         for number in range(len(account["points"]))
     }
     return EngineView(
-        engine=account["engine"],
+        account=account,
         headline=headline(account),
         check=check(account),
         bar=[(side, round(100 * share, 2)) for side, share in areas(account).items()],
@@ -132,7 +131,6 @@ def _engine(account: Account) -> EngineView:
         facets=[_facet(account, grid, anchors) for grid in account["grids"]],
         runs=list(_runs(account, anchors)),
         left_out=[facet_title(account, facet) for facet in account["left_out"]],
-        cpu_minutes=f"{account['cpu_s'] / 60:.1f}",
     )
 
 

@@ -54,7 +54,6 @@ class AuditFinding:
     """What the audit found by one check of one study."""
 
     study: Study
-    check: str
     count: int
     #: What the example's table is called.
     table: str
@@ -203,7 +202,7 @@ def _findings(source: Source) -> list[AuditFinding]:
     for row in found:
         first.setdefault((row["study"], row["check"], row["finding"]), row)
     return [
-        AuditFinding(source.studies[key[0]], key[1], count, _table(source, first[key]), first[key])
+        AuditFinding(source.studies[key[0]], count, _table(source, first[key]), first[key])
         for key, count in sorted(
             counted.most_common(), key=lambda pair: pair[0][2] != Verdict.IMPOSSIBLE
         )

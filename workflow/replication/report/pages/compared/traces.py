@@ -36,9 +36,7 @@ class TraceView:
     """One published trace."""
 
     name: str
-    title: str
     html_id: str
-    is_raw: bool
     rows: list[TraceRow]
 
 
@@ -91,24 +89,17 @@ def trace_section(source: Source, study: Study) -> TraceSection | None:
     if not rows:
         return None
     engines = [e for e in source.shown_engines(study.id) if any(r["engine"] == e for r in rows)]
-    titles = {table.id.removeprefix(TABLE_PREFIX): table.title for table in study.tables}
-    traces = []
-    for name in dict.fromkeys(row["trace"] for row in rows):
-        own = [row for row in rows if row["trace"] == name]
-        traces.append(
-            TraceView(
-                name=name,
-                title=titles.get(name, ""),
-                html_id=f"compared={name_of(name)}",
-                is_raw=own[0]["evidence"] == RAW,
-                rows=_rows(own, engines),
-            )
-        )
+    by_trace: dict[str, list[Row]] = {}
+    for row in rows:
+        by_trace.setdefault(row["trace"], []).append(row)
     return TraceSection(
         engines=engines,
-        traces=traces,
+        traces=[
+            TraceView(name, f"compared={name_of(name)}", _rows(own, engines))
+            for name, own in by_trace.items()
+        ],
         nearness=_nearness(source, study, engines),
-        missing=[trace.name for trace in traces if not trace.is_raw],
+        missing=[name for name, own in by_trace.items() if own[0]["evidence"] != RAW],
     )
 
 
