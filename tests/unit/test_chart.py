@@ -15,20 +15,18 @@ from hypothesis import strategies as st
 from replication.measure.results import Results
 from replication.measure.thin import kept_samples, thin
 from replication.plan.config import load_study, study_ids
+from replication.report.charts.cells import cells_figure, scatter_figure
 from replication.report.charts.claim import claimed_values
-from replication.report.charts.experiment import (
-    cells_figure,
-    experiment_figures,
-    scatter_figure,
-    verdicts_figure,
-)
+from replication.report.charts.experiment import figures_of
 from replication.report.charts.points import published_figures
+from replication.report.charts.verdict import verdicts_figure
 from replication.report.drawing.data import (
     Display,
     PublishedValue,
     axis_factor,
     display_factor,
     estimates,
+    read_cells,
 )
 from replication.report.drawing.figure import MAXIMUM_POINTS, PALETTE, to_png
 from replication.report.drawing.line import Horizontal
@@ -47,7 +45,8 @@ DIAMOND = "diamond"
 
 
 def figures(study, experiment):
-    return experiment_figures(FIXTURE, load_study(ROOT, study), experiment)
+    results, cells = Results.load(FIXTURE, study), read_cells(FIXTURE, study)
+    return figures_of(results, cells, load_study(ROOT, study), experiment)
 
 
 def encodings(node):

@@ -4,7 +4,6 @@ import json
 import math
 from pathlib import Path
 
-import jinja2
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,8 +20,8 @@ from replication.compare.conformance_model import Conformance, load_conformance,
 from replication.compare.conformance_quantity import QUANTITIES, ObservedRun
 from replication.compare.conformance_recovery import UNITS, compare, recovery_numbers, windows
 from replication.engines.catalogue import ENGINES
-from replication.report.assemble import PACKAGE
 from replication.report.pages.compared.conformance import conformance_view
+from replication.report.parts.page import plain_environment
 from replication.report.parts.source import Source
 from replication.run.native import Native
 from replication.study.errors import InputError
@@ -301,13 +300,13 @@ def test_the_section_shows_each_check_on_each_engine(tmp_path):
     written(tmp_path)
     view = conformance_view(source)
     assert [name for name, _, _ in view.engines] == ["ns3", "ns2"]
-    words = {c.id: [o.verdict.word for o in c.outcomes] for c in view.checks}
+    words = {c.check.id: [word.word for _, word, _ in c.outcomes] for c in view.checks}
     assert words["codel_wait"] == ["refused", "refused"]
     assert words["red_drops"] == ["deviates", "deviates"]
     assert words["conservation"] == ["holds", "holds"]
     assert [d.checks for d in view.deviations] == [["red_drops"], ["red_drops"]]
     (case,) = view.recoveries
-    assert [pair.verdict.word for pair in case.pairs] == ["holds", "holds"]
+    assert [verdict.word for _, verdict in case.pairs] == ["holds", "holds"]
     assert {figure.id for figure in view.figures} == {"~conformance~reno~cwnd"}
     assert "reno" in view.figures[0].title.lower()
 
@@ -324,13 +323,7 @@ def test_a_known_deviation_is_named_with_its_cause(tmp_path):
 
 def test_the_section_is_markup_and_its_texts_are_not(tmp_path):
     written(tmp_path)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(PACKAGE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["count"] = str
-    macro = environment.get_template("conformance.html").module.section
+    macro = plain_environment().get_template("conformance.html").module.section
     text = macro(conformance_view(Source(ROOT, tmp_path, [], [], [], {})))
     page = BeautifulSoup(str(text), "html.parser")
     assert not page.find("b")

@@ -6,13 +6,16 @@ in it decides where anything is written, and it is bounded before any of it is l
 
 from __future__ import annotations
 
+import contextlib
 import io
 import lzma
 import tarfile
-from collections.abc import Mapping
-from pathlib import PurePosixPath
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
 
 from replication.study.errors import InputError
+from replication.study.storage.seal import seal
 
 #: What an archive may hold unpacked: ten times the tables of every study on every engine.
 LIMIT_BYTES = 200_000_000
@@ -53,6 +56,18 @@ def unpack(packed: bytes) -> dict[str, bytes]:
     except (tarfile.TarError, lzma.LZMAError, EOFError, OSError, ValueError) as error:
         raise InputError(f"is damaged ({error})") from None
     return files
+
+
+@contextlib.contextmanager
+def folder_of(files: Mapping[str, bytes]) -> Iterator[Path]:
+    """Give a sealed folder that holds `files`, which is gone after the block."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, content in files.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_bytes(content)
+        seal(folder)
+        yield folder
 
 
 def _decompressed(packed: bytes) -> bytes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -37,7 +36,7 @@ from replication.plan.stamp import (
     study_files,
     value_hash,
 )
-from replication.report.archive import pack, unpack
+from replication.report.archive import folder_of, pack, unpack
 from replication.report.assemble import replacing
 from replication.report.parts.source import read_provenance
 from replication.report.render import render
@@ -45,7 +44,7 @@ from replication.study.errors import InputError, describe
 from replication.study.files import atomic, digest_of, sha256_of, write_text
 from replication.study.model import Document
 from replication.study.sensitivity_settings import explanations_path
-from replication.study.storage.seal import RECORD, seal
+from replication.study.storage.seal import RECORD
 from replication.study.storage.table import OWN_DATA_COLUMNS, read_rows
 
 FOLDER = Path("reports/release")
@@ -150,7 +149,7 @@ def make_release(root: Path, data: Path) -> str:
     files = _results(data)
     files[PROVENANCE] = json.dumps(provenance | {RELEASED: True}, indent=2, sort_keys=True).encode()
     packed = pack(files)
-    with _folder_of(files) as tables, replacing(root / FOLDER) as folder:
+    with folder_of(files) as tables, replacing(root / FOLDER) as folder:
         # Notebooks hold every chart again as an image; `make report` makes them.
         render(root, tables, tables / "no notebooks", folder)
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -198,18 +197,6 @@ def _stamp(
         },
         made_from=made_from,
     )
-
-
-@contextlib.contextmanager
-def _folder_of(files: Mapping[str, bytes]) -> Iterator[Path]:
-    """Give a folder that holds `files`, which is gone after the block."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for file, content in files.items():
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            (folder / file).write_bytes(content)
-        seal(folder)
-        yield folder
 
 
 def verify_release(root: Path) -> tuple[Stamp, dict[str, bytes]]:
@@ -279,7 +266,7 @@ def released_results(root: Path) -> Iterator[Path]:
     """
     stamp, tables = verify_release(root)
     require_current(root, stamp)
-    with _folder_of(tables) as folder:
+    with folder_of(tables) as folder:
         yield folder
 
 
@@ -293,7 +280,7 @@ def check_release(root: Path) -> str:
     """
     stamp, tables = verify_release(root)
     require_current(root, stamp)
-    with _folder_of(tables) as folder:
+    with folder_of(tables) as folder:
         judge_again(root, folder, stamp.studies)
         other = [name for name in tables if (folder / name).read_bytes() != tables[name]]
     if other:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from replication.report.archive import unpack
+from replication.report.archive import folder_of, unpack
 from replication.study.errors import InputError
-from replication.study.storage.seal import seal
 
 #: Of a commit, where its release is.
 RELEASED = "data/release/results.tar.xz"
@@ -45,12 +43,8 @@ def results_at(root: Path, name: str) -> Iterator[Path]:
         files = unpack(content)
     except InputError as error:
         raise InputError(f"{name}: its release {error}") from None
-    with tempfile.TemporaryDirectory() as work:
-        for file, data in files.items():
-            (Path(work) / file).parent.mkdir(parents=True, exist_ok=True)
-            (Path(work) / file).write_bytes(data)
-        seal(Path(work))
-        yield Path(work)
+    with folder_of(files) as folder:
+        yield folder
 
 
 def _of_commit(root: Path, name: str) -> bytes:

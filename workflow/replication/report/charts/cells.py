@@ -109,43 +109,38 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
     )
     theirs = base.transform_calculate(kind=f"'{PUBLISHED}'").mark_point(**PUBLISHED_MARK)
     band = base.mark_bar(color=INK, opacity=0.13, height={"band": 0.7})
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", title=title, scale=scale)
+
     layers = [
-        band.encode(x=alt.X("accepted_low:Q", title=title, scale=scale), x2="accepted_high:Q"),
-        spread.encode(
-            x=alt.X("reproduced_low:Q", title=title, scale=scale), x2="reproduced_high:Q"
-        ),
+        band.encode(x=x("accepted_low"), x2="accepted_high:Q"),
+        spread.encode(x=x("reproduced_low"), x2="reproduced_high:Q"),
         means.encode(
-            x=alt.X("reproduced_mean:Q", title=title, scale=scale),
+            x=x("reproduced_mean"),
             shape=verdict_symbols(present),
             stroke=verdict_strokes(present),
             tooltip=_tooltip(unit),
         ).add_params(picked),
-        theirs.encode(
-            x=alt.X("published:Q", title=title, scale=scale),
-            fill=published_legend(),
-            tooltip=_tooltip(unit),
-        ),
+        theirs.encode(x=x("published"), fill=published_legend(), tooltip=_tooltip(unit)),
     ]
     if _EXPLAINED in frame and frame[_EXPLAINED].notna().any():
-        layers.append(_explained(base.encode(yOffset=offset), scale, title, unit))
+        layers.append(_explained(base.encode(yOffset=offset, x=x(_EXPLAINED)), unit))
     if engines > 1:
         names = ours.transform_filter("isValid(datum.reproduced_mean)").mark_text(
             align="left", dx=6, fontSize=9
         )
-        layers.append(
-            names.encode(x=alt.X("reproduced_mean:Q", title=title, scale=scale), text="engine:N")
-        )
+        layers.append(names.encode(x=x("reproduced_mean"), text="engine:N"))
     height = max(90, len(rows) * max(20, 12 * engines))
     return alt.layer(*layers).properties(width=190, height=height)
 
 
-def _explained(base: alt.Chart, scale: alt.Scale, title: str, unit: str) -> Drawing:
+def _explained(base: alt.Chart, unit: str) -> Drawing:
     """Return the layer of what is reproduced under the best explanation."""
     shown = base.transform_filter(f"isValid(datum.{_EXPLAINED})").transform_calculate(
         series=f"'{_UNDER}'"
     )
     return shown.mark_point(shape="cross", filled=False, stroke=INK, strokeWidth=1.2).encode(
-        x=alt.X(f"{_EXPLAINED}:Q", title=title, scale=scale),
         size=alt.Size(
             "series:N",
             # One size: between the ends of a range of points there would be none.

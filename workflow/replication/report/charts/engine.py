@@ -27,24 +27,9 @@ _KEYS = ["study", "table", "row", "column", "unit"]
 _TEXT = dict.fromkeys((*_KEYS, "engine"), str)
 
 
-def engine_figures(data: Path, engines: Sequence[str], study: str = "") -> list[Figure]:
-    """Return a figure for each pair of engines with cells in common, from cells.csv of `data`.
-
-    Parameters
-    ----------
-    data
-        Folder of reproduced results.
-    engines
-        The engines, in the order of the pairs.
-    study
-        Id of the only study to draw; all where it is empty.
-    """
-    path = data / "evaluation" / study / "cells.csv" if study else data / "cells.csv"
-    return pair_figures(pd.read_csv(open_sealed(path), dtype=_TEXT), engines)
-
-
-def pair_figures(cells: pd.DataFrame, engines: Sequence[str]) -> list[Figure]:
-    """Draw each pair of `engines` that have reproduced cells in common."""
+def engine_figures(data: Path, engines: Sequence[str]) -> list[Figure]:
+    """Return a figure for each pair of engines with reproduced cells in common, in their order."""
+    cells = pd.read_csv(open_sealed(data / "cells.csv"), dtype=_TEXT)
     figures = []
     for left, right in itertools.combinations(engines, 2):
         frame = _joined(cells, left, right)
@@ -97,27 +82,30 @@ def _panel(
         type="log" if high / low > 20 else "linear", domain=[low, high], nice=False, clamp=True
     )
     what = "dimensionless" if unit == "1" else unit
-    x = alt.X("left_mean:Q", title=f"{left} ({what})", scale=scale)
-    title = f"{right} ({what})"
+
+    def across(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", title=f"{left} ({what})", scale=scale)
+
+    def up(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", title=f"{right} ({what})", scale=scale)
+
+    x, y = across("left_mean"), up("right_mean")
     line = (
         alt.Chart(pd.DataFrame({"left_mean": [low, high], "right_mean": [low, high]}))
         .mark_line(stroke=INK, strokeDash=[4, 4], opacity=0.6)
-        .encode(x=x, y=alt.Y("right_mean:Q", title=title, scale=scale))
+        .encode(x=x, y=y)
     )
     picked, opacity = legend_filter("study", left, right, unit)
     base = alt.Chart(frame).encode(
         color=colours("study", studies, "Study"), opacity=opacity, tooltip=_tooltip(left, right)
     )
-    y = alt.Y("right_mean:Q", title=title, scale=scale)
     upright = base.transform_filter("isValid(datum.right_low)").mark_rule()
     level = base.transform_filter("isValid(datum.left_low)").mark_rule()
     points = base.mark_point(filled=True, size=45)
     return alt.layer(
         line,
-        upright.encode(x=x, y=alt.Y("right_low:Q", title=title, scale=scale), y2="right_high:Q"),
-        level.encode(
-            y=y, x=alt.X("left_low:Q", title=f"{left} ({what})", scale=scale), x2="left_high:Q"
-        ),
+        upright.encode(x=x, y=up("right_low"), y2="right_high:Q"),
+        level.encode(y=y, x=across("left_low"), x2="left_high:Q"),
         points.encode(x=x, y=y, shape=symbols("study", studies, "Study")).add_params(picked),
     ).properties(width=250, height=250)
 

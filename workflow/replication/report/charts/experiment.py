@@ -1,38 +1,23 @@
-"""Charts of a study: which figures each type of experiment has, from the files of a data folder."""
+"""Charts of a study: which figures each type of experiment has."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
 
 import pandas as pd
 
 from replication.measure.results import Results
-from replication.report.charts.cells import cells_figure, scatter_figure
+from replication.report.charts.cells import cells_figure
 from replication.report.charts.points import factor_figures, pair_figures, published_figures
 from replication.report.charts.time import jain_figures, time_figures
 from replication.report.charts.trace import trace_figures
-from replication.report.charts.verdict import verdicts_figure
 from replication.report.drawing.data import (
     PublishedValue,
     axis_factor,
     flow_ids,
     published_values,
-    read_cells,
 )
 from replication.report.drawing.figure import Figure, with_prefix
-from replication.study.study import Experiment, ExperimentType, Study
+from replication.study.study import Experiment, Study
 from replication.study.table_model import Table
-
-__all__ = [
-    "Figure",
-    "cells_figure",
-    "experiment_figures",
-    "figures_of",
-    "scatter_figure",
-    "tables_of",
-    "verdicts_figure",
-]
 
 SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
 DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
@@ -40,35 +25,43 @@ DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
 MANY_FLOWS = 4
 
 
-def experiment_figures(data: Path, study: Study, experiment_id: str) -> list[Figure]:
+def figures_of(
+    results: Results, cells: pd.DataFrame, study: Study, experiment_id: str
+) -> list[Figure]:
     """Return the figures of one experiment, published values drawn in.
 
     Parameters
     ----------
-    data
-        Folder of results and evaluations (``data/reproduced``).
+    results, cells
+        The study's, already loaded.
     study, experiment_id
         The experiment; KeyError where the study has none of that id.
-
-    Raises
-    ------
-    ResultsError
-        A file is missing or damaged; the message names it.
     """
-    return figures_of(
-        Results.load(data, study.id), read_cells(data, study.id), study, experiment_id
-    )
-
-
-def figures_of(
-    results: Results, cells: pd.DataFrame, study: Study, experiment_id: str
-) -> list[Figure]:
-    """Return the figures of one experiment from results and cells that are already loaded."""
     experiment = study.experiment(experiment_id)
     published = published_values(experiment, cells)
-    make = FIGURES.get(experiment.type)
-    figures = make(results, study, experiment, published) if make else []
+    figures = _figures_of_type(results, study, experiment, published)
     return with_prefix([*figures, *_cells_figures(cells, study, experiment)], study.id)
+
+
+def _figures_of_type(
+    results: Results, study: Study, experiment: Experiment, published: list[PublishedValue]
+) -> list[Figure]:
+    """Return what the experiment's type has beside the comparison of its cells."""
+    match experiment.type:
+        case "cbr_sweep":
+            return factor_figures(results, study, experiment, SWEEP_METRICS, published)
+        case "pairwise_fairness":
+            return pair_figures(results, study, experiment, SWEEP_METRICS)
+        case "queuing":
+            return time_figures(results, experiment)
+        case "bdp_jain":
+            return _bdp_figures(results, study, experiment)
+        case "cwnd_traces":
+            return trace_figures(results, experiment, published)
+        case "throughput_tables":
+            return published_figures(results, experiment, published)
+        case _:
+            return []
 
 
 def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) -> list[Figure]:
@@ -101,29 +94,6 @@ def _bdp_figures(results: Results, study: Study, experiment: Experiment) -> list
     if axis is not None:
         figures += factor_figures(results, study, experiment, DELAY_METRICS)
     return figures
-
-
-#: The figures of each type of experiment, beside the comparison of its cells that each one has.
-FIGURES: dict[
-    ExperimentType, Callable[[Results, Study, Experiment, list[PublishedValue]], list[Figure]]
-] = {
-    "cbr_sweep": lambda results, study, experiment, published: factor_figures(
-        results, study, experiment, SWEEP_METRICS, published
-    ),
-    "pairwise_fairness": lambda results, study, experiment, published: pair_figures(
-        results, study, experiment, SWEEP_METRICS
-    ),
-    "queuing": lambda results, study, experiment, published: time_figures(results, experiment),
-    "bdp_jain": lambda results, study, experiment, published: _bdp_figures(
-        results, study, experiment
-    ),
-    "cwnd_traces": lambda results, study, experiment, published: trace_figures(
-        results, experiment, published
-    ),
-    "throughput_tables": lambda results, study, experiment, published: published_figures(
-        results, experiment, published
-    ),
-}
 
 
 def tables_of(study: Study, experiment: Experiment) -> list[Table]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, get_args
 
 import altair as alt
@@ -20,6 +19,7 @@ from replication.report.drawing.figure import (
     legend_filter,
     legend_of,
     make_figure,
+    stacked,
     three_digits,
     zoom_of,
 )
@@ -62,13 +62,7 @@ def _overlay(trace: str, windows: pd.DataFrame, comparison: pd.DataFrame) -> Fig
         _panel(part, str(flow), order, opacity, means.get(str(flow)))
         for flow, part in data.groupby("flow", sort=False)
     ]
-    chart = alt.vconcat(*panels, spacing=10).resolve_scale(
-        x="shared", color="shared", strokeDash="shared"
-    )
-    with warnings.catch_warnings():
-        # Altair warns that all panels get the same parameter, which is what is wanted.
-        warnings.simplefilter("ignore", UserWarning)
-        chart = chart.add_params(picked, zoom_of(trace))
+    chart = stacked(panels, 10, picked, zoom_of(trace))
     title = f"Trace {trace}: congestion windows, published and reproduced"
     return make_figure(["", "trace", trace], title, chart, _describe(data, means), data)
 

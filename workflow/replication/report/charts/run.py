@@ -6,7 +6,6 @@ page puts those of a run in, with the names of its flows for ``@flows`` and its 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,15 +14,22 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from replication.report.charts.run_line import Line, Marks, lines_of, loss_ticks, marks_of
-from replication.report.charts.trace import TITLES
+from replication.report.charts.run_line import (
+    TITLES,
+    Line,
+    Marks,
+    lines_of,
+    loss_ticks,
+    marks_of,
+    quantity_lines,
+)
 from replication.report.drawing.figure import (
     DASHES,
-    INK,
     PALETTE,
     WIDTH,
     Drawing,
     legend_filter,
+    stacked,
     themed,
     zoom_of,
 )
@@ -49,39 +55,16 @@ def run_chart() -> Drawing:
     )
     x = alt.X("time_s:Q", title="Time (s)", scale=alt.Scale(domain=[0, "@end"], nice=False))
     panels = [_panel(name, x, (colour, dash, opacity)) for name in _HEIGHTS]
-    chart = alt.vconcat(*panels, _marks(x, colour, opacity), spacing=8)
-    chart = chart.resolve_scale(x="shared", color="shared", strokeDash="shared")
-    with warnings.catch_warnings():
-        # Altair warns that all panels get the same parameter, which is what is wanted.
-        warnings.simplefilter("ignore", UserWarning)
-        return themed(chart.add_params(picked, zoom_of("run")))
+    panels.append(_marks(x, colour, opacity))
+    return themed(stacked(panels, 8, picked, zoom_of("run")))
 
 
 def _panel(name: str, x: alt.X, coded: tuple[Any, Any, Any]) -> Drawing:
-    colour, dash, opacity = coded
     base = alt.Chart(alt.NamedData("lines")).transform_filter(f"datum.panel == '{name}'")
-    base = base.encode(
-        x=x,
-        y=alt.Y("value:Q", title=TITLES[name], scale=alt.Scale(zero=True, nice=True)),
-        tooltip=[
-            alt.Tooltip("flow:N", title="Flow"),
-            alt.Tooltip("quantity:N", title="Quantity"),
-            alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
-            alt.Tooltip("value:Q", title=TITLES[name], format=".4g"),
-        ],
-    )
-    if name == "queue":
-        chart = base.mark_line(color=INK, strokeWidth=1.2)
-    else:
-        coloured = base.encode(color=colour, opacity=opacity)
-        chart = coloured.transform_filter("datum.quantity != 'ssthresh'")
-        chart = chart.mark_line(strokeWidth=1.5).encode(strokeDash=dash)
-        if name == "cwnd":
-            threshold = coloured.transform_filter("datum.quantity == 'ssthresh'")
-            threshold = threshold.mark_line(
-                strokeWidth=1.2, strokeDash=[1, 3], interpolate="step-after"
-            )
-            chart = alt.layer(chart, threshold)
+    scale = alt.Scale(zero=True, nice=True)
+    base = base.encode(x=x, y=alt.Y("value:Q", title=TITLES[name], scale=scale))
+    layers = quantity_lines(base, name, coded, name == "cwnd")
+    chart = alt.layer(*layers) if len(layers) > 1 else layers[0]
     return chart.properties(name=name, width=WIDTH + 60, height=_HEIGHTS[name])
 
 

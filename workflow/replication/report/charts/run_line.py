@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import altair as alt
@@ -14,10 +14,17 @@ import pandas as pd
 from replication.measure.thin import kept_samples
 from replication.report.charts.time import bin_ends
 from replication.report.drawing.data import flow_label
-from replication.report.drawing.figure import Drawing
+from replication.report.drawing.figure import INK, Drawing
 
 Floats = npt.NDArray[np.float64]
 Flows = Mapping[str, Mapping[str, object]]
+#: Panel to the title of its axis.
+TITLES = {
+    "cwnd": "Window (segments)",
+    "rtt": "Round-trip time (ms)",
+    "throughput": "Throughput (Mbit/s)",
+    "queue": "Queue (packets)",
+}
 
 
 @dataclass(frozen=True)
@@ -91,34 +98,24 @@ def marks_of(samples: pd.DataFrame, flows: Flows) -> list[Marks]:
 
 def line_frame(lines: Sequence[Line]) -> pd.DataFrame:
     """Return lines as one table: panel, quantity, flow, time_s, value."""
-    parts = [
-        pd.DataFrame({"time_s": line.time_s, "value": line.value}).assign(
-            panel=line.panel, quantity=line.quantity, flow=line.flow
-        )
-        for line in lines
-    ]
-    columns = ["panel", "quantity", "flow", "time_s", "value"]
-    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+    return _frame(lines, Line)
 
 
 def mark_frame(marks: Sequence[Marks]) -> pd.DataFrame:
     """Return marks as one table in the order of events and time: event, flow, time_s, count."""
-    columns = ["event", "flow", "time_s", "count"]
-    parts = [
-        pd.DataFrame({"time_s": one.time_s, "count": one.count}).assign(
-            event=one.event, flow=one.flow
-        )
-        for one in marks
-    ]
-    if not parts:
-        return pd.DataFrame(columns=columns)
-    frame = pd.concat(parts, ignore_index=True)[columns]
-    return frame.sort_values(
+    return _frame(marks, Marks).sort_values(
         ["event", "time_s"],
         key=lambda column: column == "drops" if column.name == "event" else column,
         kind="stable",
         ignore_index=True,
     )
+
+
+def _frame(found: Sequence[Line] | Sequence[Marks], kind: type[Line] | type[Marks]) -> pd.DataFrame:
+    """Return what was found as one table, a column a field."""
+    parts = [pd.DataFrame(vars(one)) for one in found]
+    columns = [field.name for field in fields(kind)]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 class _Samples:
@@ -202,3 +199,41 @@ def loss_ticks(
             alt.Tooltip("count:Q", title="Packets in the interval"),
         ],
     )
+
+
+def quantity_lines(
+    base: Drawing, panel: str, coded: tuple[Any, Any, Any], has_threshold: bool
+) -> list[Drawing]:
+    """Return the layers of one panel: a line a flow, dotted its threshold; the queue in ink.
+
+    Parameters
+    ----------
+    base
+        The panel's samples on their axes.
+    panel
+        Which one it is.
+    coded
+        Colour, dash and opacity of a flow.
+    has_threshold
+        Whether there is a slow-start threshold to draw.
+    """
+    base = base.encode(
+        tooltip=[
+            alt.Tooltip("flow:N", title="Flow"),
+            alt.Tooltip("quantity:N", title="Quantity"),
+            alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
+            alt.Tooltip("value:Q", title=TITLES[panel], format=".4g"),
+        ]
+    )
+    if panel == "queue":
+        return [base.mark_line(color=INK, strokeWidth=1.2)]
+    colour, dash, opacity = coded
+    base = base.encode(color=colour, opacity=opacity)
+    lines = base.transform_filter("datum.quantity != 'ssthresh'").mark_line(strokeWidth=1.5)
+    layers = [lines.encode(strokeDash=dash)]
+    if has_threshold:
+        threshold = base.transform_filter("datum.quantity == 'ssthresh'")
+        layers.append(
+            threshold.mark_line(strokeWidth=1.2, strokeDash=[1, 3], interpolate="step-after")
+        )
+    return layers

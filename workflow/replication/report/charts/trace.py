@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +10,13 @@ import pandas as pd
 
 from replication.measure.results import Results
 from replication.report.charts.run_line import (
+    TITLES,
     line_frame,
     lines_of,
     loss_ticks,
     mark_frame,
     marks_of,
+    quantity_lines,
 )
 from replication.report.drawing.data import (
     DrawnRun,
@@ -26,7 +27,6 @@ from replication.report.drawing.data import (
     scenario_flows,
 )
 from replication.report.drawing.figure import (
-    INK,
     PUBLISHED_MARK,
     WIDTH,
     Drawing,
@@ -35,6 +35,7 @@ from replication.report.drawing.figure import (
     dashes,
     legend_filter,
     make_figure,
+    stacked,
     three_digits,
     zoom_of,
 )
@@ -53,12 +54,6 @@ _PLACES = {
     "rtt_s": ("rtt", "mean"),
     "throughput_bps": ("throughput", "mean"),
     "goodput_bps": ("throughput", "mean"),
-}
-TITLES = {
-    "cwnd": "Window (segments)",
-    "rtt": "Round-trip time (ms)",
-    "throughput": "Throughput (Mbit/s)",
-    "queue": "Queue (packets)",
 }
 
 
@@ -89,7 +84,6 @@ def _trace_figure(
     own = [value for value in published if covers(value.quantity.where, run.levels)]
     marks = mark_frame(marks_of(samples, flows))
     end_s = float(results.scenarios[run.scenario]["duration_s"])
-    zoom = zoom_of(run.point, run.engine)
     picked, opacity = legend_filter("flow", run.point, run.engine)
     # Published values stand to the right of the end, where time has no meaning.
     domain = alt.Scale(domain=[0.0, 1.34 * end_s], nice=False)
@@ -102,13 +96,7 @@ def _trace_figure(
     ]
     if len(marks):
         panels.append(_loss_panel(marks, order, x, opacity))
-    chart = alt.vconcat(*panels, spacing=8).resolve_scale(
-        x="shared", color="shared", strokeDash="shared"
-    )
-    with warnings.catch_warnings():
-        # Altair warns that all panels get the same parameter, which is what is wanted.
-        warnings.simplefilter("ignore", UserWarning)
-        chart = chart.add_params(picked, zoom)
+    chart = stacked(panels, 8, picked, zoom_of(run.point, run.engine))
     title = f"{experiment.title}: {run.label} on {run.engine}, replicate {run.replicate + 1}"
     words = _describe(long, marks, own)
     return make_figure([experiment.id, run.point, run.engine], title, chart, words, long)
@@ -150,30 +138,13 @@ def _panel(
     opacity: Any,
     diamonds: pd.DataFrame,
 ) -> Drawing:
-    title = TITLES[name]
     # Room above the highest value for the words over the published ones.
     largest = max([*long["value"], *diamonds["value"]]) * (1.18 if len(diamonds) else 1.05)
-    y = alt.Y("value:Q", title=title, scale=alt.Scale(domain=[0.0, largest or 1.0], nice=True))
-    tooltip = [
-        alt.Tooltip("flow:N", title="Flow"),
-        alt.Tooltip("quantity:N", title="Quantity"),
-        alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
-        alt.Tooltip("value:Q", title=title, format=".4g"),
-    ]
-    base = alt.Chart(long.drop(columns="panel")).encode(x=x, y=y, tooltip=tooltip)
-    layers: list[Drawing] = []
-    if name == "queue":
-        layers.append(base.mark_line(color=INK, strokeWidth=1.2))
-    else:
-        coloured = base.encode(color=colours("flow", order, lines=True), opacity=opacity)
-        main = coloured.transform_filter("datum.quantity != 'ssthresh'")
-        line = main.mark_line(strokeWidth=1.5).encode(strokeDash=dashes("flow", order))
-        layers.append(line)
-        if (long["quantity"] == "ssthresh").any():
-            threshold = coloured.transform_filter("datum.quantity == 'ssthresh'")
-            layers.append(
-                threshold.mark_line(strokeWidth=1.2, strokeDash=[1, 3], interpolate="step-after")
-            )
+    scale = alt.Scale(domain=[0.0, largest or 1.0], nice=True)
+    y = alt.Y("value:Q", title=TITLES[name], scale=scale)
+    base = alt.Chart(long.drop(columns="panel")).encode(x=x, y=y)
+    coded = colours("flow", order, lines=True), dashes("flow", order), opacity
+    layers = quantity_lines(base, name, coded, "ssthresh" in set(long["quantity"]))
     if len(diamonds):
         layers += _diamond_layers(diamonds, x, y)
     height = 190 if name == "cwnd" else 110

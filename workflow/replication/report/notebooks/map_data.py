@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from replication.plan.config import load_study
+from replication.report.parts.map import facet_title
 from replication.sensitivity.maps.account import accounts, read_account
 from replication.sensitivity.maps.map_model import load_map
 from replication.sensitivity.maps.space import Place, Space
@@ -92,8 +93,7 @@ class MapData:
         return pd.DataFrame(rows, columns=["facet", "law", across, up])
 
     def _facet(self, keys: list[str]) -> str:
-        axes = zip(self.document["facets"], keys, strict=True)
-        return ", ".join(axis["levels"][key] for axis, key in axes)
+        return facet_title(self.document, keys)
 
     def _value(self, number: int, place: float) -> float:
         axis = self.axes[number]

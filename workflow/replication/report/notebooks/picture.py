@@ -142,33 +142,26 @@ def topology(scenario: Json) -> Picture:
             strokeWidth=alt.condition("datum.is_bottleneck", alt.value(4), alt.value(1.2)),
         )
     )
-    words = (
-        alt.Chart(links)
-        .mark_text(color=INK, dy=-11, fontSize=11)
-        .encode(x=x("label_x"), y=y("label_y"), text="label:N")
-    )
-    queues = (
-        alt.Chart(links)
-        .mark_text(color=INK, dy=14, fontSize=11)
-        .encode(x=x("label_x"), y=y("label_y"), text="queue:N")
-    )
+
+    def words(frame: pd.DataFrame, field: str, place: str = "", **look: Any) -> Drawing:
+        text = alt.Chart(frame).mark_text(**look)
+        return text.encode(x=x(f"{place}x"), y=y(f"{place}y"), text=f"{field}:N")
+
     boxes = [
         alt.Chart(nodes[nodes["is_router"] == is_router])
         .mark_rect(width=2 * half, height=26, cornerRadius=4, fill="white", stroke=INK)
         .encode(x=x("x"), y=y("y"))
         for is_router, half in ((False, HOST_HALF), (True, ROUTER_HALF))
     ]
-    names = (
-        alt.Chart(nodes)
-        .mark_text(color="black", fontSize=12)
-        .encode(x=x("x"), y=y("y"), text="name:N")
+    chart = alt.layer(
+        lines,
+        words(links, "label", "label_", color=INK, dy=-11, fontSize=11),
+        words(links, "queue", "label_", color=INK, dy=14, fontSize=11),
+        *boxes,
+        words(nodes, "name", color="black", fontSize=12),
+        words(nodes, "note", color=INK, dy=24, fontSize=10),
+        view=alt.ViewConfig(stroke=None),
     )
-    notes = (
-        alt.Chart(nodes)
-        .mark_text(color=INK, dy=24, fontSize=10)
-        .encode(x=x("x"), y=y("y"), text="note:N")
-    )
-    chart = alt.layer(lines, words, queues, *boxes, names, notes, view=alt.ViewConfig(stroke=None))
     chart = chart.properties(width=drawing.width, height=drawing.height + 48)
     return Picture(chart, drawing.words)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
@@ -35,31 +37,37 @@ NO_GOAL = Badge("no goal", "untestable", "only measured")
 NOT_MEASURED = Badge("not measured", "untestable", "what it needs is not here")
 NOT_JUDGED = Badge("not judged", "untestable", "a reduced bench is too short to judge by")
 
-Cells = tuple[str, ...]
+#: What a table of the page tells of.
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
 class FigureRow:
     """A figure beside its goal, as the page shows them."""
 
-    id: str
-    title: str
+    figure: Figure
     value: str
     goal: str
     verdict: Badge
-    how: str
 
 
 @dataclass(frozen=True)
 class BenchTable:
-    """A table of the page; `texts` first columns hold words, the others numbers."""
+    """A table of the page; columns whose heads begin with # hold numbers."""
 
     id: str
     title: str
     intro: str
-    columns: Cells
-    rows: list[Cells]
-    texts: int = 1
+    columns: list[str]
+    rows: list[list[str]]
+
+    @classmethod
+    def of(
+        cls, id: str, title: str, intro: str, rows: list[R], columns: dict[str, Callable[[R], str]]
+    ) -> BenchTable:
+        """Fill each column with what its function says of each row."""
+        filled = [[show(row) for show in columns.values()] for row in rows]
+        return cls(id, title, intro, list(columns), filled)
 
 
 @dataclass(frozen=True)
@@ -141,12 +149,10 @@ def _figure(figure: Figure, quick: bool) -> FigureRow:
     elif figure.at_least is not None:
         goal = f"at least {_goal(figure.at_least, figure.unit)}"
     return FigureRow(
-        id=figure.id,
-        title=figure.title,
+        figure=figure,
         value=MISSING if figure.value is None else _quantity(figure.value, figure.unit),
         goal=goal,
         verdict=_verdict(figure, quick),
-        how=figure.how,
     )
 
 
@@ -178,210 +184,182 @@ def _ratio(value: float) -> str:
     return f"{value:.2f}"
 
 
+def _megabytes(size_bytes: float) -> str:
+    return f"{size_bytes / 1e6:.0f}"
+
+
+def _known(value: float | None, show: Callable[[float], str]) -> str:
+    return MISSING if value is None else show(value)
+
+
 def _engines(rows: list[EngineCost]) -> BenchTable:
     first = rows[0].cpu_per_packet_s if rows else 1.0
-    return BenchTable(
-        id="per-packet",
-        title="One network on every engine",
-        intro="The same dumbbell with NewReno flows, as each engine has it; packets are those that "
+    return BenchTable.of(
+        "per-packet",
+        "One network on every engine",
+        "The same dumbbell with NewReno flows, as each engine has it; packets are those that "
         "the bottleneck carried, CPU time is of the whole run, its start included. Neither ns-2 "
         "nor the kernel counts its events.",
-        columns=(
-            *("Engine", "Version", "Packets", "CPU time, s", "CPU time a packet, µs"),
-            *(f"beside {rows[0].engine}" if rows else "", "Packets a second", "Events a second"),
-        ),
-        rows=[
-            (
-                row.engine,
-                row.version,
-                count(row.packets),
-                significant(row.cpu_s),
-                _per_packet(row.cpu_per_packet_s),
-                _ratio(row.cpu_per_packet_s / first),
-                count(row.packets / row.cpu_s),
-                count(row.events_per_s) if row.events_per_s else MISSING,
-            )
-            for row in rows
-        ],
-        texts=2,
+        rows,
+        {
+            "Engine": lambda row: row.engine,
+            "Version": lambda row: row.version,
+            "#Packets": lambda row: count(row.packets),
+            "#CPU time, s": lambda row: significant(row.cpu_s),
+            "#CPU time a packet, µs": lambda row: _per_packet(row.cpu_per_packet_s),
+            f"#beside {rows[0].engine if rows else ''}": lambda row: _ratio(
+                row.cpu_per_packet_s / first
+            ),
+            "#Packets a second": lambda row: count(row.packets / row.cpu_s),
+            "#Events a second": lambda row: _known(row.events_per_s or None, count),
+        },
     )
 
 
 def _builds(rows: list[EngineCost]) -> BenchTable:
     default = next((row.cpu_per_packet_s for row in rows if row.version == NS3_VERSION), 1.0)
-    return BenchTable(
-        id="builds",
-        title="Other versions of ns-3",
-        intro="The same network and program on each version that was built here. 3.37 is Debian’s, "
+    return BenchTable.of(
+        "builds",
+        "Other versions of ns-3",
+        "The same network and program on each version that was built here. 3.37 is Debian’s, "
         "compiled as a release, without ns-3’s assertions; the wheels have them. Results "
         "differ between versions: the ladder on the page of the engines says where.",
-        columns=("Version", "Packets", "CPU time, s", "CPU time a packet, µs", "beside default"),
-        rows=[
-            (
-                row.version,
-                count(row.packets),
-                significant(row.cpu_s),
-                _per_packet(row.cpu_per_packet_s),
-                _ratio(row.cpu_per_packet_s / default),
-            )
-            for row in rows
-        ],
+        rows,
+        {
+            "Version": lambda row: row.version,
+            "#Packets": lambda row: count(row.packets),
+            "#CPU time, s": lambda row: significant(row.cpu_s),
+            "#CPU time a packet, µs": lambda row: _per_packet(row.cpu_per_packet_s),
+            "#beside default": lambda row: _ratio(row.cpu_per_packet_s / default),
+        },
     )
 
 
 def _ways(rows: list[Alternative]) -> BenchTable:
-    ours = rows[0].cpu_per_packet_s or 1.0
-    return BenchTable(
-        id="ways",
-        title="What a user would do instead",
-        intro="The same dumbbells on one core, the first three ways by turns, of which the "
+    ours_s = rows[0].cpu_per_packet_s or 1.0
+    return BenchTable.of(
+        "ways",
+        "What a user would do instead",
+        "The same dumbbells on one core, the first three ways by turns, of which the "
         "quickest stands here. The flow monitor runs in a C++ program "
         "with the same network and sockets as ours, and counts the same packets; the "
         "Python bindings are driven by a script of the usual helpers. Only the first way checks, "
         "seals and gathers its results. A start is a run in which next to nothing is simulated.",
-        columns=(
-            *("Way", "Metrics", "Packets", "CPU time, s", "Wall time, s", "of it one start, s"),
-            *("CPU time a packet, µs", "beside ours"),
-        ),
-        rows=[_way(row, ours) for row in rows],
-        texts=2,
-    )
-
-
-def _way(row: Alternative, ours_s: float) -> Cells:
-    cost_s = row.cpu_per_packet_s
-    if cost_s is None or row.packets is None or row.cpu_s is None or row.wall_s is None:
-        return (row.name, f"{row.metrics} ({row.reason})", *[MISSING] * 6)
-    return (
-        row.name,
-        row.metrics,
-        count(row.packets),
-        significant(row.cpu_s),
-        significant(row.wall_s),
-        MISSING if row.start_s is None else significant(row.start_s),
-        _per_packet(cost_s),
-        _ratio(cost_s / ours_s),
+        rows,
+        {
+            "Way": lambda row: row.name,
+            "Metrics": lambda row: f"{row.metrics} ({row.reason})" if row.reason else row.metrics,
+            "#Packets": lambda row: _known(row.packets, count),
+            "#CPU time, s": lambda row: _known(row.cpu_s, significant),
+            "#Wall time, s": lambda row: _known(row.wall_s, significant),
+            "#of it one start, s": lambda row: _known(row.start_s, significant),
+            "#CPU time a packet, µs": lambda row: _known(row.cpu_per_packet_s, _per_packet),
+            "#beside ours": lambda row: _known(
+                row.cpu_per_packet_s, lambda cost_s: _ratio(cost_s / ours_s)
+            ),
+        },
     )
 
 
 def _predictions(rows: list[Prediction]) -> BenchTable:
-    return BenchTable(
-        id="predictions",
-        title="Predicted and used CPU time",
-        intro="The cost model decides batches, their order and the time that is said before a run "
+    return BenchTable.of(
+        "predictions",
+        "Predicted and used CPU time",
+        "The cost model decides batches, their order and the time that is said before a run "
         "starts. Of the last report’s finished runs: a factor is the larger of predicted and used "
         "over the smaller, of each scenario.",
-        columns=(
-            *("Engine", "Study", "Scenarios", "Predicted, s", "Used, s", "Predicted over used"),
-            *("Median factor", "90th percentile", "without the machine’s speed"),
-        ),
-        rows=[
-            (
-                row.engine,
-                row.study,
-                count(row.scenarios),
-                significant(row.predicted_s),
-                significant(row.used_s),
-                _ratio(row.total_ratio),
-                _ratio(row.median_factor),
-                _ratio(row.p90_factor),
-                MISSING if row.p90_factor_apart is None else _ratio(row.p90_factor_apart),
-            )
-            for row in rows
-        ],
-        texts=2,
+        rows,
+        {
+            "Engine": lambda row: row.engine,
+            "Study": lambda row: row.study,
+            "#Scenarios": lambda row: count(row.scenarios),
+            "#Predicted, s": lambda row: significant(row.predicted_s),
+            "#Used, s": lambda row: significant(row.used_s),
+            "#Predicted over used": lambda row: _ratio(row.total_ratio),
+            "#Median factor": lambda row: _ratio(row.median_factor),
+            "#90th percentile": lambda row: _ratio(row.p90_factor),
+            "#without the machine’s speed": lambda row: _known(row.p90_factor_apart, _ratio),
+        },
     )
 
 
 def _stages(rows: list[Stage]) -> BenchTable:
     simulate_s = next((row.wall_s for row in rows if row.name == "simulate"), 0.0)
-    return BenchTable(
-        id="stages",
-        title="Stages",
-        intro="Of a whole run of tier quick on ns-3, and of starting our programs.",
-        columns=("Stage", "Measured as", "Jobs", "Wall time", "beside simulate"),
-        rows=[
-            (
-                row.name,
-                row.how,
-                count(row.jobs),
-                duration(row.wall_s),
-                _ratio(row.wall_s / simulate_s) if simulate_s else MISSING,
-            )
-            for row in rows
-        ],
-        texts=2,
+    return BenchTable.of(
+        "stages",
+        "Stages",
+        "Of a whole run of tier quick on ns-3, and of starting our programs.",
+        rows,
+        {
+            "Stage": lambda row: row.name,
+            "Measured as": lambda row: row.how,
+            "#Jobs": lambda row: count(row.jobs),
+            "#Wall time": lambda row: duration(row.wall_s),
+            "#beside simulate": lambda row: (
+                _ratio(row.wall_s / simulate_s) if simulate_s else MISSING
+            ),
+        },
     )
 
 
 def _sweeps(rows: list[Sweep]) -> BenchTable:
-    return BenchTable(
-        id="sweeps",
-        title="How it grows",
-        intro="Sweeps of short runs through the whole workflow, on an engine that returns at once: "
+    return BenchTable.of(
+        "sweeps",
+        "How it grows",
+        "Sweeps of short runs through the whole workflow, on an engine that returns at once: "
         "all that is measured is the workflow’s own. Reading the configuration and designing is "
         "the plan; the graph of jobs is Snakemake’s.",
-        columns=(
-            *("Scenarios", "Jobs", "Plan, s", "Graph, s", "Whole, s", "A scenario, ms"),
-            *("Nothing to do, s", "Snakemake, MB", "Largest job, MB", "Entries of the store"),
-            *("Files", "On disk, MB"),
-        ),
-        rows=[
-            (
-                count(row.scenarios),
-                count(row.jobs),
-                significant(row.plan_s),
-                significant(row.dag_s),
-                significant(row.total_s),
-                significant(1e3 * row.cores * row.total_s / row.scenarios),
-                significant(row.no_op_s),
-                f"{row.snakemake_bytes / 1e6:.0f}",
-                f"{row.largest_worker_bytes / 1e6:.0f} ({row.largest_worker})",
-                count(row.store_entries),
-                count(row.files),
-                f"{row.disk_bytes / 1e6:.0f}",
-            )
-            for row in rows
-        ],
+        rows,
+        {
+            "Scenarios": lambda row: count(row.scenarios),
+            "#Jobs": lambda row: count(row.jobs),
+            "#Plan, s": lambda row: significant(row.plan_s),
+            "#Graph, s": lambda row: significant(row.dag_s),
+            "#Whole, s": lambda row: significant(row.total_s),
+            "#A scenario, ms": lambda row: significant(
+                1e3 * row.cores * row.total_s / row.scenarios
+            ),
+            "#Nothing to do, s": lambda row: significant(row.no_op_s),
+            "#Snakemake, MB": lambda row: _megabytes(row.snakemake_bytes),
+            "#Largest job, MB": lambda row: (
+                f"{_megabytes(row.largest_worker_bytes)} ({row.largest_worker})"
+            ),
+            "#Entries of the store": lambda row: count(row.store_entries),
+            "#Files": lambda row: count(row.files),
+            "#On disk, MB": lambda row: _megabytes(row.disk_bytes),
+        },
     )
 
 
 def _set_up(rows: list[SetUp]) -> BenchTable:
-    return BenchTable(
-        id="set-up",
-        title="Set-up",
-        intro="What an installation fetches and unpacks, and the time from what was fetched to "
+    return BenchTable.of(
+        "set-up",
+        "Set-up",
+        "What an installation fetches and unpacks, and the time from what was fetched to "
         "what is ready; how long fetching takes is the network’s.",
-        columns=("Part", "Fetched, MB", "Unpacked, MB", "Time, s"),
-        rows=[
-            (
-                row.name,
-                f"{row.downloaded_bytes / 1e6:.0f}",
-                f"{row.unpacked_bytes / 1e6:.0f}",
-                significant(row.wall_s),
-            )
-            for row in rows
-        ],
+        rows,
+        {
+            "Part": lambda row: row.name,
+            "#Fetched, MB": lambda row: _megabytes(row.downloaded_bytes),
+            "#Unpacked, MB": lambda row: _megabytes(row.unpacked_bytes),
+            "#Time, s": lambda row: significant(row.wall_s),
+        },
     )
 
 
 def _memory(rows: list[Memory]) -> BenchTable:
     words = {"duration_s": "seconds simulated", "flows": "flows"}
-    return BenchTable(
-        id="memory",
-        title="Memory of one run",
-        intro="Peak resident size of the largest process of a run, while the duration grows and "
+    return BenchTable.of(
+        "memory",
+        "Memory of one run",
+        "Peak resident size of the largest process of a run, while the duration grows and "
         "while the flows do; ns-2 and Linux are started by a small Python program of ours.",
-        columns=("Engine", "What grows", "to", "Peak, MB", "series.csv, kB"),
-        rows=[
-            (
-                row.engine,
-                words[row.varied],
-                significant(row.value),
-                f"{row.peak_memory_bytes / 1e6:.1f}",
-                f"{row.series_bytes / 1e3:.1f}",
-            )
-            for row in rows
-        ],
-        texts=2,
+        rows,
+        {
+            "Engine": lambda row: row.engine,
+            "What grows": lambda row: words[row.varied],
+            "#to": lambda row: significant(row.value),
+            "#Peak, MB": lambda row: f"{row.peak_memory_bytes / 1e6:.1f}",
+            "#series.csv, kB": lambda row: f"{row.series_bytes / 1e3:.1f}",
+        },
     )

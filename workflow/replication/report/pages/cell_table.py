@@ -33,13 +33,9 @@ SHADES = (0.05, 0.2, 0.5)
 
 @dataclass(frozen=True)
 class CellView:
-    """One published number beside ours."""
+    """One published number beside ours, from its row of the typed table."""
 
-    row_key: str
-    row: str
-    column_key: str
-    column: str
-    engine: str
+    row: Judged
     unit: str
     printed: str
     place: str
@@ -49,7 +45,6 @@ class CellView:
     #: How far off, as the name of a shade: "low-3" to "high-3", "near", empty without a value.
     shade: str
     interval: str
-    n: str
     verdict: Badge
     reason: str
     #: Another engine's verdict, where this one stands but cannot test the cell.
@@ -85,17 +80,19 @@ class Grid:
     @classmethod
     def of(cls, cells: Sequence[CellView]) -> Grid:
         """Put cells in rows and columns, both in the order in which they come."""
-        at = {(cell.row_key, cell.column_key): cell for cell in cells}
-        columns = {cell.column_key: cell.column for cell in cells}
-        units = {key: {cell.unit for cell in cells if cell.column_key == key} for key in columns}
+        at = {(cell.row["row"], cell.row["column"]): cell for cell in cells}
+        columns = {cell.row["column"]: cell.row["column_label"] for cell in cells}
+        units: dict[str, set[str]] = {}
+        for cell in cells:
+            units.setdefault(cell.row["column"], set()).add(cell.unit)
         return cls(
             columns=[
-                GridColumn(label, units[key].copy().pop() if len(units[key]) == 1 else "")
+                GridColumn(label, next(iter(units[key])) if len(units[key]) == 1 else "")
                 for key, label in columns.items()
             ],
             rows=[
                 GridRow(label, [at.get((key, column)) for column in columns])
-                for key, label in {cell.row_key: cell.row for cell in cells}.items()
+                for key, label in {c.row["row"]: c.row["row_label"] for c in cells}.items()
             ],
         )
 
@@ -149,7 +146,7 @@ def _table(
         html_id=html_id,
         name=called,
         title="" if called == title else title,
-        grid=Grid.of([cell for cell in cells if cell.engine in ("", stands)]),
+        grid=Grid.of([cell for cell in cells if cell.row["engine"] in ("", stands)]),
         cells=cells,
         tally=Tally.of(row["verdict"] for row in headline),
         tolerances=_tolerances(table),
@@ -184,11 +181,7 @@ class _Views:
         printed = self.printed.get(key)
         stands = row["engine"] in self.engines[:1]
         return CellView(
-            row_key=row["row"],
-            row=row["row_label"],
-            column_key=row["column"],
-            column=row["column_label"],
-            engine=row["engine"],
+            row=row,
             unit=numbers.display_unit(unit),
             printed=printed.printed if printed else "",
             place=printed.place if printed else "",
@@ -197,7 +190,6 @@ class _Views:
             deviation=numbers.percent(row["relative_deviation"]),
             shade=shade(numbers.parse(row["relative_deviation"])),
             interval=numbers.interval(row["reproduced_low"], row["reproduced_high"], unit),
-            n=str(row["n"]),
             verdict=badge(row["verdict"]),
             reason=" ".join(part for part in row["reasons"] if part not in self.notes),
             beside=beside(self._by_key[key], row["engine"]) if stands else None,

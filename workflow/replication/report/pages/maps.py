@@ -56,19 +56,19 @@ class EngineView:
 
     Attributes
     ----------
-    engine, headline, check
-        Where, and what is said of the whole.
+    account
+        All that was written of it.
+    headline, check
+        What is said of the whole.
     bar, share
         Its space by side of the border in percent, and how much of it holds.
     facets, runs
         Its pictures, and the rows of its points.
     left_out
         Facets that the budget did not allow.
-    cpu_minutes
-        What all points cost.
     """
 
-    engine: str
+    account: Account
     headline: str
     check: str
     bar: list[tuple[str, float]]
@@ -76,23 +76,13 @@ class EngineView:
     facets: list[FacetView]
     runs: list[RunView]
     left_out: list[str]
-    cpu_minutes: str
 
 
 @dataclass(frozen=True)
 class MapView:
-    """A map."""
+    """A map: what its account on any engine tells, the laws that are drawn in, and each engine."""
 
-    id: str
-    title: str
-    study: str
-    claim: str
-    quote: str
-    place: str
-    reading: str
-    asked: list[str]
-    reason: str
-    axes: list[str]
+    told: Account
     laws: list[tuple[str, str, str]]
     engines: list[EngineView]
 
@@ -122,27 +112,13 @@ def maps_view(source: Source) -> MapsView | None:
 
 
 def _map(found: list[dict[str, Any]]) -> MapView:
-    first = found[0]
     laws = {
         (law["title"], law["source"], law["condition"]): None
         for one in found
         for grid in one["grids"]
         for law in grid["theory"]
     }
-    return MapView(
-        id=first["map"],
-        title=first["title"],
-        study=first["study"],
-        claim=first["claim"],
-        quote=first["quote"],
-        place=first["place"],
-        reading=first["reading"],
-        asked=first["asked"],
-        reason=first["reason"],
-        axes=[axis["title"] for axis in (*first["axes"], *first["facets"])],
-        laws=list(laws),
-        engines=[_engine(one) for one in found],
-    )
+    return MapView(found[0], list(laws), [_engine(one) for one in found])
 
 
 def _engine(account: Account) -> EngineView:
@@ -151,7 +127,7 @@ def _engine(account: Account) -> EngineView:
         for number in range(len(account["points"]))
     }
     return EngineView(
-        engine=account["engine"],
+        account=account,
         headline=headline(account),
         check=check(account),
         bar=[(side, round(100 * share, 2)) for side, share in areas(account).items()],
@@ -159,7 +135,6 @@ def _engine(account: Account) -> EngineView:
         facets=[_facet(account, grid, anchors) for grid in account["grids"]],
         runs=list(_runs(account, anchors)),
         left_out=[facet_title(account, facet) for facet in account["left_out"]],
-        cpu_minutes=f"{account['cpu_s'] / 60:.1f}",
     )
 
 

@@ -15,7 +15,6 @@ from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.verdicts import number as numbers
 from replication.report.parts.verdicts.claim_card import not_counted
 from replication.report.parts.verdicts.explanation import Explanation, explanation_of
-from replication.report.parts.verdicts.number import Number
 from replication.report.parts.verdicts.verdict import Tally
 from replication.study.study import Study
 from replication.study.verdict import Verdict
@@ -51,24 +50,10 @@ class StudyLine:
 
 
 @dataclass(frozen=True)
-class Deviation:
-    """A cell far from its published value."""
-
-    study: Study
-    #: "Table II, 100 KB, NewReno".
-    label: str
-    unit: str
-    published: Number
-    reproduced: Number
-    deviation: Number
-
-
-@dataclass(frozen=True)
 class AuditFinding:
     """What the audit found by one check of one study."""
 
     study: Study
-    check: str
     count: int
     #: What the example's table is called.
     table: str
@@ -91,7 +76,8 @@ class Overview:
     #: How much was changed after results were seen.
     changes: int
     findings: list[AuditFinding]
-    deviations: list[Deviation]
+    #: The cells farthest from their published values: study, what each is called, and its row.
+    deviations: list[tuple[Study, str, Judged]]
 
 
 def overview(source: Source) -> Overview:
@@ -216,7 +202,7 @@ def _findings(source: Source) -> list[AuditFinding]:
     for row in found:
         first.setdefault((row["study"], row["check"], row["finding"]), row)
     return [
-        AuditFinding(source.studies[key[0]], key[1], count, _table(source, first[key]), first[key])
+        AuditFinding(source.studies[key[0]], count, _table(source, first[key]), first[key])
         for key, count in sorted(
             counted.most_common(), key=lambda pair: pair[0][2] != Verdict.IMPOSSIBLE
         )
@@ -227,7 +213,7 @@ def _table(source: Source, row: Mapping[str, Any]) -> str:
     return table_names(source.studies[row["study"]]).get(row["table"]) or table_name(row["table"])
 
 
-def _deviations(source: Source, cells: list[Judged]) -> list[Deviation]:
+def _deviations(source: Source, cells: list[Judged]) -> list[tuple[Study, str, Judged]]:
     sized = [
         (value, row)
         for row in cells
@@ -242,15 +228,10 @@ def _deviations(source: Source, cells: list[Judged]) -> list[Deviation]:
         if named[row["study"]] <= LARGEST_OF_STUDY:
             largest.append(row)
     return [
-        Deviation(
-            study=source.studies[row["study"]],
-            label=", ".join(
-                [_table(source, row), row["row_label"], row["column_label"]],
-            ),
-            unit=numbers.display_unit(row["unit"]),
-            published=numbers.published(row["published"], row["published_half_ulp"], row["unit"]),
-            reproduced=numbers.number(row["reproduced_mean"], row["unit"]),
-            deviation=numbers.percent(row["relative_deviation"]),
+        (
+            source.studies[row["study"]],
+            ", ".join([_table(source, row), row["row_label"], row["column_label"]]),
+            row,
         )
         for row in largest[:LARGEST]
     ]

@@ -49,16 +49,6 @@ FLOW_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class RunRow:
-    """One replicate: its seed and the command that runs its scenario again."""
-
-    replicate: int
-    seed: int
-    duration: str
-    command: str
-
-
-@dataclass(frozen=True)
 class FlowRow:
     """A flow of one replicate, as text in the order of `FLOW_COLUMNS`."""
 
@@ -75,20 +65,12 @@ class EngineRuns:
     engine: str
     version: str
     refusal: str
-    runs: list[RunRow]
+    #: Each replicate in the design, and its scenario.
+    runs: list[tuple[Row, Mapping[str, Any]]]
     flows: list[FlowRow]
     more_flows: int
     drawn: str
     data: dict[str, Any] | None
-
-
-@dataclass(frozen=True)
-class ParameterRow:
-    """A parameter's value at the point, and whether a level, the paper or we set it."""
-
-    name: str
-    value: str
-    kind: str
 
 
 @dataclass(frozen=True)
@@ -102,7 +84,8 @@ class PointPage:
     levels: list[tuple[str, str]]
     engines: list[EngineRuns]
     topology: Topology
-    parameters: list[ParameterRow]
+    #: Name, value at the point, and whether a level, the paper or we set it.
+    parameters: list[tuple[str, str, str]]
 
 
 def point_pages(source: Source, study: Study, results: Results) -> Iterator[PointPage]:
@@ -203,20 +186,11 @@ def _engine(engine: str, rows: list[Row], material: _PageSources) -> EngineRuns:
         engine=engine,
         version=material.versions.get(engine, ""),
         refusal="" if ran else rows[0]["reason"],
-        runs=[_run(engine, row, scenarios[row["scenario"]]) for row in ran],
+        runs=[(row, scenarios[row["scenario"]]) for row in ran],
         flows=flows[:FLOW_ROWS],
         more_flows=max(0, len(flows) - FLOW_ROWS),
         drawn=_drawn(scenarios[first]) if data else "",
         data=data,
-    )
-
-
-def _run(engine: str, row: Row, scenario: Mapping[str, Any]) -> RunRow:
-    return RunRow(
-        replicate=int(row["replicate"]) + 1,
-        seed=int(scenario["seed"]),
-        duration=f"{scenario['duration_s']:g} s",
-        command=f"replicate run {row['scenario']} --engine {engine}",
     )
 
 
@@ -250,7 +224,7 @@ def _drawn(scenario: Mapping[str, Any]) -> str:
 
 def _parameters(
     experiment: Experiment, keys: Mapping[str, str], parameters: Mapping[str, Parameter]
-) -> list[ParameterRow]:
+) -> list[tuple[str, str, str]]:
     """Return each parameter as the point has it: what its levels set is varied."""
     values = {name: parameter.value for name, parameter in parameters.items()}
     varied: dict[str, Factor] = {}
@@ -260,9 +234,7 @@ def _parameters(
                 values |= level.set
                 varied |= dict.fromkeys(level.set, factor)
     return [
-        ParameterRow(
-            name, f"{_resolved(name, values)} {p.unit}".strip(), _kind(p, varied.get(name))
-        )
+        (name, f"{_resolved(name, values)} {p.unit}".strip(), _kind(p, varied.get(name)))
         for name, p in parameters.items()
     ]
 

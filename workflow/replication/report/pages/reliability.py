@@ -5,14 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.report.parts.reliability import (
-    NAME,
-    PARTS,
-    Load,
-    Trials,
-    megabytes,
-    read_reliability,
-)
+from replication.report.parts.reliability import NAME, PARTS, Load, Trials, read_reliability
 
 
 @dataclass(frozen=True)
@@ -35,24 +28,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class LoadRow:
-    """One large or long run as it is shown."""
-
-    id: str
-    title: str
-    wall: str
-    cpu: str
-    peak: str
-    compared: str
-    held: bool
-
-
-@dataclass(frozen=True)
 class ReliabilityView:
     """The page."""
 
     parts: list[Part]
-    loads: list[LoadRow]
+    loads: list[Load]
 
 
 def reliability_view(data: Path) -> ReliabilityView | None:
@@ -61,18 +41,4 @@ def reliability_view(data: Path) -> ReliabilityView | None:
     if found is None:
         return None
     parts = [Part(name, title, found.of(name)) for name, title in PARTS.items()]
-    return ReliabilityView(
-        parts=[part for part in parts if part.entries], loads=[_row(load) for load in found.loads]
-    )
-
-
-def _row(load: Load) -> LoadRow:
-    return LoadRow(
-        id=load.id,
-        title=load.title,
-        wall=f"{load.wall_s:.0f} s",
-        cpu=f"{load.cpu_s:.0f} s",
-        peak=megabytes(load.peak_memory_bytes),
-        compared=megabytes(load.compared_memory_bytes),
-        held=load.held,
-    )
+    return ReliabilityView([part for part in parts if part.entries], found.loads)

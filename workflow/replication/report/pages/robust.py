@@ -16,27 +16,18 @@ from replication.judge.registration import (
 from replication.plan.stamp import value_hash
 from replication.report.charts.spread import spread_figures
 from replication.report.parts.figure import FigureView, write_figures
-from replication.report.parts.ledger import plain
+from replication.report.parts.ledger import plain, plausible
+from replication.report.parts.source import Row
 from replication.sensitivity.analysis import is_current, read_made_from
 from replication.sensitivity.claim_sentence import claim_sentence
 from replication.sensitivity.design_point import ONE_AT_A_TIME
 from replication.sensitivity.robustness_rows import RobustnessRows
 from replication.sensitivity.spread import SOURCES
 from replication.study.assumption import Assumption, assumptions
+from replication.study.claim_model import Claim
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.study import Study
 from replication.study.verdict import Verdict
-
-
-@dataclass(frozen=True)
-class RobustClaim:
-    """A claim: its word and the sentence behind it."""
-
-    id: str
-    quote: str
-    verdict: str
-    word: str
-    sentence: str
 
 
 @dataclass(frozen=True)
@@ -65,6 +56,8 @@ class RobustView:
         Whether results exist that were made from other files; then nothing else is shown.
     engine, engine_note
         What it ran on, and why that is not the paper's own system; empty if it is.
+    claims
+        Each with its row, which has its word, and the sentence behind that.
     points
         Kind of design point to how many there are.
     engines_compared
@@ -82,7 +75,7 @@ class RobustView:
     left_out: tuple[tuple[str, list[str]], ...] = ()
     scale: Scale | None = None
     words: tuple[tuple[str, int], ...] = ()
-    claims: tuple[RobustClaim, ...] = ()
+    claims: tuple[tuple[Claim, Row, str], ...] = ()
     effects: tuple[EffectView, ...] = ()
     figures: tuple[FigureView, ...] = ()
     engines_compared: bool = False
@@ -136,13 +129,11 @@ def _first(data: Path, study: Study) -> Registered:
     return history[0] if history else {}
 
 
-def _claims(study: Study, rows: RobustnessRows, scale: Scale) -> Iterator[RobustClaim]:
+def _claims(study: Study, rows: RobustnessRows, scale: Scale) -> Iterator[tuple[Claim, Row, str]]:
     claims = {claim.id: claim for claim in study.claims}
     for row in rows.claims:
         claim = claims[row["claim"]]
-        verdict = row["verdict_tier"] or row["verdict_default"]
-        sentence = claim_sentence(row, claim, scale)
-        yield RobustClaim(claim.id, claim.quote, verdict, row["word"], sentence)
+        yield claim, row, claim_sentence(row, claim, scale)
 
 
 def _left_out(study: Study, scale: Scale) -> Iterator[tuple[str, list[str]]]:
@@ -167,13 +158,15 @@ def _effect(assumption: Assumption, rows: RobustnessRows, held: Mapping[str, str
         and Verdict.NOT_TESTABLE not in (row["before"], row["after"])
     )
     decides = [row["claim"] for row in rows.claims if key in row["important"].split("; ")]
-    tag = assumption.tag
-    if tag.range is not None:
-        plausible = f"{plain(tag.range[0])} to {plain(tag.range[1])} {assumption.unit}".strip()
-    else:
-        plausible = ", ".join(plain(choice) for choice in tag.choices or [])
     why = "" if own else held.get(key, "Not varied: no alternative, or an experiment left out.")
-    return EffectView(key, plain(assumption.default), plausible, why, [*flips], decides)
+    return EffectView(
+        key=key,
+        default=plain(assumption.default),
+        plausible=plausible(assumption.tag, assumption.unit),
+        not_varied=why,
+        flips=[*flips],
+        decides=decides,
+    )
 
 
 def _holds(verdict: str) -> bool:

@@ -13,7 +13,7 @@ from replication.judge.headline import Headline
 from replication.judge.participation import is_supported
 from replication.judge.wording import table_names
 from replication.measure.results import Results
-from replication.report.drawing.data import levels_in_brief, unsaid_unit
+from replication.report.drawing.data import level_label, levels_in_brief, unsaid_unit
 from replication.report.pages.answer import answer
 from replication.report.pages.cell_table import CellView, TableView, table_views
 from replication.report.parts.changes import changes_of
@@ -45,11 +45,7 @@ class PointView:
 class ExperimentView:
     """An experiment's section."""
 
-    id: str
-    title: str
-    question: str
-    place: str
-    type: str
+    experiment: Experiment
     factors: list[str]
     #: The answer to the question, a sentence or two made from the data.
     answer: list[str]
@@ -119,7 +115,7 @@ class StudyPage:
         tables = [table for e in self.experiments for table in e.tables]
         for table in [*tables, *self.other_tables]:
             for cell in table.cells:
-                if cell.engine == self.headline.engine:
+                if cell.row["engine"] == self.headline.engine:
                     for point in cell.points:
                         found.setdefault(point.file, []).append((table, cell))
         return found
@@ -153,11 +149,7 @@ def study_page(
     homes = {claim.id: home for claim in study.claims if (home := _home(claim))}
     experiments = [
         ExperimentView(
-            id=e.id,
-            title=e.title,
-            question=e.question,
-            place=e.place,
-            type=e.type,
+            experiment=e,
             factors=[_factor_line(e, factor.id) for factor in e.factors],
             answer=answer(
                 [table.tally for table in tables.get(e.id, [])],
@@ -241,11 +233,12 @@ def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> lis
             points.setdefault((row["point"], row["engine"]), []).append(row)
     views = []
     for (point, engine), rows in points.items():
+        levels = json.loads(rows[0]["levels"])
         refused = not is_supported(rows[0])
         link = links.find(experiment.id, point)
         views.append(
             PointView(
-                labels=_level_labels(experiment, json.loads(rows[0]["levels"])),
+                labels=[level_label(f, levels.get(f.id, "")) for f in experiment.axes],
                 engine=engine,
                 replicates=0 if refused else len(rows),
                 scenario=rows[0]["scenario"],
@@ -254,11 +247,3 @@ def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> lis
             )
         )
     return views
-
-
-def _level_labels(experiment: Experiment, levels: dict[str, str]) -> list[str]:
-    labels = []
-    for factor in experiment.axes:
-        key = levels.get(factor.id, "")
-        labels.append(next((x.label for x in factor.levels if x.key == key), key))
-    return labels

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from replication.judge.verdict_table import Judged
 from replication.report.parts.source import Row, Source, of_study
-from replication.report.parts.verdicts.verdict import Badge, badge
 from replication.sensitivity.analysis import is_current
 from replication.sensitivity.robustness_rows import RobustnessRows
 from replication.study.study import Study
@@ -20,42 +19,23 @@ NAMED = 2
 
 
 @dataclass(frozen=True)
-class EngineDisagreement:
-    """A claim on which engines come to other verdicts."""
-
-    claim: str
-    quote: str
-    verdicts: list[tuple[str, Badge]]
-
-
-@dataclass(frozen=True)
 class StudyDisagreements:
-    """The claims of a study that divide its engines; the first few are named."""
+    """The claims of a study that divide its engines; the rows of the first few are named."""
 
     study: Study
     count: int
     decided: int
-    named: list[EngineDisagreement]
-
-
-@dataclass(frozen=True)
-class AssumptionEffect:
-    """A claim whose verdict one unstated choice turns."""
-
-    claim: str
-    quote: str
-    by: str
-    word: str
+    named: list[list[Judged]]
 
 
 @dataclass(frozen=True)
 class StudyFlips:
-    """The claims of a study that a single unstated choice flips; the first few are named."""
+    """The claims of a study that a single unstated choice flips: words and row of the first few."""
 
     study: Study
     count: int
     total: int
-    named: list[AssumptionEffect]
+    named: list[tuple[str, Row]]
 
 
 @dataclass(frozen=True)
@@ -94,15 +74,8 @@ def _divided(source: Source, study: Study) -> StudyDisagreements:
         count=len(apart),
         decided=len(several),
         named=[
-            EngineDisagreement(
-                name,
-                rows[0]["quote"],
-                [
-                    (row["engine"], badge(row["verdict"]))
-                    for row in sorted(rows, key=lambda row: shown.index(row["engine"]))
-                ],
-            )
-            for name, rows in list(apart.items())[:NAMED]
+            sorted(rows, key=lambda row: shown.index(row["engine"]))
+            for rows in list(apart.values())[:NAMED]
         ],
     )
 
@@ -121,10 +94,5 @@ def _flips(study: Study, rows: list[Row]) -> StudyFlips:
         study=study,
         count=len(flipped),
         total=sum(row["word"] != Verdict.NOT_TESTABLE for row in rows),
-        named=[
-            AssumptionEffect(
-                row["claim"], quotes.get(row["claim"], ""), row["flipped_by"], row["word"]
-            )
-            for row in flipped[:NAMED]
-        ],
+        named=[(quotes.get(row["claim"], ""), row) for row in flipped[:NAMED]],
     )

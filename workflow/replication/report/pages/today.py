@@ -42,26 +42,22 @@ class StudyToday:
 
     Attributes
     ----------
-    study, engine, own_engine
-        The study, whose stack it is, and the engine of the study's own verdicts.
+    study, own_engine
+        The study, and the engine of its own verdicts.
+    found
+        What was judged there: whose stack it is (engine), what runs in the place of what the paper
+        had (reasons), what could not run (refusals), and what its runs cost (cpu_s).
     tally
         Its verdicts, counted.
-    reasons, refusals
-        What runs in the place of what the paper had, and what could not run.
     claims
         Row by row.
-    cpu_minutes
-        What its runs cost.
     """
 
     study: Study
-    engine: str
     own_engine: str
+    found: Mapping[str, Any]
     tally: Tally
-    reasons: list[str]
-    refusals: dict[str, int]
     claims: list[ClaimToday]
-    cpu_minutes: str
 
     @property
     def sentence(self) -> str:
@@ -96,16 +92,8 @@ def _study(source: Source, study: Study, found: Mapping[str, Any]) -> StudyToday
         if claim.id in judged
     ]
     words = [one.today for one in claims if not one.vacuous]
-    return StudyToday(
-        study=study,
-        engine=str(found["engine"]),
-        own_engine=own.engine,
-        tally=Tally.of(words, vacuous=len(claims) - len(words)),
-        reasons=list(found["reasons"]),
-        refusals=dict(found["refusals"]),
-        claims=claims,
-        cpu_minutes=f"{found['cpu_s'] / 60:.1f}",
-    )
+    tally = Tally.of(words, vacuous=len(claims) - len(words))
+    return StudyToday(study, own.engine, found, tally, claims)
 
 
 def _claim(

@@ -23,22 +23,16 @@ class WhyView:
         What is said.
     figure
         Its waterfall; None where nothing is found.
-    atoms
-        Its changes, with reason and source.
     equally_good, nearest
         Changes in words, and by how many bits they are worse.
-    untestable
-        Causes that cannot be tested here, and why.
     never_together
         Claims that no set-up has both of, in sentences.
     """
 
     explanation: Explanation
     figure: FigureView | None
-    atoms: list[Mapping[str, Any]]
     equally_good: list[tuple[str, float]]
     nearest: list[tuple[str, float]]
-    untestable: list[tuple[str, str]]
     never_together: list[str]
 
 
@@ -66,10 +60,8 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> WhyView | None:
     return WhyView(
         found,
         figures[0] if figures else None,
-        document["atoms"] if found.is_found else [],
         [_scored(one) for one in document["equally_good"][1:]],
         [_scored(one) for one in document["nearest"]],
-        list(document["untestable"].items()),
         [_apart(pair) for pair in document["never_together"]],
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from replication.engines.catalogue import family_of
 from replication.judge.participation import is_supported
@@ -12,26 +11,17 @@ from replication.report.parts.source import Source
 from replication.study.study import Study
 
 
-@dataclass(frozen=True)
-class EnvironmentRow:
-    """One aspect: what the paper says of it, and what was done here."""
-
-    what: str
-    paper: str
-    here: str
-
-
-def environment_rows(source: Source, study: Study, ledger: Ledger) -> list[EnvironmentRow]:
-    """Return the rows of a study's table."""
+def environment_rows(source: Source, study: Study, ledger: Ledger) -> list[tuple[str, str, str]]:
+    """Return the rows of a study's table: what the paper says of an aspect, and what was done."""
     stated, assumed = len(ledger.published), len(ledger.assumed)
     return [
-        EnvironmentRow("System", study.original_system.description, _engines(source, study)),
-        EnvironmentRow(
+        ("System", study.original_system.description, _engines(source, study)),
+        (
             "Parameters",
             f"states {stated} of {stated + assumed}",
             f"assumes the other {assumed}, each with a plausible range (see Parameters)",
         ),
-        EnvironmentRow(
+        (
             "Repetitions",
             study.original_system.repetitions or "no variance is printed",
             _replicates(source, study),

@@ -15,7 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from replication.report.charts.experiment import Figure
+from replication.report.drawing.figure import Figure
 from replication.report.drawing.name import file_of
 from replication.report.parts.download import write_download
 from replication.report.parts.verdicts.number import MISSING, significant
@@ -29,14 +29,11 @@ TABLE_ROWS = 40
 class FigureView:
     """A chart as the templates need it; paths are relative to the report's folder."""
 
-    id: str
-    title: str
-    description: str
+    figure: Figure
     script: str
     csv: str
     columns: list[str]
     rows: list[list[str]]
-    total: int
 
 
 def write_figures(figures: Sequence[Figure], out: Path) -> list[FigureView]:
@@ -51,14 +48,11 @@ def _write(figure: Figure, out: Path) -> FigureView:
     write_download(out / data, figure.data.to_csv(index=False))
     head = figure.data.head(TABLE_ROWS)
     return FigureView(
-        id=figure.id,
-        title=figure.title,
-        description=figure.description,
+        figure=figure,
         script=script,
         csv=data,
         columns=[str(column) for column in head.columns],
         rows=[[_text(value) for value in row] for row in head.itertuples(index=False, name=None)],
-        total=len(figure.data),
     )
 
 

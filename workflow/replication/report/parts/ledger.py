@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from replication.report.drawing.data import levels_in_brief, unsaid_unit
-from replication.study.study import Assumed, Experiment, Factor, Parameter, Published, Study
+from replication.study.study import Assumed, Factor, Parameter, Study
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,7 @@ class Entry:
     name: str
     value: str
     unit: str
-    plausible: str = ""
-    reason: str = ""
-    source: str = ""
-    place: str = ""
-    quote: str = ""
+    tagged: Parameter | Factor
 
 
 @dataclass(frozen=True)
@@ -49,14 +45,12 @@ class Ledger:
 
 def ledger(study: Study) -> Ledger:
     """Return every parameter and factor of `study`, assumed ones apart from published ones."""
-    assumed: list[Entry] = []
-    published: list[Entry] = []
-    for scope, name, value, unit, tagged in _tagged(study):
-        if tagged.assumed is not None:
-            assumed.append(_assumed(scope, name, value, unit, tagged.assumed))
-        elif tagged.published is not None:
-            published.append(_published(scope, name, value, unit, tagged.published))
-    return Ledger(assumed, published, list(_substituted(study)))
+    entries = list(_entries(study))
+    return Ledger(
+        [entry for entry in entries if entry.tagged.assumed is not None],
+        [entry for entry in entries if entry.tagged.published is not None],
+        list(_substituted(study)),
+    )
 
 
 def _substituted(study: Study) -> Iterator[SubstitutedValue]:
@@ -68,39 +62,24 @@ def _substituted(study: Study) -> Iterator[SubstitutedValue]:
             )
 
 
-def _tagged(study: Study) -> Iterator[tuple[str, str, str, str, Parameter | Factor]]:
+def _entries(study: Study) -> Iterator[Entry]:
     for name, parameter in study.parameters.items():
-        yield "", name, plain(parameter.value), parameter.unit, parameter
+        yield Entry("", name, plain(parameter.value), parameter.unit, parameter)
     for experiment in study.experiments:
-        yield from _of_experiment(experiment)
+        for name, parameter in experiment.parameters.items():
+            value = plain(parameter.value)
+            yield Entry(experiment.title, name, value, parameter.unit, parameter)
+        for factor in experiment.factors:
+            name = f"{factor.label} ({'averaged over' if factor.averaged else 'varied'})"
+            value = levels_in_brief(factor)
+            yield Entry(experiment.title, name, value, unsaid_unit(factor), factor)
 
 
-def _of_experiment(
-    experiment: Experiment,
-) -> Iterator[tuple[str, str, str, str, Parameter | Factor]]:
-    for name, parameter in experiment.parameters.items():
-        yield experiment.title, name, plain(parameter.value), parameter.unit, parameter
-    for factor in experiment.factors:
-        how = "averaged over" if factor.averaged else "varied"
-        yield (
-            experiment.title,
-            f"{factor.label} ({how})",
-            levels_in_brief(factor),
-            unsaid_unit(factor),
-            factor,
-        )
-
-
-def _assumed(scope: str, name: str, value: str, unit: str, tag: Assumed) -> Entry:
+def plausible(tag: Assumed, unit: str = "") -> str:
+    """Return the plausible range of what is assumed, or its choices."""
     if tag.range is not None:
-        plausible = f"{plain(tag.range[0])} to {plain(tag.range[1])}"
-    else:
-        plausible = ", ".join(plain(choice) for choice in tag.choices or [])
-    return Entry(scope, name, value, unit, plausible, tag.reason, tag.source)
-
-
-def _published(scope: str, name: str, value: str, unit: str, tag: Published) -> Entry:
-    return Entry(scope, name, value, unit, place=tag.place, quote=tag.quote or "")
+        return f"{plain(tag.range[0])} to {plain(tag.range[1])} {unit}".strip()
+    return ", ".join(plain(choice) for choice in tag.choices or [])
 
 
 def plain(value: JsonValue) -> str:

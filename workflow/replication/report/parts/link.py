@@ -31,7 +31,6 @@ class PointLink:
 class PointLinks:
     """The points of a study that an engine ran, in the order of the design."""
 
-    study: Study
     links: list[PointLink]
 
     @classmethod
@@ -45,7 +44,7 @@ class PointLinks:
             factors = study.experiment(experiment).factors
             label = ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
             links.append(PointLink(experiment, point, levels, label, f"{FOLDER}/{name}.html"))
-        return cls(study, links)
+        return cls(links)
 
     def find(self, experiment: str, point: str) -> PointLink | None:
         """Return the link of a point; None if no engine ran it."""

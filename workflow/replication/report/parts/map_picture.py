@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from replication.report.parts.map import Account, Axis, axes_of
 
@@ -66,11 +66,11 @@ class Picture:
     `paper` is where the paper's own point is drawn; `beyond` says that it lies outside, past there.
     """
 
-    width: float
-    height: float
-    left: float
-    top: float
-    side: float
+    width: ClassVar[float] = LEFT + SIDE + RIGHT
+    height: ClassVar[float] = ABOVE + SIDE + BELOW
+    left: ClassVar[float] = LEFT
+    top: ClassVar[float] = ABOVE
+    side: ClassVar[float] = SIDE
     cells: list[Cell]
     points: list[Point]
     lines: list[Line]
@@ -95,11 +95,6 @@ def picture(account: Account, grid: Mapping[str, Any], anchors: Mapping[int, str
     across, up = axes_of(account)
     paper = grid["paper"]
     return Picture(
-        width=LEFT + SIDE + RIGHT,
-        height=ABOVE + SIDE + BELOW,
-        left=LEFT,
-        top=ABOVE,
-        side=SIDE,
         cells=list(_cells(grid)),
         points=list(_points(account, grid, anchors, across, up)),
         lines=list(_lines(grid)),

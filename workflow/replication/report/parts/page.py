@@ -7,13 +7,16 @@ from pathlib import Path
 import jinja2
 import jinja2.ext
 
+from replication.measure.metric_label import metric_label
 from replication.report.drawing.data import unsaid_unit
 from replication.report.parts.bench_model import NAME as BENCH
 from replication.report.parts.figure import script_json
+from replication.report.parts.ledger import plausible
 from replication.report.parts.ran import ran
 from replication.report.parts.reliability import NAME as RELIABILITY
+from replication.report.parts.reliability import megabytes
 from replication.report.parts.source import Source
-from replication.report.parts.verdicts.number import count
+from replication.report.parts.verdicts import number as numbers
 from replication.report.parts.verdicts.verdict import BADGES, VACUOUS, badge
 from replication.sensitivity.maps.table import NAME as MAPS
 from replication.study.files import write_text
@@ -38,7 +41,7 @@ def short_title(study: Study) -> str:
 
 def plain_environment() -> jinja2.Environment:
     """Return the templates' environment for a page of no report."""
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         extensions=[_Dense],
         autoescape=True,
@@ -46,16 +49,29 @@ def plain_environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # How fields of tables are shown, so that a page need not copy rows to have them in words.
+    made.filters.update(
+        count=numbers.count,
+        duration=numbers.duration,
+        interval=numbers.interval,
+        megabytes=megabytes,
+        metric_label=metric_label,
+        number=numbers.number,
+        percent=numbers.percent,
+        plausible=plausible,
+        published=numbers.published,
+        unit=numbers.display_unit,
+        verdict=badge,
+    )
+    return made
 
 
 def environment(source: Source) -> jinja2.Environment:
     """Return the templates' environment for the pages of `source`."""
     made = plain_environment()
-    made.filters["count"] = count
     made.filters["short_title"] = short_title
     made.filters["unsaid_unit"] = unsaid_unit
     made.filters["script_json"] = script_json
-    made.filters["verdict"] = badge
     made.globals.update(
         verdicts=BADGES,
         vacuous=VACUOUS,
@@ -63,13 +79,23 @@ def environment(source: Source) -> jinja2.Environment:
         studies=list(source.studies.values()),
         ran=ran(source.provenance),
         several_engines=len(source.engines) > 1,
-        engines_page=bool(source.engines),
-        bench_page=(source.data / BENCH).is_file(),
-        maps_page=(source.data / MAPS).is_file(),
-        reliability_page=(source.data / RELIABILITY).is_file(),
+        further_pages=_further_pages(source),
         up="",
     )
     return made
+
+
+def _further_pages(source: Source) -> dict[str, str]:
+    """Return the pages that only some reports have, by their names in the order of the menu."""
+    found = {"engines": "Engines"} if source.engines else {}
+    for name, title, made_of in (
+        ("maps", "Where it holds", MAPS),
+        ("bench", "Speed", BENCH),
+        ("reliability", "Reliability", RELIABILITY),
+    ):
+        if (source.data / made_of).is_file():
+            found[name] = title
+    return found
 
 
 def write_page(source: Source, folder: Path, name: str, **shown: object) -> None:

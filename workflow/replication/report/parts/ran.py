@@ -12,16 +12,6 @@ from replication.report.parts.verdicts import number as numbers
 
 
 @dataclass(frozen=True)
-class Stage:
-    """A stage of the workflow and what it took."""
-
-    name: str
-    jobs: str
-    wall: str
-    cpu: str
-
-
-@dataclass(frozen=True)
 class RunSummary:
     """What was run, from provenance.json."""
 
@@ -35,7 +25,8 @@ class RunSummary:
     engines: list[tuple[str, str]]
     runtime: str
     facts: list[tuple[str, str]]
-    stages: list[Stage]
+    #: Stages of the workflow and what they took: jobs, wall_s, cpu_s.
+    stages: dict[str, dict[str, Any]]
 
     @property
     def settings(self) -> str:
@@ -61,7 +52,7 @@ def ran(provenance: dict[str, Any]) -> RunSummary:
     """Return what provenance.json says was run; what it does not say is left out."""
     tier = _mapping(provenance, "tier")
     config = _mapping(provenance, "config")
-    engines = {k: v for k, v in _mapping(provenance, "engines").items() if isinstance(v, dict)}
+    engines = _mappings(_mapping(provenance, "engines"))
     name = str(tier.get("id") or config.get("tier") or "unknown")
     return RunSummary(
         tier=name,
@@ -73,13 +64,17 @@ def ran(provenance: dict[str, Any]) -> RunSummary:
         engines=[(k, str(v.get("version", "unknown version"))) for k, v in engines.items()],
         runtime=str(config.get("runtime", "")),
         facts=_facts(provenance),
-        stages=_stages(_mapping(provenance, "stages")),
+        stages=_mappings(_mapping(provenance, "stages")),
     )
 
 
 def _mapping(document: dict[str, Any], key: str) -> dict[str, Any]:
     value = document.get(key)
     return value if isinstance(value, dict) else {}
+
+
+def _mappings(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name: value for name, value in document.items() if isinstance(value, dict)}
 
 
 def _when(text: str) -> str:
@@ -104,8 +99,8 @@ def _facts(provenance: dict[str, Any]) -> list[tuple[str, str]]:
         value = document.get(key)
         if isinstance(value, int | float):
             facts.append((label, show(value)))
-    for engine in _mapping(provenance, "engines").values():
-        if isinstance(engine, dict) and (warning := package_warning(engine.get("package") or {})):
+    for engine in _mappings(_mapping(provenance, "engines")).values():
+        if warning := package_warning(engine.get("package") or {}):
             facts.append(("Not as locked", warning))
     for label, document, key in (
         ("Commit", provenance, "commit"),
@@ -123,19 +118,3 @@ def _share(value: float) -> str:
 
 def _memory(value: float) -> str:
     return f"{value / 2**20:,.0f} MiB"
-
-
-def _stages(stages: dict[str, Any]) -> list[Stage]:
-    rows = []
-    for name, stage in stages.items():
-        if not isinstance(stage, dict):
-            continue
-        rows.append(
-            Stage(
-                name.replace("_", " "),
-                numbers.count(float(stage.get("jobs", 0))),
-                numbers.duration(float(stage.get("wall_s", 0))),
-                numbers.duration(float(stage.get("cpu_s", 0))),
-            )
-        )
-    return rows

@@ -26,7 +26,7 @@ def write(source: Source, notebooks: Path, folder: Path) -> None:
         view=view,
         figures=write_figures(figures, folder),
         section_figures={
-            section.id: write_figures(section.figures, folder) for section in view.sections
+            section.id: write_figures(section.view.figures, folder) for section in view.sections
         },
         downloads=[name for name in TABLES if (source.data / name).is_file()],
         meanings=MEANINGS,

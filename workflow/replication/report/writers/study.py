@@ -8,8 +8,9 @@ from pathlib import Path
 
 from replication.measure.results import Results
 from replication.plan.notebook_kind import SENSITIVITY, made_from, notebook_names
-from replication.report.charts.experiment import Figure, figures_of
+from replication.report.charts.experiment import figures_of
 from replication.report.drawing.data import read_cells, with_explained
+from replication.report.drawing.figure import Figure
 from replication.report.notebooks.notebook import recorded_origin, to_html
 from replication.report.pages.compared.traces import trace_figures, trace_section
 from replication.report.pages.point import FLOW_COLUMNS, point_pages

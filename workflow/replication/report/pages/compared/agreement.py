@@ -28,31 +28,17 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class RateView:
-    """How often two engines agree on one kind of item."""
-
-    kind: str
-    share: str
-    interval: str
-    compared: int
-    agreed: int
-    items: int
-    unequal: int
-
-
-@dataclass(frozen=True)
 class MatrixRow:
     """A study, or all of them where `study` is None, on each pair of engines."""
 
     study: Study | None
-    pairs: list[list[RateView]]
+    pairs: list[list[Row]]
 
 
 @dataclass(frozen=True)
 class EngineOutcome:
     """An item on one engine; `value` is a claim's statistic or a cell's mean."""
 
-    engine: str
     verdict: Badge
     value: Number
     interval: str
@@ -72,20 +58,6 @@ class ComparedItem:
     agreement: str
     #: Of a cell, the largest relative difference of two engines' means.
     difference: Number
-
-
-@dataclass(frozen=True)
-class ContrastView:
-    """A metric on both engines at the points of a disagreement."""
-
-    metric: str
-    unit: str
-    left: Number
-    right: Number
-    difference: Number
-    interval: str
-    n: str
-    differs: str
 
 
 @dataclass(frozen=True)
@@ -109,7 +81,7 @@ class Disagreement:
     left: str
     right: str
     items: list[tuple[str, Badge, Badge]]
-    sides: list[tuple[str, list[ContrastView]]]
+    sides: list[tuple[str, list[Row]]]
     #: Metrics that differ beyond the replicates, and whether there were replicates to tell.
     beyond: list[str]
     replicated: bool
@@ -179,9 +151,9 @@ class _Gathering:
         )
         return [(self.source.studies[study], reason) for study, reason in found]
 
-    def _rates(self, study: str, pair: tuple[str, str]) -> list[RateView]:
+    def _rates(self, study: str, pair: tuple[str, str]) -> list[Row]:
         return [
-            _rate(row)
+            row
             for row in self.rates
             if (row["study"], row["left"], row["right"]) == (study, *pair) and row["items"] != "0"
         ]
@@ -192,7 +164,6 @@ class _Gathering:
 
     def _claim_outcome(self, row: Judged) -> EngineOutcome:
         return EngineOutcome(
-            row["engine"],
             badge(row["verdict"]),
             numbers.number(row["observed"]),
             numbers.interval(row["low"], row["high"]),
@@ -269,7 +240,7 @@ class _Gathering:
                 for row in rows
             ],
             sides=[
-                (side, [_contrast(row) for row in measured if row["side"] == side])
+                (side, [row for row in measured if row["side"] == side])
                 for side in dict.fromkeys(row["side"] for row in measured)
             ],
             beyond=[metric_label(name) for name in _beyond(measured)],
@@ -286,20 +257,6 @@ def _of_group(row: Row, key: tuple[str, str, str, str]) -> bool:
     return (row["study"], row["group"], row["left"], row["right"]) == key
 
 
-def _rate(row: Row) -> RateView:
-    return RateView(
-        kind="claims" if row["kind"] == "claim" else "numbers",
-        share=f"{100 * float(row['share']):.0f} %" if row["share"] else "",
-        interval=f"{100 * float(row['low']):.0f} to {100 * float(row['high']):.0f} %"
-        if row["share"]
-        else "",
-        compared=int(row["compared"]),
-        agreed=int(row["agreed"]),
-        items=int(row["items"]),
-        unequal=int(row["unequal"]),
-    )
-
-
 def _published(row: Judged) -> Number | None:
     if "published" not in row:
         return None
@@ -308,7 +265,6 @@ def _published(row: Judged) -> Number | None:
 
 def _cell_outcome(row: Judged) -> EngineOutcome:
     return EngineOutcome(
-        row["engine"],
         badge(row["verdict"]),
         numbers.number(row["reproduced_mean"], row["unit"]),
         numbers.interval(row["reproduced_low"], row["reproduced_high"], row["unit"]),
@@ -325,20 +281,6 @@ def _agreement(pairs: Sequence[Row]) -> str:
 def _largest(pairs: Sequence[Row]) -> Number:
     sized = [row["difference"] for row in pairs if numbers.parse(row["difference"]) is not None]
     return numbers.percent(max(sized, key=lambda raw: abs(float(raw)), default=""))
-
-
-def _contrast(row: Row) -> ContrastView:
-    unit = row["unit"]
-    return ContrastView(
-        metric=metric_label(row["metric"]),
-        unit=numbers.display_unit(unit),
-        left=numbers.number(row["left_mean"], unit),
-        right=numbers.number(row["right_mean"], unit),
-        difference=numbers.number(row["difference"], unit),
-        interval=numbers.interval(row["low"], row["high"], unit),
-        n=row["n"],
-        differs={"true": "yes", "false": "no"}.get(row["differs"], "unknown"),
-    )
 
 
 def _beyond(measured: Sequence[Row]) -> list[str]:

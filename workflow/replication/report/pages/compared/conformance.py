@@ -10,14 +10,15 @@ import pandas as pd
 from replication.compare.conformance_model import (
     Check,
     Conformance,
+    Recovery,
     load_conformance,
     recovery_check,
 )
-from replication.compare.conformance_quantity import QUANTITIES
+from replication.compare.conformance_quantity import QUANTITIES, CheckQuantity
 from replication.report.charts.conformance import recovery_figures
 from replication.report.drawing.figure import Figure
 from replication.report.parts.source import Row, Source
-from replication.report.parts.verdicts.number import Number, display_unit, interval, number
+from replication.report.parts.verdicts.number import display_unit
 from replication.report.parts.verdicts.verdict import Badge
 from replication.study.storage.seal import open_sealed
 from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows
@@ -30,52 +31,25 @@ OUTCOMES = (HOLDS, NAMED, DEVIATES, REFUSED)
 
 
 @dataclass(frozen=True)
-class CheckOutcome:
-    """A check on one engine; `expected` and `interval` only where they are the engine's own."""
-
-    engine: str
-    verdict: Badge
-    observed: Number
-    note: str
-    expected: Number | None = None
-    interval: str = ""
-    source: str = ""
-
-
-@dataclass(frozen=True)
 class CheckView:
-    """A check as a row of the table; `outcomes` are in the order of the engines."""
+    """A check as a row of the table; `outcomes` are in the order of the engines.
 
-    id: str
-    title: str
-    quantity: str
-    unit: str
-    expected: Number
-    interval: str
-    source: str
-    tolerance: str
-    outcomes: list[CheckOutcome]
+    An outcome is an engine's row, its verdict, and whether the expected value is the engine's own.
+    """
 
-
-@dataclass(frozen=True)
-class PairView:
-    """One quantity of a recovery on both engines."""
-
-    check: str
-    unit: str
-    verdict: Badge
-    subject: Number
-    reference: Number
+    check: Check
+    quantity: CheckQuantity
+    outcomes: list[tuple[Row, Badge, bool]]
 
 
 @dataclass(frozen=True)
 class RecoveryView:
-    """A variant through a list of losses."""
+    """A variant through a list of losses; a pair is the row of both engines, and its verdict."""
 
     variant: str
     losses: str
     packets: str
-    pairs: list[PairView]
+    pairs: list[tuple[Row, Badge]]
 
 
 @dataclass(frozen=True)
@@ -104,9 +78,7 @@ class ConformanceView:
     outcomes: Sequence[Badge]
     counts: dict[str, int]
     checks: list[CheckView]
-    recovery_title: str
-    subject: str
-    reference: str
+    recovery: Recovery
     quantities: list[tuple[str, str]]
     recoveries: list[RecoveryView]
     deviations: list[DeviationView]
@@ -131,9 +103,7 @@ def conformance_view(source: Source) -> ConformanceView | None:
         outcomes=OUTCOMES,
         counts={v.word: sum(_verdict(row) is v for row in rows) for v in OUTCOMES},
         checks=[_check(check, list(versions), by_check) for check in document.checks],
-        recovery_title=recovery.title,
-        subject=recovery.subject,
-        reference=recovery.reference,
+        recovery=recovery,
         quantities=[_head(name, recoveries) for name in recovery.quantities],
         recoveries=recoveries,
         deviations=_deviations(rows),
@@ -152,31 +122,11 @@ def _verdict(row: Row) -> Badge:
 
 
 def _check(check: Check, engines: list[str], rows: dict[tuple[str, str], Row]) -> CheckView:
-    quantity = QUANTITIES[check.quantity]
     found = [rows[check.id, engine] for engine in engines if (check.id, engine) in rows]
     return CheckView(
-        id=check.id,
-        title=check.title,
-        quantity=quantity.description,
-        unit=display_unit(quantity.unit),
-        expected=number(str(check.expected), quantity.unit),
-        interval=interval(str(check.low), str(check.high), quantity.unit),
-        source=check.source,
-        tolerance=check.tolerance,
-        outcomes=[_outcome(check, row) for row in found],
-    )
-
-
-def _outcome(check: Check, row: Row) -> CheckOutcome:
-    own = check.expectation(row["engine"]) is not check
-    return CheckOutcome(
-        engine=row["engine"],
-        verdict=_verdict(row),
-        observed=number(row["observed"], row["unit"]),
-        note=row["note"],
-        expected=number(row["expected"], row["unit"]) if own else None,
-        interval=interval(row["low"], row["high"], row["unit"]) if own else "",
-        source=row["source"] if own else "",
+        check,
+        QUANTITIES[check.quantity],
+        [(row, _verdict(row), check.expectation(row["engine"]) is not check) for row in found],
     )
 
 
@@ -187,25 +137,15 @@ def _recoveries(document: Conformance, rows: dict[tuple[str, str], Row]) -> list
         for losses, packets in recovery.losses.items():
             checks = [recovery_check(variant, losses, name) for name in recovery.quantities]
             found = [row for c in checks if (row := rows.get((c, recovery.subject)))]
-            pairs = [_pair(row) for row in found]
-            if pairs:
+            if found:
+                pairs = [(row, _verdict(row)) for row in found]
                 views.append(RecoveryView(variant, losses, ", ".join(map(str, packets)), pairs))
     return views
 
 
-def _pair(row: Row) -> PairView:
-    unit = row["unit"]
-    return PairView(
-        check=row["check"],
-        unit=display_unit(unit),
-        verdict=_verdict(row),
-        subject=number(row["observed"], unit),
-        reference=number(row["expected"], unit),
-    )
-
-
 def _head(name: str, recoveries: list[RecoveryView]) -> tuple[str, str]:
-    units = {p.unit for view in recoveries for p in view.pairs if p.check.endswith(f".{name}")}
+    found = (row for view in recoveries for row, _ in view.pairs)
+    units = {display_unit(row["unit"]) for row in found if row["check"].endswith(f".{name}")}
     words = name.removesuffix("_s").removesuffix("_bps").removesuffix("_segments")
     return words.replace("_", " "), next(iter(units), "")
 

@@ -5,7 +5,7 @@ Other modules put sections of their own on it: see `SECTIONS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,6 @@ from replication.engines.catalogue import ENGINES, family_of
 from replication.engines.debian import package_warning
 from replication.judge.headline import Headline
 from replication.judge.participation import Participation
-from replication.report.drawing.figure import Figure
 from replication.report.pages.compared.agreement import AgreementView, agreement_view
 from replication.report.pages.compared.conformance import conformance_view
 from replication.report.pages.compared.ladder import ladder_view
@@ -23,7 +22,7 @@ from replication.study.study import Study
 #: Sections of other modules, in the order of the page: (template, title, view function). The
 #: function takes the `Source` and returns what the template needs, or None for no section. The
 #: template has a macro ``section(view)``; ids of its elements begin with the template's name.
-#: Where the view has `figures`, they follow what the template shows.
+#: The view has `figures`, which follow what the template shows.
 SECTIONS: tuple[tuple[str, str, Callable[[Source], Any]], ...] = (
     ("conformance.html", "What each engine must show first", conformance_view),
     ("ladder.html", "Versions of ns-3", ladder_view),
@@ -38,11 +37,6 @@ class Section:
     title: str
     template: str
     view: Any
-
-    @property
-    def figures(self) -> Sequence[Figure]:
-        """Charts of the section, in the order of the page."""
-        return getattr(self.view, "figures", ())
 
 
 @dataclass(frozen=True)

@@ -12,23 +12,7 @@ from replication.engines.ns3_version import NS3_VERSION
 from replication.report.charts.ladder import ladder_figures
 from replication.report.drawing.figure import Figure
 from replication.report.parts.source import Source
-from replication.report.parts.verdicts import number as numbers
-from replication.report.parts.verdicts.verdict import Badge, badge
 from replication.study.storage.table import Row
-
-
-@dataclass(frozen=True)
-class VersionEffect:
-    """A verdict that another version changes; `reason` says what the version lacks, if it does."""
-
-    study: str
-    item: str
-    version: str
-    value: str
-    default_value: str
-    verdict: Badge
-    default_verdict: Badge
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -49,7 +33,8 @@ class LadderView:
     current: bool
     default: str
     summaries: list[Summary]
-    flips: list[VersionEffect]
+    #: What changes, and the same item by the default version.
+    flips: list[tuple[Row, Row]]
     refused: list[tuple[str, str, int]]
     steps: list[Step]
     figures: list[Figure]
@@ -67,29 +52,17 @@ def ladder_view(source: Source) -> LadderView | None:
         current=True,
         default=NS3_VERSION,
         summaries=summarise(rows),
-        flips=list(_flips(rows)),
+        flips=_flips(rows),
         refused=_refused(rows),
         steps=list(_steps(rows, read_changes(source.root))),
         figures=ladder_figures(rows),
     )
 
 
-def _flips(rows: list[Row]) -> Iterator[VersionEffect]:
-    """Yield verdicts that differ where both versions could run the item."""
+def _flips(rows: list[Row]) -> list[tuple[Row, Row]]:
+    """Return verdicts that differ where both versions could run the item."""
     default = {_key(row): row for row in rows if row["version"] == NS3_VERSION}
-    for row in rows:
-        other = default[_key(row)]
-        if is_flip(row):
-            yield VersionEffect(
-                study=row["study"],
-                item=_item(row),
-                version=row["version"],
-                value=numbers.number(row["mean"], row["unit"] or "1").shown,
-                default_value=numbers.number(other["mean"], other["unit"] or "1").shown,
-                verdict=badge(row["verdict"]),
-                default_verdict=badge(other["verdict"]),
-                reason=row["reason"],
-            )
+    return [(row, default[_key(row)]) for row in rows if is_flip(row)]
 
 
 def _refused(rows: list[Row]) -> list[tuple[str, str, int]]:
@@ -115,9 +88,3 @@ def _steps(rows: list[Row], changes: list[Change]) -> Iterator[Step]:
 
 def _key(row: Row) -> tuple[str, ...]:
     return tuple(row[name] for name in ("study", "kind", "table", "row", "column", "claim"))
-
-
-def _item(row: Row) -> str:
-    if row["kind"] == "claim":
-        return f"claim {row['claim']}"
-    return f"table {row['table']}, {row['row']}, {row['column']}"

@@ -9,13 +9,11 @@ import pandas as pd
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
 from replication.measure.trace_folder import TABLE_PREFIX
 from replication.measure.window import LABELS
-from replication.report.charts.experiment import Figure
 from replication.report.charts.overlay import overlay_figures
-from replication.report.drawing.figure import with_prefix
+from replication.report.drawing.figure import Figure, with_prefix
 from replication.report.drawing.name import name_of
 from replication.report.parts.source import Row, Source, of_study
 from replication.report.parts.verdicts import number as numbers
-from replication.report.parts.verdicts.number import Number
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.seal import open_sealed
 from replication.study.storage.table import TRACE_COLUMNS, TRACE_NEARNESS_COLUMNS, read_rows
@@ -25,24 +23,12 @@ FILES = (COMPARISON, NEARNESS)
 
 
 @dataclass(frozen=True)
-class TraceEngineView:
-    """One engine's mean over replicates beside a published figure."""
-
-    reproduced: Number
-    deviation: Number
-    interval: str
-    n: str
-
-
-@dataclass(frozen=True)
 class TraceRow:
-    """A figure of one flow: published, then on each engine of the section (None: not run)."""
+    """A figure of one flow: its row on each engine of the section (None: not run), and any one."""
 
-    flow: str
     metric: str
-    unit: str
-    published: Number
-    engines: list[TraceEngineView | None]
+    any_row: Row
+    engines: list[Row | None]
 
 
 @dataclass(frozen=True)
@@ -50,9 +36,7 @@ class TraceView:
     """One published trace."""
 
     name: str
-    title: str
     html_id: str
-    is_raw: bool
     rows: list[TraceRow]
 
 
@@ -105,24 +89,17 @@ def trace_section(source: Source, study: Study) -> TraceSection | None:
     if not rows:
         return None
     engines = [e for e in source.shown_engines(study.id) if any(r["engine"] == e for r in rows)]
-    titles = {table.id.removeprefix(TABLE_PREFIX): table.title for table in study.tables}
-    traces = []
-    for name in dict.fromkeys(row["trace"] for row in rows):
-        own = [row for row in rows if row["trace"] == name]
-        traces.append(
-            TraceView(
-                name=name,
-                title=titles.get(name, ""),
-                html_id=f"compared={name_of(name)}",
-                is_raw=own[0]["evidence"] == RAW,
-                rows=_rows(own, engines),
-            )
-        )
+    by_trace: dict[str, list[Row]] = {}
+    for row in rows:
+        by_trace.setdefault(row["trace"], []).append(row)
     return TraceSection(
         engines=engines,
-        traces=traces,
+        traces=[
+            TraceView(name, f"compared={name_of(name)}", _rows(own, engines))
+            for name, own in by_trace.items()
+        ],
         nearness=_nearness(source, study, engines),
-        missing=[trace.name for trace in traces if not trace.is_raw],
+        missing=[name for name, own in by_trace.items() if own[0]["evidence"] != RAW],
     )
 
 
@@ -130,30 +107,10 @@ def _rows(rows: list[Row], engines: list[str]) -> list[TraceRow]:
     grouped: dict[tuple[str, str], dict[str, Row]] = {}
     for row in rows:
         grouped.setdefault((row["flow"], row["metric"]), {})[row["engine"]] = row
-    views = []
-    for (flow, metric), by_engine in grouped.items():
-        any_row = next(iter(by_engine.values()))
-        views.append(
-            TraceRow(
-                flow=flow,
-                metric=LABELS[metric],
-                unit="" if any_row["unit"] == "1" else any_row["unit"],
-                published=numbers.number(any_row["published"]),
-                engines=[_engine(by_engine.get(engine)) for engine in engines],
-            )
-        )
-    return views
-
-
-def _engine(row: Row | None) -> TraceEngineView | None:
-    if row is None:
-        return None
-    return TraceEngineView(
-        reproduced=numbers.number(row["reproduced_mean"]),
-        deviation=numbers.percent(row["relative_deviation"]),
-        interval=numbers.interval(row["reproduced_low"], row["reproduced_high"]),
-        n=row["n"],
-    )
+    return [
+        TraceRow(LABELS[metric], next(iter(found.values())), [found.get(e) for e in engines])
+        for (_, metric), found in grouped.items()
+    ]
 
 
 def _nearness(source: Source, study: Study, engines: list[str]) -> list[NearnessRow]:

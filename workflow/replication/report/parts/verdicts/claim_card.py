@@ -11,10 +11,8 @@ from replication.judge.verdict_table import Judged
 from replication.judge.wording import wording
 from replication.report.parts.link import PointLink, PointLinks
 from replication.report.parts.source import Source
-from replication.report.parts.verdicts import number as numbers
 from replication.report.parts.verdicts.claim_chart import ClaimChart, claim_chart
 from replication.report.parts.verdicts.flag import Flag
-from replication.report.parts.verdicts.number import Number
 from replication.report.parts.verdicts.verdict import Badge, OtherEngine, badge, beside
 from replication.study.claim_model import Claim
 from replication.study.sensitivity_settings import Scale, load_sensitivity
@@ -41,16 +39,10 @@ class TestView:
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A claim's verdict on one engine."""
+    """A claim's verdict on one engine, from its row of the typed table."""
 
-    engine: str
-    statistic: str
-    observed: Number
-    interval: str
-    margin: str
-    unit: str
+    row: Judged
     verdict: Badge
-    reason: str
     flag: Flag
     #: Why the engine ran other values than the study's; empty where it did not.
     substituted: str
@@ -114,18 +106,8 @@ def claim_cards(
 
 def _result(study: Study, row: Judged, flag: Flag) -> ClaimResult:
     substitution = study.substituted(row["engine"])
-    return ClaimResult(
-        engine=row["engine"],
-        statistic=row["statistic"],
-        observed=numbers.number(row["observed"]),
-        interval=numbers.interval(row["low"], row["high"]),
-        margin=row["margin"],
-        unit=row["statistic_unit"],
-        verdict=badge(row["verdict"]),
-        reason=row["reason"],
-        flag=flag,
-        substituted="" if substitution is None else substitution.reason,
-    )
+    reason = "" if substitution is None else substitution.reason
+    return ClaimResult(row, badge(row["verdict"]), flag, reason)
 
 
 def _tests(study: Study, claim: Claim) -> Iterable[TestView]:
