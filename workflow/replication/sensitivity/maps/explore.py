@@ -148,22 +148,24 @@ class Explorer:
         return Place(facet, node[0] / size, node[1] / size)
 
     def _try(self) -> bool:
-        """Run random places on both sides; refine where one is denied; return whether any was."""
-        places = [place for side in ("holds", "fails") for place in self._drawn(side)]
-        if not places or self.surveyor.cost_s(places, 1) > self._left_s:
-            return False
+        """Run random places on both sides, as far as the budget goes; refine where one is denied.
+
+        Return whether any was.
+        """
+        said = {
+            place: side == "holds" for side in ("holds", "fails") for place in self._drawn(side)
+        }
+        places = list(said)
+        while places and self.surveyor.cost_s(places, 1) > self._left_s:
+            places = places[1::2]
         readings = self._believed(self.surveyor.read(places, 1))
-        denied = False
         for place, reading in readings.items():
-            grid = self.found.grids[place.facet]
-            said = grid.at(place.across, place.up) == "holds"
-            denied |= reading.holds is (not said)
-            grid.probed[place.across, place.up] = reading.holds
+            self.found.grids[place.facet].probed[place.across, place.up] = reading.holds
         self.found.readings |= readings
         for facet in self.found.grids:
             while self._run_doubtful(facet) or self._halve(facet):
                 pass
-        return denied
+        return any(one.holds is (not said[place]) for place, one in readings.items())
 
     def _run_doubtful(self, facet: Facet) -> bool:
         """Run what was inferred about cells in which a place is denied; return whether any is."""
