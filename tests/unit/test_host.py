@@ -114,7 +114,6 @@ def test_engines_without_a_kernel_refuse_what_is_not_default(engine, host):
 def plan_of(runs):
     return Plan(
         tier=QUICK,
-        fingerprints={},
         named={},
         batch_cost_s=1.0,
         studies={},

@@ -108,7 +108,8 @@ def maps_view(source: Source) -> MapsView | None:
     groups = groupby(current, key=lambda one: str(one["map"]))
     told = answer(current) if current else ""
     maps = [_map(list(own)) for _, own in groups]
-    return MapsView(told, maps, stale, load_mapping(source.root).changed, today_views(source))
+    changes = load_mapping(source.root).changed if maps else []
+    return MapsView(told, maps, stale, changes, today_views(source))
 
 
 def _map(found: list[dict[str, Any]]) -> MapView:
