@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import count, groupby
 from typing import Any
 
 from replication.report.pages.today import StudyToday, today_views
@@ -107,26 +107,25 @@ def maps_view(source: Source) -> MapsView | None:
     stale = [f"{one['map']} on {one['engine']}" for one in found if one not in current]
     groups = groupby(current, key=lambda one: str(one["map"]))
     told = answer(current) if current else ""
-    maps = [_map(list(own)) for _, own in groups]
+    numbers = count()
+    maps = [_map(list(own), numbers) for _, own in groups]
     changes = load_mapping(source.root).changed if maps else []
     return MapsView(told, maps, stale, changes, today_views(source))
 
 
-def _map(found: list[dict[str, Any]]) -> MapView:
+def _map(found: list[dict[str, Any]], numbers: Iterator[int]) -> MapView:
     laws = {
         (law["title"], law["source"], law["condition"]): None
         for one in found
         for grid in one["grids"]
         for law in grid["theory"]
     }
-    return MapView(found[0], list(laws), [_engine(one) for one in found])
+    return MapView(found[0], list(laws), [_engine(one, next(numbers)) for one in found])
 
 
-def _engine(account: Account) -> EngineView:
-    anchors = {
-        number: f"{account['map']}.{account['engine']}.{number}"
-        for number in range(len(account["points"]))
-    }
+def _engine(account: Account, own: int) -> EngineView:
+    # Short: the page names each of thousands of points twice.
+    anchors = {number: f"m{own}.{number}" for number in range(len(account["points"]))}
     return EngineView(
         account=account,
         headline=headline(account),
