@@ -1,6 +1,7 @@
 """What is fetched, shipped and trusted: pins and hashes, licences, secrets."""
 
 import json
+import lzma
 import re
 import subprocess
 
@@ -78,10 +79,28 @@ def test_no_file_holds_a_secret(tally):
     with tally.trial("supply", "secrets", "files of the repository searched for secrets") as trial:
         found = []
         for name in set(listed.stdout.split("\n")[:-1]) - EXAMPLES:
-            path = ROOT / name
-            text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-            found += [f"{name}: {match[0]}" for match in SECRETS.finditer(text)]
+            found += [f"{name}: {match[0]}" for match in SECRETS.finditer(readable(ROOT / name))]
         trial.right(not found, found)
+
+
+def readable(path):
+    """Return the text of a file, unpacked; of one that is not text what is printable of it.
+
+    Of compressed bytes, some would look like anything.
+    """
+    content = path.read_bytes() if path.is_file() else b""
+    if path.suffix == ".xz":
+        content = lzma.decompress(content)
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return "\n".join(run.decode() for run in re.findall(rb"[\x20-\x7e]{8,}", content))
+
+
+def test_a_secret_in_an_archive_would_be_found(tmp_path):
+    path = tmp_path / "a.tar.xz"
+    path.write_bytes(lzma.compress(b"\xff\x00" + b"see https://u:pass@h" + b"\x00\xfe"))
+    assert SECRETS.search(readable(path))
 
 
 @pytest.mark.parametrize(
