@@ -116,7 +116,7 @@ class Grid:
         They are the corners of cells in which a probe, and of cells beside nodes at which a run,
         found what was not to be expected.
         """
-        cells = {self._cell_at(*place) for place in self._denied()}
+        cells = {self._cell_at(*place) for place in self.probed if self._is_denied(place)}
         for node, inferred in self.inferred.items():
             if self.found.get(node, inferred) is not inferred:
                 cells.update(self._cells_beside(node))
@@ -128,12 +128,11 @@ class Grid:
                 if 0 < i < self.size and 0 < j < self.size:
                     yield self._cell_at(i / self.size, j / self.size)
 
-    def _denied(self) -> Iterator[tuple[float, float]]:
-        """Yield the probes that found what corners of their cell do not say."""
-        for place, told in self.probed.items():
-            corners = self._cell_at(*place).corners
-            if told is not None and (not told) in map(self.verdict, corners):
-                yield place
+    def _is_denied(self, place: tuple[float, float]) -> bool:
+        """Return whether a probe found what corners of its cell do not say."""
+        told = self.probed[place]
+        corners = self._cell_at(*place).corners
+        return told is not None and (not told) in map(self.verdict, corners)
 
     def _is_mixed(self, cell: Cell) -> bool:
         """Return whether a probe in a cell, or within a step of it, is denied by its corners.
@@ -141,9 +140,12 @@ class Grid:
         Where a cell cannot be halved any more, no border is to be seen: verdicts are mixed there.
         """
         i, j, end = cell.i - 1, cell.j - 1, cell.step + 2
+        # Every cell asks this: most probes are far off, and need no look at their own cell.
         return any(
-            0 <= across * self.size - i <= end and 0 <= up * self.size - j <= end
-            for across, up in self._denied()
+            0 <= place[0] * self.size - i <= end
+            and 0 <= place[1] * self.size - j <= end
+            and self._is_denied(place)
+            for place in self.probed
         )
 
     def nodes_of(self, cell: Cell) -> list[Node]:
