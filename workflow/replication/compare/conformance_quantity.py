@@ -11,9 +11,7 @@ import pandas as pd
 from replication.measure.cwnd import FloatArray, find_reductions
 from replication.measure.feature import FlowSeries, feature
 from replication.measure.statistic import jain_index
-from replication.study.scenario import CbrFlow, Scenario
-
-TCP_IP_HEADER_BYTES = 40
+from replication.study.scenario import TCP_IP_HEADER_BYTES, Scenario
 
 
 @dataclass(frozen=True)
@@ -48,10 +46,7 @@ class ObservedRun:
     @property
     def packet_bytes(self) -> int:
         """IP size of the first flow's data packets (timestamps off)."""
-        flow = self.scenario.flows[0]
-        if isinstance(flow, CbrFlow):
-            return flow.packet_bytes
-        return flow.segment_bytes + TCP_IP_HEADER_BYTES
+        return self.scenario.flows[0].packet_bytes
 
     @property
     def first(self) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from replication.engines.routing import Routes
-from replication.study.scenario import CbrFlow, Scenario
+from replication.engines.flow_path import FlowPaths
+from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Scenario
 
 #: The least share of a link that TCP is counted with beside CBR.
 _LEAST_SHARE = 0.1
@@ -19,7 +19,8 @@ def link_crossings(scenario: Scenario) -> float:
     CBR sends at its rate; TCP has what its window or the links of its path allow, shares a link
     with the other TCP flows in proportion to that, and leaves CBR its part.
     """
-    paths = _paths(scenario)
+    routes = FlowPaths(scenario)
+    paths = [routes.hops(flow.source, flow.destination) for flow in scenario.flows]
     rates = [link.rate_bps for link in scenario.links for _ in "ab"]
     wanted_bps = [_wanted_bps(scenario, n, path) for n, path in enumerate(paths)]
     cbr_bps: dict[int, float] = defaultdict(float)
@@ -41,17 +42,11 @@ def link_crossings(scenario: Scenario) -> float:
             ),
             default=0.0,
         )
-        packets = min(1.0, share) * bps * scenario.duration_s / (8 * (flow.segment_bytes + 40))
+        packet_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
+        packets = min(1.0, share) * bps * scenario.duration_s / (8 * packet_bytes)
         acknowledged = 1 + 1 / flow.delayed_ack_segments
         crossings += acknowledged * packets * len(path)
     return crossings
-
-
-def _paths(scenario: Scenario) -> list[list[int]]:
-    """Return each flow's path, as `Routes` has it."""
-    place = {name: number for number, name in enumerate(scenario.nodes)}
-    routes = Routes(len(place), [(place[link.a], place[link.b]) for link in scenario.links])
-    return [routes.path(place[f.source], place[f.destination]) for f in scenario.flows]
 
 
 def _wanted_bps(scenario: Scenario, number: int, path: list[int]) -> float:
@@ -87,7 +82,7 @@ def nominal_crossings(scenario: Scenario) -> float:
         window = flow.maximum_window_bytes
         demand_bps = slowest_bps if window is None else min(slowest_bps, 8 * window / rtt_s)
         tcp_bps += demand_bps * active_s / scenario.duration_s
-        segment_bytes = flow.segment_bytes + 40
+        segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
     # An acknowledgement costs about as much as the data packet it answers.
     carried = 2 * min(tcp_bps, slowest_bps) * scenario.duration_s / (8 * segment_bytes)
     return crossings + carried * hops

@@ -20,12 +20,10 @@ from typing import Any
 from replication.study.claim_model import Flows, Quantity, StartOrder, Where
 from replication.study.level import Level
 from replication.study.link import Link
-from replication.study.scenario import CbrFlow, Flow, Scenario
+from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario
 from replication.study.study import Experiment, Study, parameters_of, plain_values
 from replication.study.template import expand, instantiate, resolve
 
-#: IPv4 and TCP headers without options: a data packet is not smaller than segment plus headers.
-HEADER_BYTES = 40
 #: What makes a TCP variant; runs that never need it are alike whichever variant they use.
 ALGORITHM_FIELDS = {
     "congestion_control",
@@ -150,8 +148,10 @@ def _span_s(flows: list[Flow]) -> float:
 
 
 def packet_bytes(flow: Flow) -> int:
-    """Return the size of a full data packet, IP header included."""
-    return flow.packet_bytes if isinstance(flow, CbrFlow) else flow.segment_bytes + HEADER_BYTES
+    """Return the least size of a full data packet, in IP bytes: TCP without options."""
+    if isinstance(flow, CbrFlow):
+        return flow.packet_bytes
+    return flow.segment_bytes + TCP_IP_HEADER_BYTES
 
 
 def set_ups(study: Study, experiment_id: str, where: Where) -> list[SetUp]:

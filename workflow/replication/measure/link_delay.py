@@ -41,12 +41,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replication.engines.routing import Routes
+from replication.engines.flow_path import FlowPaths
 from replication.study.link import Link
-from replication.study.scenario import CbrFlow, Flow, Scenario, TcpFlow
+from replication.study.scenario import Flow, Scenario, TcpFlow
 
-#: Headers of IP and TCP, and the option of timestamps, in bytes.
-_HEADERS, _TIMESTAMPS = 40, 12
 #: Least that an engine's links put around an IP packet: ns-3's speak PPP (its README, "Network").
 _LEAST_FRAME_BYTES = {"ns3": 2}
 
@@ -108,18 +106,16 @@ def crossings(scenario: Scenario) -> dict[str, list[tuple[Flow, bool]]]:
     dict
         Flows, each with whether its acknowledgements cross, in the scenario's order.
     """
-    place = {name: number for number, name in enumerate(scenario.nodes)}
-    routes = Routes(len(place), [(place[link.a], place[link.b]) for link in scenario.links])
+    paths = FlowPaths(scenario)
     found: dict[str, list[tuple[Flow, bool]]] = {}
     for flow in scenario.flows:
-        ends = place[flow.source], place[flow.destination]
+        ends = flow.source, flow.destination
         ways = [(ends, False)]
         if isinstance(flow, TcpFlow):
             ways.append((ends[::-1], True))
         for (start, end), acknowledges in ways:
-            for hop in routes.path(start, end):
-                name = f"{scenario.links[hop // 2].id}:{'ba' if hop % 2 else 'ab'}"
-                found.setdefault(name, []).append((flow, acknowledges))
+            for link, direction in paths.links(start, end):
+                found.setdefault(f"{link.id}:{direction}", []).append((flow, acknowledges))
     return found
 
 
@@ -140,25 +136,14 @@ def mean_packet_bytes(crossed: Crossing, received: Mapping[str, float]) -> float
     """
     packets = octets = 0.0
     for flow, acknowledges in crossed:
-        size = _data_bytes(flow)
+        size = flow.packet_bytes
         count = received.get(flow.id, 0.0) / size
         if acknowledges and isinstance(flow, TcpFlow):
-            size = _header_bytes(flow)
+            size = flow.header_bytes
             count /= flow.delayed_ack_segments
         packets += count
         octets += count * size
     return octets / packets if packets > 0 else np.nan
-
-
-def _data_bytes(flow: Flow) -> int:
-    if isinstance(flow, CbrFlow):
-        return flow.packet_bytes
-    return flow.segment_bytes + _header_bytes(flow)
-
-
-def _header_bytes(flow: TcpFlow) -> int:
-    """Return the size of headers, which is that of an acknowledgement too."""
-    return _HEADERS + (_TIMESTAMPS if flow.timestamps else 0)
 
 
 def mean_wait_s(queue_packets: float, departed_bps: float, packet_bytes: float) -> float:

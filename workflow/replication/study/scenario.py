@@ -31,6 +31,8 @@ from replication.study.model import (
     Seconds,
 )
 
+#: Headers of IPv4 and TCP without options, and the option of timestamps (RFC 7323).
+TCP_IP_HEADER_BYTES, TIMESTAMPS_BYTES = 40, 12
 CongestionControl = Literal[
     "tahoe",
     "reno",
@@ -135,6 +137,16 @@ class TcpFlow(_Flow):
         if self.connect_s is not None and self.connect_s > self.start_s:
             raise ValueError(f"flow {self.id}: connect_s must not be after start_s")
         return self
+
+    @property
+    def header_bytes(self) -> int:
+        """Return the headers of a segment, which are the size of an acknowledgement too."""
+        return TCP_IP_HEADER_BYTES + (TIMESTAMPS_BYTES if self.timestamps else 0)
+
+    @property
+    def packet_bytes(self) -> int:
+        """Return the size of a full segment with its headers, in IP bytes."""
+        return self.segment_bytes + self.header_bytes
 
     @property
     def connects_early(self) -> bool:

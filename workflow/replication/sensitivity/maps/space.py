@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from replication.engines.routing import Routes
+from replication.engines.flow_path import FlowPaths
 from replication.plan.design import Run, design_study
 from replication.sensitivity.design_point import explored_tier
 from replication.sensitivity.maps.map_model import Axis, Change, Map, map_path
@@ -21,9 +21,6 @@ from replication.study.errors import InputError
 from replication.study.link import DropTail, Link, RandomLoss, Red
 from replication.study.scenario import Scenario, TcpFlow
 from replication.study.study import Study, parameters_of
-
-#: IP and TCP headers, and the option of timestamps, in bytes.
-_HEADERS, _TIMESTAMPS = 40, 12
 
 
 @dataclass(frozen=True, order=True)
@@ -75,19 +72,16 @@ class TcpPath:
 def path_of(scenario: Scenario) -> TcpPath:
     """Return the path of the first TCP flow of a scenario."""
     flows = [flow for flow in scenario.flows if isinstance(flow, TcpFlow)]
-    flow, places = flows[0], {name: number for number, name in enumerate(scenario.nodes)}
-    routes = Routes(len(places), [(places[link.a], places[link.b]) for link in scenario.links])
-    hops = routes.path(places[flow.source], places[flow.destination])
-    way = [(scenario.links[hop // 2], "ba" if hop % 2 else "ab") for hop in hops]
+    flow = flows[0]
+    way = FlowPaths(scenario).links(flow.source, flow.destination)
     slowest, direction = min(way, key=lambda hop: hop[0].rate_bps)
-    packet = flow.segment_bytes + _HEADERS + (_TIMESTAMPS if flow.timestamps else 0)
     kept = math.prod(1 - _loss(link, direction) for link, direction in way)
     return TcpPath(
         rate_bps=slowest.rate_bps,
         rtt_s=2 * sum(link.delay_s for link, _ in way),
         segment_bytes=flow.segment_bytes,
-        packet_bytes=packet,
-        queue_packets=_room_packets(slowest, direction, packet),
+        packet_bytes=flow.packet_bytes,
+        queue_packets=_room_packets(slowest, direction, flow.packet_bytes),
         loss=1 - kept,
         active_s=min(f.stop_s for f in flows) - max(f.start_s for f in flows),
     )
