@@ -74,9 +74,20 @@ UNSEEN = """() => [...document.querySelectorAll(".cells .scroll, .tally")]
   .map((e) => `${e.getAttribute("aria-label")}: ${e.scrollWidth} > ${e.clientWidth}`)"""
 
 
+#: Labels of links that overlap a node of their topology.
+ON_NODES = """() => [...document.querySelectorAll(".topology svg")].flatMap((svg) => {
+  const boxes = [...svg.querySelectorAll("rect, circle")].map((e) => e.getBoundingClientRect());
+  return [...svg.querySelectorAll("text.link")].filter((text) => {
+    const a = text.getBoundingClientRect();
+    return boxes.some((b) => a.left < b.right - 1 && a.right > b.left + 1
+      && a.top < b.bottom - 1 && a.bottom > b.top + 1);
+  }).map((text) => text.textContent);
+})"""
+
+
 @pytest.mark.parametrize("width", [360, 768, 1280, 1920])
 @pytest.mark.parametrize("which", ["report", "comparison"])
-def test_nothing_is_clipped_at_any_width(tab, which, width, request):
+def test_nothing_is_clipped_or_overlaps_at_any_width(tab, which, width, request):
     report = request.getfixturevalue(which)
     for name in [*pages(report), *some_runs(report)[:2]]:
         one = tab(report, width=width)
@@ -85,24 +96,9 @@ def test_nothing_is_clipped_at_any_width(tab, which, width, request):
         one.wait_for_charts()
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         assert not page.evaluate(CLIPPED), (name, width)
+        assert not page.evaluate(ON_NODES), (name, width)
         if width >= 1280:
             assert not page.evaluate(UNSEEN), (name, width)
-
-
-def test_labels_of_links_are_clear_of_nodes(tab, report):
-    script = """() => [...document.querySelectorAll(".topology svg")].flatMap((svg) => {
-      const boxes = [...svg.querySelectorAll("rect, circle")].map((e) => e.getBoundingClientRect());
-      return [...svg.querySelectorAll("text.link")].filter((text) => {
-        const a = text.getBoundingClientRect();
-        return boxes.some((b) => a.left < b.right - 1 && a.right > b.left + 1
-          && a.top < b.bottom - 1 && a.bottom > b.top + 1);
-      }).map((text) => text.textContent);
-    })"""
-    for name in [*pages(report), *some_runs(report)]:
-        one = tab()
-        page = one.open(name)
-        one.unfold()
-        assert not page.evaluate(script), name
 
 
 def test_a_study_leads_with_its_chart_then_the_table_then_the_claims(tab, report):
