@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 import yaml
-from replication.report.parts.map import answer, areas, axes_of, check, details, headline
+from replication.report.parts.map import Axis, answer, areas, axes_of, check, details, headline
 from replication.report.parts.map_picture import picture, ticks
 from replication.sensitivity.maps.account import made_from, merge_maps
 from replication.sensitivity.maps.table import MAP_COLUMNS
@@ -116,6 +116,13 @@ def test_sentences_are_made_from_the_account():
     )
     nothing = account(share=None, points=[point(1, 0, None) | {"reason": "no queue"}])
     assert headline(nothing) == "On ns3 nothing can be said: no queue."
+
+
+@pytest.mark.parametrize(
+    ("title", "name"), [("PFIFO", "PFIFO"), ("Window less BDP", "window less BDP")]
+)
+def test_abbreviations_keep_their_capitals_within_a_sentence(title, name):
+    assert Axis(title, "packets", 1, 2, False, 1).name == name
 
 
 def test_a_picture_has_what_was_found_where_it_was_found():

@@ -45,6 +45,12 @@ class Axis:
         return f"{_short(self.at(place))} {self.unit}".strip()
 
     @property
+    def name(self) -> str:
+        """Return the title as it stands within a sentence; abbreviations keep their capitals."""
+        is_word = not self.title[1:2].isupper()
+        return self.title[:1].lower() + self.title[1:] if is_word else self.title
+
+    @property
     def label(self) -> str:
         """Title and unit."""
         return f"{self.title}, {self.unit}" if self.unit else self.title
@@ -149,8 +155,8 @@ def _needs(axis: Axis, threshold: Mapping[str, Any]) -> str:
     side = "above" if threshold["above"] else "below"
     median, low, high = (axis.words(threshold[key]) for key in ("median", "lowest", "highest"))
     if low == high:
-        return f"It needs: {axis.title.lower()} {side} {median}."
-    return f"It needs: {axis.title.lower()} {side} {median} ({low} to {high} along the other axis)."
+        return f"It needs: {axis.name} {side} {median}."
+    return f"It needs: {axis.name} {side} {median} ({low} to {high} along the other axis)."
 
 
 def _paper(
@@ -159,7 +165,7 @@ def _paper(
     if paper is None:
         return
     own = [
-        f"{axis.title.lower()} {_short(document['paper'] * axis.factor)} {axis.unit}".strip()
+        f"{axis.name} {_short(document['paper'] * axis.factor)} {axis.unit}".strip()
         for axis, document in zip(axes, account["axes"], strict=True)
     ]
     where = " and ".join(own)
@@ -170,7 +176,7 @@ def _paper(
         paper["side"], "on the border"
     )
     borders = [
-        f"{axis.words(place)} ({axis.title.lower()})"
+        f"{axis.words(place)} ({axis.name})"
         for axis, place in zip(axes, paper["border"], strict=True)
         if place is not None
     ]
