@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 import yaml
-from replication.report.parts.map import Axis, answer, areas, axes_of, check, details, headline
+from replication.report.parts.map import answer, areas, axes_of, check, details, headline
 from replication.report.parts.map_picture import picture, ticks
 from replication.sensitivity.maps.account import made_from, merge_maps
 from replication.sensitivity.maps.table import MAP_COLUMNS
@@ -118,11 +118,10 @@ def test_sentences_are_made_from_the_account():
     assert headline(nothing) == "On ns3 nothing can be said: no queue."
 
 
-@pytest.mark.parametrize(
-    ("title", "name"), [("PFIFO", "PFIFO"), ("Window less BDP", "window less BDP")]
-)
-def test_abbreviations_keep_their_capitals_within_a_sentence(title, name):
-    assert Axis(title, "packets", 1, 2, False, 1).name == name
+def test_abbreviations_keep_their_capitals_within_a_sentence():
+    told = account(axes=[AXES[0] | {"title": "PFIFO"}, AXES[1] | {"title": "Window less BDP"}])
+    sentences = " ".join(details(told, GRID))
+    assert "It needs: PFIFO above" in sentences and "and window less BDP 100 ms" in sentences
 
 
 def test_a_picture_has_what_was_found_where_it_was_found():

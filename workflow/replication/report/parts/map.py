@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from replication.judge.wording import lower
 from replication.measure.unit import display_unit
 
 Account = Mapping[str, Any]
@@ -43,12 +44,6 @@ class Axis:
     def words(self, place: float) -> str:
         """Return the value at a position with its unit."""
         return f"{_short(self.at(place))} {self.unit}".strip()
-
-    @property
-    def name(self) -> str:
-        """Return the title as it stands within a sentence; abbreviations keep their capitals."""
-        is_word = not self.title[1:2].isupper()
-        return self.title[:1].lower() + self.title[1:] if is_word else self.title
 
     @property
     def label(self) -> str:
@@ -155,8 +150,8 @@ def _needs(axis: Axis, threshold: Mapping[str, Any]) -> str:
     side = "above" if threshold["above"] else "below"
     median, low, high = (axis.words(threshold[key]) for key in ("median", "lowest", "highest"))
     if low == high:
-        return f"It needs: {axis.name} {side} {median}."
-    return f"It needs: {axis.name} {side} {median} ({low} to {high} along the other axis)."
+        return f"It needs: {lower(axis.title)} {side} {median}."
+    return f"It needs: {lower(axis.title)} {side} {median} ({low} to {high} along the other axis)."
 
 
 def _paper(
@@ -165,7 +160,7 @@ def _paper(
     if paper is None:
         return
     own = [
-        f"{axis.name} {_short(document['paper'] * axis.factor)} {axis.unit}".strip()
+        f"{lower(axis.title)} {_short(document['paper'] * axis.factor)} {axis.unit}".strip()
         for axis, document in zip(axes, account["axes"], strict=True)
     ]
     where = " and ".join(own)
@@ -176,7 +171,7 @@ def _paper(
         paper["side"], "on the border"
     )
     borders = [
-        f"{axis.words(place)} ({axis.name})"
+        f"{axis.words(place)} ({lower(axis.title)})"
         for axis, place in zip(axes, paper["border"], strict=True)
         if place is not None
     ]
