@@ -101,6 +101,14 @@ def test_nothing_is_clipped_or_overlaps_at_any_width(tab, which, width, request)
             assert not page.evaluate(UNSEEN), (name, width)
 
 
+def test_labels_of_links_are_clear_of_nodes_on_the_pages_of_runs(tab, report):
+    for name in some_runs(report):
+        one = tab()
+        page = one.open(name)
+        one.unfold()
+        assert not page.evaluate(ON_NODES), name
+
+
 def test_a_study_leads_with_its_chart_then_the_table_then_the_claims(tab, report):
     top = "(e) => e.getBoundingClientRect().top"
     for path in report.glob("data/*.design.parquet"):
