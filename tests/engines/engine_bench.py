@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_results import Result
-from engine_scenarios import Json, codel, droptail, pfifo, pie, red, tcp
+from engine_scenarios import Json, cake, codel, droptail, pfifo, pie, red, tcp
 from linux_scenarios import linux_red, linux_tcp
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
@@ -96,7 +96,7 @@ TRAITS = {
         traced=False,
         chance_free=False,
         filling=("linuxreno", "cubic", "vegas", "westwood_plus", "htcp"),
-        queues=(*_PLAIN, linux_red(5, 15), *_DELAY),
+        queues=(*_PLAIN, linux_red(5, 15), *_DELAY, pie(kind="fq_pie"), cake()),
         red=linux_red(5, 15),
         initial_ssthresh=False,
     ),

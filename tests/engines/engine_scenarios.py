@@ -145,9 +145,14 @@ def codel(target_s: float = 0.005, kind: str = "codel") -> Json:
     return {"kind": kind, "limit_packets": 1000, "target_s": target_s, "interval_s": 0.1}
 
 
-def pie(target_s: float = 0.015) -> Json:
-    """Return PIE with the RFC's update interval."""
-    return {"kind": "pie", "limit_packets": 1000, "target_s": target_s, "update_interval_s": 0.015}
+def pie(target_s: float = 0.015, kind: str = "pie") -> Json:
+    """Return PIE or FQ-PIE with the RFC's update interval."""
+    return {"kind": kind, "limit_packets": 1000, "target_s": target_s, "update_interval_s": 0.015}
+
+
+def cake() -> Json:
+    """Return CAKE with its own target and interval."""
+    return {"kind": "cake", "target_s": 0.005, "interval_s": 0.1}
 
 
 def pfifo(packets: int) -> Json:

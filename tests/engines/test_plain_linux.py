@@ -160,9 +160,9 @@ def by_hand(
     states = [
         State(int(row[3]), int(row[4]) if int(row[4]) < 2**31 - 1 else 0, int(row[5]))
         for row in rows
-        if row[0] == "sender"
+        if row[:1] == ["sender"]
     ]
-    received = [int(row[6]) for row in rows if row[0] == "receiver"][-1]
+    received = [int(row[6]) for row in rows if row[:1] == ["receiver"]][-1]
     dropped = int(re.findall(r"dropped (\d+)", text)[0])
     return Outcome(states, received, dropped)
 
@@ -206,6 +206,10 @@ QUEUES: dict[str, tuple[Json, str]] = {
         {"kind": "fq_codel", "limit_packets": 1000, "target_s": 0.005, "interval_s": 0.1},
         "fq_codel limit 1000 target 5ms interval 100ms quantum 1514 noecn",
     ),
+    "cake": (
+        {"kind": "cake", "target_s": 0.005, "interval_s": 0.1},
+        "cake unlimited rtt 100ms memlimit 4194304 no-split-gso",
+    ),
 }
 
 
@@ -239,7 +243,7 @@ def test_the_readme_names_whatever_the_guest_sets() -> None:
         re.findall(r"\b(?:RTAX|IFLA_GSO)_\w+|IFF_NOARP|IFLA_(?:MTU|ADDRESS)", code["network.c"])
     )
     found |= set(
-        re.findall(r"TCA_(?:HTB|NETEM|RED|CODEL|FQ_CODEL|PIE)_\w+|TCA_STAB\b", code["queue.c"])
+        re.findall(r"TCA_(?:HTB|NETEM|RED|CODEL|FQ_CODEL|PIE|FQ_PIE|CAKE)_\w+|TCA_STAB\b", code["queue.c"])
     )
     found |= set(re.findall(r"\b(?:SO|TCP)_[A-Z_]+\b", code["socket.c"])) - {"TCP_INFO"}
     assert found == set(readme_rows())

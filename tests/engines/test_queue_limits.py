@@ -24,7 +24,11 @@ DISTANT = {
     "codel": {"target_s": NEVER_S, "interval_s": NEVER_S},
     "fq_codel": {"target_s": NEVER_S, "interval_s": NEVER_S},
     "pie": {"target_s": NEVER_S, "update_interval_s": NEVER_S},
+    "fq_pie": {"target_s": NEVER_S, "update_interval_s": NEVER_S},
 }
+#: Every kind with a limit in packets, on each engine that has it.
+KINDS = [(engine, kind) for engine in ("ns3", "linux") for kind in ("droptail", *DISTANT)]
+KINDS.remove(("ns3", "fq_pie"))
 
 
 def queue(kind: str, limit: int) -> tuple[Json, int]:
@@ -58,8 +62,7 @@ def full(bench: Bench, through: Json, held: int, packet_bytes: int = 1000) -> No
     assert dropped == 1 or (through["kind"] == "fq_codel" and 1 < dropped <= held)
 
 
-@pytest.mark.parametrize("bench", ["ns3", "linux"], indirect=True)
-@pytest.mark.parametrize("kind", ["droptail", *DISTANT])
+@pytest.mark.parametrize("bench, kind", KINDS, indirect=["bench"])
 @pytest.mark.parametrize("limit", [1, 20])
 def test_a_limit_is_what_waits_besides_the_one_in_transmission(
     bench: Bench, kind: str, limit: int
@@ -87,7 +90,20 @@ def test_a_limit_of_red_in_byte_mode_counts_mean_packets(bench: Bench) -> None:
     full(bench, through | {"byte_mode": True, "mean_packet_bytes": 2000}, 40 + DEVICE_PACKETS)
 
 
-@pytest.mark.parametrize("bench", ["ns3", "linux"], indirect=True)
-def test_a_limit_of_fq_codel_is_in_packets_alone(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    "bench, kind",
+    [("ns3", "fq_codel"), ("linux", "fq_codel"), ("linux", "fq_pie")],
+    indirect=["bench"],
+)
+def test_a_limit_in_packets_bounds_no_memory(bench: Bench, kind: str) -> None:
     # Linux also bounds the memory of a queue, by default at 32 MiB.
-    full(bench, *queue("fq_codel", 700), packet_bytes=60000)
+    full(bench, *queue(kind, 700), packet_bytes=60000)
+
+
+@pytest.mark.parametrize("bench", ["linux"], indirect=True)
+def test_the_limit_of_cake_is_memory(bench: Bench) -> None:
+    # A packet takes more memory than its bytes, and less than three times as much.
+    through = {"kind": "cake", "target_s": NEVER_S, "interval_s": NEVER_S}
+    held, dropped = burst(bench, 101, through | {"memory_limit_bytes": 40000})
+    assert dropped == 100 - held
+    assert 40000 / 3000 < held < 40000 / 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from engine_bench import Bench
 from engine_results import Result
-from engine_scenarios import Json, cbr, codel, droptail, pfifo, red, single_link
+from engine_scenarios import Json, cake, cbr, codel, droptail, pfifo, pie, red, single_link
 
 RATE_BPS = 1e7
 PACKET_S = 8 * 1040 / RATE_BPS
@@ -71,15 +71,36 @@ def test_red_in_byte_mode_drops_in_proportion_to_size(bench: Bench) -> None:
     assert 0.8 < losses_by_size(bench, byte_mode=False) < 1.25
 
 
-@pytest.mark.parametrize("bench", ["ns3", "linux"], indirect=True)
-def test_fq_codel_protects_a_thin_flow(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    "bench, fair",
+    [
+        ("ns3", codel(kind="fq_codel")),
+        ("linux", codel(kind="fq_codel")),
+        ("linux", pie(kind="fq_pie")),
+        ("linux", cake()),
+    ],
+    indirect=["bench"],
+)
+def test_a_fair_queue_protects_a_thin_flow(bench: Bench, fair: Json) -> None:
     delays = {}
-    for name, queue in (("fq_codel", codel(kind="fq_codel")), ("pfifo", pfifo(200))):
+    for name, queue in (("fair", fair), ("pfifo", pfifo(200))):
         flows = [bench.tcp(f"t{i}", "cubic", sack=True) for i in range(3)] + [cbr("thin", 2e5)]
         scenario = single_link(flows, rate_bps=RATE_BPS, delay_s=0.02, duration_s=15, queue=queue)
         result = bench.run(scenario)
         delays[name] = result.number("thin", "delay_mean_s") - 0.02
         assert name == "pfifo" or result.number("thin", "packets_dropped") == 0
     # Its own queue is empty: it waits for the packet under way, the device's one, and its turn.
-    assert delays["fq_codel"] < 6 * PACKET_S
-    assert delays["pfifo"] > 10 * delays["fq_codel"]
+    assert delays["fair"] < 6 * PACKET_S
+    assert delays["pfifo"] > 10 * delays["fair"]
+
+
+@pytest.mark.parametrize("bench", ["linux"], indirect=True)
+@pytest.mark.parametrize("kind", ["fq_pie", "cake"])
+def test_a_fair_queue_holds_the_delay_near_its_target(bench: Bench, kind: str) -> None:
+    # CAKE's COBALT keeps the minimum over an interval at the target of 5 ms; PIE keeps the mean at
+    # its own of 15 ms (RFC 8033), which a flow's queue of its own can only shorten.
+    queue, target_s = (cake(), 0.005) if kind == "cake" else (pie(kind=kind), 0.015)
+    result = queue_samples(bench, queue)
+    wait_s = mean(result.samples("queue_packets", link="wire:ab", after_s=5)) * PACKET_S
+    assert target_s / 2 < wait_s < 3 * target_s
+    assert sum(result.samples("drops", link="wire:ab", after_s=5)) > 0

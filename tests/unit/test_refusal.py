@@ -10,6 +10,7 @@ from replication.study.scenario import CONGESTION_CONTROLS, Scenario
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))  # its modules are imported by file
 from engine_scenarios import (
+    cake,
     cbr,
     codel,
     droptail,
@@ -67,11 +68,14 @@ FLOWS = {
     ],
 }
 FQ_CODEL = codel(kind="fq_codel")
+FQ_PIE = pie(kind="fq_pie")
 QUEUES = {
     "ns2": [
         (codel(), "'codel'"),
         (FQ_CODEL, "'fq_codel'"),
         (pie(), "'pie'"),
+        (FQ_PIE, "'fq_pie'"),
+        (cake(), "'cake'"),
         (red(5, 15) | {"device_queue_packets": 2}, "device queue of more than one"),
         (red(0, 15), "minimum threshold of 0"),
     ],
@@ -87,7 +91,11 @@ QUEUES = {
         (pie() | {"update_interval_s": 1.5e-6}, "whole microseconds"),
         (FQ_CODEL | {"buckets": 65537}, "65536 buckets"),
         (FQ_CODEL | {"quantum_bytes": 255}, "quantum below 256"),
+        (FQ_PIE | {"update_interval_s": 1.5e-6}, "whole microseconds"),
+        (FQ_PIE | {"buckets": 65537}, "65536 buckets"),
+        (cake() | {"interval_s": 0.1000001}, "whole microseconds"),
     ],
+    "ns3": [(FQ_PIE, "'fq_pie'"), (cake(), "'cake'")],
 }
 
 
@@ -115,6 +123,7 @@ def test_what_an_engine_has_is_not_refused(engine):
     queues = [droptail(20), {"kind": "droptail", "limit_bytes": 20000}, pfifo(20)]
     queues += [linux_red(5, 15) if engine == "linux" else red(5, 15)]
     queues += [] if engine == "ns2" else [codel(), FQ_CODEL, pie()]
+    queues += [FQ_PIE, cake()] if engine == "linux" else []
     for queue in queues:
         assert refusal(engine, dumbbell([flow(engine), cbr("c", 1e5)], queue=queue)) == ""
 

@@ -20,7 +20,7 @@ from replication.study.scenario import CongestionControl
 from replication.study.study import unique
 
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
-QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie"]
+QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"]
 PATH = Path("configs") / "engine_differences.yaml"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from replication.engines.debian import other_build
 from replication.engines.model import Engine, knows_no_host
 from replication.engines.ns3_version import NS3_VERSION, lacks, missing_packages, system_libraries
-from replication.study.link import CoDel, DropTail, FqCoDel, Pie, Queue, Red
+from replication.study.link import Cake, CoDel, DropTail, FqCoDel, FqPie, Pie, Queue, Red
 from replication.study.scenario import Scenario, TcpFlow
 
 
@@ -245,13 +245,13 @@ def _linux_refuses_red(red: Red) -> str:
 def _linux_refuses_queue(queue: Queue) -> str:
     if isinstance(queue, Red):
         return _linux_refuses_red(queue)
-    if isinstance(queue, CoDel | FqCoDel | Pie):
-        other_s = queue.update_interval_s if isinstance(queue, Pie) else queue.interval_s
+    if isinstance(queue, CoDel | FqCoDel | Pie | FqPie | Cake):
+        other_s = queue.update_interval_s if isinstance(queue, Pie | FqPie) else queue.interval_s
         if any(round(time_s * 1e9) % 1000 for time_s in (queue.target_s, other_s)):
             return "with times that are not whole microseconds"
-    if isinstance(queue, FqCoDel) and queue.buckets > 65536:
+    if isinstance(queue, FqCoDel | FqPie) and queue.buckets > 65536:
         return "with more than 65536 buckets"
-    if isinstance(queue, FqCoDel) and not 256 <= queue.quantum_bytes <= 1 << 20:
+    if isinstance(queue, FqCoDel | FqPie) and not 256 <= queue.quantum_bytes <= 1 << 20:
         return "with a quantum below 256 or above 1048576 bytes"
     return ""
 
@@ -355,7 +355,9 @@ LINUX = Engine(
             "yeah",
         }
     ),
-    queues=frozenset({"droptail", "pfifo", "red", "codel", "fq_codel", "pie"}),
+    queues=frozenset(
+        {"droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"}
+    ),
     losses=frozenset({"random"}),
     refuse_flow=_linux_refuses_flow,
     refuse_queue=_linux_refuses_queue,

@@ -8,7 +8,7 @@ from replication.plan.design import Run
 from replication.study.scenario import Scenario
 
 #: Disciplines that decide by chance which packet to drop, or in which queue it waits.
-_RANDOM_QUEUES = {"red", "pie", "fq_codel"}
+_RANDOM_QUEUES = {"red", "pie", "fq_codel", "fq_pie", "cake"}
 #: BBR draws the phase of its gain cycle.
 _RANDOM_CONTROL = {"bbr"}
 #: Draws the phase of every sender's clock, whatever the scenario says.

@@ -103,7 +103,35 @@ class Pie(Document):
     device_queue_packets: Count = 1
 
 
-Queue = Annotated[DropTail | Pfifo | Red | CoDel | FqCoDel | Pie, Field(discriminator="kind")]
+class FqPie(Document):
+    """Flow Queue PIE (Ramakrishnan et al. 2019; Linux `sch_fq_pie`)."""
+
+    kind: Literal["fq_pie"] = "fq_pie"
+    limit_packets: Count
+    target_s: PositiveSeconds
+    update_interval_s: PositiveSeconds
+    buckets: Count = 1024
+    quantum_bytes: Count = 1514
+    device_queue_packets: Count = 1
+
+
+class Cake(Document):
+    """Common Applications Kept Enhanced (Høiland-Jørgensen et al. 2018); the link is its shaper.
+
+    Its limit counts the memory that the kernel holds for its packets, headroom included. The
+    default is what it takes itself at rates up to 80 Mbit/s (`cake_reconfigure` of sch_cake.c).
+    """
+
+    kind: Literal["cake"] = "cake"
+    memory_limit_bytes: Count = 4 << 20
+    target_s: PositiveSeconds
+    interval_s: PositiveSeconds
+    device_queue_packets: Count = 1
+
+
+Queue = Annotated[
+    DropTail | Pfifo | Red | CoDel | FqCoDel | Pie | FqPie | Cake, Field(discriminator="kind")
+]
 
 
 class RandomLoss(Document):

@@ -187,13 +187,45 @@ static void put_pie(struct request *request, const struct plan_queue *queue)
 	request_end(request, options);
 }
 
+/// value: limit (packets), target, update interval (us), flows, quantum (bytes)
+static void put_fq_pie(struct request *request, const struct plan_queue *queue)
+{
+	struct nlattr *options = request_nest(request, TCA_OPTIONS);
+
+	request_put_u32(request, TCA_FQ_PIE_LIMIT, (uint32_t)queue->value[0]);
+	request_put_u32(request, TCA_FQ_PIE_TARGET, (uint32_t)queue->value[1]);
+	request_put_u32(request, TCA_FQ_PIE_TUPDATE, (uint32_t)queue->value[2]);
+	request_put_u32(request, TCA_FQ_PIE_FLOWS, (uint32_t)queue->value[3]);
+	request_put_u32(request, TCA_FQ_PIE_QUANTUM, (uint32_t)queue->value[4]);
+	request_put_u32(request, TCA_FQ_PIE_ECN, 0);
+	request_put_u32(request, TCA_FQ_PIE_BYTEMODE, 0);
+	request_put_u32(request, TCA_FQ_PIE_DQ_RATE_ESTIMATOR, 0);
+	/* Its limit is in packets alone. */
+	request_put_u32(request, TCA_FQ_PIE_MEMORY_LIMIT, UINT32_MAX);
+	request_end(request, options);
+}
+
+/// value: limit (bytes of memory), target, interval (us)
+static void put_cake(struct request *request, const struct plan_queue *queue)
+{
+	struct nlattr *options = request_nest(request, TCA_OPTIONS);
+
+	request_put_u32(request, TCA_CAKE_MEMORY, (uint32_t)queue->value[0]);
+	request_put_u32(request, TCA_CAKE_TARGET, (uint32_t)queue->value[1]);
+	request_put_u32(request, TCA_CAKE_RTT, (uint32_t)queue->value[2]);
+	/* A merged packet crosses the network whole, as through the other kinds. */
+	request_put_u32(request, TCA_CAKE_SPLIT_GSO, 0);
+	request_end(request, options);
+}
+
 void add_queue(int socket, int device, const struct plan_queue *queue)
 {
 	static const struct {
 		const char *kind;
 		void (*put)(struct request *, const struct plan_queue *);
 	} known[] = {{"pfifo", put_fifo}, {"bfifo", put_fifo},	     {"red", put_red},
-		     {"codel", put_codel}, {"fq_codel", put_fq_codel}, {"pie", put_pie}};
+		     {"codel", put_codel}, {"fq_codel", put_fq_codel}, {"pie", put_pie},
+		     {"fq_pie", put_fq_pie}, {"cake", put_cake}};
 	struct request request;
 
 	add_shaper(socket, device, queue);

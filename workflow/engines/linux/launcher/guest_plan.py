@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from fair_queues import Cake, FqPie
 from plan import (
     UDP_HEADER_BYTES,
     Cbr,
@@ -164,13 +165,17 @@ def _probability(loss: Loss) -> float:
     return loss.probability if isinstance(loss, RandomLoss) else 0.0
 
 
-def _discipline(queue: Queue) -> tuple[str, int, list[float]]:
+def _discipline(queue: Queue | FqPie | Cake) -> tuple[str, int, list[float]]:
     """Return the kernel's name of a queue, its device queue in packets, and its values in order."""
     if isinstance(queue, DropTail):
         if queue.limit_packets is not None:
             return "pfifo", 0, [queue.limit_packets]
         return "bfifo", 0, [queue.limit_bytes or 0]
-    device, values = queue.device_queue_packets, [float(queue.limit_packets)]
+    device = queue.device_queue_packets
+    if isinstance(queue, Cake):
+        times = [queue.target_ns / 1000, queue.interval_ns / 1000]
+        return "cake", device, [float(queue.memory_limit_bytes), *times]
+    values = [float(queue.limit_packets)]
     if isinstance(queue, Red):
         return "red", device, _red(queue)
     if isinstance(queue, CoDel):
@@ -180,6 +185,9 @@ def _discipline(queue: Queue) -> tuple[str, int, list[float]]:
         return "fq_codel", device, [*values, queue.buckets, queue.quantum_bytes]
     if isinstance(queue, Pie):  # Linux goes by its MTU, not by mean_packet_bytes: see README.md
         return "pie", device, [*values, queue.target_ns / 1000, queue.update_interval_ns / 1000]
+    if isinstance(queue, FqPie):
+        values += [queue.target_ns / 1000, queue.update_interval_ns / 1000]
+        return "fq_pie", device, [*values, queue.buckets, queue.quantum_bytes]
     return "pfifo", device, values
 
 

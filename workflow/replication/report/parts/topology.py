@@ -237,7 +237,7 @@ def delay(seconds: float) -> str:
 
 
 _QUEUES = {"droptail": "DropTail", "pfifo": "PFIFO", "red": "RED", "codel": "CoDel"}
-_QUEUES |= {"fq_codel": "FQ-CoDel", "pie": "PIE"}
+_QUEUES |= {"fq_codel": "FQ-CoDel", "pie": "PIE", "fq_pie": "FQ-PIE", "cake": "CAKE"}
 
 
 def queue(document: Json) -> str:
@@ -245,6 +245,8 @@ def queue(document: Json) -> str:
     kind = str(document["kind"])
     if document.get("limit_packets") is not None:
         limit = f"{document['limit_packets']:,} packets"
+    elif "memory_limit_bytes" in document:
+        limit = f"{document['memory_limit_bytes']:,} bytes of memory"
     else:
         limit = f"{document['limit_bytes']:,} bytes"
     return f"{_QUEUES.get(kind, kind)}, {limit}"

@@ -18,7 +18,7 @@ from replication.sensitivity.maps.map_model import Axis, Change, Map, map_path
 from replication.sensitivity.why.part import Rung
 from replication.study.claim_model import Claim, covers
 from replication.study.errors import InputError
-from replication.study.link import DropTail, Link, RandomLoss, Red
+from replication.study.link import Cake, DropTail, Link, RandomLoss, Red
 from replication.study.scenario import Scenario, TcpFlow
 from replication.study.study import Study, parameters_of
 
@@ -97,6 +97,8 @@ def _room_packets(link: Link, direction: str, packet_bytes: int) -> float:
     if isinstance(queue, DropTail):
         limit = queue.limit_bytes
         return float(queue.limit_packets or 0) if limit is None else limit / packet_bytes
+    if isinstance(queue, Cake):
+        return queue.memory_limit_bytes / packet_bytes
     if isinstance(queue, Red) and queue.byte_mode:
         return queue.limit_packets * queue.mean_packet_bytes / packet_bytes
     return float(queue.limit_packets)
