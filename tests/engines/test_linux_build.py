@@ -34,8 +34,17 @@ def test_built_again_from_the_cached_kernel_it_is_the_same(
         os.umask(before)
     assert made.returncode == 0, made.stderr
     names = ["initrd", "linux", "replicate-linux", "version"]
-    assert sorted(path.name for path in (tmp_path / "a b" / "engine").iterdir()) == names
-    for name in names:
+    found = sorted(path.name for path in (tmp_path / "a b" / "engine").iterdir())
+    assert found == sorted([*names, "program"])
+    modules = [
+        path.relative_to(linux_program.parent)
+        for path in (linux_program.parent / "program").rglob("*.py*")
+    ]
+    assert len(modules) > 10
+    assert all(
+        path.stat().st_mode & 0o044 for path in (tmp_path / "a b" / "engine" / "program").rglob("*")
+    )
+    for name in [*names, *modules]:
         again = (tmp_path / "a b" / "engine" / name).read_bytes()
         assert again == (linux_program.parent / name).read_bytes(), name
     flows = [linux_tcp("t", "bbr", sack=True), cbr("c", 5e5)]

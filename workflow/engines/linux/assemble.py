@@ -1,14 +1,17 @@
 """Put the guest's archive and the launcher together: the same sources give the same bytes.
 
+The launcher is a folder `program` of modules, compiled once, and a script that starts it.
+
 usage: assemble.py initrd PROGRAM FILE | assemble.py launcher FILE FOLDER...
 """
 
 from __future__ import annotations
 
-import io
+import compileall
 import os
+import py_compile
+import shutil
 import sys
-import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "launcher"))
@@ -16,8 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent / "launcher"))
 from archive import archive
 
 #: Isolated from the user's own Python modules and settings.
-INTERPRETER = b"#!/usr/bin/env -S python3 -IS\n"
-EARLIEST = (1980, 1, 1, 0, 0, 0)
+SCRIPT = b'#!/bin/sh\nexec python3 -I -S -B "${0%/*}/program" "$@"\n'
 
 
 def _replace(target: Path, content: bytes, mode: int) -> None:
@@ -34,18 +36,22 @@ def write_initrd(program: Path, target: Path) -> None:
 
 
 def write_launcher(target: Path, *folders: Path) -> None:
-    """Write the modules of all folders as one executable file."""
-    content = io.BytesIO()
-    modules = sorted((m for f in folders for m in f.glob("*.py")), key=lambda m: m.name)
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as bundle:
-        for module in modules:
-            info = zipfile.ZipInfo(module.name, EARLIEST)
-            info.external_attr = 0o644 << 16
-            bundle.writestr(info, module.read_bytes())
-    _replace(target, INTERPRETER + content.getvalue(), 0o755)
+    """Write the modules of all folders, compiled, into one beside the script that starts it."""
+    program = target.with_name("program")
+    temporary = target.with_name(f".program.{os.getpid()}")
+    temporary.mkdir()
+    for module in (module for folder in folders for module in folder.glob("*.py")):
+        shutil.copyfile(module, temporary / module.name)
+    # The name that tracebacks show is the module's; without dates, so that bytes are the same.
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    compileall.compile_dir(temporary, ddir="", quiet=1, invalidation_mode=mode)
+    shutil.rmtree(program, ignore_errors=True)
+    temporary.rename(program)
+    _replace(target, SCRIPT, 0o755)
 
 
 if __name__ == "__main__":
+    os.umask(0o022)  # whoever runs the engine must be able to read it
     what, *paths = sys.argv[1:]
     if what == "initrd":
         write_initrd(*map(Path, paths))

@@ -51,7 +51,7 @@ def recipe(root: Path, name: str) -> list[Path]:
     if name == ANALYSIS:
         inside = [folder / name / "replicate", root / "requirements.lock"]
     else:
-        inside = [package / "process.py", package / "runner.py"]
+        inside = [package / f"{name}.py" for name in ("process", "resident", "runner")]
     return [folder / name / "Dockerfile", folder / "install", *inside]
 
 

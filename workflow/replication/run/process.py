@@ -15,6 +15,9 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
+
+from replication.run.resident import Main, fork
 
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
@@ -51,39 +54,62 @@ class Usage:
 
 
 def run_confined(
-    command: list[str], limits: Limits, work: Path, waiting: Callable[[], None]
+    command: list[str],
+    limits: Limits,
+    work: Path,
+    waiting: Callable[[], None],
+    main: Main | None = None,
 ) -> tuple[int, Usage]:
     """Run `command` to its end in folder `work`; return exit code (or -signal) and usage.
 
     It gets no new privileges, a bare environment and the limits; `waiting` is called now and then
-    meanwhile. `isolate` takes the network from it.
+    meanwhile. `isolate` takes the network from it. Where there is a `main`, a fork calls it with
+    the command's words in the place of executing its program.
 
     Raises
     ------
     OSError
         It cannot be started.
     """
-    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(work)}
     # Blocked, the end of a child is a signal to wait for; one that came before is not missed.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     start = time.monotonic()
     with (work / STDERR).open("wb") as stderr:
-        process = subprocess.Popen(
-            command,
-            cwd=work,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            preexec_fn=lambda: _confine(limits),
-        )
-    status, used = _wait(process, limits.time_s, waiting)
+        pid = _start(command, limits, work, stderr, main)
+    status, used = _wait(pid, limits.time_s, waiting)
     usage = Usage(
         wall_s=round(time.monotonic() - start, 4),
         cpu_s=round(used.ru_utime + used.ru_stime, 4),
         peak_memory_bytes=used.ru_maxrss * 1024,
     )
     return status, usage
+
+
+def _start(
+    command: list[str], limits: Limits, work: Path, stderr: IO[bytes], main: Main | None
+) -> int:
+    """Start what `run_confined` runs; return its id."""
+    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(work)}
+    if main is not None:
+
+        def confined(words: list[str]) -> int:
+            _confine(limits)
+            os.chdir(work)
+            return main(words)
+
+        return fork(confined, command[1:], environment, stderr.fileno())
+    process = subprocess.Popen(
+        command,
+        cwd=work,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+        preexec_fn=lambda: _confine(limits),
+    )
+    # We wait for it ourselves, for its usage; so that nobody else does.
+    process.returncode = 0
+    return process.pid
 
 
 def isolate() -> bool:
@@ -115,16 +141,15 @@ def _confine(limits: Limits) -> None:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], time_s: float, waiting: Callable[[], None]
+    child: int, time_s: float, waiting: Callable[[], None]
 ) -> tuple[int, resource.struct_rusage]:
     """Reap the process with its own resource usage; kill it at the wall time limit."""
     deadline = time.monotonic() + time_s
     while True:
-        pid, status, used = os.wait4(process.pid, os.WNOHANG)
+        pid, status, used = os.wait4(child, os.WNOHANG)
         if pid:
-            process.returncode = os.waitstatus_to_exitcode(status)
-            return process.returncode, used
+            return os.waitstatus_to_exitcode(status), used
         if time.monotonic() > deadline:
-            process.kill()
+            os.kill(child, signal.SIGKILL)
         waiting()
         signal.sigtimedwait({signal.SIGCHLD}, _PAUSE_S)

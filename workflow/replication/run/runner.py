@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from replication.run.process import Limits, isolate, run_confined
+from replication.run.resident import resident
 
 
 def _end_with_input() -> None:
@@ -50,9 +51,8 @@ def answer(request: dict[str, Any], refused: bool) -> dict[str, Any]:
     if refused:
         return {"error": "the container has a network, and the kernel refuses to take it away"}
     try:
-        status, usage = run_confined(
-            request["command"], limits, Path(request["work"]), _end_with_input
-        )
+        command, work = request["command"], Path(request["work"])
+        status, usage = run_confined(command, limits, work, _end_with_input, resident(command[0]))
     except OSError as error:
         return {"cannot_start": error.strerror}
     return {"status": status} | usage.as_dict()
