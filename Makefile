@@ -52,7 +52,8 @@ BENCH := python -m bench
 IMAGES := python containers
 
 .PHONY: help report unlock plan sensitivity maps engines ladder base-image images render summary release bench bench-report
-.PHONY: profile test-faults load audit licences test test-report test-ladder test-kernels test-source test-slurm test-containers scale
+.PHONY: profile test-faults load audit licences test test-report test-ladder test-kernels test-source test-slurm test-containers
+.PHONY: test-images scale
 .PHONY: lint format schemas lock clean distclean packages lab setup setup-dev setup-lab setup-slurm setup-bench setup-profile
 
 help: ## List the targets
@@ -158,9 +159,12 @@ setup-bench: setup compiler ## Install ns-3's Python bindings for `make bench` (
 scale: setup compiler ## Measure sweeps of SCENARIOS=100,1000,10000,100000 runs on an engine that returns at once
 	@$(SUPERVISED) $(BENCH) scale $(call given,SCENARIOS,--scenarios ) $(call given,CORES,--cores )
 
+FRESHLY := $(call given,FRESH,REPLICATION_FRESH=)
 test-containers: setup-dev engines ## Build the images (FRESH=ns3: twice) and compare containers with native runs (of STUDIES=)
-	@$(RUN) env $(if $(FRESH),REPLICATION_FRESH=$(call quoted,FRESH)) \
-	  $(if $(STUDIES),REPLICATION_PARITY=$(call quoted,STUDIES)) pytest tests/containers
+	@$(RUN) env $(FRESHLY) $(call given,STUDIES,REPLICATION_PARITY=) pytest tests/containers
+
+test-images: setup-dev ## Build the images and test them, with the engines that are there; nothing is run in them
+	@$(RUN) env $(FRESHLY) pytest tests/containers/test_images.py
 
 # The harness's full numbers; `make test` runs a few of each. Settings: MOMENTS, CASES, RUNS, ALTERATIONS,
 # FAULTS.

@@ -24,7 +24,7 @@ from replication.engines.ns3_source import COMPILER
 from replication.run.runtime import container_hint
 from replication.study.errors import InputError, RunError
 
-from image_build.content import exported, inspect
+from image_build.content import content_of, exported
 from image_build.lock import BaseLock, ImageLock
 from image_build.stage import stage
 
@@ -85,12 +85,13 @@ def make_base(root: Path, tool: str, archive: str | None) -> str:
 
 def lock_base(root: Path, tool: str, base: str) -> BaseLock:
     """Return what the base consists of; InputError if it is not there."""
-    if stored_id(tool, base) is None:
+    image = stored_id(tool, base)
+    if image is None:
         remedy = "run `make base-image`" if base == BASE else f"`{tool} pull` it"
         raise InputError(f"base: {tool} has no image {base}: {remedy}")
     archive = cache(root) / "base" / "base.tar"
     local = base == BASE and archive.is_file()
-    content = inspect(tool, base)
+    content = content_of(root, tool, image)
     return BaseLock(
         reference=base,
         archive_sha256=hashlib.sha256(archive.read_bytes()).hexdigest() if local else None,
@@ -114,7 +115,7 @@ def build_image(root: Path, tool: str, name: str, base: BaseLock, fresh: bool) -
         tool, context, reference(root, name), options + (["--no-cache"] if fresh else [])
     )
     shutil.rmtree(context)
-    content = inspect(tool, image)
+    content = content_of(root, tool, image)
     return ImageLock(
         id=image,
         content_sha256=content.sha256,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
+import json
 import subprocess
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
-from replication.engines.image import require
+from replication.engines.image import cache, require
 from replication.study.errors import RunError
+from replication.study.files import write_text
 
 #: Paths that a container engine makes itself when it lays out a container.
 _NOT_CONTENT = ("dev/", "proc/", "sys/", "run/")
@@ -20,7 +23,7 @@ _BUILD_PACKAGES = "opt/replicate/build-packages"
 _STATUS = "var/lib/dpkg/status"
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Content:
     """What is in an image: a hash over it, its packages, and those that built it."""
 
@@ -48,6 +51,15 @@ def exported(tool: str, image: str) -> Iterator[IO[bytes]]:
             raise RunError(f"{image}: {tool} cannot export it")
     finally:
         subprocess.run([command, "rm", "--force", container], capture_output=True, check=False)
+
+
+def content_of(root: Path, tool: str, image: str) -> Content:
+    """Return what is in the image of this id, looked at once: an id is a hash over all files."""
+    looked = hashlib.sha256(f"{image} {Path(__file__).read_text(encoding='utf-8')}".encode())
+    path = cache(root) / "content" / f"{looked.hexdigest()}.json"
+    if not path.is_file():
+        write_text(path, json.dumps(dataclasses.asdict(inspect(tool, image))))
+    return Content(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def inspect(tool: str, image: str) -> Content:

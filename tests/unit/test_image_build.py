@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from image_build import content
 from image_build.build import choose_builder, image_names
 from image_build.lock import (
     BaseLock,
@@ -94,3 +95,17 @@ def test_an_unknown_image_or_builder_is_an_input_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="neither podman nor docker"):
         choose_builder(None)
+
+
+def test_an_image_is_looked_at_once_and_another_for_itself(tmp_path, monkeypatch):
+    asked = []
+
+    def inspect(tool, image):
+        asked.append(image)
+        return content.Content(f"hash of {image}", {"libc6": "2.36-9"}, {"g++": "12"})
+
+    monkeypatch.setattr(content, "inspect", inspect)
+    found = [content.content_of(tmp_path, "podman", image) for image in ("one", "one", "two")]
+    assert [each.sha256 for each in found] == ["hash of one", "hash of one", "hash of two"]
+    assert found[0] == found[1] and found[0].packages == {"libc6": "2.36-9"}
+    assert asked == ["one", "two"]
