@@ -43,6 +43,8 @@ export PIP_USER := 0
 export PYTHONHASHSEED := 0
 export PYTHONNOUSERSITE := 1
 export PYTHONSAFEPATH := 1
+# Snakemake imports NumPy, whose threads take longer to start than it does (see replication/__init__.py).
+export OPENBLAS_NUM_THREADS := 1
 RUN := env PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 # Ends with make, and all that it has started with it.
 SUPERVISED := $(RUN) python -m replication.plan.supervisor

@@ -10,6 +10,8 @@ from bench.cost_model import predict, predictions
 from bench.engine import FULL, QUICK, growth
 from bench.scenario import dumbbell
 from bench.schedule import Overhead, speedups, wall_s
+from bench.set_up import ENVIRONMENT, WHEEL, halved
+from bench.workflow import no_op
 from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES
 from replication.report.parts.bench_model import (
@@ -207,6 +209,26 @@ def bench(**changes) -> Bench:
         "sweeps": [sweep(100)],
     }
     return Bench.model_validate(values | changes)
+
+
+def test_a_rerun_that_did_something_is_none():
+    idle, busy = "Nothing to be done (all files are up to date).", "rule render_page:"
+    assert no_op([(3.0, idle), (2.4, idle)]).met
+    told = no_op([(3.0, idle), (0.1, busy)])
+    assert (told.value, told.met) == (3.0, False) and "1 more did something" in told.how
+    void = no_op([(0.1, busy)])
+    assert (void.value, void.met) == (None, None) and "edited" in void.how
+
+
+def test_what_is_unpacked_is_held_against_what_once_was():
+    rows = [
+        SetUp(name=name, downloaded_bytes=1, unpacked_bytes=size, wall_s=1.0)
+        for name, size in ((ENVIRONMENT, 658_000_000), (WHEEL, 38_000_000))
+    ]
+    assert [(f.id, f.met) for f in halved(rows)] == [
+        ("set-up-environment", False),
+        ("set-up-wheel", True),
+    ]
 
 
 def test_what_is_written_is_read_back(tmp_path):

@@ -28,7 +28,7 @@ from bench.scale import SWEEPS, read_sweeps
 from bench.scale import growth as sweep_growth
 from bench.scale import measure as measure_sweep
 from bench.schedule import speedups
-from bench.set_up import set_up
+from bench.set_up import halved, set_up
 from bench.source_build import source_build
 from bench.timed import Announce
 from bench.workflow import NOT_TIMED, starts, time_workflow
@@ -73,6 +73,7 @@ def measure(root: Path, data: Path, cores: int, quick: bool, say: Announce) -> B
             *short,
             *source,
             *sweep_growth(sweeps),
+            *halved(installed),
             cost,
             *growth(grown),
             *way_ratios(rows),

@@ -8,10 +8,31 @@ import time
 from pathlib import Path
 
 from replication.engines.wheel import TAGS, download, unpack
-from replication.report.parts.bench_model import SetUp
+from replication.report.parts.bench_model import Figure, SetUp
 
 from bench.engine import WHEEL_LOCK
 from bench.timed import Announce, timed
+
+ENVIRONMENT, WHEEL = "the locked Python packages", "the wheel of ns-3"
+#: What was unpacked before any of it was left out, and the goal: the half of it.
+_BEFORE_BYTES = {ENVIRONMENT: 658e6, WHEEL: 304e6}
+UNPACKED_AT_MOST = 0.5
+
+
+def halved(rows: list[SetUp]) -> list[Figure]:
+    """Return how much of each part is still unpacked, beside what once was."""
+    return [
+        Figure(
+            id=f"set-up-{'wheel' if row.name == WHEEL else 'environment'}",
+            title=f"Unpacked of {row.name}, beside all of it",
+            value=round(row.unpacked_bytes / _BEFORE_BYTES[row.name], 3),
+            unit="1",
+            how=f"{row.unpacked_bytes / 1e6:.0f} MB over {_BEFORE_BYTES[row.name] / 1e6:.0f} MB "
+            f"before, in {row.wall_s:.1f} s",
+            at_most=UNPACKED_AT_MOST,
+        )
+        for row in rows
+    ]
 
 
 def set_up(root: Path, folder: Path, say: Announce) -> list[SetUp]:
@@ -37,7 +58,7 @@ def _environment(root: Path, folder: Path) -> SetUp:
     words = ["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
     timed([python, *words, "--find-links", str(fetched), "-r", str(lock)], folder)
     wall_s = time.monotonic() - started
-    return _measured("the locked Python packages", fetched, folder / "made", wall_s)
+    return _measured(ENVIRONMENT, fetched, folder / "made", wall_s)
 
 
 def _wheel(root: Path, folder: Path) -> SetUp:
@@ -48,7 +69,7 @@ def _wheel(root: Path, folder: Path) -> SetUp:
     started = time.monotonic()
     unpack(wheel, folder / "ns3")
     wall_s = time.monotonic() - started
-    return _measured("the wheel of ns-3", fetched, folder / "ns3", wall_s)
+    return _measured(WHEEL, fetched, folder / "ns3", wall_s)
 
 
 def _measured(name: str, fetched: Path, unpacked: Path, wall_s: float) -> SetUp:
