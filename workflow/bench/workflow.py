@@ -84,7 +84,7 @@ def time_workflow(root: Path, cores: int, folder: Path, say: Announce) -> Workfl
         efficiency(cores, provenance["simulate"]),
         Figure(
             id="report-quick",
-            title=f"Tier {TIER} of every study on ns3, from the engine to the report",
+            title=f"Tier {TIER} of every study on ns3, its engine built, to the report",
             value=round((simulated_s + rest_s) / 60, 2),
             unit="min",
             how="wall time of the simulations, and then of all else",
