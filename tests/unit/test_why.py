@@ -8,6 +8,7 @@ from replication.judge.causes.atom import Atom, Setting, load_explanations
 from replication.judge.causes.reading import Reading, combined
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
+from replication.sensitivity.why.explain import _reserve_s, _stage
 from replication.sensitivity.why.finding import (
     BEST_GUESS,
     EXPLANATION,
@@ -114,3 +115,14 @@ def test_a_reading_decides_which_printed_numbers_are_impossible():
 
     stated = impossible(judge, read())
     assert impossible(judge, read(("delay_of", "less_propagation"))) == 0 < stated
+
+
+@pytest.mark.parametrize(
+    ("name", "engine", "rungs"), [("dzivhani", "ns3", 1), ("saxena", "ns3", 3)]
+)
+def test_with_one_rung_no_budget_is_kept_for_runs_that_are_there(name, engine, rungs):
+    machine = SimpleNamespace(engine=engine, lacks=lambda run: False)
+    stage = _stage(ROOT, name, load_explanations(ROOT, name), machine)
+    assert len(stage.rungs) == rungs
+    one_s = stage.bench.cost_s(DEFAULTS, stage.rungs[-1])
+    assert (_reserve_s(stage) > one_s) is (rungs > 1)

@@ -89,6 +89,9 @@ def _stage(root: Path, name: str, found: Explanations, machine: Machine) -> Stag
 def _reserve_s(stage: Stage) -> float:
     """Return what the finalists, the waterfall and the unseen part should cost."""
     bench, last = stage.bench, stage.rungs[-1]
+    if last.levels == stage.rungs[0].levels == stage.whole.levels:
+        # All are run by then, but perhaps for the best without one of its atoms.
+        return bench.cost_s(DEFAULTS, last)
     one_s, whole_s = bench.cost_s(DEFAULTS, last), bench.cost_s(DEFAULTS, stage.whole)
     wanted_s = (stage.settings.finalists + 2) * one_s + 2 * whole_s
     return min(wanted_s, _MOST_RESERVED * bench.budget_s)
