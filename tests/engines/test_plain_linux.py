@@ -243,7 +243,9 @@ def test_the_readme_names_whatever_the_guest_sets() -> None:
         re.findall(r"\b(?:RTAX|IFLA_GSO)_\w+|IFF_NOARP|IFLA_(?:MTU|ADDRESS)", code["network.c"])
     )
     found |= set(
-        re.findall(r"TCA_(?:HTB|NETEM|RED|CODEL|FQ_CODEL|PIE|FQ_PIE|CAKE)_\w+|TCA_STAB\b", code["queue.c"])
+        re.findall(
+            r"TCA_(?:HTB|NETEM|RED|CODEL|FQ_CODEL|PIE|FQ_PIE|CAKE)_\w+|TCA_STAB\b", code["queue.c"]
+        )
     )
     found |= set(re.findall(r"\b(?:SO|TCP)_[A-Z_]+\b", code["socket.c"])) - {"TCP_INFO"}
     assert found == set(readme_rows())

@@ -120,3 +120,17 @@ def test_the_section_leads_with_the_waterfall_and_escapes_words(project):
     assert "Queues of <b>five</b>" in section.get_text()
     assert "window=9" in section.get_text() and "No such source." in section.get_text()
     assert page.find("a", href="#why") is not None
+
+
+def test_distributions_beside_raw_traces_are_a_table(project):
+    row = {"trace": "t", "flow": "f", "metric": "window", "unit": "segments"}
+    rows = [
+        row | {"before": 4.0, "after": 1.0, "own": 2.0},
+        row | {"before": 2.0, "after": 3.0, "own": None},
+    ]
+    path = project.data / "sensitivity/synthetic" / NAME
+    write_sealed(path, json.dumps(document(project, distances=rows)))
+    page = soup(project.render("synthetic") / "synthetic.html")
+    table = page.find("h2", id="why").parent.find("th", string="window (segments)").parent
+    # Two flows, of which one is nearer; medians before and after, and of the one yardstick.
+    assert [cell.get_text() for cell in table.find_all("td")] == ["2", "1", "3", "2", "2"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from replication.compare.trace_comparison import compare_traces, nearness
+from replication.measure.results import Results
 from replication.measure.trace_folder import ENVIRONMENT, find_folder, has_traces, traces_hash
 from replication.measure.window import FIGURES
 from replication.plan.config import load_study
+from replication.sensitivity.why.distribution import distances
 from replication.study.errors import InputError
 from replication.study.storage.table import TRACE_COLUMNS
 
@@ -81,6 +84,7 @@ class Project:
                 "cwnd_bytes": (tooth(second) + shift) * 960,
                 "ssthresh_bytes": (20 + shift) * 960,
                 "throughput_bps": 1e5,
+                "rtt_s": 0.1 + shift / 100,
             }
             for second in range(DURATION_S)
         ]
@@ -151,6 +155,32 @@ def test_distance_is_the_shift_beside_that_between_the_papers_own_flows(project)
         assert found["published"] == pytest.approx(3)
         assert found["reproduced_mean"] == pytest.approx(shift)
         assert found["relative_deviation"] == pytest.approx(shift / 3 - 1)
+
+
+def test_an_explanation_is_judged_by_distributions_of_window_round_trip_and_retransmissions(
+    project,
+):
+    # A pair's trace has round trips too: 0.1 s.
+    lines = [
+        ",".join([*line.split(",")[:2], "1000", "100", *line.split(",")[2:]])
+        for line in trace_text().splitlines()
+    ]
+    path = project.raw / "synthetic/made-up.sender-ss.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    study, results = load_study(project.root, "synthetic"), Results.load(project.data, "synthetic")
+    before, after = (
+        replace(results, design=results.design[results.design["engine"] == engine], memo={})
+        for engine in ("ns3", "linux")
+    )
+    published = project.root / "data/published/synthetic.csv"
+    found = distances(study, published, {"made-up": path}, before, after)
+    assert [one.metric for one in found] == ["window", "round trip", "retransmissions"] * 2
+    window, round_trip, retransmissions = found[:3]
+    assert (window.before, window.after, window.own) == pytest.approx((5.1, 1.1, 0))
+    assert (round_trip.before, round_trip.after) == pytest.approx((0.051, 0.011))
+    # Eight of ours beside the nine that were published.
+    assert (retransmissions.before, retransmissions.after) == (1, 1)
+    assert (round_trip.own, retransmissions.own) == (None, None)
 
 
 def test_the_nearer_engine_has_the_flows(project):

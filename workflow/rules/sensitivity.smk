@@ -187,6 +187,7 @@ rule explain_study:
         mem_mb=PIPE.memory_mb,
     params:
         code=PIPE.code("sensitivity.why.explain"),
+        traces=lambda wildcards: (PIPE.traces if wildcards.study in PIPE.traced else ""),
         launch=lambda wildcards: PIPE.explaining(wildcards.study)[1],
         engine=lambda wildcards: PIPE.explained_on(wildcards.study),
         fingerprint=lambda wildcards: PIPE.fingerprint(

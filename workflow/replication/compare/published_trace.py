@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from replication.measure.cell_map import MappedCell, map_cells
+from replication.measure.cwnd import FloatArray
 from replication.measure.trace import read_flows
 from replication.measure.trace_folder import TABLE_PREFIX
 from replication.measure.window import Samples
@@ -31,6 +32,8 @@ class PublishedFlow:
         Metric of `measure.metric` to the summary figure of the trace.
     samples
         The raw trace; None where it is not there.
+    rtt_s
+        The raw trace's round trips; None where it has none.
     """
 
     trace: str
@@ -38,6 +41,7 @@ class PublishedFlow:
     quantity: Quantity
     summary: Mapping[str, float]
     samples: Samples | None
+    rtt_s: FloatArray | None = None
 
 
 def published_flows(
@@ -67,16 +71,22 @@ def published_flows(
             mapped.setdefault((cell.table.removeprefix(TABLE_PREFIX), cell.row), []).append(cell)
     flows = []
     for (trace, name), cells in mapped.items():
+        table = raw[trace][name] if trace in raw else None
         flows.append(
             PublishedFlow(
                 trace=trace,
                 flow=name,
                 quantity=cells[0].quantity,
                 summary={cell.cell.metric: cell.value for cell in cells},
-                samples=_samples(raw[trace][name]) if trace in raw else None,
+                samples=None if table is None else _samples(table),
+                rtt_s=None if table is None or "rtt_s" not in table else _known(table["rtt_s"]),
             )
         )
     return flows
+
+
+def _known(numbers: pd.Series[float]) -> FloatArray:
+    return numbers.dropna().to_numpy(dtype=float)
 
 
 def _samples(table: pd.DataFrame) -> Samples:

@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from scipy.stats import wasserstein_distance
 
 from replication.compare.published_trace import PublishedFlow, published_flows
+from replication.measure.cwnd import FloatArray
 from replication.measure.metric import RUN, chosen_flows, samples
 from replication.measure.results import Results, ResultsError
 from replication.measure.statistic import estimate
@@ -66,6 +68,8 @@ class OurFlow:
     congestion_control: str
     duration_s: float
     samples: Samples
+    rtt_s: FloatArray
+    retransmissions: float
 
 
 @dataclass(frozen=True)
@@ -144,6 +148,19 @@ class TraceComparison:
         if metric == "slow_start_share" and not self.by_threshold:
             return window.start_up_share()
         return FIGURES[metric][1](window)
+
+    def rtt_distance(self) -> float:
+        """Return the mean Wasserstein distance of our round trips to the trace's, in s; or NaN."""
+        theirs = self.published.rtt_s
+        if theirs is None or not theirs.size:
+            return math.nan
+        ours = [flow.rtt_s for flow, _ in self.ours if flow.rtt_s.size]
+        return _mean([float(wasserstein_distance(rtt_s, theirs)) for rtt_s in ours])
+
+    def retransmission_distance(self) -> float:
+        """Return how far our counts of retransmissions are from the published one, on average."""
+        theirs = self.published.summary.get("retransmissions", math.nan)
+        return _mean([abs(flow.retransmissions - theirs) for flow, _ in self.ours])
 
     def published_figures(self) -> dict[str, float]:
         """Return metric to published figure, in the order of the table.
@@ -263,6 +280,8 @@ def _our_flows(results: Results, published: PublishedFlow) -> dict[str, list[Our
                     group["ssthresh_bytes"] / segment,
                     stop_s,
                 ),
+                rtt_s=group["rtt_s"].dropna().to_numpy(dtype=float),
+                retransmissions=float(row["retransmissions"]),
             )
         )
     return found

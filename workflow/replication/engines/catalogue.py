@@ -355,9 +355,7 @@ LINUX = Engine(
             "yeah",
         }
     ),
-    queues=frozenset(
-        {"droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"}
-    ),
+    queues=frozenset({"droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"}),
     losses=frozenset({"random"}),
     refuse_flow=_linux_refuses_flow,
     refuse_queue=_linux_refuses_queue,

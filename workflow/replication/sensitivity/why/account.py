@@ -71,6 +71,8 @@ def write_account(folder: Path, stage: Stage, found: Explanations, result: Findi
     write_sealed(folder / SCENARIOS, canonical_json(scenarios) + "\n")
     made = made_from(stage.root, found.study, stage.engine)
     document = _document(stage, found, result) | {"made_from": made}
+    if result.distances:
+        document["distances"] = [asdict(one) for one in result.distances]
     write_sealed(folder / NAME, canonical_json(document) + "\n")
 
 

@@ -9,17 +9,19 @@ from pathlib import Path
 from replication.judge.causes.atom import Explanations, load_explanations
 from replication.judge.causes.atom_check import check_explanations
 from replication.measure.cell_map import map_cells
+from replication.measure.trace_folder import find_folder, trace_files
 from replication.plan.config import load_study
 from replication.sensitivity.machine import Machine
 from replication.sensitivity.why import finding
 from replication.sensitivity.why.account import Stage, write_account
 from replication.sensitivity.why.bench import Bench
+from replication.sensitivity.why.distribution import Distance, distances
 from replication.sensitivity.why.finding import Finding, Leaving, Share
 from replication.sensitivity.why.null import null_p_cells, null_p_claims
 from replication.sensitivity.why.part import rungs, whole
 from replication.sensitivity.why.reader import Reader
 from replication.sensitivity.why.search import Found, Search
-from replication.sensitivity.why.set_up import DEFAULTS, Space
+from replication.sensitivity.why.set_up import DEFAULTS, SetUp, Space
 from replication.sensitivity.why.trial import CellJudge, ClaimJudge, Trials
 from replication.study.errors import InputError
 from replication.study.published import read_published
@@ -136,7 +138,19 @@ def _by_cells(stage: Stage, judge: CellJudge, found: Found) -> Finding:
         rows,
         reasons,
         (finding.impossible(judge, stated), finding.impossible(judge, found.best)),
+        _trace_distances(stage, found.best.set_up),
     )
+
+
+def _trace_distances(stage: Stage, set_up: SetUp) -> tuple[Distance, ...]:
+    """Return how far replicates are from the study's raw traces, where those are there."""
+    study, count = stage.bench.space.study, stage.settings.replicates_of_ranks
+    files = trace_files(find_folder(stage.root), study.id)
+    if not files:
+        return ()
+    published = stage.root / "data" / "published" / f"{study.id}.csv"
+    before, after = (stage.bench.replicated(one, stage.whole, count) for one in (DEFAULTS, set_up))
+    return tuple(distances(study, published, files, before, after))
 
 
 def _by_claims(stage: Stage, judge: ClaimJudge, found: Found) -> Finding:

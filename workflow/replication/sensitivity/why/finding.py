@@ -19,6 +19,7 @@ from replication.judge.audits.audit import audit_study
 from replication.judge.causes.reading import Reading, as_read
 from replication.judge.claim import evaluate_claim
 from replication.measure.results import Results
+from replication.sensitivity.why.distribution import Distance
 from replication.sensitivity.why.part import Rung, is_unseen
 from replication.sensitivity.why.reader import Combination, Reader
 from replication.sensitivity.why.score import FamilyScore
@@ -83,6 +84,7 @@ class Finding:
     reasons: tuple[str, ...] = ()
     #: Printed numbers that cannot be, as the study states and reads them and under the explanation.
     impossible: tuple[int, int] = (0, 0)
+    distances: tuple[Distance, ...] = ()
 
 
 def read_as(trial: Trial, judge: CellJudge) -> list[dict[str, Combination]]:
