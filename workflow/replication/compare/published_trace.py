@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from replication.measure.cell_map import MappedCell, map_cells
@@ -86,7 +87,7 @@ def published_flows(
 
 
 def _known(numbers: pd.Series[float]) -> FloatArray:
-    return numbers.dropna().to_numpy(dtype=float)
+    return np.asarray(numbers.dropna(), dtype=np.float64)
 
 
 def _samples(table: pd.DataFrame) -> Samples:
