@@ -1,15 +1,16 @@
 """Explores a map: a coarse grid, halved along the border, tried, then checked by fresh points.
 
 Bisection sees a border only where the corners of a cell differ. Random places try what it says: a
-cell in which one is denied is on the border, and halved as the others are. The fresh points of the
-check come after all that, and decide nothing.
+cell in which one is denied is on the border, and halved as the others are. So is what lies within
+the noise, which all replicates of a facet tell. The fresh points of the check come after all that,
+and decide nothing.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -52,7 +53,7 @@ class Explored:
     readings
         By place; fresh points are not among them.
     noise
-        By facet: margin up to which one run is not believed.
+        By facet: margin up to which a place is within the noise.
     checks
         Fresh points.
     left_out
@@ -163,6 +164,7 @@ class Explorer:
             self.found.grids[place.facet].probed[place.across, place.up] = reading.holds
         self.found.readings |= readings
         for facet in self.found.grids:
+            self._learn_noise(facet)
             while self._run_doubtful(facet) or self._halve(facet):
                 pass
         return any(one.holds is (not said[place]) for place, one in readings.items())
@@ -198,19 +200,39 @@ class Explorer:
             self.found.left_out.append(facet)
             return
         readings = self.surveyor.read(list(places.values()), 1)
+        on_border = self._on_border(grid, places, readings)
         near = sorted(
             (place for place in places.values() if math.isfinite(readings[place].margin)),
-            key=lambda place: (abs(readings[place].margin), place),
+            key=lambda place: (place not in on_border, abs(readings[place].margin), place),
         )[: self.settings.noise_points]
         repeated = self.surveyor.read(near, self.settings.replicates)
         self.found.noise[facet] = self._noise(list(repeated.values()))
         self._keep(facet, places, readings | repeated)
 
-    def _noise(self, repeated: Sequence[Reading]) -> float:
-        margins = [[m for m in one.margins if math.isfinite(m)] for one in repeated]
+    @staticmethod
+    def _on_border(
+        grid: Grid, places: dict[Node, Place], readings: dict[Place, Reading]
+    ) -> set[Place]:
+        """Return the places at the corners of cells whose corners differ."""
+        corners = [[places[node] for node in cell.corners] for cell in grid.leaves]
+        differing = [own for own in corners if len({readings[p].holds for p in own}) > 1]
+        return {place for own in differing for place in own}
+
+    def _noise(self, readings: Iterable[Reading]) -> float:
+        margins = [[m for m in one.margins if math.isfinite(m)] for one in readings]
         variances = [statistics.variance(own) for own in margins if len(own) > 1]
         spread = math.sqrt(statistics.fmean(variances)) if variances else 0.0
         return self.settings.noise_deviations * spread
+
+    def _learn_noise(self, facet: Facet) -> None:
+        """Learn a facet's noise from all of its replicates, and mark what is within it."""
+        own = {p: one for p, one in self.found.readings.items() if p.facet == facet}
+        noise = self.found.noise[facet] = self._noise(own.values())
+        unsure = {place for place, one in own.items() if abs(one.margin) < noise}
+        grid = self.found.grids[facet]
+        inferred = grid.unsure - grid.found.keys()
+        grid.unsure = inferred | {n for n in grid.found if self._place(facet, n) in unsure}
+        grid.unsure_probes = {p for p in grid.probed if Place(facet, *p) in unsure}
 
     def _keep(
         self, facet: Facet, places: dict[Node, Place], readings: dict[Place, Reading]
@@ -221,6 +243,7 @@ class Explorer:
         for node, place in places.items():
             grid.found[node] = readings[place].holds
             self.found.readings[place] = readings[place]
+        self._learn_noise(facet)
 
     def _believed(self, readings: dict[Place, Reading]) -> dict[Place, Reading]:
         """Return the readings, those within their facet's noise by replicates."""

@@ -54,6 +54,8 @@ class Grid:
         At nodes between two of one verdict, taken to have it too: a border crosses an edge once.
     probed
         Verdicts at places within cells, 0 to 1 each way, that were run to try the grid.
+    unsure, unsure_probes
+        Nodes and places whose margin is within the noise: another run may say otherwise.
     leaves
         The cells, none inside another.
     """
@@ -63,6 +65,8 @@ class Grid:
     found: dict[Node, Verdict] = field(default_factory=dict)
     inferred: dict[Node, Verdict] = field(default_factory=dict)
     probed: dict[tuple[float, float], Verdict] = field(default_factory=dict)
+    unsure: set[Node] = field(default_factory=set)
+    unsure_probes: set[tuple[float, float]] = field(default_factory=set)
     leaves: set[Cell] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -90,23 +94,30 @@ class Grid:
         return self.found.get(node, self.inferred.get(node))
 
     def side(self, cell: Cell) -> Side:
-        """Return on which side of the border a cell lies, by all that was run in it."""
-        seen = {self.verdict(corner) for corner in cell.corners} - {None}
-        if len(seen) == 1:
-            seen |= {self.found.get(node) for node in _on_edges(cell)} - {None}
+        """Return on which side of the border a cell lies, by all that was run in it.
+
+        What is within the noise is on the border: a sentence that holds in one run and fails in
+        the next does neither there.
+        """
+        nodes = [*cell.corners, *_on_edges(cell)]
+        seen = {self.verdict(node) for node in cell.corners} - {None}
+        seen |= {self.found.get(node) for node in nodes} - {None}
         if not seen:
             return "unknown"
-        return (
-            "border"
-            if len(seen) == 2 or self._is_mixed(cell)
-            else "holds"
-            if seen == {True}
-            else "fails"
-        )
+        if len(seen) == 2 or not self.unsure.isdisjoint(nodes) or self._is_mixed(cell):
+            return "border"
+        return "holds" if seen == {True} else "fails"
 
     def to_halve(self) -> list[Cell]:
-        """Return the widest cells on the border that may be halved, in their order."""
-        wide = [c for c in self.leaves if c.step > 1 and self.side(c) == "border"]
+        """Return the widest cells on the border that may be halved, in their order.
+
+        Of a cell that is within the noise at all of its corners, the half is no better known.
+        """
+        wide = [
+            cell
+            for cell in self.leaves
+            if cell.step > 1 and self.side(cell) == "border" and set(cell.corners) - self.unsure
+        ]
         widest = max((cell.step for cell in wide), default=0)
         return sorted(cell for cell in wide if cell.step == widest)
 
@@ -129,7 +140,9 @@ class Grid:
                     yield self._cell_at(i / self.size, j / self.size)
 
     def _is_denied(self, place: tuple[float, float]) -> bool:
-        """Return whether a probe found what corners of its cell do not say."""
+        """Return whether a probe found what corners of its cell do not say, or nothing for sure."""
+        if place in self.unsure_probes:
+            return True
         told = self.probed[place]
         corners = self._cell_at(*place).corners
         return told is not None and (not told) in map(self.verdict, corners)
@@ -155,15 +168,23 @@ class Grid:
         """
         wanted = [_middle(cell.corners[0], cell.corners[2])]
         for one, other in _edges(cell):
-            if self.verdict(one) is not self.verdict(other):
+            if not self._agree(one, other):
                 wanted.append(_middle(one, other))
         return [node for node in wanted if node not in self.found]
+
+    def _agree(self, one: Node, other: Node) -> bool:
+        """Return whether two nodes say the same, as surely."""
+        same_verdict = self.verdict(one) is self.verdict(other)
+        return same_verdict and (one in self.unsure) is (other in self.unsure)
 
     def halve(self, cell: Cell) -> None:
         """Put the quarters of a cell in its place."""
         for one, other in _edges(cell):
-            if self.verdict(one) is self.verdict(other):
-                self.inferred.setdefault(_middle(one, other), self.verdict(one))
+            if self._agree(one, other):
+                middle = _middle(one, other)
+                self.inferred.setdefault(middle, self.verdict(one))
+                if one in self.unsure and middle not in self.found:
+                    self.unsure.add(middle)
         self.leaves.remove(cell)
         self.leaves.update(cell.quarters)
 

@@ -333,9 +333,12 @@ class MapSettings(Document):
     replicates: Annotated[int, Field(ge=3, le=99)]
     """Of a point whose margin is within the noise; an odd number, so that most of them decide."""
     noise_points: Annotated[int, Field(ge=1, le=20)]
-    """Points of the first grid, of the least margin, that are replicated to learn the noise."""
+    """Points of the first grid that are replicated to learn the noise: those of the least margin,
+    at cells in which the verdict changes if there are any."""
     noise_deviations: Annotated[float, Field(gt=0)]
     """Standard deviations of a statistic up to which a margin is within the noise."""
+    replicate_offset: Annotated[float, Field(ge=0, lt=0.05)] = 0.0
+    """How far from a point its replicates lie, as a share of each axis."""
     tiers: dict[Literal["quick", "paper", "deep"], Spending]
     """Tier to what it spends."""
     changed: Changes = []

@@ -153,7 +153,7 @@ def run_map(
     explored = Explorer(
         name=f"{name} on {machine.engine}",
         facets=space.facets,
-        surveyor=Survey(space, machine),
+        surveyor=Survey(space, machine, settings.replicate_offset),
         settings=settings,
         spending=spending,
         halvings=spending.halvings(found.border_width),

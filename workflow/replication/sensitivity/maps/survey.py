@@ -23,6 +23,8 @@ from replication.study.verdict import Verdict
 
 #: Runs whose results are looked up together.
 _TOGETHER = 40
+#: Where the replicates of a place lie, across and up.
+_DIRECTIONS = ((1, 1), (-1, -1), (1, -1), (-1, 1))
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,15 @@ class Survey:
     ----------
     space, machine
         The map's places, and where runs are made and kept.
+    offset
+        How far from a place its replicates lie, as a share of each axis.
     spent_s
         Expected CPU time of all scenarios so far.
     """
 
     space: Space
     machine: Machine
+    offset: float = 0.0
     spent_s: float = 0.0
     _charged: set[str] = field(default_factory=set)
     _designed: dict[tuple[Place, int], list[Run] | str] = field(default_factory=dict)
@@ -93,7 +98,12 @@ class Survey:
 
     def _design(self, place: Place, replicates: int) -> list[Run] | str:
         try:
-            runs = self.space.runs(place, replicates)
+            runs = [
+                run
+                for number in range(replicates)
+                for run in self.space.runs(offset_place(place, number, self.offset), replicates)
+                if run.replicate == number
+            ]
         except InputError as error:
             return str(error)
         refused = [run.refusal for run in runs if run.refusal]
@@ -167,6 +177,23 @@ class Survey:
         holds = all(verdict == Verdict.REPRODUCED for verdict in verdicts)
         statistic = float(str(judged[least]["observed"]))
         return Reading(holds, statistic, margins[least], (margins[least],))
+
+
+def offset_place(place: Place, replicate: int, offset: float) -> Place:
+    """Return where a replicate of a place is run: the first at it, the others around it.
+
+    Many set-ups leave nothing to chance: with other seeds alone, their replicates would be one run
+    and their noise nought, where a hundredth more of a delay gives another verdict.
+    """
+    if replicate == 0:
+        return place
+    across, up = _DIRECTIONS[(replicate - 1) % len(_DIRECTIONS)]
+    far = offset * (1 + (replicate - 1) // len(_DIRECTIONS))
+    return Place(
+        place.facet,
+        min(1.0, max(0.0, place.across + across * far)),
+        min(1.0, max(0.0, place.up + up * far)),
+    )
 
 
 def combined(single: Sequence[Reading], runs: Sequence[Run]) -> Reading:
