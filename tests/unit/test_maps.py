@@ -219,6 +219,14 @@ def test_a_verdict_that_a_hair_changes_is_on_the_border(monkeypatch):
     assert judged == 40 and right >= 38
 
 
+def test_where_all_replicates_are_one_nothing_is_unsure():
+    """On the bound itself, yet no other run says otherwise: a tie that nothing breaks holds."""
+    found, _ = explored(lambda across, up: min(0.0, 0.5 - across), noise=0.0)
+    assert found.grids[()].at(0.2, 0.5) == "holds" and found.share() == pytest.approx(0.5, abs=0.02)
+    found, _ = explored(lambda across, up: min(0.0, 0.5 - across), noise=0.02)
+    assert found.grids[()].at(0.2, 0.5) == "border" and found.grids[()].at(0.9, 0.5) == "fails"
+
+
 def test_replicates_lie_around_their_place_and_within_the_axes():
     place = Place((), 0.5, 1.0)
     assert offset_place(place, 0, 0.01) == place

@@ -219,8 +219,9 @@ class Explorer:
         return {place for own in differing for place in own}
 
     def _noise(self, readings: Iterable[Reading]) -> float:
+        """Return the margin up to which another run may say otherwise, where chance has a say."""
         margins = [[m for m in one.margins if math.isfinite(m)] for one in readings]
-        variances = [statistics.variance(own) for own in margins if len(own) > 1]
+        variances = [statistics.variance(own) for own in margins if len(set(own)) > 1]
         spread = math.sqrt(statistics.fmean(variances)) if variances else 0.0
         return self.settings.noise_deviations * spread
 
@@ -228,11 +229,21 @@ class Explorer:
         """Learn a facet's noise from all of its replicates, and mark what is within it."""
         own = {p: one for p, one in self.found.readings.items() if p.facet == facet}
         noise = self.found.noise[facet] = self._noise(own.values())
-        unsure = {place for place, one in own.items() if abs(one.margin) < noise}
+        unsure = {place for place, one in own.items() if self._is_unsure(one, noise)}
         grid = self.found.grids[facet]
         inferred = grid.unsure - grid.found.keys()
         grid.unsure = inferred | {n for n in grid.found if self._place(facet, n) in unsure}
         grid.unsure_probes = {p for p in grid.probed if Place(facet, *p) in unsure}
+
+    @staticmethod
+    def _is_unsure(one: Reading, noise: float) -> bool:
+        """Return whether a reading is within the noise, and its replicates are not all the same.
+
+        Nought in a single run is a tie of counts, as of two flows without a drop.
+        """
+        own = one.margins
+        is_chance = one.margin != 0 if len(own) == 1 else len(set(own)) > 1
+        return is_chance and abs(one.margin) < noise
 
     def _keep(
         self, facet: Facet, places: dict[Node, Place], readings: dict[Place, Reading]
@@ -250,7 +261,7 @@ class Explorer:
         unsure = [
             place
             for place, one in readings.items()
-            if len(one.margins) == 1 and abs(one.margin) < self.found.noise[place.facet]
+            if len(one.margins) == 1 and self._is_unsure(one, self.found.noise[place.facet])
         ]
         return readings | self.surveyor.read(unsure, self.settings.replicates)
 
