@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from bench.alternative import OURS, way_ratios
 from bench.bench import write_bench
-from bench.cost_model import predict, predictions
+from bench.cost_model import factors, predict, predictions
 from bench.engine import FULL, QUICK, growth
 from bench.scenario import dumbbell
-from bench.schedule import Overhead, speedups, wall_s
-from bench.set_up import ENVIRONMENT, WHEEL, halved
+from bench.schedule import Overhead, most_cores, speedups, wall_s
+from bench.set_up import BEFORE, ENVIRONMENT, WHEEL, halved
+from bench.source_build import sample, trained
 from bench.workflow import no_op
 from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES
@@ -114,12 +115,24 @@ def test_the_speed_of_a_machine_is_no_error_of_the_cost_model():
     assert (found.p90_factor, found.p90_factor_apart) == (3.0, 1.5)
 
 
+def test_a_study_that_is_far_off_is_named_whatever_the_speed_of_the_machine():
+    pairs = {"all": [(2.0, 1.0)] * 3 + [(8.0, 2.0)], "a": [(2.0, 1.0)] * 3, "b": [(8.0, 2.0)]}
+    rows = [predict("ns3", study, own) for study, own in pairs.items()]
+    rows += [predict("ns2", study, [(1.0, 2.0)]) for study in ("all", "a")]
+    found = {figure.id: figure for figure in factors(rows)}
+    assert [(f.value, f.met) for f in found.values()] == [
+        (2.0, False),
+        (2.0, False),
+        (1.0, True),
+        (1.0, True),
+    ]
+    assert "of b," in found["cost-model-study-ns3"].how
+
+
 def test_predictions_count_each_finished_scenario_once(tmp_path):
-    row = dict.fromkeys(DESIGN_COLUMNS, "")
+    row = dict.fromkeys(DESIGN_COLUMNS, "") | {"engine": "ns3", "batch": "ns3-light-0"}
     for study, scenarios in {"a": "xyx", "b": "zx"}.items():
-        rows = [
-            row | {"study": study, "engine": "ns3", "scenario": s, "cost_s": "2"} for s in scenarios
-        ]
+        rows = [row | {"study": study, "scenario": s, "cost_s": "2"} for s in scenarios]
         write_table(tmp_path / "design" / f"{study}.csv", rows, DESIGN_COLUMNS)
     runs = [{"scenario": s, "cpu_s": c} for s, c in {"x": 1.0, "y": 4.0, "gone": 9.0}.items()]
     usage = tmp_path / "batches" / "ns3-light-0.usage.json"
@@ -154,15 +167,22 @@ def test_a_scheduler_adds_its_submissions_starts_and_looks():
 
 
 def test_more_cores_are_held_against_one_without_a_scheduler(tmp_path):
-    for number, runs in enumerate([[4.0, 4.0], [8.0]]):
+    for number, runs in enumerate([[4.0, 4.0], [8.0], [100.0]]):
         document = {"runs": [{"wall_s": s, "reused": False} for s in runs]}
         usage = tmp_path / "batches" / f"ns3-light-{number}.usage.json"
         write_sealed(usage, json.dumps(document))
+    # The last one is of an earlier design.
+    row = dict.fromkeys(DESIGN_COLUMNS, "")
+    rows = [row | {"batch": f"ns3-light-{number}"} for number in range(2)]
+    write_table(tmp_path / "design" / "a.csv", rows, DESIGN_COLUMNS)
     found = {(row.way, row.cores): row for row in speedups(ROOT, tmp_path)}
     assert found["one machine", 2].speedup == 2.0
     assert found["one machine", 1000].speedup == 2.0
     assert found["Slurm, a job a run", 1000].jobs == 3
     assert found["Slurm, batches", 1000].speedup < 1.0
+    assert [figure.value for figure in most_cores(list(found.values()))] == [
+        found[way, 1000].speedup for way in dict.fromkeys(way for way, _ in found)
+    ]
 
 
 def test_nothing_is_scheduled_where_nothing_ran(tmp_path):
@@ -220,15 +240,32 @@ def test_a_rerun_that_did_something_is_none():
     assert (void.value, void.met) == (None, None) and "edited" in void.how
 
 
-def test_what_is_unpacked_is_held_against_what_once_was():
+def test_what_an_installation_takes_is_held_against_what_it_once_did():
+    taken = {
+        ENVIRONMENT: (211_000_000, 600_000_000, 20.0),
+        BEFORE[ENVIRONMENT]: (211_000_000, 800_000_000, 40.0),
+        WHEEL: (69_200_000, 38_000_000, 1.0),
+        BEFORE[WHEEL]: (69_200_000, 304_000_000, 1.5),
+    }
     rows = [
-        SetUp(name=name, downloaded_bytes=1, unpacked_bytes=size, wall_s=1.0)
-        for name, size in ((ENVIRONMENT, 658_000_000), (WHEEL, 38_000_000))
+        SetUp(name=name, downloaded_bytes=fetched, unpacked_bytes=size, wall_s=wall_s)
+        for name, (fetched, size, wall_s) in taken.items()
     ]
-    assert [(f.id, f.met) for f in halved(rows)] == [
-        ("set-up-environment", False),
-        ("set-up-wheel", True),
-    ]
+    assert {f.id.removeprefix("set-up-"): (f.value, f.met) for f in halved(rows)} == {
+        "environment-fetched": (1.0, False),
+        "environment-unpacked": (0.75, False),
+        "environment-time": (0.5, True),
+        "wheel-fetched": (1.0, False),
+        "wheel-unpacked": (0.125, True),
+        "wheel-time": (0.667, False),
+    }
+    assert halved([]) == []
+
+
+def test_the_build_from_sources_is_judged_by_runs_of_every_study_and_by_none_of_its_profile():
+    runs = sample(ROOT)
+    assert not {run.id for run in runs} & {run.id for run in trained(ROOT)}
+    assert 50 < len(runs) < 120
 
 
 def test_what_is_written_is_read_back(tmp_path):

@@ -57,14 +57,26 @@ def sweep(scenarios: int, **changes: float) -> Sweep:
     return Sweep.model_validate(values | changes)
 
 
-def test_growth_is_judged_by_sweeps_of_1000_and_10000():
-    small, large = sweep(1000, plan_s=2.0), sweep(10_000, plan_s=22.0, no_op_s=9.0)
-    plan, no_op, store = growth([small, large, sweep(100_000, store_entries=6000)])
-    assert (plan.value, plan.met) == (1.1, False)
-    assert (no_op.value, no_op.met) == (9.0, True)
-    assert (store.value, store.met) == (0.06, False)
-    assert [figure.id for figure in growth([small])] == ["growth-store"]
-    assert growth([]) == []
+def test_growth_is_judged_by_sweeps_each_ten_times_the_other():
+    small = sweep(1000, plan_s=2.0, snakemake_bytes=200_000_000)
+    large = sweep(10_000, plan_s=22.0, no_op_s=9.0, snakemake_bytes=1_000_000_000)
+    largest = sweep(100_000, store_entries=6000, disk_bytes=1001)
+    found = {figure.id: figure for figure in growth([small, large, largest])}
+    assert (found["growth-plan-10000"].value, found["growth-plan-10000"].met) == (1.1, False)
+    assert found["growth-snakemake-10000"].value == 0.5
+    assert found["growth-snakemake-10000"].how == "1000 MB over ten times 200 MB"
+    assert (found["growth-disk-100000"].value, found["growth-disk-100000"].met) == (1.001, False)
+    assert found["growth-files-100000"].met
+    assert (found["growth-no-op"].value, found["growth-no-op"].met) == (9.0, True)
+    assert (found["growth-store"].value, found["growth-store"].met) == (0.06, False)
+
+
+def test_growth_that_no_sweep_shows_is_listed_as_not_measured():
+    found = {figure.id: figure for figure in growth([sweep(1000), sweep(10_000)])}
+    assert found["growth-plan-10000"].value is not None
+    assert found["growth-plan-100000"].value is None
+    assert "make scale" in found["growth-plan-100000"].how
+    assert {figure.id for figure in growth([])} == set(found) - {"growth-store"}
 
 
 def test_sweeps_are_read_back_and_others_refused(tmp_path):

@@ -13,7 +13,7 @@ from replication.report.parts.bench_model import MODULE, Bench, Sweep
 from replication.study.storage.seal import write_sealed
 
 from bench.alternative import build_variants, instrumentation, way_ratios, ways
-from bench.cost_model import predictions, report_figures
+from bench.cost_model import factors, predictions
 from bench.engine import (
     FULL,
     QUICK,
@@ -23,12 +23,13 @@ from bench.engine import (
     growth,
     memory,
 )
+from bench.last_report import last_report
 from bench.overhead import short_runs
 from bench.scale import SWEEPS, read_sweeps
 from bench.scale import growth as sweep_growth
 from bench.scale import measure as measure_sweep
-from bench.schedule import speedups
-from bench.set_up import halved, set_up
+from bench.schedule import most_cores, speedups
+from bench.set_up import ENVIRONMENT, halved, set_up
 from bench.source_build import source_build
 from bench.timed import Announce
 from bench.workflow import NOT_TIMED, starts, time_workflow
@@ -59,7 +60,8 @@ def measure(root: Path, data: Path, cores: int, quick: bool, say: Announce) -> B
         installed = [] if quick else set_up(root, folder / "set-up", say)
         sweeps = _sweeps(root, data, cores, size, say)
         whole = NOT_TIMED if quick else time_workflow(root, cores, folder, say)
-    predicted = predictions(data)
+    predicted, scheduled = predictions(data), speedups(root, data)
+    made_s = next((row.wall_s for row in installed if row.name == ENVIRONMENT), None)
     return Bench(
         written=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         quick=quick,
@@ -69,7 +71,9 @@ def measure(root: Path, data: Path, cores: int, quick: bool, say: Announce) -> B
         others_share=whole.others_share,
         figures=[
             *whole.figures,
-            *report_figures(data, predicted),
+            *last_report(root, data, made_s),
+            *factors(predicted),
+            *most_cores(scheduled),
             *short,
             *source,
             *sweep_growth(sweeps),
@@ -85,7 +89,7 @@ def measure(root: Path, data: Path, cores: int, quick: bool, say: Announce) -> B
         ways=rows,
         predictions=predicted,
         sweeps=sweeps,
-        speedups=speedups(root, data),
+        speedups=scheduled,
         set_up=installed,
     )
 

@@ -1,4 +1,4 @@
-"""The cost model, and the simulate stage, held against what the last report's runs used."""
+"""The cost model, held against what the last report's runs used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,44 +17,41 @@ from replication.study.storage.table import DESIGN_COLUMNS, read_rows
 #: Predicted and used CPU seconds of one scenario.
 Pair = tuple[float, float]
 ALL = "all"
-#: Goals: the factor of nine scenarios in ten, and the efficiency of the simulate stage.
+#: The goal for nine scenarios in ten, and for the sum of each study.
 FACTOR_AT_MOST = 1.5
-EFFICIENCY_AT_LEAST = 0.95
 
 
-def report_figures(data: Path, rows: list[Prediction]) -> list[Figure]:
-    """Return what the last report says of the cost model, and of its simulate stage's efficiency.
-
-    Efficiency only where runs were made for it, and not all taken over.
-    """
-    found = [
-        Figure(
-            id=f"cost-model-{row.engine}",
-            title=f"Cost model of {row.engine}: factor that nine in ten runs are within",
-            value=row.p90_factor_apart,
-            unit="1",
-            how=f"the larger over the smaller, of {row.scenarios} runs of the last report; one "
-            "factor for the speed of the machine is left out",
-            at_most=FACTOR_AT_MOST,
-        )
-        for row in rows
-        if row.study == ALL
-    ]
-    path = data / "provenance.json"
-    provenance = json.loads(read_sealed(path)) if path.is_file() else {}
-    simulate, tier = provenance.get("simulate", {}), provenance.get("tier", {}).get("id")
-    if simulate.get("efficiency") is not None:
-        found.append(
-            Figure(
-                id="efficiency-report",
-                title=f"Efficiency of the last report's simulate stage, tier {tier}",
-                value=simulate["efficiency"],
+def factors(rows: list[Prediction]) -> list[Figure]:
+    """Return for each engine how far off its model is: in nine runs of ten, in a study's sum."""
+    found = []
+    for row in rows:
+        if row.study == ALL:
+            nine = Figure(
+                id=f"cost-model-{row.engine}",
+                title=f"Cost model of {row.engine}: factor that nine in ten runs are within",
+                value=row.p90_factor_apart,
                 unit="1",
-                how=f"simulators' CPU over cores x wall time, {simulate['scenarios']} runs",
-                at_least=EFFICIENCY_AT_LEAST,
+                how=f"the larger over the smaller, of {row.scenarios} runs of the last report; one "
+                "factor for the speed of the machine is left out",
+                at_most=FACTOR_AT_MOST,
             )
-        )
+            found += [nine, _worst_study(row, [own for own in rows if own.engine == row.engine])]
     return found
+
+
+def _worst_study(whole: Prediction, rows: list[Prediction]) -> Figure:
+    speed = whole.median_ratio or 1.0
+    off = {row.study: _factors([row.total_ratio / speed])[0] for row in rows if row.study != ALL}
+    worst = max(off, key=lambda study: off[study])
+    return Figure(
+        id=f"cost-model-study-{whole.engine}",
+        title=f"Cost model of {whole.engine}: factor that the sum of every study is within",
+        value=round(off[worst], 3),
+        unit="1",
+        how=f"predicted over used of {worst}, the larger over the smaller; the speed of the "
+        "machine, which is the median run's, is left out",
+        at_most=FACTOR_AT_MOST,
+    )
 
 
 def predictions(data: Path) -> list[Prediction]:
@@ -90,6 +87,7 @@ def predict(engine: str, study: str, pairs: list[Pair]) -> Prediction:
         median_factor=round(statistics.median(factors), 3),
         p90_factor=round(_p90(factors), 3),
         p90_factor_apart=round(_p90(_factors(ratio / speed for ratio in ratios)), 3),
+        median_ratio=round(speed, 4),
     )
 
 
@@ -101,16 +99,21 @@ def _p90(ordered: list[float]) -> float:
     return ordered[math.ceil(0.9 * len(ordered)) - 1]
 
 
-def finished_batches(data: Path) -> Iterator[dict[str, Any]]:
-    """Yield what each finished batch below `data` used, as it wrote it down."""
-    for path in sorted((data / "batches").glob("*.usage.json")):
-        yield json.loads(read_sealed(path))
+def finished_batches(data: Path) -> dict[str, dict[str, Any]]:
+    """Return what each finished batch of the designs below `data` used, as it wrote it down."""
+    found = {}
+    for path in sorted((data / "design").glob("*.csv")):
+        for batch in sorted({row["batch"] for row in read_rows(path, DESIGN_COLUMNS)} - {""}):
+            usage = data / "batches" / f"{batch}.usage.json"
+            if usage.is_file():
+                found[batch] = json.loads(read_sealed(usage))
+    return found
 
 
 def _used(data: Path) -> dict[tuple[str, str], float]:
     """Return the CPU seconds of each finished run by engine and scenario."""
     used = {}
-    for document in finished_batches(data):
+    for document in finished_batches(data).values():
         for run in document["runs"]:
             if run["cpu_s"] > 0:
                 used[document["engine"], run["scenario"]] = float(run["cpu_s"])

@@ -42,10 +42,23 @@ LEAST_REPLICATES = 5
 VARIANTS = ("newreno", "cubic")
 TARGET = "data/reproduced/cells.csv"
 SETTINGS = {"tier": STUDY, "studies": STUDY, "engines": "ns3"}
-#: Goals, for sweeps of so many scenarios.
-LARGE = 10_000
+#: Sweeps by which growth is judged, each beside one of a tenth of its scenarios.
+LARGE, LARGEST = 10_000, 100_000
+#: What a sweep takes, by its field: the words for it and its unit.
+_GROWING = {
+    "plan_s": ("Planning", "s"),
+    "total_s": ("The whole", "s"),
+    "no_op_s": ("A rerun with nothing to do", "s"),
+    "snakemake_bytes": ("Memory of Snakemake", "MB"),
+    "largest_worker_bytes": ("Memory of the largest job", "MB"),
+    "files": ("Files", ""),
+    "disk_bytes": ("Bytes on disk", "MB"),
+}
+#: Goals: nothing grows faster than the scenarios do.
+GROWTH_AT_MOST = 1.0
 NO_OP_AT_MOST_S = 10.0
 STORED_AT_MOST = 0.05
+_NO_SWEEP = "not every sweep it takes was made: `make scale` makes the largest"
 _SWEEPS = TypeAdapter(list[Sweep])
 _SAMPLE_S = 0.2
 #: A study has to have something to judge.
@@ -301,30 +314,29 @@ def _jobs(dry_run: str) -> int:
 
 
 def growth(sweeps: list[Sweep]) -> list[Figure]:
-    """Return how planning, reruns and files grow, from the sweeps at hand; goals are for 10,000."""
+    """Return how the workflow grows with its scenarios, from the sweeps at hand.
+
+    None of it may grow faster than they do.
+    """
     by_size = {sweep.scenarios: sweep for sweep in sweeps}
-    found = []
-    if (small := by_size.get(1000)) and (large := by_size.get(LARGE)):
-        found += [
-            Figure(
-                id="growth-plan",
-                title="Planning 10,000 scenarios beside ten times planning 1,000",
-                value=round(large.plan_s / (10 * small.plan_s), 3),
-                unit="1",
-                how=f"{large.plan_s:g} s over ten times {small.plan_s:g} s",
-                at_most=1.0,
-            ),
-            Figure(
-                id="growth-no-op",
-                title="A rerun of 10,000 scenarios with nothing to do",
-                value=large.no_op_s,
-                unit="s",
-                how="wall time",
-                at_most=NO_OP_AT_MOST_S,
-            ),
-        ]
+    found = [
+        _tenfold(quantity, by_size.get(large // 10), by_size.get(large), large)
+        for large in (LARGE, LARGEST)
+        for quantity in _GROWING
+    ]
+    large = by_size.get(LARGE)
+    found.append(
+        Figure(
+            id="growth-no-op",
+            title=f"A rerun of {LARGE:,} scenarios with nothing to do",
+            value=large.no_op_s if large else None,
+            unit="s",
+            how="wall time" if large else _NO_SWEEP,
+            at_most=NO_OP_AT_MOST_S,
+        )
+    )
     if by_size:
-        most = max(sweeps, key=lambda sweep: sweep.scenarios)
+        most = by_size[max(by_size)]
         found.append(
             Figure(
                 id="growth-store",
@@ -336,6 +348,29 @@ def growth(sweeps: list[Sweep]) -> list[Figure]:
             )
         )
     return found
+
+
+def _tenfold(quantity: str, small: Sweep | None, large: Sweep | None, scenarios: int) -> Figure:
+    """Return what a scenario takes in a sweep beside one of a tenth of it."""
+    words, unit = _GROWING[quantity]
+    value, how = None, _NO_SWEEP
+    if small and large:
+        per = [getattr(sweep, quantity) / sweep.scenarios for sweep in (large, small)]
+        value = round(per[0] / per[1], 3) if per[1] else None
+        how = f"{_amount(large, quantity, unit)} over ten times {_amount(small, quantity, unit)}"
+    return Figure(
+        id=f"growth-{quantity.rpartition('_')[0] or quantity}-{scenarios}".replace("_", "-"),
+        title=f"{words}: {scenarios:,} scenarios beside ten times {scenarios // 10:,}",
+        value=value,
+        unit="1",
+        how=how,
+        at_most=GROWTH_AT_MOST,
+    )
+
+
+def _amount(sweep: Sweep, quantity: str, unit: str) -> str:
+    value = getattr(sweep, quantity)
+    return f"{value / 1e6:.0f} MB" if unit == "MB" else f"{value:g} {unit}".rstrip()
 
 
 def read_sweeps(path: Path) -> list[Sweep]:

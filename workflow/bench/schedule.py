@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.report.parts.bench_model import Speedup
+from replication.report.parts.bench_model import Figure, Speedup
 from replication.study.files import read_yaml
 
 from bench.cost_model import finished_batches
@@ -85,10 +85,25 @@ def speedups(root: Path, data: Path) -> list[Speedup]:
     ]
 
 
+def most_cores(rows: list[Speedup]) -> list[Figure]:
+    """Return the speed-up of each way on as many cores as any; no goal was set for it."""
+    return [
+        Figure(
+            id=f"speedup-{number}",
+            title=f"Speed-up on {row.cores} cores: {row.way}",
+            value=row.speedup,
+            unit="1",
+            how=f"one core's time over {row.wall_s:.0f} s of {row.jobs} jobs, simulated from the "
+            "last report's batches",
+        )
+        for number, row in enumerate(row for row in rows if row.cores == max(CORES))
+    ]
+
+
 def _runs(data: Path) -> list[list[float]]:
     """Return the wall seconds of the runs of each finished batch, but for those taken over."""
     found = (
         [float(run["wall_s"]) for run in document["runs"] if not run["reused"]]
-        for document in finished_batches(data)
+        for document in finished_batches(data).values()
     )
     return [own for own in found if own]

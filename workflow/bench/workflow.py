@@ -19,8 +19,8 @@ from replication.report.parts.bench_model import Figure, Stage
 from replication.report.provenance import stages_of
 from replication.study.storage.seal import read_sealed
 
-from bench.cost_model import EFFICIENCY_AT_LEAST
 from bench.engine import programs
+from bench.last_report import EFFICIENCY_AT_LEAST
 from bench.overhead import START_S
 from bench.scale import lay_out, run_snakemake
 from bench.scenario import dumbbell

@@ -158,7 +158,7 @@ def simulate_totals(data: Path, studies: Iterable[str]) -> dict[str, Any]:
         if row["batch"]
     }
     cpu_s = sum(run["cpu_s"] for run in fresh)
-    wall_s = _union_s(intervals)
+    wall_s = covered_s(intervals)
     cores = os.cpu_count() or 1
     return {
         "scenarios": len(runs),
@@ -173,9 +173,9 @@ def simulate_totals(data: Path, studies: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _union_s(intervals: list[tuple[float, float]]) -> float:
-    total = 0.0
-    end = float("-inf")
+def covered_s(intervals: Iterable[tuple[float, float]]) -> float:
+    """Return the seconds in which at least one of the intervals ran."""
+    total, end = 0.0, float("-inf")
     for start, stop in sorted(intervals):
         total += max(0.0, stop - max(start, end))
         end = max(end, stop)

@@ -129,7 +129,7 @@ class Prediction(Document):
 
     A factor is the larger of predicted and used over the smaller; `total_ratio` is the sum of what
     was predicted over the sum of what was used. `p90_factor_apart` leaves the median ratio out,
-    which is how fast the machine and the build are; null in what an earlier version measured.
+    which is how fast the machine and the build are; both null in what an earlier version measured.
     """
 
     engine: str
@@ -140,6 +140,7 @@ class Prediction(Document):
     median_factor: Annotated[float, Field(ge=1)]
     p90_factor: Annotated[float, Field(ge=1)]
     p90_factor_apart: Annotated[float, Field(ge=1)] | None = None
+    median_ratio: Annotated[float, Field(gt=0)] | None = None
 
     @property
     def total_ratio(self) -> float:
