@@ -187,6 +187,11 @@ def test_only_places_within_the_noise_are_replicated():
     assert near <= replicated and len(near) > 10
     assert sum(off[place] > 0.0401 for place in replicated) <= SETTINGS.noise_points
     assert found.share() == pytest.approx(math.pi * 0.3**2, abs=0.01)
+    # The noise of a mean of three is by their root the less.
+    told = {(p.across * 64, p.up * 64): abs(circle(p.across, p.up)) for p in replicated}
+    nodes = told.keys() & found.grids[()].found.keys()
+    unsure = {node for node in nodes if told[node] < 0.04 / math.sqrt(3)}
+    assert unsure == nodes & found.grids[()].unsure and 10 < len(unsure) < len(nodes)
 
 
 def test_what_is_within_the_noise_is_on_the_border_and_halved_from_outside_alone():

@@ -53,7 +53,7 @@ class Explored:
     readings
         By place; fresh points are not among them.
     noise
-        By facet: margin up to which a place is within the noise.
+        By facet: margin up to which a single run is within the noise; a mean by the root of n less.
     checks
         Fresh points.
     left_out
@@ -237,13 +237,14 @@ class Explorer:
 
     @staticmethod
     def _is_unsure(one: Reading, noise: float) -> bool:
-        """Return whether a reading is within the noise, and its replicates are not all the same.
+        """Return whether a reading's mean is within its noise, and chance has a say in it.
 
-        Nought in a single run is a tie of counts, as of two flows without a drop.
+        It has none where all replicates are the same, nor in a tie of counts: two flows without a
+        drop have a margin of nought.
         """
         own = one.margins
         is_chance = one.margin != 0 if len(own) == 1 else len(set(own)) > 1
-        return is_chance and abs(one.margin) < noise
+        return is_chance and abs(one.margin) < noise / math.sqrt(len(own))
 
     def _keep(
         self, facet: Facet, places: dict[Node, Place], readings: dict[Place, Reading]
