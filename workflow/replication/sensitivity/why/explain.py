@@ -22,6 +22,7 @@ from replication.sensitivity.why.part import rungs, whole
 from replication.sensitivity.why.reader import Reader
 from replication.sensitivity.why.search import Found, Search
 from replication.sensitivity.why.set_up import DEFAULTS, SetUp, Space
+from replication.sensitivity.why.table import holding
 from replication.sensitivity.why.trial import CellJudge, ClaimJudge, Trials
 from replication.study.errors import InputError
 from replication.study.published import read_published
@@ -168,7 +169,7 @@ def _by_claims(stage: Stage, judge: ClaimJudge, found: Found) -> Finding:
     on_first = stage.trials.of([found.best.set_up], first)[0]
     p = null_p_claims(stage.trials, judge, first, on_first, stage.seed)
     leaving = [
-        Leaving(atom, level, trial.total - found.best.total, finding.holding(trial.verdicts))
+        Leaving(atom, level, trial.total - found.best.total, holding(trial.verdicts))
         for (atom, level), trial in zip(found.best.set_up, found.waterfall, strict=True)
     ]
     word, reasons = finding.word_of(gain_bits, p, seen, unseen, leaving, stage.settings)
