@@ -106,7 +106,7 @@ class OwnData:
         return word, f"By the {where}: {' '.join(judgement.reasons)}"
 
     def _values(self, wanted: Quantity, alone: bool) -> tuple[str, pd.DataFrame]:
-        """Return where a quantity's values are from, and they: replicate, factors, value.
+        """Return the source of a quantity's values, and the values: replicate, factors, value.
 
         Raises
         ------
