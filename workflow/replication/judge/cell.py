@@ -24,6 +24,7 @@ from replication.judge.verdict_table import Judged
 from replication.judge.wording import amount
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric import quantity
+from replication.measure.metric_label import display_unit
 from replication.measure.metric_model import COUNTS
 from replication.measure.results import Results
 from replication.measure.statistic import (
@@ -33,7 +34,6 @@ from replication.measure.statistic import (
     estimate,
     relative_deviation,
 )
-from replication.measure.unit import display_unit
 from replication.study.study import Study
 from replication.study.table_model import Tolerance
 from replication.study.verdict import Verdict

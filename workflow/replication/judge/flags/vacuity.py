@@ -33,8 +33,8 @@ from replication.judge.flags.pair import (
     compared_pairs,
 )
 from replication.judge.wording import wording
+from replication.measure.metric_label import display_unit
 from replication.measure.metric_model import METRICS
-from replication.measure.unit import display_unit
 from replication.study.claim_model import (
     AmongReplicates,
     Condition,

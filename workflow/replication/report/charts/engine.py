@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 
 from replication.judge.verdict_table import Judged
-from replication.measure.unit import display_unit
+from replication.measure.metric_label import display_unit
 from replication.report.charts.verdict import empty_chart
 from replication.report.drawing.figure import (
     INK,

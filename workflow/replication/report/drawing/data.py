@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 
 from replication.judge.verdict_table import read_table
 from replication.measure.metric import quantity
-from replication.measure.metric_label import capitalised, metric_label
+from replication.measure.metric_label import capitalised, display_unit, metric_label
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.measure.statistic import estimate
-from replication.measure.unit import display_unit
 from replication.study.claim_model import Flows, Links, Quantity
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.seal import check

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replication.judge.wording import lower
-from replication.measure.unit import display_unit
+from replication.measure.metric_label import display_unit
 
 Account = Mapping[str, Any]
 
