@@ -32,6 +32,7 @@ from replication.measure.thin import thin
 from replication.measure.trace_folder import find_folder, trace_files
 from replication.measure.window import DISTANCE, FIGURES, MINUTE_S, Samples, Window
 from replication.plan.config import load_study
+from replication.study.published import published_path
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
@@ -215,7 +216,7 @@ def compare_traces(
     windows = [pd.DataFrame(columns=list(TRACE_WINDOW_COLUMNS))]
     for name in studies:
         study, results = load_study(root, name), Results.load(data, name)
-        published = root / "data" / "published" / f"{name}.csv"
+        published = published_path(root, name)
         flows = published_flows(study, published, trace_files(folder, name))
         for comparison in compare_flows(results, flows):
             rows += comparison_rows(name, comparison)

@@ -46,6 +46,7 @@ from replication.sensitivity.verdict_point import (
     spread_rows,
 )
 from replication.study.assumption import Assumption
+from replication.study.published import published_path
 from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.study.storage.parquet import read_parquet, write_parquet
 from replication.study.storage.seal import write_sealed
@@ -64,7 +65,7 @@ def judge_points(root: Path, name: str, folder: Path, store: Store) -> None:
     study = load_study(root, name)
     design = read_sensitivity_design(folder)
     scenarios = read_scenarios(folder)
-    judge = Judge.of(study, _published(root, name))
+    judge = Judge.of(study, published_path(root, name))
     points = [p for p in design.points if any(not run.refusal for run in p.runs)]
     everything = point_results(name, design.engine, points, scenarios, store)
     cells = list(judge.judged_cells([point.id for point in points], everything))
@@ -119,10 +120,6 @@ def measure(root: Path, name: str, folder: Path, data: Path) -> None:
     for part, table in rows.items():
         write_table(folder / f"{part}.csv", table, TABLES[part])
     write_sealed(folder / MADE_FROM, write_stamp(made_from(root, name, design.engine)))
-
-
-def _published(root: Path, name: str) -> Path:
-    return root / "data" / "published" / f"{name}.csv"
 
 
 def _tier_rows(path: Path, columns: Sequence[str], design: SensitivityDesign) -> list[Row]:

@@ -18,7 +18,7 @@ from replication.plan.config import load_study
 from replication.report.parts.verdicts.flag import NO_FLAG, Flag, Flags, read_flags
 from replication.report.parts.verdicts.verdict import Tally
 from replication.study.errors import InputError
-from replication.study.published import PublishedNumber, read_published
+from replication.study.published import PublishedNumber, published_path, read_published
 from replication.study.storage.seal import read_sealed
 from replication.study.storage.table import AUDIT_COLUMNS, DESIGN_COLUMNS, Row, read_rows
 from replication.study.study import Study
@@ -155,7 +155,7 @@ class Source:
 
     def published(self, study: str) -> dict[tuple[str, str, str], PublishedNumber]:
         """Return the transcribed numbers of a paper by (table, row, column)."""
-        path = self.root / "data" / "published" / f"{study}.csv"
+        path = published_path(self.root, study)
         numbers = read_published(path) if path.is_file() else []
         return {(number.table, number.row, number.column): number for number in numbers}
 
