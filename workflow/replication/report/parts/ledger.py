@@ -75,7 +75,7 @@ def _entries(study: Study) -> Iterator[Entry]:
             yield Entry(experiment.title, name, value, unsaid_unit(factor), factor)
 
 
-def plausible(tag: Assumed, unit: str) -> str:
+def plausible(tag: Assumed, unit: str = "") -> str:
     """Return the plausible range of what is assumed, or its choices."""
     if tag.range is not None:
         return f"{plain(tag.range[0])} to {plain(tag.range[1])} {unit}".strip()
