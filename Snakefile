@@ -37,7 +37,7 @@ PIPE = load_or_exit(REPO, config, workflow.deployment_settings.deployment_method
 PATHS = PIPE.paths
 PLANS = Plans(REPO, PIPE)
 LADDER_STUDIES = load_settings(REPO).studies
-# The data folder of this run; the ladder's rungs have others, made by the same rules.
+# The data folder of this run; the ladder's versions have others, made by the same rules.
 OWN = {"data": PATHS.data}
 
 

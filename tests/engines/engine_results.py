@@ -71,6 +71,12 @@ def read_result(output: Path, trace: Path | None) -> Result:
     return Result(output, flows, _rows(output / "series.csv"), run, events)
 
 
+def mean(values: list[float]) -> float:
+    """Return the mean of samples that must exist."""
+    assert values
+    return sum(values) / len(values)
+
+
 def outstanding_bytes(result: Result, segment_bytes: int = 1000) -> int:
     """Return the most bytes that were ever sent and not acknowledged."""
     most, highest, acked = 0, 0, 0

@@ -280,5 +280,5 @@ def publish(folder, flows_of, read, noise, seed):
         for name, levels in (("rate", RATES), ("delay", DELAYS)):
             for key in levels:
                 for column, value in read(flows_of[name, key]).items():
-                    told = f"{value * math.exp(noise * random.standard_normal()):.6g}"
-                    writer.writerow([name, key, column, units[column], told, told, "a test"])
+                    printed = f"{value * math.exp(noise * random.standard_normal()):.6g}"
+                    writer.writerow([name, key, column, units[column], printed, printed, "a test"])

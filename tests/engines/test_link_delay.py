@@ -84,12 +84,12 @@ def test_acknowledgements_wait_with_the_data_of_the_way_back(bench: Bench) -> No
     ]
     result, found = delays(bench, loaded(flows, queue=droptail()))
     sizes = {"t": PACKET, "u": 540}
-    there = {name: result.number(name, "delay_mean_s") for name in sizes}
-    back = {name: result.number(name, "rtt_mean_s") - there[name] for name in sizes}
+    forward = {name: result.number(name, "delay_mean_s") for name in sizes}
+    back = {name: result.number(name, "rtt_mean_s") - forward[name] for name in sizes}
     packets = {name: result.number(name, "packets_received") for name in sizes}
     assert sum(result.number(name, "packets_dropped") for name in sizes) == 0
     for direction, data, other in (("ab", "t", "u"), ("ba", "u", "t")):
-        both = packets[data] * (there[data] - passing_s(bench, ACCESS, sizes[data]))
+        both = packets[data] * (forward[data] - passing_s(bench, ACCESS, sizes[data]))
         both += packets[other] * (back[other] - passing_s(bench, ACCESS, 40))
         expected = both / (packets[data] + packets[other])
         assert expected > 1.2 * passing_s(bench, [(RATE_BPS, DELAY_S)], sizes[data])

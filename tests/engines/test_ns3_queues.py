@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine_results import Result
+from engine_results import Result, mean
 from engine_scenarios import codel, pie, single_link, tcp
 
 Run = Callable[..., Result]
 RATE_BPS = 1e7
 PACKET_S = 8 * 1042 / RATE_BPS
-
-
-def mean(values: list[float]) -> float:
-    """Return the mean of samples that must exist."""
-    assert values
-    return sum(values) / len(values)
 
 
 def queue_samples(run: Run, queue: dict[str, object], flows: int = 4, **changes: object) -> Result:

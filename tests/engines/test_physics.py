@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import pytest
 from engine_bench import TRACED, TRAITS, Bench
-from engine_results import Result, outstanding_bytes
+from engine_results import Result, mean, outstanding_bytes
 from engine_scenarios import (
     TCP_IP_HEADER_BYTES,
     Json,
@@ -32,12 +32,6 @@ ALL_QUEUES = [(name, queue) for name, t in TRAITS.items() for queue in t.queues]
 #: 2 %, as ns-3 adds whole bytes 2 % (more above 60 segments). ns-2 grows in bursts, of which one
 #: more may fall between the first and the last sample.
 SLOPE = {"ns3": (0.92, 1.0), "ns2": (0.94, 1 + 1 / 29)}
-
-
-def mean(values: list[float]) -> float:
-    """Return the mean of samples that must exist."""
-    assert values
-    return sum(values) / len(values)
 
 
 def off_beat(scenario: Json) -> Json:

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import pytest
 from engine_bench import Bench
-from engine_results import Result
+from engine_results import Result, mean
 from engine_scenarios import Json, cake, cbr, codel, droptail, pfifo, pie, red, single_link
 
 RATE_BPS = 1e7
 PACKET_S = 8 * 1040 / RATE_BPS
-
-
-def mean(values: list[float]) -> float:
-    """Return the mean of samples that must exist."""
-    assert values
-    return sum(values) / len(values)
 
 
 def queue_samples(bench: Bench, queue: Json, flows: int = 4) -> Result:

@@ -36,7 +36,6 @@ from replication.report.parts.reliability import Trials, read_reliability
 from replication.report.parts.source import Source
 from replication.run.gather import collect
 from replication.run.simulate import read_batch
-from replication.sensitivity.analysis import MADE_FROM, read_made_from
 from replication.sensitivity.design import (
     read_costs,
     read_scenarios,
@@ -44,9 +43,9 @@ from replication.sensitivity.design import (
 )
 from replication.sensitivity.maps.account import read_account
 from replication.sensitivity.maps.table import MAP_COLUMNS
-from replication.sensitivity.robustness_rows import RobustnessRows
-from replication.sensitivity.why.account import NAME as EXPLANATION
+from replication.sensitivity.robustness_rows import MADE_FROM, RobustnessRows, read_made_from
 from replication.sensitivity.why.table import EXPLAINED_COLUMNS
+from replication.sensitivity.why.table import NAME as EXPLANATION
 from replication.study.storage.parquet import read_parquet, write_parquet
 from replication.study.storage.seal import NAME, RECORD, read_sealed, sealed, write_sealed
 from replication.study.storage.table import CELL_COLUMNS, CLAIM_COLUMNS, read_rows, write_table
@@ -100,7 +99,7 @@ def make_finished(root):
     written(data)
     for version in (OLD_NS3, NS3_VERSION):
         for study in load_settings(ROOT).studies:
-            _make_rung(data, version, study)
+            _make_version(data, version, study)
     write_ladder(ROOT, data, [OLD_NS3, NS3_VERSION])
     _make_sensitivity(data)
     for notebook in sorted((ROOT / "notebooks").glob("homo*.ipynb")):
@@ -129,7 +128,7 @@ def _make_batches(data, study):
         write_sealed(data / f"batches/{name}.usage.json", json.dumps(usage))
 
 
-def _make_rung(data, version, study):
+def _make_version(data, version, study):
     """Give a version of ns-3 the verdicts of a study, the older one other numbers."""
     for name in ("cells", "claims"):
         text = (data / f"evaluation/{study}/{name}.csv").read_text(encoding="utf-8")
@@ -156,8 +155,8 @@ def _make_sensitivity(data):
     for part in ("claims", "cells", "spread"):
         write_parquet(table, folder / f"{part}.parquet")
     write_sealed(folder / EXPLANATION, json.dumps({"study": EXPLORED, "null_p": 0.125}))
-    told = dict.fromkeys(EXPLAINED_COLUMNS, "1.5")
-    write_table(folder / "explained_cells.csv", [told], EXPLAINED_COLUMNS)
+    row = dict.fromkeys(EXPLAINED_COLUMNS, "1.5")
+    write_table(folder / "explained_cells.csv", [row], EXPLAINED_COLUMNS)
     write_sealed(folder / MADE_FROM, json.dumps({"engine": "ns3", "study": "0" * 64}))
 
 
@@ -201,7 +200,7 @@ def _source(finished, path):
     return found.cells, found.claims, repr(found.flags), found.audit, found.provenance
 
 
-def _rung(finished, path):
+def _ladder(finished, path):
     return write_ladder(ROOT, finished.data, [OLD_NS3, NS3_VERSION])
 
 
@@ -238,7 +237,7 @@ READERS = (
     ("results/*/*.parquet", _results),
     ("batches/*.parquet", _collected),
     ("batches/*.usage.json", lambda finished, path: repr(predictions(finished.data))),
-    ("ladder/*/evaluation/*/*.csv", _rung),
+    ("ladder/*/evaluation/*/*.csv", _ladder),
     ("ladder.*", lambda finished, path: read_ladder(ROOT, finished.data)),
     ("evaluation/*/quantities.csv", lambda finished, path: read_rows(path, QUANTITY_COLUMNS)),
     ("evaluation/*/audit.csv", _merged),
@@ -321,29 +320,29 @@ def edit(random, path, content):
 def _edited_table(random, text):
     rows = list(csv.reader(io.StringIO(text, newline="")))
     head, body = rows[0], rows[1:]
-    ways = ["saved anew"]
+    changes = ["saved anew"]
     if body:
-        ways += ["cell", "cell", "column", "verdict", "drop", "twice", "order", "cut"]
-    way, ends = random.choice(ways), "\n"
-    if way == "saved anew":  # as a spreadsheet program does
+        changes += ["cell", "cell", "column", "verdict", "drop", "twice", "order", "cut"]
+    change, ends = random.choice(changes), "\n"
+    if change == "saved anew":  # as a spreadsheet program does
         ends = "\r\n"
-    elif way == "cell":
+    elif change == "cell":
         row, column = random.choice(body), random.randrange(len(head))
         row[column] = _other(random, row[column])
-    elif way == "column":
+    elif change == "column":
         column = random.randrange(len(head))
         for row in body:
             row[column] = _halved(row[column])
-    elif way == "verdict" and "verdict" in head:
+    elif change == "verdict" and "verdict" in head:
         words = ("reproduced", "not reproduced", "not testable", "direction only", "inside")
         random.choice(body)[head.index("verdict")] = random.choice(words)
-    elif way == "drop":
+    elif change == "drop":
         body.pop(random.randrange(len(body)))
-    elif way == "twice":
+    elif change == "twice":
         body.append(random.choice(body))
-    elif way == "order":
+    elif change == "order":
         random.shuffle(body)
-    elif way == "cut":
+    elif change == "cut":
         body = body[: len(body) // 2]
     out = io.StringIO()
     csv.writer(out, lineterminator=ends).writerows([head, *body])
@@ -365,16 +364,16 @@ def _halved(text):
 def _edited_parquet(random, content):
     table = pq.read_table(io.BytesIO(content)).to_pandas()
     numbers = [name for name in table if pd.api.types.is_float_dtype(table[name])]
-    way = random.choice(["column", "cell", "drop", "order", "saved anew"])
-    if len(table) and way == "column" and numbers:
+    change = random.choice(["column", "cell", "drop", "order", "saved anew"])
+    if len(table) and change == "column" and numbers:
         name = random.choice(numbers)
         table[name] = table[name] / 2
-    elif len(table) and way == "cell" and numbers:
+    elif len(table) and change == "cell" and numbers:
         row = random.randrange(len(table))
         table.loc[row, random.choice(numbers)] = random.random()
-    elif way == "drop":
+    elif change == "drop":
         table = table.iloc[1:]
-    elif way == "order":
+    elif change == "order":
         table = table.iloc[::-1]
     out = io.BytesIO()
     table.to_parquet(out, index=False)

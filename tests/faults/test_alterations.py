@@ -187,12 +187,12 @@ def test_a_damaged_record_is_refused_or_means_the_same(finished, tally):
         ):
             record = record_of(path)
             content = record.read_bytes()
-            ways = [flip(random, content), cut(random, content), record_of(other).read_bytes()]
-            way = random.randrange(len(ways) + 1)
-            if way == len(ways):
+            others = [flip(random, content), cut(random, content), record_of(other).read_bytes()]
+            number = random.randrange(len(others) + 1)
+            if number == len(others):
                 record.unlink()
             else:
-                record.write_bytes(ways[way])
+                record.write_bytes(others[number])
             look(trial, finished, path, path)
 
 

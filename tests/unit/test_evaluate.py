@@ -6,15 +6,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from replication.judge.claim import EVIDENCE_COLUMNS
-from replication.judge.evaluate import (
-    HEADLINE_METRICS,
-    QUANTITY_COLUMNS,
-    evaluate_study,
-    merge,
-)
+from replication.judge.evaluate import QUANTITY_COLUMNS, evaluate_study, merge
 from replication.judge.flags.claim_flag import FLAGS
 from replication.judge.flags.own_data import OWN_DATA
 from replication.judge.verdict_table import COLUMNS, SCHEMAS, read_verdicts, write_verdicts
+from replication.measure.metric import HEADLINE_METRICS
 from replication.measure.metric_model import MetricError
 from replication.plan.study_check import ClaimError, check_study
 from replication.study.claim_model import Quantity

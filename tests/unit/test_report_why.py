@@ -6,8 +6,7 @@ import shutil
 import pytest
 from replication.plan.config import load_study
 from replication.report.parts.verdicts.explanation import explanation_of
-from replication.sensitivity.why.account import NAME, made_from
-from replication.sensitivity.why.table import EXPLAINED_COLUMNS
+from replication.sensitivity.why.table import EXPLAINED_COLUMNS, NAME, made_from
 from replication.study.storage.seal import write_sealed
 from replication.study.storage.table import write_table
 

@@ -10,9 +10,6 @@ from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
 from replication.sensitivity.why.explain import _reserve_s, _stage
 from replication.sensitivity.why.finding import (
-    BEST_GUESS,
-    EXPLANATION,
-    NONE_FOUND,
     Leaving,
     Share,
     impossible,
@@ -21,6 +18,7 @@ from replication.sensitivity.why.finding import (
 from replication.sensitivity.why.reader import Reader
 from replication.sensitivity.why.score import Choice
 from replication.sensitivity.why.set_up import DEFAULTS, Space
+from replication.sensitivity.why.table import BEST_GUESS, EXPLANATION, NONE_FOUND
 from replication.sensitivity.why.together import never_together
 from replication.sensitivity.why.trial import CellJudge, Trial
 from replication.study.published import read_published

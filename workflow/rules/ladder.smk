@@ -24,7 +24,7 @@ rule compare_versions:
     localrule: True
     params:
         code=PIPE.code("compare.ladder"),
-        versions=lambda wildcards: list(PLANS.ladder.rungs),
+        versions=lambda wildcards: list(PLANS.ladder.pipelines),
         data=PATHS.data,
     shell:
         'echo "comparing the versions" >&2; '

@@ -216,7 +216,7 @@ rule merge_explanations:
         f"{PATHS.data}/benchmarks/merge_explanations.tsv"
     localrule: True
     params:
-        code=PIPE.code("sensitivity.why.table"),
+        code=PIPE.code("sensitivity.why.table", "study/storage/table.py"),
         folders=[SENSITIVITY.format(study=study) for study in PIPE.explained],
         data=PATHS.data,
     shell:
@@ -238,7 +238,7 @@ rule merge_sensitivity:
         f"{PATHS.data}/benchmarks/merge_sensitivity.tsv"
     localrule: True
     params:
-        code=PIPE.code("sensitivity.analysis"),
+        code=PIPE.code("sensitivity.robustness_rows"),
         folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
         sensitivity=PATHS.sensitivity,
     shell:

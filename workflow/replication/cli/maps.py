@@ -47,14 +47,16 @@ def plan(
     from replication.sensitivity.today.run_today import plan_today
 
     pairs = [name.partition("/") for name in maps]
-    told = [forecast(root, name, engine, tier) for name, _, engine in pairs]
+    forecasts = [forecast(root, name, engine, tier) for name, _, engine in pairs]
     current = [plan_today(root, study, tier) for study in today or []]
-    for line in (*told, *current):
+    for line in (*forecasts, *current):
         print(line)
-    cpu_s = sum(one.cpu_s for one in told) + sum(one.cost_s for one in current)
+    cpu_s = sum(one.cpu_s for one in forecasts) + sum(one.cost_s for one in current)
+    points, full, fresh = (
+        sum(getattr(one, name) for one in forecasts) for name in ("points", "full_points", "fresh")
+    )
     print(
-        f"in all about {sum(one.points for one in told)} points where full grids have "
-        f"{sum(one.full_points for one in told)}, and {sum(one.fresh for one in told)} fresh ones; "
+        f"in all about {points} points where full grids have {full}, and {fresh} fresh ones; "
         f"about {cpu_s / 60:.1f} CPU minutes to simulate, what is in the store included"
     )
 

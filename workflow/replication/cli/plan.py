@@ -29,6 +29,7 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
     from replication.sensitivity.maps.run_map import check_map
     from replication.sensitivity.today.run_today import plan_today
     from replication.sensitivity.today.stand_in import load_today
+    from replication.study.published import published_path
     from replication.study.sensitivity_settings import load_sensitivity
     from replication.study.study import ALL_STUDIES
 
@@ -41,7 +42,7 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
     for name in study_ids(root) if everything else dict.fromkeys(str(studies).split(",")):
         study = load_study(root, name)
         runs = design_study(study, load_tier(root, "paper"), ["ns3"])
-        published = root / "data" / "published" / f"{name}.csv"
+        published = published_path(root, name)
         cells = check_study(study, published)
         if (explanations := load_explanations(root, name)) is not None:
             check_explanations(explanations, study, cells)

@@ -135,9 +135,10 @@ def merge(
     sensitivity: Annotated[Path, typer.Option(help="Folder for robustness.")],
 ) -> None:
     """Put the studies' tables together."""
-    from replication.sensitivity.analysis import merge_sensitivity
+    from replication.sensitivity.robustness_rows import TABLES
+    from replication.study.storage.table import merge_tables
 
-    merge_sensitivity(folders, sensitivity)
+    merge_tables(folders, TABLES, sensitivity)
 
 
 @app.command("merge-explanations")
@@ -146,6 +147,7 @@ def merge_explanations(
     data: Annotated[Path, typer.Option(help="Folder of the report's tables.")],
 ) -> None:
     """Put the studies' explanations together."""
-    from replication.sensitivity.why.table import merge_explanations as merge_tables
+    from replication.sensitivity.why.table import EXPLANATIONS
+    from replication.study.storage.table import merge_tables
 
-    merge_tables(folders, data)
+    merge_tables(folders, EXPLANATIONS, data)

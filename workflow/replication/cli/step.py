@@ -197,8 +197,9 @@ def evaluate(study: str, root: Root = HERE, data: Data = DATA) -> None:
     from replication.judge.registration import register
     from replication.measure.results import Results
     from replication.plan.config import load_study
+    from replication.study.published import published_path
 
-    published = root / "data" / "published" / f"{study}.csv"
+    published = published_path(root, study)
     results = Results.load(data, study)
     document = load_study(root, study)
     atoms = load_atoms(root, study)

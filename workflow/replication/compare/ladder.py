@@ -75,14 +75,14 @@ class Ladder:
     ----------
     settings
         What every version runs.
-    rungs
+    pipelines
         Version to its pipeline.
     missing
         Versions that are not installed.
     """
 
     settings: LadderSettings
-    rungs: dict[str, Pipeline]
+    pipelines: dict[str, Pipeline]
     missing: list[str]
     paths: Paths = field(default_factory=Paths)
 
@@ -95,7 +95,7 @@ class Ladder:
         chosen["runtime"] = "native"  # images hold one version
         return cls(
             settings=settings,
-            rungs={v: Pipeline.load(root, chosen | {"ns3_version": v}) for v in here},
+            pipelines={v: Pipeline.load(root, chosen | {"ns3_version": v}) for v in here},
             missing=[version for version in NS3_VERSIONS if version not in here],
         )
 
@@ -106,11 +106,13 @@ class Ladder:
     @property
     def folders(self) -> list[Path]:
         """Return the data folder of each version."""
-        return [self.folder(version) for version in self.rungs]
+        return [self.folder(version) for version in self.pipelines]
 
     def goal(self) -> dict[Path, dict[str, float]]:
         """Return the expected CPU seconds of each scenario, by the store it goes to."""
-        return {store: costs for rung in self.rungs.values() for store, costs in rung.goal.items()}
+        return {
+            store: costs for one in self.pipelines.values() for store, costs in one.goal.items()
+        }
 
     def write_goal(self) -> None:
         """Tell the jobs what there is to do, for their progress lines."""
@@ -121,13 +123,17 @@ class Ladder:
         goal = self.goal()
         what = f"tier {self.settings.tier} of {', '.join(self.settings.studies)}"
         lines = [f"ladder: {what} on each version of ns-3"]
-        for version, rung in self.rungs.items():
-            done, total, cost_done, cost_total = count(rung.goal)
-            refused = sum(bool(run.refusal) for runs in rung.plan.runs.values() for run in runs)
+        for version, pipeline in self.pipelines.items():
+            done, total, cost_done, cost_total = count(pipeline.goal)
+            refused = sum(bool(run.refusal) for runs in pipeline.plan.runs.values() for run in runs)
             lines.append(
                 f"  ns-3 {version}: {total} scenarios, {done} of them done"
                 + (f", {refused} runs refused" if refused else "")
-                + ("" if rung.program("ns3").is_file() else ", program to be built (40 s of CPU)")
+                + (
+                    ""
+                    if pipeline.program("ns3").is_file()
+                    else ", program to be built (40 s of CPU)"
+                )
                 + f"; about {cost_total - cost_done:.0f} s of CPU to run"
             )
         for version in self.missing:
@@ -139,7 +145,7 @@ class Ladder:
 
 @dataclass(frozen=True)
 class Plans:
-    """What the files of a data folder follow: this run's plan, or that of a rung of the ladder."""
+    """What the files of a data folder follow: this run's plan, or that of a ladder's version."""
 
     root: Path
     own: Pipeline
@@ -152,7 +158,7 @@ class Plans:
     def of(self, data: str) -> Pipeline:
         """Return the plan of a data folder."""
         folder = Path(data)
-        return self.own if folder == self.own.paths.data else self.ladder.rungs[folder.name]
+        return self.own if folder == self.own.paths.data else self.ladder.pipelines[folder.name]
 
 
 def write_ladder(root: Path, data: Path, versions: list[str]) -> list[Row]:
@@ -174,9 +180,9 @@ def write_ladder(root: Path, data: Path, versions: list[str]) -> list[Row]:
         raise InputError(f"ladder: the default version {NS3_VERSION} was not run")
     studies = load_settings(root).studies
     found = {version: list(_evaluated(data / "ladder" / version, studies)) for version in versions}
-    reference = {_key(row): row for row in found[NS3_VERSION]}
+    reference = {key_of(row): row for row in found[NS3_VERSION]}
     rows = [
-        {**row, "version": version, **_compare(row, reference[_key(row)], version)}
+        {**row, "version": version, **_compare(row, reference[key_of(row)], version)}
         for version in versions
         for row in found[version]
     ]
@@ -190,7 +196,7 @@ def read_ladder(root: Path, data: Path) -> tuple[list[Row], bool] | None:
 
     None where no ladder was run.
     """
-    # With the stamp left alone the table was lost.
+    # A stamp without its table: the table was lost, and reading it says so.
     if not (data / "ladder.csv").is_file() and not (data / "ladder.json").is_file():
         return None
     rows = read_rows(data / "ladder.csv", LADDER_COLUMNS)
@@ -295,7 +301,8 @@ def _item(row: Row, kind: str, place: Row, numbers: Row) -> Row:
     }
 
 
-def _key(row: Row) -> tuple[str, ...]:
+def key_of(row: Row) -> tuple[str, ...]:
+    """Return what a row is of, whatever the version."""
     return tuple(row[name] for name in ("study", "kind", "table", "row", "column", "claim"))
 
 

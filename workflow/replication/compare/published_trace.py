@@ -80,13 +80,14 @@ def published_flows(
                 quantity=cells[0].quantity,
                 summary={cell.cell.metric: cell.value for cell in cells},
                 samples=None if table is None else _samples(table),
-                rtt_s=None if table is None or "rtt_s" not in table else _known(table["rtt_s"]),
+                rtt_s=None if table is None or "rtt_s" not in table else known(table["rtt_s"]),
             )
         )
     return flows
 
 
-def _known(numbers: pd.Series[float]) -> FloatArray:
+def known(numbers: pd.Series[float]) -> FloatArray:
+    """Return the numbers of a column without the missing ones."""
     return np.asarray(numbers.dropna(), dtype=np.float64)
 
 

@@ -23,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 from scipy.stats import wasserstein_distance
 
-from replication.compare.published_trace import PublishedFlow, published_flows
+from replication.compare.published_trace import PublishedFlow, known, published_flows
 from replication.measure.cwnd import FloatArray
 from replication.measure.metric import RUN, chosen_flows, samples
 from replication.measure.results import Results, ResultsError
@@ -32,6 +32,7 @@ from replication.measure.thin import thin
 from replication.measure.trace_folder import find_folder, trace_files
 from replication.measure.window import DISTANCE, FIGURES, MINUTE_S, Samples, Window
 from replication.plan.config import load_study
+from replication.study.published import published_path
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
@@ -136,9 +137,9 @@ class TraceComparison:
     @property
     def by_threshold(self) -> bool:
         """Whether every side has a slow-start threshold at some time."""
-        known = [flow.samples.has_threshold for flow, _ in self.ours]
+        ours = [flow.samples.has_threshold for flow, _ in self.ours]
         theirs = self.published.samples
-        return all(known) and theirs is not None and theirs.has_threshold
+        return all(ours) and theirs is not None and theirs.has_threshold
 
     def figure(self, metric: str, window: Window) -> float:
         """Return a figure of one window."""
@@ -171,11 +172,11 @@ class TraceComparison:
             figures = {metric: self.figure(metric, self.window) for metric in FIGURES}
             return {**figures, DISTANCE: self.own_distance()}
         summary = self.published.summary
-        known = {_SUMMARIES[name]: summary[name] for name in _SUMMARIES if name in summary}
+        found = {_SUMMARIES[name]: summary[name] for name in _SUMMARIES if name in summary}
         minutes = self.ours[0][0].duration_s / MINUTE_S
-        if "reductions_per_minute" in known:
-            known["reductions_per_minute"] /= minutes
-        return {metric: known[metric] for metric in FIGURES if metric in known}
+        if "reductions_per_minute" in found:
+            found["reductions_per_minute"] /= minutes
+        return {metric: found[metric] for metric in FIGURES if metric in found}
 
     def reproduced(self, metric: str, engine: str) -> list[float]:
         """Return a figure for each replicate of an engine: the mean over our flows."""
@@ -187,8 +188,8 @@ class TraceComparison:
 
 
 def _mean(values: Sequence[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return float(np.mean(known)) if known else math.nan
+    finite = [value for value in values if not math.isnan(value)]
+    return float(np.mean(finite)) if finite else math.nan
 
 
 def compare_traces(
@@ -215,7 +216,7 @@ def compare_traces(
     windows = [pd.DataFrame(columns=list(TRACE_WINDOW_COLUMNS))]
     for name in studies:
         study, results = load_study(root, name), Results.load(data, name)
-        published = root / "data" / "published" / f"{name}.csv"
+        published = published_path(root, name)
         flows = published_flows(study, published, trace_files(folder, name))
         for comparison in compare_flows(results, flows):
             rows += comparison_rows(name, comparison)
@@ -280,7 +281,7 @@ def _our_flows(results: Results, published: PublishedFlow) -> dict[str, list[Our
                     group["ssthresh_bytes"] / segment,
                     stop_s,
                 ),
-                rtt_s=group["rtt_s"].dropna().to_numpy(dtype=float),
+                rtt_s=known(group["rtt_s"]),
                 retransmissions=float(row["retransmissions"]),
             )
         )
@@ -336,7 +337,7 @@ def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
     table
         Columns of trace_comparison.csv.
     """
-    # A distance is a gap already; what is published of it is a yardstick, and no aim.
+    # A distance is a gap already: the published one is a yardstick, not an aim.
     aim = table["published"].where(table["metric"] != DISTANCE, 0.0)
     gap = (table["reproduced_mean"] - aim).astype(float).abs()
     for (study, metric), group in table.assign(gap=gap).groupby(["study", "metric"], sort=False):

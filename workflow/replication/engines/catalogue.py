@@ -399,6 +399,6 @@ def chosen_engine(name: str, ns3_version: str = NS3_VERSION) -> Engine:
     return ns3(ns3_version) if name == "ns3" else ENGINES[name]
 
 
-def available(root: Path, ns3_version: str = NS3_VERSION) -> list[str]:
+def available(root: Path, ns3_version: str) -> list[str]:
     """Return the names of the engines that are there, the default engine first."""
     return [name for name in ENGINES if chosen_engine(name, ns3_version).is_available(root)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import subprocess
 from dataclasses import asdict, dataclass
@@ -13,11 +12,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from replication.study.errors import InputError
-from replication.study.files import read_yaml
+from replication.study.files import file_sha256, read_yaml
 from replication.study.model import Document
 
 #: The lock, below the project's folder.
 LOCK = Path("workflow/engines/packages.yaml")
+#: Once a process: a kernel's sources are large.
+_sha256 = functools.cache(file_sha256)
 
 
 class LockedPackage(Document):
@@ -97,12 +98,6 @@ def _lock(path: Path) -> dict[str, LockedPackage]:
     if not isinstance(document, dict):
         raise InputError(f"{path}: must map engines to packages")
     return {name: LockedPackage.model_validate(entry) for name, entry in document.items()}
-
-
-@functools.cache
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _installed(package: str) -> str:

@@ -137,7 +137,7 @@ class SetUp:
         shaper = link.shaper(direction)
         if shaper is None:
             return link.rate_bps
-        # Beside what its tokens pay for goes its burst, and a packet on credit.
+        # On top of what its tokens pay for it passes its burst, and one packet on credit.
         more_bytes = shaper.burst_bytes + max(packet_bytes(flow) for flow in flows)
         return link.rate_bps + 8 * more_bytes / _span_s(flows)
 

@@ -24,6 +24,7 @@ from replication.judge.verdict_table import Judged
 from replication.judge.wording import amount
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric import quantity
+from replication.measure.metric_label import display_unit
 from replication.measure.metric_model import COUNTS
 from replication.measure.results import Results
 from replication.measure.statistic import (
@@ -33,7 +34,6 @@ from replication.measure.statistic import (
     estimate,
     relative_deviation,
 )
-from replication.measure.unit import display_unit
 from replication.study.study import Study
 from replication.study.table_model import Tolerance
 from replication.study.verdict import Verdict
@@ -159,7 +159,7 @@ def _shown(cell: MappedCell) -> Judged:
         "display_unit": unit,
         "display_factor": factor,
         "accepted_margin": half_width(cell.cell.tolerance, cell.value) + cell.half_ulp,
-        # What is drawn beside single runs; of a spread none has it.
+        # Charts draw it beside single runs, and no single run has a spread.
         "quantities": [] if cell.is_spread else [cell.quantity.model_dump_json()],
     }
 
@@ -206,11 +206,11 @@ def judge_cell(
         verdict = Verdict.IMPOSSIBLE
     reasons = [impossible] if impossible else []
     if why_not:
-        # What was not run says nothing more of a count that was.
+        # Notes on runs that lack are left out where other runs gave a value.
         reasons += [f"Not testable: {why_not}", *([] if found.n else notes)]
     else:
-        told = rank.sentences if rank else _deviation(cell, found, margin) if found.n else []
-        reasons += [*told, *notes]
+        sentences = rank.sentences if rank else _deviation(cell, found, margin) if found.n else []
+        reasons += [*sentences, *notes]
     return {
         "study": study,
         "table": cell.table,

@@ -374,7 +374,7 @@ def _verdict(
 def _finding(comparison: Comparison, found: Estimate, undefined: int, words: Wording) -> str:
     if not found.n:
         return f"{words.statistic}: undefined in {_replicates(undefined)}{_over(comparison)}"
-    # A share says itself of how many points it is.
+    # A share of points names their number itself.
     over = "" if words.counts == "points" else _over(comparison)
     return f"{words.statistic}: {words.value(found.mean, _counted(comparison, words))}{over}"
 

@@ -6,8 +6,7 @@ same bytes.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -21,9 +20,8 @@ from replication.judge.cell import evaluate_cells
 from replication.judge.claim import EVIDENCE_COLUMNS, evaluate_claim
 from replication.judge.flags.claim_flag import VACUITY, merge_flags, vacuity_rows
 from replication.judge.verdict_table import Judged, merge_verdicts, write_verdicts
-from replication.measure.metric_model import METRICS
+from replication.measure.metric import headline_quantities
 from replication.measure.results import Results
-from replication.measure.statistic import estimate
 from replication.plan.study_check import check_study
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import (
@@ -37,14 +35,6 @@ from replication.study.storage.table import (
 )
 from replication.study.study import Study
 
-#: What quantities.csv gives for each flow.
-HEADLINE_METRICS = (
-    "throughput_bps",
-    "goodput_bps",
-    "delay_mean_s",
-    "loss_rate",
-    "delivery_ratio",
-)
 QUANTITY_COLUMNS = (
     "study",
     "experiment",
@@ -96,9 +86,9 @@ def evaluate_study(
     claims: list[Judged] = []
     evidence: list[pd.DataFrame] = []
     for claim in study.claims:
-        rows, witness = evaluate_claim(study, claim, results)
+        rows, values = evaluate_claim(study, claim, results)
         claims += rows
-        evidence.append(witness)
+        evidence.append(values)
     judged = evaluate_cells(cells, study, results, impossible_cells(audit))
     write_verdicts(out_dir, "cells", judged)
     write_verdicts(out_dir, "claims", claims)
@@ -124,32 +114,9 @@ def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
     InputError
         A file is missing, or its columns are not those of this version.
     """
-    for name, columns in MERGED.items():
-        paths = [folder / f"{name}.csv" for folder in evaluations]
-        merge_tables(paths, out_dir / f"{name}.csv", columns)
+    merge_tables(evaluations, MERGED, out_dir)
     merge_verdicts(evaluations, out_dir)
     merge_flags(evaluations, out_dir)
-
-
-def headline_quantities(results: Results) -> Iterable[dict[str, object]]:
-    """Yield mean and interval of each headline metric for every point, engine and flow."""
-    design = results.design[results.design["supported"]]
-    runs = design.assign(levels=[json.dumps(levels) for levels in design["levels"]])
-    table = runs.merge(results.flows, on=["scenario", "engine"])
-    keys = ["experiment", "point", "levels", "engine", "flow", "kind"]
-    for key, group in table.groupby(keys, sort=False):
-        for metric in HEADLINE_METRICS:
-            found = estimate(group[metric].to_numpy(dtype=float))
-            yield {
-                "study": results.study_id,
-                **dict(zip(keys, key, strict=True)),
-                "metric": metric,
-                "unit": METRICS[metric].unit,
-                "mean": found.mean,
-                "low": found.low,
-                "high": found.high,
-                "n": found.n,
-            }
 
 
 def _write_evidence(path: Path, tables: Sequence[pd.DataFrame]) -> None:

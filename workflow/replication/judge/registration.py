@@ -17,7 +17,7 @@ from replication.judge.causes.atom import load_atoms
 from replication.plan.stamp import changed, listed, value_hash
 from replication.study.assumption import assumptions
 from replication.study.errors import InputError
-from replication.study.published import read_published
+from replication.study.published import published_path, read_published
 from replication.study.sensitivity_settings import load_sensitivity
 from replication.study.storage.seal import read_sealed, write_sealed
 from replication.study.study import Study
@@ -80,7 +80,7 @@ def registered(root: Path, study: Study) -> Registered:
             "scale": settings.of(study.id).model_dump(mode="json"),
         },
     }
-    numbers = read_published(root / "data" / "published" / f"{study.id}.csv")
+    numbers = read_published(published_path(root, study.id))
     published = {
         f"{number.table}, {number.row}, {number.column}": value_hash(
             [number.unit, number.value, number.printed]

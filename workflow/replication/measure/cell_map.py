@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from replication.measure.metric_model import check_metric
 from replication.study.claim_model import Quantity, Where
-from replication.study.published import PublishedError, PublishedNumber, half_ulp
+from replication.study.published import DERIVED, PublishedError, PublishedNumber, half_ulp
 from replication.study.study import Study
 from replication.study.table_model import Cell, Table
 
@@ -63,6 +63,11 @@ class MappedCell:
     def is_spread(self) -> bool:
         """Whether the number is the spread of several runs, so that no run alone has it."""
         return self.cell.over_runs != "mean"
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the number was computed from the paper's data rather than printed."""
+        return self.printed.startswith(DERIVED)
 
     @property
     def band(self) -> tuple[float, float]:

@@ -20,7 +20,7 @@ import pandas as pd
 from replication.measure.statistic import jain_index
 
 SINCE_START = "jain_since_start_"
-#: A growth of the index by less than this is none that a figure could show.
+#: A figure could not show a smaller growth of the index.
 VISIBLE_GROWTH = 0.01
 #: Sampling times are sums of intervals: a rounding error must not move a sample.
 _SLACK_S = 1e-9

@@ -110,10 +110,10 @@ def crossings(scenario: Scenario) -> dict[str, list[tuple[Flow, bool]]]:
     found: dict[str, list[tuple[Flow, bool]]] = {}
     for flow in scenario.flows:
         ends = flow.source, flow.destination
-        ways = [(ends, False)]
+        routes = [(ends, False)]
         if isinstance(flow, TcpFlow):
-            ways.append((ends[::-1], True))
-        for (start, end), acknowledges in ways:
+            routes.append((ends[::-1], True))
+        for (start, end), acknowledges in routes:
             for link, direction in paths.links(start, end):
                 found.setdefault(f"{link.id}:{direction}", []).append((flow, acknowledges))
     return found

@@ -13,7 +13,8 @@ index, or `pooled`, the ratio of sums over all packets of all flows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 import numpy as np
@@ -22,12 +23,20 @@ import pandas as pd
 from replication.measure.fairness import fairness_values
 from replication.measure.feature import WINDOW_FEATURES, FlowSeries, feature
 from replication.measure.link_delay import link_delays
-from replication.measure.metric_model import Metric, MetricError, check_metric
+from replication.measure.metric_model import METRICS, Metric, MetricError, check_metric
 from replication.measure.results import Results
-from replication.measure.statistic import jain_index
+from replication.measure.statistic import estimate, jain_index
 from replication.study.claim_model import Flows, Links, Quantity, StartOrder
 
 RUN = ["scenario", "engine"]
+#: Given for each flow at every point, whatever a study asks for.
+HEADLINE_METRICS = (
+    "throughput_bps",
+    "goodput_bps",
+    "delay_mean_s",
+    "loss_rate",
+    "delivery_ratio",
+)
 
 _QUEUE: dict[str, str] = {
     "queue_mean_packets": "mean",
@@ -72,7 +81,7 @@ def _quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     values = _values(results, wanted, metric, flows)
     joined = runs[runs["supported"]].merge(values, on=RUN, how="inner")
     if wanted.window_s is not None:
-        # Half a window is another quantity: a run that ends before it has none.
+        # A run that ends within the window has no value: half a window is another quantity.
         ends = joined["scenario"].map(lambda s: float(results.scenarios[s]["duration_s"]))
         joined.loc[ends < wanted.window_s[1] - 1e-9, "value"] = np.nan
     return joined[[*factors, "value"]].sort_values(factors, ignore_index=True)
@@ -242,3 +251,24 @@ def _queue_values(
     else:
         per_link = link_delays(results.scenarios, links, table)
     return aggregate(per_link, wanted.aggregate)
+
+
+def headline_quantities(results: Results) -> Iterator[dict[str, object]]:
+    """Yield mean and interval of each headline metric for every point, engine and flow."""
+    design = results.design[results.design["supported"]]
+    runs = design.assign(levels=[json.dumps(levels) for levels in design["levels"]])
+    table = runs.merge(results.flows, on=["scenario", "engine"])
+    keys = ["experiment", "point", "levels", "engine", "flow", "kind"]
+    for key, group in table.groupby(keys, sort=False):
+        for metric in HEADLINE_METRICS:
+            found = estimate(group[metric].to_numpy(dtype=float))
+            yield {
+                "study": results.study_id,
+                **dict(zip(keys, key, strict=True)),
+                "metric": metric,
+                "unit": METRICS[metric].unit,
+                "mean": found.mean,
+                "low": found.low,
+                "high": found.high,
+                "n": found.n,
+            }

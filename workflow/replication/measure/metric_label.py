@@ -1,7 +1,9 @@
-"""What people call a metric, without its unit: in sentences, on axes and in tables."""
+"""What people call a metric, and the unit that they are shown it in."""
 
 from __future__ import annotations
 
+#: Unit of the data to the unit to show, and the factor to it.
+_DISPLAY = {"bit/s": ("Mbit/s", 1e-6), "s": ("ms", 1e3)}
 _LABELS = {
     "throughput_bps": "throughput",
     "goodput_bps": "goodput",
@@ -55,3 +57,8 @@ def metric_label(metric: str) -> str:
 def capitalised(words: str) -> str:
     """Return `words` with a capital at their start."""
     return words[:1].upper() + words[1:]
+
+
+def display_unit(unit: str) -> tuple[str, float]:
+    """Return the unit to show `unit` in, and the factor to it."""
+    return _DISPLAY.get(unit, (unit, 1.0))

@@ -193,7 +193,7 @@ def read_results(
     unknown = sorted(set(supported) - documents.keys())
     if unknown:
         raise ResultsError(
-            f"{scenarios}: scenario {unknown[0]} of {design} is not in it; run `replicate design`"
+            f"{scenarios}: scenario {unknown[0]} of {design} is not in it; run `make report`"
         )
     # A table without rows does not know that its keys are text.
     table = _read_parquet(flows, FLOW_COLUMNS).astype(dict.fromkeys(FLOW_COLUMNS[:4], str))

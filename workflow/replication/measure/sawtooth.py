@@ -69,7 +69,7 @@ def prominent_teeth(time_s: npt.ArrayLike, cwnd_segments: npt.ArrayLike) -> Sawt
     """
     time = np.asarray(time_s, dtype=float)
     cwnd = np.asarray(cwnd_segments, dtype=float)
-    # Without the tie each ripple between two equal tops would make a tooth of both.
+    # Were the tie not broken, each ripple between two equal tops would make a tooth of both.
     tilted = cwnd - _TIE_SEGMENTS * np.arange(cwnd.size)
     peaks, found = find_peaks(tilted, prominence=REDUCTION_SEGMENTS - _SLACK_SEGMENTS)
     peaks = peaks[found["prominences"] >= REDUCTION_FRACTION * cwnd[peaks] - _SLACK_SEGMENTS]

@@ -51,31 +51,27 @@ def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.N
     return np.array(sorted(kept), dtype=np.int64)
 
 
-def thin(
-    frame: pd.DataFrame, value: str, by: list[str], limit: int, time: str = "time_s"
-) -> pd.DataFrame:
+def thin(frame: pd.DataFrame, value: str, by: list[str], limit: int) -> pd.DataFrame:
     """Thin each group's series so that all of them have at most about `limit` samples.
 
     Parameters
     ----------
     frame
-        Long table of samples.
+        Long table of samples, with their `time_s`.
     value
         Column to keep the shape of; rows where it is NaN are left out.
     by
         Columns that tell series apart.
     limit
         Number of samples to keep in all groups together.
-    time
-        Column of the sample times.
     """
-    known = frame[frame[value].notna()].sort_values([*by, time], kind="stable")
+    known = frame[frame[value].notna()].sort_values([*by, "time_s"], kind="stable")
     if len(known) <= limit or known.empty:
         return known.reset_index(drop=True)
     groups = [group for _, group in known.groupby(by, sort=False, observed=True)]
     bins = max(1, limit // (4 * len(groups)))
     parts = [
-        group.iloc[kept_samples(group[time].to_numpy(), group[value].to_numpy(), bins)]
+        group.iloc[kept_samples(group["time_s"].to_numpy(), group[value].to_numpy(), bins)]
         for group in groups
     ]
     return pd.concat(parts, ignore_index=True)

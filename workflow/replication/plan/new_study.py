@@ -10,6 +10,7 @@ from replication.plan.config import load_study, study_ids
 from replication.plan.study_check import check_study
 from replication.study.errors import InputError
 from replication.study.files import write_text
+from replication.study.published import published_path
 from replication.study.study import ExperimentType
 
 #: The guide that holds the example, and the example's id and type there.
@@ -65,7 +66,7 @@ def new_study(root: Path, study: str, title: str, kind: str) -> list[Path]:
     made = {
         root / "configs" / "studies" / f"{study}.yaml": _HEAD.format(title=title, id=study)
         + document,
-        root / "data" / "published" / f"{study}.csv": numbers,
+        published_path(root, study): numbers,
     }
     try:
         for path, text in made.items():

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from replication.measure.trace_folder import has_traces
 from replication.study.files import sha256_of
+from replication.study.published import published_path
 from replication.study.study import Study
 
 #: By type of experiment, the study whose paper its notebook tells of.
@@ -107,6 +108,6 @@ def made_from(root: Path, data: Path, study: str, notebook: str) -> str:
     sources = (
         root / "notebooks" / f"{notebook}.ipynb",
         root / "configs" / "studies" / f"{study}.yaml",
-        root / "data" / "published" / f"{study}.csv",
+        published_path(root, study),
     )
     return sha256_of(*read, *filter(Path.is_file, sources))

@@ -16,6 +16,7 @@ from replication.engines.catalogue import ENGINES
 from replication.plan.config import load_config
 from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
+from replication.study.published import published_path
 from replication.study.scenario import canonical_json
 
 #: Name of a thing to its hash.
@@ -50,7 +51,7 @@ def study_files(root: Path, study: str) -> dict[str, Path]:
     """Return the files of a study, by the key of their hashes in the provenance."""
     return {
         "study_sha256": root / "configs" / "studies" / f"{study}.yaml",
-        "published_sha256": root / "data" / "published" / f"{study}.csv",
+        "published_sha256": published_path(root, study),
     }
 
 

@@ -33,7 +33,7 @@ GRACE_S = 30.0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def supervise(command: Sequence[str], grace_s: float = GRACE_S) -> int:
+def supervise(command: Sequence[str]) -> int:
     """Run `command` to its end, or until we are told to end; return its exit code.
 
     The code of an ended command is 128 and the signal's number, as a shell has it.
@@ -53,7 +53,7 @@ def supervise(command: Sequence[str], grace_s: float = GRACE_S) -> int:
             _pause(process.pid)
         elif number != signal.SIGCHLD or make.ends():
             ended_by = signal.SIGINT if number == signal.SIGCHLD else signal.Signals(number)
-            _end(process.pid, grace_s)
+            _end(process.pid)
             print(f"ended by {ended_by.name}; what is finished is kept", file=sys.stderr)
             return 128 + ended_by
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
@@ -95,9 +95,9 @@ def _pause(group: int) -> None:
     os.killpg(group, signal.SIGCONT)
 
 
-def _end(group: int, grace_s: float) -> None:
+def _end(group: int) -> None:
     """Interrupt the group, and kill what is left of it after the grace."""
-    deadline = time.monotonic() + grace_s
+    deadline = time.monotonic() + GRACE_S
     with contextlib.suppress(ProcessLookupError, ChildProcessError):
         os.killpg(group, signal.SIGINT)
         while time.monotonic() < deadline:

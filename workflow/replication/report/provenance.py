@@ -162,7 +162,7 @@ def simulate_totals(data: Path, studies: Iterable[str]) -> dict[str, Any]:
     cores = os.cpu_count() or 1
     return {
         "scenarios": len(runs),
-        # Finished runs of before there were containers do not say.
+        # Runs that finished before there were containers do not say.
         "runtimes": dict(Counter(run.get("runtime", "native") for run in runs)),
         "batches": len(usage),
         "simulator_cpu_s": round(cpu_s, 2),

@@ -43,6 +43,7 @@ from replication.report.render import render
 from replication.study.errors import InputError, describe
 from replication.study.files import atomic, digest_of, sha256_of, write_text
 from replication.study.model import Document
+from replication.study.published import published_path
 from replication.study.sensitivity_settings import explanations_path
 from replication.study.storage.seal import RECORD
 from replication.study.storage.table import OWN_DATA_COLUMNS, read_rows
@@ -304,7 +305,7 @@ def judge_again(root: Path, data: Path, studies: list[str]) -> None:
 
 
 def _judge(root: Path, data: Path, study: str) -> None:
-    published = root / "data" / "published" / f"{study}.csv"
+    published = published_path(root, study)
     results = Results.load(data, study)
     folder = data / "evaluation" / study
     evaluate_study(load_study(root, study), published, results, folder, load_atoms(root, study))

@@ -55,7 +55,7 @@ def require_plain_name(root: Path) -> None:
     found = re.search(r"[^\w/.,+@=%~-]", str(root))
     if found:
         raise InputError(
-            f"folder {str(root)!r}: {found[0]!r} in its name is more than a name to make and the "
+            f"folder {str(root)!r}: {found[0]!r} in its name means something to make or the "
             "shell; move the project to a folder of letters, digits and . _ -"
         )
 

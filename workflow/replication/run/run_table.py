@@ -132,10 +132,4 @@ def _is_finite(numbers: pa.Array) -> bool:
     if np.isfinite(values).all():
         return True
     # What stands in the place of a missing number is anything.
-    return numbers.null_count > 0 and all(
-        map(math.isfinite, filter(_is_there, numbers.to_pylist()))
-    )
-
-
-def _is_there(number: float | None) -> bool:
-    return number is not None
+    return all(math.isfinite(number) for number in numbers.to_pylist() if number is not None)

@@ -44,15 +44,15 @@ class RunnerProcess:
         folders: tuple[Path, str],
         waiting: Callable[[], None],
     ) -> Usage:
-        """Have `command` run to its end; `folders` are its working folder here and over there.
+        """Have `command` run to its end; `folders` are where it works, as we and the runner see it.
 
         Raises
         ------
         RunError
             It could not start, failed, or went over a limit; the message holds its last words.
         """
-        here, there = folders
-        request = {"command": command, "work": there} | {
+        work, inside = folders
+        request = {"command": command, "work": inside} | {
             "memory_bytes": limits.memory_bytes,
             "time_s": limits.time_s,
         }
@@ -61,7 +61,7 @@ class RunnerProcess:
             raise RunError(f"{command[0]}: cannot start: {answer['cannot_start']}; {REBUILD}")
         status = int(answer.pop("status"))
         usage = Usage(**answer)
-        check_status(command[0], status, usage, limits, here)
+        check_status(command[0], status, usage, limits, work)
         return usage
 
     def ask(

@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from replication.engines.catalogue import ENGINES
 from replication.plan.config import load_study
-from replication.plan.stamp import changed, file_hash, parse_stamp, study_files, write_stamp
+from replication.plan.stamp import write_stamp
 from replication.run.store import Store
 from replication.sensitivity.design import (
     SensitivityDesign,
@@ -31,16 +30,9 @@ from replication.sensitivity.design_point import (
     varied,
 )
 from replication.sensitivity.importance import Importances, design_matrix, importances
-from replication.sensitivity.robustness import (
-    CELL_ROBUSTNESS,
-    CLAIM_ROBUSTNESS,
-    POINT_COLUMNS,
-    Verdicts,
-    cell_rows,
-    claim_rows,
-    point_rows,
-)
-from replication.sensitivity.spread import SPREAD_TABLE, spread_table
+from replication.sensitivity.robustness import Verdicts, cell_rows, claim_rows, point_rows
+from replication.sensitivity.robustness_rows import MADE_FROM, TABLES, made_from
+from replication.sensitivity.spread import spread_table
 from replication.sensitivity.verdict_point import (
     CELL_COLUMNS as JUDGED_CELL,
 )
@@ -54,32 +46,12 @@ from replication.sensitivity.verdict_point import (
     spread_rows,
 )
 from replication.study.assumption import Assumption
-from replication.study.sensitivity_settings import SETTINGS, Sensitivity, load_sensitivity
+from replication.study.published import published_path
+from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.study.storage.parquet import read_parquet, write_parquet
-from replication.study.storage.seal import open_sealed, read_sealed, write_sealed
-from replication.study.storage.table import merge_tables, write_table
+from replication.study.storage.seal import write_sealed
+from replication.study.storage.table import CELL_COLUMNS, CLAIM_COLUMNS, Row, read_rows, write_table
 from replication.study.verdict import Verdict
-
-EFFECT_COLUMNS = (
-    "study",
-    "claim",
-    "engine",
-    "parameter",
-    "method",
-    "value",
-    "before",
-    "after",
-    "importance",
-    "deviation",
-)
-TABLES: dict[str, Sequence[str]] = {
-    "points": POINT_COLUMNS,
-    "claims": CLAIM_ROBUSTNESS,
-    "cells": CELL_ROBUSTNESS,
-    "effects": EFFECT_COLUMNS,
-    "spread": SPREAD_TABLE,
-}
-MADE_FROM = "made_from.json"
 
 
 def judge_points(root: Path, name: str, folder: Path, store: Store) -> None:
@@ -93,7 +65,7 @@ def judge_points(root: Path, name: str, folder: Path, store: Store) -> None:
     study = load_study(root, name)
     design = read_sensitivity_design(folder)
     scenarios = read_scenarios(folder)
-    judge = Judge.of(study, _published(root, name))
+    judge = Judge.of(study, published_path(root, name))
     points = [p for p in design.points if any(not run.refusal for run in p.runs)]
     everything = point_results(name, design.engine, points, scenarios, store)
     cells = list(judge.judged_cells([point.id for point in points], everything))
@@ -133,8 +105,8 @@ def measure(root: Path, name: str, folder: Path, data: Path) -> None:
     named = {
         claim: (values.r2, values.important(settings.importance)) for claim, values in found.items()
     }
-    tier = _tier_rows(data / "claims.csv", design)
-    tier_cells = _tier_rows(data / "cells.csv", design)
+    tier = _tier_rows(data / "claims.csv", CLAIM_COLUMNS, design)
+    tier_cells = _tier_rows(data / "cells.csv", CELL_COLUMNS, design)
     rows = {
         "points": point_rows(design),
         "claims": claim_rows(verdicts, settings, {r["claim"]: r["verdict"] for r in tier}, named),
@@ -150,54 +122,11 @@ def measure(root: Path, name: str, folder: Path, data: Path) -> None:
     write_sealed(folder / MADE_FROM, write_stamp(made_from(root, name, design.engine)))
 
 
-def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
-    """Return the hashes of all that a study's sensitivity hangs on, as the files are now."""
-    files = study_files(root, name)
-    return {
-        "study": file_hash(files["study_sha256"]),
-        "published": file_hash(files["published_sha256"]),
-        "settings": file_hash(root / SETTINGS),
-        "engine": engine,
-        "engine_fingerprint": ENGINES[engine].fingerprint(root),
-    }
-
-
-def read_made_from(folder: Path) -> dict[str, str]:
-    """Return what the tables in `folder` were made from; empty where that is not known."""
-    path = folder / MADE_FROM
-    return parse_stamp(read_sealed(path)) if path.is_file() else {}
-
-
-def is_current(root: Path, folder: Path, name: str) -> bool:
-    """Return whether the tables in `folder` were made from the files as they are now."""
-    document = read_made_from(folder)
-    engine = document.get("engine", "")
-    return engine in ENGINES and not changed(document, made_from(root, name, engine))
-
-
-def merge_sensitivity(folders: Sequence[Path], sensitivity: Path) -> None:
-    """Put the studies' tables together, in the order given.
-
-    Raises
-    ------
-    InputError
-        A table is missing or of another version.
-    """
-    for part, columns in TABLES.items():
-        paths = [folder / f"{part}.csv" for folder in folders]
-        merge_tables(paths, sensitivity / f"{part}.csv", columns)
-
-
-def _published(root: Path, name: str) -> Path:
-    return root / "data" / "published" / f"{name}.csv"
-
-
-def _tier_rows(path: Path, design: SensitivityDesign) -> list[dict[str, str]]:
+def _tier_rows(path: Path, columns: Sequence[str], design: SensitivityDesign) -> list[Row]:
     if not path.is_file():
         return []
-    table = pd.read_csv(open_sealed(path), dtype=str, keep_default_na=False)
-    ours = table[(table["study"] == design.study) & (table["engine"] == design.engine)]
-    return [{str(k): str(v) for k, v in row.items()} for row in ours.to_dict("records")]
+    own = design.study, design.engine
+    return [row for row in read_rows(path, columns) if (row["study"], row["engine"]) == own]
 
 
 def _importances(

@@ -19,9 +19,8 @@ from replication.judge.audits.audit import audit_study, impossible_cells
 from replication.judge.cell import judge_cell, replicate_means, untestable
 from replication.judge.claim import evaluate_claim
 from replication.judge.coverage import Coverage
-from replication.judge.evaluate import headline_quantities
 from replication.measure.cell_map import MappedCell, map_cells
-from replication.measure.metric import quantity
+from replication.measure.metric import headline_quantities, quantity
 from replication.measure.results import Results
 from replication.measure.statistic import estimate
 from replication.run.gather import read_runs

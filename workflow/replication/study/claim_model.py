@@ -379,10 +379,10 @@ class Claim(Document):
 
 
 def check_repeats(claims: Sequence[Claim]) -> None:
-    """Raise ValueError unless every claim that `repeats` names another's finding, told there."""
-    told = {claim.id for claim in claims if claim.repeats is None}
+    """Raise ValueError unless each `repeats` names a claim of the study that repeats none."""
+    firsts = {claim.id for claim in claims if claim.repeats is None}
     for claim in claims:
-        if claim.repeats is not None and claim.repeats not in told:
+        if claim.repeats is not None and claim.repeats not in firsts:
             raise ValueError(
                 f"claim {claim.id}: repeats {claim.repeats!r}, which is no claim of the study that "
                 "repeats none; name the claim that tells the finding first"

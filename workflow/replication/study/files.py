@@ -72,6 +72,12 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, as `sha256sum` gives it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def sha256_of(*paths: Path) -> str:
     """Return the SHA-256 over names and contents of `paths`, whatever the order they come in."""
     digest = hashlib.sha256()

@@ -18,7 +18,7 @@ from replication.study.model import (
     Seconds,
 )
 
-#: For longer HTB keeps no tokens (`mbuffer` of sch_htb.c).
+#: HTB keeps no tokens for longer than this (`mbuffer` of sch_htb.c).
 MOST_BURST_S = 60.0
 
 

@@ -80,6 +80,11 @@ class PublishedNumber:
         return f"{self.file}: line {self.line}: {cell}" if self.file else cell
 
 
+def published_path(root: Path, study: str) -> Path:
+    """Return the CSV of a study's published numbers."""
+    return root / "data" / "published" / f"{study}.csv"
+
+
 def read_published(path: Path) -> list[PublishedNumber]:
     """Read the published numbers of one study, in the file's order.
 

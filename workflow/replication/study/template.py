@@ -338,7 +338,7 @@ def place(filled: FilledExperiment, seed: int, duration_limit_s: float | None = 
 
     Parameters
     ----------
-    filled : Filled
+    filled : FilledExperiment
     seed : int
         Seeds the start jitter and every random element of the run.
     duration_limit_s : float, optional

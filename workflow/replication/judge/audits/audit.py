@@ -278,7 +278,7 @@ def _check_granularity(one: _Audited) -> Iterator[Finding]:
     low, high = one.cell.band
     if wanted.metric not in RATIOS or not (low >= 0 and high <= 1) or one.cell.half_ulp == 0:
         return
-    if wanted.aggregate not in ("pooled", "mean") or one.cell.printed.startswith("derived:"):
+    if wanted.aggregate not in ("pooled", "mean") or one.cell.is_derived:
         return
     fraction = simplest_fraction(low, high)
     most = max((p.most_packets(one.flows(p)) for p in one.points if one.flows(p)), default=0.0)
@@ -343,7 +343,7 @@ def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
     groups: dict[tuple[str, str], list[_Audited]] = {}
     cells_by_place: dict[str, dict[str, MappedCell]] = {}
     for one in audited:
-        if one.cell.printed.startswith("derived:"):
+        if one.cell.is_derived:
             continue
         table, row, column = one.cell.key
         cells_by_place.setdefault(one.place, {})[one.measure] = one.cell

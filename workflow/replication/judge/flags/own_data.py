@@ -30,7 +30,7 @@ from replication.measure.metric_model import MetricError
 from replication.measure.trace_folder import TABLE_PREFIX, find_folder, has_traces, trace_files
 from replication.plan.config import load_study
 from replication.study.claim_model import AmongReplicates, Claim, Quantity, SimpleTest, ValueTest
-from replication.study.published import read_published
+from replication.study.published import published_path, read_published
 from replication.study.storage.table import OWN_DATA_COLUMNS, Row, write_table
 from replication.study.study import Study
 from replication.study.verdict import Verdict
@@ -106,7 +106,7 @@ class OwnData:
         return word, f"By the {where}: {' '.join(judgement.reasons)}"
 
     def _values(self, wanted: Quantity, alone: bool) -> tuple[str, pd.DataFrame]:
-        """Return where a quantity's values are from, and they: replicate, factors, value.
+        """Return the source of a quantity's values, and the values: replicate, factors, value.
 
         Raises
         ------
@@ -188,6 +188,6 @@ def write_own_data(root: Path, data: Path, study: str, kept: Sequence[Row] = ())
     document, folder = load_study(root, study), find_folder(root)
     rows: Iterable[Row] = kept
     if not kept or folder is not None or not has_traces(document):
-        cells = map_cells(document, read_published(root / "data" / "published" / f"{study}.csv"))
+        cells = map_cells(document, read_published(published_path(root, study)))
         rows = OwnData(document, cells, trace_files(folder, study)).rows()
     write_table(data / "evaluation" / study / OWN_DATA, rows, OWN_DATA_COLUMNS)

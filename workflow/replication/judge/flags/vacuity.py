@@ -33,8 +33,8 @@ from replication.judge.flags.pair import (
     compared_pairs,
 )
 from replication.judge.wording import wording
+from replication.measure.metric_label import display_unit
 from replication.measure.metric_model import METRICS
-from replication.measure.unit import display_unit
 from replication.study.claim_model import (
     AmongReplicates,
     Condition,
@@ -90,8 +90,8 @@ def vacuity_of_parts(parts: Sequence[Vacuity]) -> Vacuity:
     else:
         failed = [part.vacuous for part in parts if part.verdict == Verdict.NOT_REPRODUCED]
         vacuous = bool(failed) and all(failed)
-    told = [f"({n}) {part.evidence}" for n, part in enumerate(parts, start=1) if part.evidence]
-    return Vacuity(verdict, vacuous, " ".join(told))
+    shown = [f"({n}) {part.evidence}" for n, part in enumerate(parts, start=1) if part.evidence]
+    return Vacuity(verdict, vacuous, " ".join(shown))
 
 
 def vacuity(study: Study, test: SimpleTest, frames: Frames) -> Vacuity:
@@ -107,14 +107,14 @@ def vacuity(study: Study, test: SimpleTest, frames: Frames) -> Vacuity:
     verdict = _verdict(study, test, frames)
     if verdict == Verdict.NOT_TESTABLE:
         return Vacuity(verdict, False, "")
-    if verdict in POSITIVE and (told := _nothing_told_apart(test, frames)):
-        return Vacuity(verdict, True, told)
+    if verdict in POSITIVE and (evidence := _nothing_told_apart(test, frames)):
+        return Vacuity(verdict, True, evidence)
     pairs = _over_replicates(compared_pairs(study, test, frames))
     idle = pairs["reason"] != ""
     if not idle.any():
         return Vacuity(verdict, False, "")
     without = None
-    # Of what a curve's or an order's values have to each other no point can be taken out.
+    # A curve or an order is made of all its values: no point can be left out of it.
     if not isinstance(test, TrendTest | StepsTest | OrderingTest):
         without = _verdict(study, test, frames, _idle_points(pairs))
     if verdict in POSITIVE:

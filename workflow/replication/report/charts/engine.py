@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from pathlib import Path
 
 import altair as alt
 import pandas as pd
 
-from replication.measure.unit import display_unit
+from replication.judge.verdict_table import Judged
+from replication.measure.metric_label import display_unit
 from replication.report.charts.verdict import empty_chart
 from replication.report.drawing.figure import (
     INK,
@@ -21,15 +21,14 @@ from replication.report.drawing.figure import (
     symbols,
     three_digits,
 )
-from replication.study.storage.seal import open_sealed
+from replication.study.storage.table import CELL_COLUMNS
 
 _KEYS = ["study", "table", "row", "column", "unit"]
-_TEXT = dict.fromkeys((*_KEYS, "engine"), str)
 
 
-def engine_figures(data: Path, engines: Sequence[str]) -> list[Figure]:
+def engine_figures(rows: Sequence[Judged], engines: Sequence[str]) -> list[Figure]:
     """Return a figure for each pair of engines with reproduced cells in common, in their order."""
-    cells = pd.read_csv(open_sealed(data / "cells.csv"), dtype=_TEXT)
+    cells = pd.DataFrame(rows, columns=list(CELL_COLUMNS))
     figures = []
     for left, right in itertools.combinations(engines, 2):
         frame = _joined(cells, left, right)

@@ -48,11 +48,11 @@ def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence
         )
         .properties(width=WIDTH, height=_ROW * len(rows))
     )
-    told = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())
+    worth = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())
     return make_figure(
         (study, "", "why", "waterfall"),
         "What each change is worth: all others stay, and it is left out",
         chart,
-        f"{told}. A change that is worth nothing would not be part of the explanation.",
+        f"{worth}. A change that is worth nothing would not be part of the explanation.",
         rows,
     )

@@ -217,8 +217,8 @@ def describe_lines(
     """Say what is on the axes and how each series runs from one end to the other."""
     parts = [f"{display.title} against {x_title}."]
     for engine, ours in frame.groupby("engine", sort=True):
-        there = set(ours["series"])
-        present = [name for name in order if name in there]
+        drawn = set(ours["series"])
+        present = [name for name in order if name in drawn]
         if len(present) > MOST_NAMED:
             lowest, highest = ours["mean"].min(), ours["mean"].max()
             parts.append(

@@ -91,8 +91,8 @@ def marks_of(samples: pd.DataFrame, flows: Flows) -> list[Marks]:
     for event in ("retransmissions", "drops"):
         for name, flow in flows.items():
             times, counts = known.of(name, event)
-            there = counts > 0
-            found.append(Marks(event, flow_label(flow), times[there], counts[there]))
+            some = counts > 0
+            found.append(Marks(event, flow_label(flow), times[some], counts[some]))
     return [marks for marks in found if marks.time_s.size]
 
 

@@ -77,7 +77,7 @@ def _flows_over_time(
     flows = scenario_flows(results, run.scenario)
     frame = _of_run(series, run)
     frame = frame[frame["flow"].isin(list(flows))]
-    width = _bin_width(results, run, BINS)
+    width = _bin_width(results, run)
     frame = frame.assign(time_s=bin_ends(frame["time_s"], width))
     grouped = frame.groupby(["flow", "time_s"], observed=True)[sampled.column]
     values = grouped.sum(min_count=1) / width if sampled.reduce == "rate" else grouped.mean()
@@ -146,7 +146,7 @@ def _jain_over_time(results: Results, series: pd.DataFrame, run: DrawnRun) -> pd
     flows = [k for k, f in scenario_flows(results, run.scenario).items() if f["kind"] == "tcp"]
     frame = _of_run(series, run)
     frame = frame[frame["flow"].isin(flows)]
-    width = _bin_width(results, run, BINS, at_least_s=1.0)
+    width = _bin_width(results, run, at_least_s=1.0)
     frame = frame.assign(time_s=bin_ends(frame["time_s"], width))
     shares = frame.groupby(["time_s", "flow"], observed=True)["throughput_bps"].mean()
     rows = [
@@ -161,11 +161,11 @@ def _of_run(series: pd.DataFrame, run: DrawnRun) -> pd.DataFrame:
     return frame.assign(flow=frame["flow"].astype(object))
 
 
-def _bin_width(results: Results, run: DrawnRun, bins: int, at_least_s: float = 0.0) -> float:
+def _bin_width(results: Results, run: DrawnRun, at_least_s: float = 0.0) -> float:
     """Return a multiple of the sampling interval; `at_least_s` as long as there are 20 bins."""
     scenario = results.scenarios[run.scenario]
     duration, step = float(scenario["duration_s"]), float(scenario["sampling_interval_s"])
-    wanted = max(duration / bins, min(at_least_s, duration / 20))
+    wanted = max(duration / BINS, min(at_least_s, duration / 20))
     return step * max(1, round(wanted / step))
 
 

@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 
 from replication.judge.verdict_table import read_table
 from replication.measure.metric import quantity
-from replication.measure.metric_label import capitalised, metric_label
+from replication.measure.metric_label import capitalised, display_unit, metric_label
 from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.measure.statistic import estimate
-from replication.measure.unit import display_unit
 from replication.study.claim_model import Flows, Links, Quantity
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.seal import check
@@ -172,12 +171,12 @@ def estimates(
     return frame.assign(unit=display.unit)
 
 
-def flow_ids(results: Results, experiment: Experiment, kind: str = "tcp") -> list[str]:
-    """Return the ids of the experiment's flows of one kind, in the scenarios' order."""
+def flow_ids(results: Results, experiment: Experiment) -> list[str]:
+    """Return the ids of the experiment's TCP flows, in the scenarios' order."""
     ids: dict[str, None] = {}
     for scenario in results.runs(experiment.id, {})["scenario"].unique():
         for flow in results.scenarios.get(str(scenario), {}).get("flows", []):
-            if flow["kind"] == kind:
+            if flow["kind"] == "tcp":
                 ids[str(flow["id"])] = None
     return list(ids)
 
@@ -202,7 +201,7 @@ def runs_of(results: Results, experiment: Experiment) -> list[DrawnRun]:
     """Return the supported runs of an experiment that left results, in the design's order."""
     rows = results.design
     rows = rows[(rows["experiment"] == experiment.id) & rows["supported"]]
-    there = set(zip(results.flows["scenario"], results.flows["engine"], strict=True))
+    finished = set(zip(results.flows["scenario"], results.flows["engine"], strict=True))
     return [
         DrawnRun(
             scenario=row["scenario"],
@@ -213,7 +212,7 @@ def runs_of(results: Results, experiment: Experiment) -> list[DrawnRun]:
             label=_join_labels(row["levels"], experiment.factors),
         )
         for row in rows.to_dict("records")
-        if (row["scenario"], row["engine"]) in there
+        if (row["scenario"], row["engine"]) in finished
     ]
 
 

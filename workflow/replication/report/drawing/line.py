@@ -46,10 +46,10 @@ class Horizontal:
         """Return Vega-Lite's name of the type."""
         return "quantitative" if self.values else "nominal"
 
-    def encoding(self, field: str = "x") -> alt.X:
+    def encoding(self) -> alt.X:
         """Return the encoding; logarithmic where the levels span more than a decade and a half."""
         if not self.values:
-            return alt.X(f"{field}:N", title=self.title, sort=None)
+            return alt.X("x:N", title=self.title, sort=None)
         low, high = min(self.values), max(self.values)
         axis = alt.Axis(
             values=list(self.values),
@@ -63,7 +63,7 @@ class Horizontal:
         else:
             pad = 0.04 * (high - low or 1.0)
             scale = alt.Scale(domain=[min(0.0, low), high + pad], nice=False)
-        return alt.X(f"{field}:Q", title=self.title, scale=scale, axis=axis)
+        return alt.X("x:Q", title=self.title, scale=scale, axis=axis)
 
 
 @dataclass(frozen=True)

@@ -278,7 +278,7 @@ def read_study(document: Mapping[str, Any]) -> Study:
         raise InputError(describe(error)) from None
 
 
-def open_collection(data: str, root: str = "") -> Collection:
+def open_collection(data: str, root: str) -> Collection:
     """Open a project's collection.
 
     Parameters

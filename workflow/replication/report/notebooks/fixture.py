@@ -23,8 +23,8 @@ from replication.measure.results import Results
 from replication.measure.trace_folder import has_traces
 from replication.plan.config import load_study
 from replication.report.notebooks.notebook import refresh
-from replication.sensitivity.analysis import TABLES
 from replication.sensitivity.maps.account import accounts, read_account
+from replication.sensitivity.robustness_rows import TABLES
 from replication.sensitivity.why.table import EXPLANATIONS
 from replication.study.errors import InputError
 from replication.study.files import write_text

@@ -170,7 +170,7 @@ def refresh(notebook: Path) -> None:
     write_text(notebook, _text(_executed(notebook, {})))
 
 
-def write_notebook(path: Path, notebook: NotebookNode, made_from: str = "") -> None:
+def write_notebook(path: Path, notebook: NotebookNode, made_from: str) -> None:
     """Write an executed notebook, and its record."""
     write_sealed(path, _text(notebook, made_from))
 

@@ -82,7 +82,7 @@ class EngineView:
 class MapView:
     """A map: what its account on any engine tells, the laws that are drawn in, and each engine."""
 
-    told: Account
+    account: Account
     laws: list[tuple[str, str, str]]
     engines: list[EngineView]
 
@@ -106,11 +106,10 @@ def maps_view(source: Source) -> MapsView | None:
     current = [one for one in found if is_current(source.root, one)]
     stale = [f"{one['map']} on {one['engine']}" for one in found if one not in current]
     groups = groupby(current, key=lambda one: str(one["map"]))
-    told = answer(current) if current else ""
     numbers = count()
     maps = [_map(list(own), numbers) for _, own in groups]
     changes = load_mapping(source.root).changed if maps else []
-    return MapsView(told, maps, stale, changes, today_views(source))
+    return MapsView(answer(current) if current else "", maps, stale, changes, today_views(source))
 
 
 def _map(found: list[dict[str, Any]], numbers: Iterator[int]) -> MapView:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from replication.judge.verdict_table import Judged
-from replication.judge.wording import table_name, table_names
 from replication.report.pages.answer import answer
 from replication.report.parts.changes import changes_of
-from replication.report.parts.source import Row, Source, of_study
+from replication.report.parts.source import Source, of_study
 from replication.report.parts.verdicts import number as numbers
 from replication.report.parts.verdicts.claim_card import not_counted
 from replication.report.parts.verdicts.explanation import Explanation, explanation_of
 from replication.report.parts.verdicts.verdict import Tally
+from replication.study.storage.table import Row
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 
@@ -202,15 +200,11 @@ def _findings(source: Source) -> list[AuditFinding]:
     for row in found:
         first.setdefault((row["study"], row["check"], row["finding"]), row)
     return [
-        AuditFinding(source.studies[key[0]], count, _table(source, first[key]), first[key])
+        AuditFinding(source.studies[key[0]], count, source.table_name(first[key]), first[key])
         for key, count in sorted(
             counted.most_common(), key=lambda pair: pair[0][2] != Verdict.IMPOSSIBLE
         )
     ]
-
-
-def _table(source: Source, row: Mapping[str, Any]) -> str:
-    return table_names(source.studies[row["study"]]).get(row["table"]) or table_name(row["table"])
 
 
 def _deviations(source: Source, cells: list[Judged]) -> list[tuple[Study, str, Judged]]:
@@ -230,7 +224,7 @@ def _deviations(source: Source, cells: list[Judged]) -> list[tuple[Study, str, J
     return [
         (
             source.studies[row["study"]],
-            ", ".join([_table(source, row), row["row_label"], row["column_label"]]),
+            ", ".join([source.table_name(row), row["row_label"], row["column_label"]]),
             row,
         )
         for row in largest[:LARGEST]

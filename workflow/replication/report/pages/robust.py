@@ -17,15 +17,14 @@ from replication.plan.stamp import value_hash
 from replication.report.charts.spread import spread_figures
 from replication.report.parts.figure import FigureView, write_figures
 from replication.report.parts.ledger import plain, plausible
-from replication.report.parts.source import Row
-from replication.sensitivity.analysis import is_current, read_made_from
 from replication.sensitivity.claim_sentence import claim_sentence
 from replication.sensitivity.design_point import ONE_AT_A_TIME
-from replication.sensitivity.robustness_rows import RobustnessRows
+from replication.sensitivity.robustness_rows import RobustnessRows, is_current, read_made_from
 from replication.sensitivity.spread import SOURCES
 from replication.study.assumption import Assumption, assumptions
 from replication.study.claim_model import Claim
 from replication.study.sensitivity_settings import Scale, load_sensitivity
+from replication.study.storage.table import Row
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 

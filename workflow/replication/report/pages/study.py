@@ -19,12 +19,13 @@ from replication.report.pages.cell_table import CellView, TableView, table_views
 from replication.report.parts.changes import changes_of
 from replication.report.parts.figure import FigureView
 from replication.report.parts.link import PointLinks
-from replication.report.parts.source import Row, Source, of_study
+from replication.report.parts.source import Source, of_study
 from replication.report.parts.topology import Topology, draw
 from replication.report.parts.verdicts.claim_card import ClaimView, claim_cards, not_counted
 from replication.report.parts.verdicts.number import parse
 from replication.report.parts.verdicts.verdict import Tally
 from replication.study.claim_model import Claim
+from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
 from replication.study.verdict import Verdict
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replication.judge.verdict_table import Judged
-from replication.report.parts.source import Row, Source, of_study
-from replication.sensitivity.analysis import is_current
-from replication.sensitivity.robustness_rows import RobustnessRows
+from replication.report.parts.source import Source, of_study
+from replication.sensitivity.robustness_rows import RobustnessRows, is_current
+from replication.study.storage.table import Row
 from replication.study.study import Study
 from replication.study.verdict import DECIDED, Verdict
 

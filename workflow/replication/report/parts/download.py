@@ -46,7 +46,7 @@ def write_download(path: Path, text: str) -> None:
     rows = list(csv.reader(io.StringIO(text, newline="")))
     if any(_is_formula(field) for row in rows for field in row):
         safe = io.StringIO()
-        # All in quotation marks: of a lone carriage return the writer takes no notice.
+        # Every field is quoted: the writer by itself would not quote a lone carriage return.
         writer = csv.writer(safe, lineterminator="\n", quoting=csv.QUOTE_ALL)
         writer.writerows([f"'{f}" if _is_formula(f) else f for f in row] for row in rows)
         text = safe.getvalue()

@@ -10,7 +10,7 @@ from replication.judge.participation import is_supported
 from replication.judge.verdict_table import Judged
 from replication.report.drawing.data import level_label
 from replication.report.drawing.name import file_of, name_of
-from replication.report.parts.source import Row
+from replication.study.storage.table import Row
 from replication.study.study import Study
 
 FOLDER = "runs"
@@ -55,8 +55,8 @@ class PointLinks:
 
     def under(self, rows: Iterable[Judged]) -> list[PointLink]:
         """Return the points that a number or claim rests on, given its row on each engine."""
-        there = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
-        return [link for link in self.links if (link.experiment, link.point) in there]
+        wanted = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
+        return [link for link in self.links if (link.experiment, link.point) in wanted]
 
 
 def cell_id(table: str, row: str, column: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replication.judge.wording import lower
-from replication.measure.unit import display_unit
+from replication.measure.metric_label import display_unit
 
 Account = Mapping[str, Any]
 
@@ -75,15 +75,15 @@ def headline(account: Account) -> str:
     if share is None:
         return f"On {account['engine']} nothing can be said: {_why_not(account)}"
     spared = sum(point["expected"] is None for point in account["points"])
-    told = f"On {account['engine']} it holds at {100 * share:.0f} % of the mapped space"
+    sentence = f"On {account['engine']} it holds at {100 * share:.0f} % of the mapped space"
     if len(account["grids"]) > 1:
-        told += f" ({'; '.join(_shares(account))})"
+        sentence += f" ({'; '.join(_shares(account))})"
     width = account["width"]
     if width:
-        told += f"; the border is known to {100 * width:.2g} % of each axis"
+        sentence += f"; the border is known to {100 * width:.2g} % of each axis"
         if width > account["width_wanted"]:
-            told += f", where {100 * account['width_wanted']:.2g} % are wanted"
-    return f"{told}, by {spared} points where a full grid has {account['full_grid_points']}."
+            sentence += f", where {100 * account['width_wanted']:.2g} % are wanted"
+    return f"{sentence}, by {spared} points where a full grid has {account['full_grid_points']}."
 
 
 def check(account: Account) -> str:
@@ -113,7 +113,7 @@ def answer(accounts: Sequence[Account]) -> str:
     everywhere = sum(share >= _NEARLY for share in shares)
     nowhere = sum(share <= 1 - _NEARLY for share in shares)
     sentences, papers = (len({one[key] for one in accounts}) for key in ("map", "study"))
-    told = (
+    words = (
         f"Mapped are {sentences} sentences of {papers} papers, on up to two engines. The sentence "
         f"holds at {100 * _NEARLY:.0f} % of the space or more in {everywhere} of "
         f"{len(accounts)} maps, at {100 - 100 * _NEARLY:.0f} % or less in {nowhere}, and up to a "
@@ -121,18 +121,18 @@ def answer(accounts: Sequence[Account]) -> str:
     )
     checked, right = (sum(one[key] for one in accounts) for key in ("checked", "right"))
     if checked:
-        told += (
+        words += (
             f" The borders are right at {right} of {checked} fresh points beside them "
             f"({100 * right / checked:.0f} %)."
         )
-    return told
+    return words
 
 
 def details(account: Account, grid: Mapping[str, Any]) -> list[str]:
-    """Return what is told below a facet's chart: thresholds, and where the paper's point lies."""
+    """Return what stands below a facet's chart: thresholds, and where the paper's point lies."""
     axes = axes_of(account)
-    told = [_needs(axis, t) for axis, t in zip(axes, grid["thresholds"], strict=True) if t]
-    return [*told, *_paper(account, axes, grid["paper"])]
+    needs = [_needs(axis, t) for axis, t in zip(axes, grid["thresholds"], strict=True) if t]
+    return [*needs, *_paper(account, axes, grid["paper"])]
 
 
 def _shares(account: Account) -> Iterator[str]:

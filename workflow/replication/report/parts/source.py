@@ -13,15 +13,14 @@ from replication.judge.audits.audit import CONSISTENT
 from replication.judge.headline import Headline, headline
 from replication.judge.participation import Participation, participations
 from replication.judge.verdict_table import Judged, read_verdicts
+from replication.judge.wording import table_name, table_names
 from replication.plan.config import load_study
 from replication.report.parts.verdicts.flag import NO_FLAG, Flag, Flags, read_flags
 from replication.report.parts.verdicts.verdict import Tally
 from replication.study.errors import InputError
-from replication.study.published import PublishedNumber, read_published
+from replication.study.published import PublishedNumber, published_path, read_published
 from replication.study.storage.seal import read_sealed
-from replication.study.storage.table import AUDIT_COLUMNS, DESIGN_COLUMNS
-from replication.study.storage.table import Row as Row
-from replication.study.storage.table import read_rows as read_rows
+from replication.study.storage.table import AUDIT_COLUMNS, DESIGN_COLUMNS, Row, read_rows
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 
@@ -137,11 +136,16 @@ class Source:
         """Return the rows that stand for their study: those of its headline engine."""
         return [r for r in rows if r["engine"] in ("", self.headlines[r["study"]].engine)]
 
+    def table_name(self, row: Mapping[str, Any]) -> str:
+        """Return what the table of a number's row is called."""
+        known = table_names(self.studies[row["study"]])
+        return known.get(row["table"]) or table_name(row["table"])
+
     @cached_property
     def findings(self) -> list[Row]:
         """Return what the audit found under the stated readings, impossible values first."""
-        told = [row for row in self.audit if not row["reading"]]
-        found = [row for row in told if row["finding"] not in ("", CONSISTENT)]
+        stated = [row for row in self.audit if not row["reading"]]
+        found = [row for row in stated if row["finding"] not in ("", CONSISTENT)]
         return sorted(found, key=lambda row: row["finding"] != Verdict.IMPOSSIBLE)
 
     def design(self, study: str) -> list[Row]:
@@ -151,7 +155,7 @@ class Source:
 
     def published(self, study: str) -> dict[tuple[str, str, str], PublishedNumber]:
         """Return the transcribed numbers of a paper by (table, row, column)."""
-        path = self.root / "data" / "published" / f"{study}.csv"
+        path = published_path(self.root, study)
         numbers = read_published(path) if path.is_file() else []
         return {(number.table, number.row, number.column): number for number in numbers}
 

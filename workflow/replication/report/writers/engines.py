@@ -18,7 +18,7 @@ def write(source: Source, notebooks: Path, folder: Path) -> None:
     if not source.engines:
         return
     view = engines_page(source)
-    figures = engine_figures(source.data, source.engines) if view.agreement else []
+    figures = engine_figures(source.cells, source.engines) if view.agreement else []
     write_page(
         source,
         folder,

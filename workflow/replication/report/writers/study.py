@@ -23,8 +23,9 @@ from replication.report.parts.figure import write_figures
 from replication.report.parts.ledger import ledger
 from replication.report.parts.page import environment
 from replication.report.parts.ran import ran
-from replication.report.parts.source import Row, Source
+from replication.report.parts.source import Source
 from replication.study.files import write_text
+from replication.study.storage.table import Row
 from replication.study.study import Study
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,29 +11,26 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from replication.engines.catalogue import ENGINES
 from replication.judge.causes.atom import Explanations
-from replication.plan.stamp import changed, file_hash, study_files, value_hash
-from replication.sensitivity.why import finding
 from replication.sensitivity.why.bench import Bench
 from replication.sensitivity.why.finding import Finding, Leaving, Share
 from replication.sensitivity.why.part import Rung
 from replication.sensitivity.why.set_up import in_words
-from replication.sensitivity.why.table import EXPLAINED_COLUMNS, EXPLANATION_COLUMNS
+from replication.sensitivity.why.table import (
+    EXPLAINED_COLUMNS,
+    EXPLANATION_COLUMNS,
+    NAME,
+    holding,
+    made_from,
+)
 from replication.sensitivity.why.together import never_together
 from replication.sensitivity.why.trial import Trial, Trials
 from replication.study.scenario import canonical_json
-from replication.study.sensitivity_settings import (
-    ExplanationSearch,
-    explanations_path,
-    load_sensitivity,
-)
+from replication.study.sensitivity_settings import ExplanationSearch
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.seal import write_sealed
 from replication.study.storage.table import write_table
 
-#: The account's file.
-NAME = "explanation.json"
 #: The scenarios of the explanation's set-up: `replicate run` starts any of them.
 SCENARIOS = "explained_scenarios.json"
 #: Set-ups that are told as nearest to the best.
@@ -76,26 +72,6 @@ def write_account(folder: Path, stage: Stage, found: Explanations, result: Findi
     write_sealed(folder / NAME, canonical_json(document) + "\n")
 
 
-def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
-    """Return the hashes of all that a study's explanation hangs on, as the files are now."""
-    files = study_files(root, name)
-    return {
-        "study": file_hash(files["study_sha256"]),
-        "published": file_hash(files["published_sha256"]),
-        "settings": value_hash(load_sensitivity(root).explanation.model_dump(mode="json")),
-        "atoms": file_hash(explanations_path(root, name)),
-        "engine": engine,
-        "engine_fingerprint": ENGINES[engine].fingerprint(root),
-    }
-
-
-def is_current(root: Path, name: str, document: Mapping[str, Any]) -> bool:
-    """Return whether an account was made from the files as they are now."""
-    then = document.get("made_from", {})
-    engine = then.get("engine", "")
-    return engine in ENGINES and not changed(then, made_from(root, name, engine))
-
-
 def _row(stage: Stage, found: Explanations, result: Finding) -> dict[str, object]:
     of_cells = found.score == "cells"
     return {
@@ -111,8 +87,8 @@ def _row(stage: Stage, found: Explanations, result: Finding) -> dict[str, object
         "inside_after": result.seen.after + result.unseen.after if of_cells else None,
         "unseen": result.unseen.cells,
         "unseen_inside": result.unseen.after,
-        "claims_before": finding.holding(result.claims_before),
-        "claims_after": finding.holding(result.claims_after),
+        "claims_before": holding(result.claims_before),
+        "claims_after": holding(result.claims_after),
         "cpu_minutes": round(stage.bench.spent_s / 60, 2),
     }
 

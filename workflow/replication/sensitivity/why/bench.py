@@ -43,6 +43,7 @@ class Bench:
     spent_s: float = 0.0
     _charged: set[str] = field(default_factory=set)
     _designed: dict[tuple[SetUp, str], list[Run] | None] = field(default_factory=dict)
+    _replicated: dict[tuple[SetUp, str, int], PointResults] = field(default_factory=dict)
 
     @property
     def left_s(self) -> float:
@@ -102,9 +103,13 @@ class Bench:
         return self.machine.results(self.space.study.id, points)
 
     def replicated(self, set_up: SetUp, rung: Rung, count: int) -> PointResults:
-        """Return the results of one set-up in so many replicates; runs what lacks."""
-        runs = self._needed(rung.study(self.space.on(set_up)), rung, count)
-        return self._results([[r for r in runs if r.replicate == n] for n in range(count)])
+        """Return the results of one set-up in so many replicates, read once; runs what lacks."""
+        key = set_up, rung.name, count
+        if key not in self._replicated:
+            runs = self._needed(rung.study(self.space.on(set_up)), rung, count)
+            points = [[run for run in runs if run.replicate == n] for n in range(count)]
+            self._replicated[key] = self._results(points)
+        return self._replicated[key]
 
     def affordable(self, set_ups: Sequence[SetUp], rung: Rung, reserve_s: float) -> list[SetUp]:
         """Return the first set-ups that can be run before no more than the reserve is left."""

@@ -22,9 +22,10 @@ from replication.sensitivity.why.part import rungs, whole
 from replication.sensitivity.why.reader import Reader
 from replication.sensitivity.why.search import Found, Search
 from replication.sensitivity.why.set_up import DEFAULTS, SetUp, Space
+from replication.sensitivity.why.table import holding
 from replication.sensitivity.why.trial import CellJudge, ClaimJudge, Trials
 from replication.study.errors import InputError
-from replication.study.published import read_published
+from replication.study.published import published_path, read_published
 from replication.study.sensitivity_settings import explanations_path, load_sensitivity
 from replication.study.verdict import Verdict
 
@@ -68,7 +69,7 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> Find
 
 def _stage(root: Path, name: str, found: Explanations, machine: Machine) -> Stage:
     study, settings = load_study(root, name), load_sensitivity(root)
-    numbers = read_published(root / "data" / "published" / f"{name}.csv")
+    numbers = read_published(published_path(root, name))
     # A set-up is run once: it has no spread.
     cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
     check_explanations(found, study, cells)
@@ -148,7 +149,7 @@ def _trace_distances(stage: Stage, set_up: SetUp) -> tuple[Distance, ...]:
     files = trace_files(find_folder(stage.root), study.id)
     if not files:
         return ()
-    published = stage.root / "data" / "published" / f"{study.id}.csv"
+    published = published_path(stage.root, study.id)
     before, after = (stage.bench.replicated(one, stage.whole, count) for one in (DEFAULTS, set_up))
     return tuple(distances(study, published, files, before, after))
 
@@ -168,7 +169,7 @@ def _by_claims(stage: Stage, judge: ClaimJudge, found: Found) -> Finding:
     on_first = stage.trials.of([found.best.set_up], first)[0]
     p = null_p_claims(stage.trials, judge, first, on_first, stage.seed)
     leaving = [
-        Leaving(atom, level, trial.total - found.best.total, finding.holding(trial.verdicts))
+        Leaving(atom, level, trial.total - found.best.total, holding(trial.verdicts))
         for (atom, level), trial in zip(found.best.set_up, found.waterfall, strict=True)
     ]
     word, reasons = finding.word_of(gain_bits, p, seen, unseen, leaving, stage.settings)

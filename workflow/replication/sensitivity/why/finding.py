@@ -25,14 +25,11 @@ from replication.sensitivity.why.reader import Combination, Reader
 from replication.sensitivity.why.score import FamilyScore
 from replication.sensitivity.why.search import Found
 from replication.sensitivity.why.set_up import DEFAULTS
+from replication.sensitivity.why.table import BEST_GUESS, EXPLANATION, NONE_FOUND
 from replication.sensitivity.why.trial import CellJudge, Trial
 from replication.study.claim_model import Claim
 from replication.study.study import Study
 from replication.study.verdict import Verdict
-
-EXPLANATION = "explanation"
-BEST_GUESS = "best guess"
-NONE_FOUND = "none found"
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ def cell_rows(
             combination = readings.get(cell.table, ())
             value = float(array[row, family.combinations.index(combination)])
             off = value / cell.value - 1 if cell.value else math.nan
-            told = ", ".join(f"{atom}={level}" for atom, level in combination)
+            reading = ", ".join(f"{atom}={level}" for atom, level in combination)
             yield {
                 "study": judge.bench.space.study.id,
                 "table": cell.table,
@@ -136,7 +133,7 @@ def cell_rows(
                 "inside": judge.reader.inside(place, value),
                 "seen": not is_unseen(found, cell),
                 "reason": f"Deviation {100 * off:+.1f} %, read as "
-                + (told or "the study says")
+                + (reading or "the study says")
                 + ".",
             }
 
@@ -347,11 +344,6 @@ def impossible(judge: CellJudge, trial: Trial) -> int:
             read.append(as_read(study, cell, reading) if reading else cell)
     found = audit_study(study, read)
     return len({(f.table, f.row, f.column) for f in found if f.finding == Verdict.IMPOSSIBLE})
-
-
-def holding(verdicts: Mapping[str, str]) -> int:
-    """Return how many claims hold."""
-    return sum(verdict == Verdict.REPRODUCED for verdict in verdicts.values())
 
 
 def of_defaults(trial: Trial) -> Trial:

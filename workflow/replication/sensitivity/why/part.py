@@ -14,7 +14,7 @@ from replication.study.study import Study
 
 @dataclass(frozen=True)
 class Rung:
-    """What is scored at one stage of the search.
+    """What is scored at one stage of the search: a rung of successive halving.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from replication.judge.causes.atom import level_key
@@ -34,13 +34,6 @@ from replication.study.sensitivity_settings import ExplanationSearch
 _PROMOTED = 3
 #: Share of the budget that the sampler may take.
 _MOST_SAMPLED = 0.15
-
-Say = Callable[[str], None]
-
-
-def say(line: str) -> None:
-    """Show a line of progress."""
-    print(line, file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)
@@ -82,7 +75,6 @@ class Search:
     settings: ExplanationSearch
     seed: int
     reserve_s: float
-    say: Say = say
 
     def run(self) -> Found:
         """Return what the search finds."""
@@ -241,10 +233,12 @@ class Search:
         if not tried or defaults is None:
             return
         best = tried[0]
-        self.say(
+        print(
             f"{self.space.study.id}: {what}: {self.trials.set_ups} set-ups, {rung.name}: "
             f"{best.total:.1f} bits (defaults {defaults.total:.1f}) by {in_words(best.pairs)}; "
-            f"{bench.spent_s:.0f} of {bench.budget_s:.0f} s of CPU by the cost model"
+            f"{bench.spent_s:.0f} of {bench.budget_s:.0f} s of CPU by the cost model",
+            file=sys.stderr,
+            flush=True,
         )
 
 

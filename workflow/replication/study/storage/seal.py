@@ -12,14 +12,13 @@ Accidents are found, not forgers: whoever edits a file and its record together i
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from replication.study.errors import InputError
-from replication.study.files import atomic, digest_of, write_text
+from replication.study.files import atomic, digest_of, file_sha256, write_text
 
 NAME = "seal.sha256"
 #: What the record of a file adds to its name.
@@ -80,7 +79,7 @@ def sealed(path: Path) -> Iterator[Path]:
     record = record_of(path)
     with atomic(path) as temporary:
         yield temporary
-        line = f"{_sha256(temporary)}  {place(path)}\n"
+        line = f"{file_sha256(temporary)}  {place(path)}\n"
         replaced = record.read_text(encoding="utf-8") if path.exists() and record.exists() else ""
         write_text(record, line + replaced)
     if replaced:
@@ -115,7 +114,7 @@ def check(path: Path) -> None:
     OSError
         It cannot be read.
     """
-    _require(path, _sha256(path))
+    _require(path, file_sha256(path))
 
 
 def record_of(path: Path) -> Path:
@@ -168,11 +167,6 @@ def _lines(record: Path) -> list[tuple[str, str]]:
     text = record.read_text(encoding="utf-8", errors="replace")
     pairs = [line.partition("  ") for line in text.splitlines()]
     return [(digest, name) for digest, _, name in pairs]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def seal(folder: Path) -> None:
@@ -240,7 +234,7 @@ def whole_or_unsealed(folder: Path) -> Path:
 def _hashes(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of each file that decides what runs, or is read, by its name."""
     return {
-        path.relative_to(folder).as_posix(): _sha256(path)
+        path.relative_to(folder).as_posix(): file_sha256(path)
         for path in sorted(folder.rglob("*"))
         if path.is_file()
         and path.suffix not in (*_LEFT_BEHIND, RECORD)
@@ -262,6 +256,6 @@ def _broken(folder: Path) -> list[str]:
 def _readable_sha256(path: Path) -> str:
     """Return the hash of a file; empty where there is none that can be read."""
     try:
-        return _sha256(path)
+        return file_sha256(path)
     except (OSError, ValueError):
         return ""

@@ -241,22 +241,34 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
         raise InputError(f"{path}: is not a CSV table: {error}") from None
 
 
-def merge_tables(paths: Iterable[Path], target: Path, columns: Sequence[str]) -> None:
-    """Write the rows of several CSV files with the same `columns` as one, in the order given.
+def merge_tables(
+    folders: Sequence[Path], tables: Mapping[str, Sequence[str]], target: Path
+) -> None:
+    """Write CSV files of several folders as one each below `target`, in the order given.
+
+    Parameters
+    ----------
+    folders
+        Each has every table.
+    tables
+        Name of a file, without `.csv`, to its columns.
+    target
+        Folder of the merged files.
 
     Raises
     ------
     InputError
-        One is missing, or of another version.
+        A table is missing, or of another version.
     """
-    header = ",".join(columns) + "\n"
-    texts = [header]
-    for path in paths:
-        text = read_sealed(path) if path.is_file() else ""
-        if not text.startswith(header):
-            raise InputError(f"{path}: is missing or of another version: {remedy(path)}")
-        texts.append(text.removeprefix(header))
-    write_sealed(target, "".join(texts))
+    for name, columns in tables.items():
+        header = ",".join(columns) + "\n"
+        texts = [header]
+        for path in (folder / f"{name}.csv" for folder in folders):
+            text = read_sealed(path) if path.is_file() else ""
+            if not text.startswith(header):
+                raise InputError(f"{path}: is missing or of another version: {remedy(path)}")
+            texts.append(text.removeprefix(header))
+        write_sealed(target / f"{name}.csv", "".join(texts))
 
 
 def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:

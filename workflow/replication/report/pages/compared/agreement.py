@@ -9,13 +9,13 @@ from functools import cached_property
 from replication.compare.agreement_table import TABLES
 from replication.compare.engine_difference import EngineDifference, load_differences
 from replication.judge.verdict_table import Judged
-from replication.judge.wording import table_name, table_names
 from replication.measure.metric_label import metric_label
-from replication.report.parts.source import Row, Source, of_study, read_rows
+from replication.report.parts.source import Source, of_study
 from replication.report.parts.verdicts import number as numbers
 from replication.report.parts.verdicts.flag import NO_FLAG, Flag
 from replication.report.parts.verdicts.number import Number
 from replication.report.parts.verdicts.verdict import Badge, badge
+from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
 
 #: Whether engines agree on an item: a word and what it means.
@@ -192,7 +192,7 @@ class _Gathering:
             first = next(iter(found.values()))
             yield ComparedItem(
                 study=study,
-                label=self._label(study, names, first),
+                label=self._label(names, first),
                 title=first.get("quote", ""),
                 unit=numbers.display_unit(first.get("unit", "1")),
                 published=_published(first),
@@ -201,16 +201,13 @@ class _Gathering:
                 difference=_largest(pairs.get(names, [])),
             )
 
-    def _column(self, study: str, group: str) -> str:
-        table, _, column = group.rpartition(": ")
-        known = table_names(self.source.studies[study])
-        return f"{known.get(table) or table_name(table)}, {column.replace('_', ' ')}"
+    def _column(self, row: Row) -> str:
+        return f"{self.source.table_name(row)}, {row['column'].replace('_', ' ')}"
 
-    def _label(self, study: Study, names: tuple[str, ...], row: Judged) -> str:
+    def _label(self, names: tuple[str, ...], row: Judged) -> str:
         if len(names) == 1:
             return names[0]
-        table = table_names(study).get(names[0]) or table_name(names[0])
-        return ", ".join([table, row["row_label"], row["column_label"]])
+        return ", ".join([self.source.table_name(row), row["row_label"], row["column_label"]])
 
     def _disagreements(self) -> list[Disagreement]:
         groups: dict[tuple[str, str, str, str], list[Row]] = {}
@@ -228,7 +225,7 @@ class _Gathering:
         claim = bool(rows[0]["claim"])
         return Disagreement(
             study=self.source.studies[study],
-            label=f"Claim {group}" if claim else self._column(study, group),
+            label=f"Claim {group}" if claim else self._column(rows[0]),
             left=left,
             right=right,
             items=[

@@ -17,11 +17,11 @@ from replication.compare.conformance_model import (
 from replication.compare.conformance_quantity import QUANTITIES, CheckQuantity
 from replication.report.charts.conformance import recovery_figures
 from replication.report.drawing.figure import Figure
-from replication.report.parts.source import Row, Source
+from replication.report.parts.source import Source
 from replication.report.parts.verdicts.number import display_unit
 from replication.report.parts.verdicts.verdict import Badge
 from replication.study.storage.seal import open_sealed
-from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows
+from replication.study.storage.table import CONFORMANCE_COLUMNS, Row, read_rows
 
 HOLDS = Badge("holds", "reproduced", "inside the tolerance that was set before any run")
 NAMED = Badge("known deviation", "direction", "outside it, and the cause is named")

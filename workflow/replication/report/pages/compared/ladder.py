@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from replication.compare.ladder import NOT_RUN, Summary, is_flip, read_ladder, summarise
+from replication.compare.ladder import NOT_RUN, Summary, is_flip, key_of, read_ladder, summarise
 from replication.engines.ns3_release import Change, between, read_changes
 from replication.engines.ns3_version import NS3_VERSION
 from replication.report.charts.ladder import ladder_figures
@@ -61,8 +61,8 @@ def ladder_view(source: Source) -> LadderView | None:
 
 def _flips(rows: list[Row]) -> list[tuple[Row, Row]]:
     """Return verdicts that differ where both versions could run the item."""
-    default = {_key(row): row for row in rows if row["version"] == NS3_VERSION}
-    return [(row, default[_key(row)]) for row in rows if is_flip(row)]
+    default = {key_of(row): row for row in rows if row["version"] == NS3_VERSION}
+    return [(row, default[key_of(row)]) for row in rows if is_flip(row)]
 
 
 def _refused(rows: list[Row]) -> list[tuple[str, str, int]]:
@@ -74,7 +74,7 @@ def _refused(rows: list[Row]) -> list[tuple[str, str, int]]:
 def _steps(rows: list[Row], changes: list[Change]) -> Iterator[Step]:
     means: dict[str, dict[tuple[str, ...], str]] = {}
     for row in rows:
-        means.setdefault(row["version"], {})[_key(row)] = row["mean"]
+        means.setdefault(row["version"], {})[key_of(row)] = row["mean"]
     for older, newer in itertools.pairwise(means):
         both = [key for key, mean in means[older].items() if mean and means[newer][key]]
         yield Step(
@@ -84,7 +84,3 @@ def _steps(rows: list[Row], changes: list[Change]) -> Iterator[Step]:
             changed=sum(means[older][key] != means[newer][key] for key in both),
             documented=between(changes, older, newer),
         )
-
-
-def _key(row: Row) -> tuple[str, ...]:
-    return tuple(row[name] for name in ("study", "kind", "table", "row", "column", "claim"))

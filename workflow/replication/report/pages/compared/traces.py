@@ -12,11 +12,11 @@ from replication.measure.window import LABELS
 from replication.report.charts.overlay import overlay_figures
 from replication.report.drawing.figure import Figure, with_prefix
 from replication.report.drawing.name import name_of
-from replication.report.parts.source import Row, Source, of_study
+from replication.report.parts.source import Source, of_study
 from replication.report.parts.verdicts import number as numbers
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.seal import open_sealed
-from replication.study.storage.table import TRACE_COLUMNS, TRACE_NEARNESS_COLUMNS, read_rows
+from replication.study.storage.table import TRACE_COLUMNS, TRACE_NEARNESS_COLUMNS, Row, read_rows
 from replication.study.study import Study
 
 FILES = (COMPARISON, NEARNESS)

@@ -60,7 +60,7 @@ class ClaimView:
     #: One an engine, that of the headline first.
     results: list[ClaimResult]
     beside: OtherEngine | None
-    strip: ClaimChart | None
+    chart: ClaimChart | None
     points: list[PointLink]
     #: Why it does not count in the shares; empty where it does.
     apart: str
@@ -94,7 +94,7 @@ def claim_cards(
                 tests=list(_tests(study, claim)) if claim else [],
                 results=[_result(study, row, source.flag(row)) for row in results],
                 beside=beside(results, next(iter(engines), "")),
-                strip=claim_chart(claim, results) if claim else None,
+                chart=claim_chart(claim, results) if claim else None,
                 points=links.under(results),
                 apart=_apart(claim) if claim else "",
                 changes=len(claim.changed) if claim else 0,

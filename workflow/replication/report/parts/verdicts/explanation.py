@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replication.sensitivity.why.account import NAME, is_current
-from replication.sensitivity.why.finding import NONE_FOUND
-from replication.sensitivity.why.table import EXPLAINED_COLUMNS
+from replication.sensitivity.why.table import (
+    EXPLAINED_COLUMNS,
+    NAME,
+    NONE_FOUND,
+    holding,
+    is_current,
+)
 from replication.study.storage.seal import read_sealed
 from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
@@ -81,7 +85,7 @@ def explanation_of(root: Path, data: Path, study: Study) -> Explanation | None:
         (_first(document), _second(document, cells)),
         inside if document["score"] == "cells" else "",
         _median(document),
-        f"{_holding(document['claims_before'])} to {_holding(document['claims_after'])}"
+        f"{holding(document['claims_before'])} to {holding(document['claims_after'])}"
         f" of {len(document['claims_after'])}",
         f"{document['unseen']['before']} to {document['unseen']['after']}"
         f" of {document['unseen']['cells']}",
@@ -101,10 +105,6 @@ def title_of(atom: Mapping[str, Any]) -> str:
 def _sum(document: Mapping[str, Any], what: str) -> int:
     """Return a count over what was seen and what was not."""
     return int(document["seen"][what] + document["unseen"][what])
-
-
-def _holding(verdicts: Mapping[str, str]) -> int:
-    return sum(verdict == "reproduced" for verdict in verdicts.values())
 
 
 def _median(document: Mapping[str, Any]) -> str:
