@@ -15,7 +15,7 @@ from replication.engines.flow_path import FlowPaths
 from replication.plan.design import Run, design_study
 from replication.sensitivity.design_point import explored_tier
 from replication.sensitivity.maps.map_model import Axis, Change, Map, map_path
-from replication.sensitivity.why.part import Rung
+from replication.sensitivity.why.part import StudyPart
 from replication.study.claim_model import Claim, covers
 from replication.study.errors import InputError
 from replication.study.link import Cake, DropTail, Link, RandomLoss, Red
@@ -139,10 +139,10 @@ class Space:
         return list(itertools.product(*levels))
 
     @cached_property
-    def _rung(self) -> Rung:
+    def _part(self) -> StudyPart:
         """The part of the study that the sentence is about."""
         wanted = {quantity.experiment for quantity in self.claim.quantities()}
-        return Rung("map", levels={name: self.map.keep.get(name, {}) for name in wanted})
+        return StudyPart("map", levels={name: self.map.keep.get(name, {}) for name in wanted})
 
     def values(self, place: Place) -> tuple[float, float]:
         """Return what a place's two axes say."""
@@ -158,7 +158,7 @@ class Space:
         InputError
             The map names what is not there, or its values make no scenario.
         """
-        study = self._rung.study(self._at_facet(place.facet))
+        study = self._part.study(self._at_facet(place.facet))
         computed = []
         for axis, value in zip(self.map.ranges, self.values(place), strict=True):
             if axis.of_bdp is not None:
@@ -237,11 +237,11 @@ class Space:
             return None
         if axis.of_bdp is None:
             return value / axis.scale
-        return from_amount(axis, float(value), path_of(self._first(self._rung.study(self.study))))
+        return from_amount(axis, float(value), path_of(self._first(self._part.study(self.study))))
 
     def _parameter(self, key: str) -> object:
         scope, _, name = key.rpartition("/")
-        wanted = scope or next(iter(self._rung.levels))
+        wanted = scope or next(iter(self._part.levels))
         known = parameters_of(self.base, self.base.experiment(wanted))
         return known[name].value if name in known else None
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from replication.judge.causes.atom import Explanations
 from replication.sensitivity.why.bench import Bench
 from replication.sensitivity.why.finding import Finding, Leaving, Share
-from replication.sensitivity.why.part import Rung
+from replication.sensitivity.why.part import StudyPart
 from replication.sensitivity.why.set_up import in_words
 from replication.sensitivity.why.table import (
     EXPLAINED_COLUMNS,
@@ -43,8 +43,8 @@ class Stage:
 
     root: Path
     trials: Trials
-    rungs: list[Rung]
-    whole: Rung
+    rungs: list[StudyPart]
+    whole: StudyPart
     settings: ExplanationSearch
     seed: int
     engine: str

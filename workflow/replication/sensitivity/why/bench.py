@@ -14,7 +14,7 @@ from replication.plan.design import Run, design_study
 from replication.sensitivity.design_point import explored_tier
 from replication.sensitivity.machine import Machine
 from replication.sensitivity.verdict_point import PointResults
-from replication.sensitivity.why.part import Rung
+from replication.sensitivity.why.part import StudyPart
 from replication.sensitivity.why.set_up import SetUp, Space
 from replication.study.errors import InputError
 from replication.study.study import Study
@@ -50,20 +50,20 @@ class Bench:
         """What is left of the budget."""
         return self.budget_s - self.spent_s
 
-    def cost_s(self, set_up: SetUp, rung: Rung) -> float:
+    def cost_s(self, set_up: SetUp, rung: StudyPart) -> float:
         """Return what a set-up costs on a rung beyond what was run already."""
         runs = self.runs(set_up, rung) or []
         new = {r.scenario_id: r.cost_s for r in runs if r.scenario_id not in self._charged}
         return sum(new.values())
 
-    def runs(self, set_up: SetUp, rung: Rung) -> list[Run] | None:
+    def runs(self, set_up: SetUp, rung: StudyPart) -> list[Run] | None:
         """Return a set-up's runs on a rung; None where they make no scenario or are refused."""
         key = set_up, rung.name
         if key not in self._designed:
             self._designed[key] = self._design(set_up, rung)
         return self._designed[key]
 
-    def _design(self, set_up: SetUp, rung: Rung) -> list[Run] | None:
+    def _design(self, set_up: SetUp, rung: StudyPart) -> list[Run] | None:
         try:
             study = rung.study(self.space.on(set_up))
             runs = self._needed(study, rung)
@@ -75,13 +75,13 @@ class Bench:
         at_defaults = {(r.experiment, r.point) for r in usual or [] if r.refusal}
         return None if set_up and refused - at_defaults else runs
 
-    def _needed(self, study: Study, rung: Rung, replicates: int = 1) -> list[Run]:
+    def _needed(self, study: Study, rung: StudyPart, replicates: int = 1) -> list[Run]:
         # Whole runs, as in tier paper. A replicate has one of the levels that are averaged over.
         tier = explored_tier("all", replicates)
         runs = design_study(study, tier, [self.machine.engine], whole_averages=False)
         return [run for run in runs if rung.needs(run, self.cells)]
 
-    def results(self, set_ups: Sequence[SetUp], rung: Rung) -> PointResults:
+    def results(self, set_ups: Sequence[SetUp], rung: StudyPart) -> PointResults:
         """Return the results of set-ups, numbered as replicates in their order; runs what lacks.
 
         Raises
@@ -102,7 +102,7 @@ class Bench:
         self._charged |= set(costs)
         return self.machine.results(self.space.study.id, points)
 
-    def replicated(self, set_up: SetUp, rung: Rung, count: int) -> PointResults:
+    def replicated(self, set_up: SetUp, rung: StudyPart, count: int) -> PointResults:
         """Return the results of one set-up in so many replicates, read once; runs what lacks."""
         key = set_up, rung.name, count
         if key not in self._replicated:
@@ -111,7 +111,9 @@ class Bench:
             self._replicated[key] = self._results(points)
         return self._replicated[key]
 
-    def affordable(self, set_ups: Sequence[SetUp], rung: Rung, reserve_s: float) -> list[SetUp]:
+    def affordable(
+        self, set_ups: Sequence[SetUp], rung: StudyPart, reserve_s: float
+    ) -> list[SetUp]:
         """Return the first set-ups that can be run before no more than the reserve is left."""
         left_s = self.left_s - reserve_s
         kept = []

@@ -20,7 +20,7 @@ from replication.judge.causes.reading import Reading, as_read
 from replication.judge.claim import evaluate_claim
 from replication.measure.results import Results
 from replication.sensitivity.why.distribution import Distance
-from replication.sensitivity.why.part import Rung, is_unseen
+from replication.sensitivity.why.part import StudyPart, is_unseen
 from replication.sensitivity.why.reader import Combination, Reader
 from replication.sensitivity.why.score import FamilyScore
 from replication.sensitivity.why.search import Found
@@ -95,7 +95,7 @@ def read_as(trial: Trial, judge: CellJudge) -> list[dict[str, Combination]]:
 
 
 def cell_rows(
-    judge: CellJudge, trial: Trial, whole: Trial, rung: Rung, engine: str
+    judge: CellJudge, trial: Trial, whole: Trial, rung: StudyPart, engine: str
 ) -> Iterator[dict[str, object]]:
     """Yield a row of explained_cells.csv for each number, under the readings of a trial.
 
@@ -139,7 +139,7 @@ def cell_rows(
 
 
 def by_range(
-    judge: CellJudge, trial: Trial, rows: Sequence[dict[str, object]], rung: Rung, count: int
+    judge: CellJudge, trial: Trial, rows: Sequence[dict[str, object]], rung: StudyPart, count: int
 ) -> None:
     """Judge the numbers whose tolerance is a rank by the range of replicates of a set-up.
 
@@ -193,7 +193,7 @@ def share(
     return Share(len(two), inside[0], inside[1], median(one), median(two))
 
 
-def leaving_out(judge: CellJudge, found: Found, rung: Rung) -> list[Leaving]:
+def leaving_out(judge: CellJudge, found: Found, rung: StudyPart) -> list[Leaving]:
     """Return what leaving each atom out does, readings included, on what was seen."""
     leaving = []
     for (atom, level), trial in zip(found.best.set_up, found.waterfall, strict=True):
@@ -233,7 +233,7 @@ def _without(score: FamilyScore, pair: tuple[str, str]) -> Any:
     return np.array([(atom, level) not in c for c in score.family.combinations])
 
 
-def inside_count(judge: CellJudge, trial: Trial, rung: Rung) -> int:
+def inside_count(judge: CellJudge, trial: Trial, rung: StudyPart) -> int:
     """Return how many numbers of a rung are inside at a trial, under its readings."""
     count = 0
     for score, array, choice in _with_choice(trial, judge.scores(rung)):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from replication.sensitivity.why.part import Rung
+from replication.sensitivity.why.part import StudyPart
 from replication.sensitivity.why.reader import Numbers, deviations, log_values
 from replication.sensitivity.why.score import FamilyScore
 from replication.sensitivity.why.set_up import DEFAULTS
@@ -23,7 +23,9 @@ from replication.sensitivity.why.trial import CellJudge, ClaimJudge, Trial, Tria
 _SEARCHED = 4
 
 
-def null_p_cells(trials: Trials, judge: CellJudge, rung: Rung, best: Trial, seed: int) -> float:
+def null_p_cells(
+    trials: Trials, judge: CellJudge, rung: StudyPart, best: Trial, seed: int
+) -> float:
     """Return the chance that deviations without a cause are explained as well as the best.
 
     Parameters
@@ -91,7 +93,9 @@ def _null_gain(
     return float(stated - min(best))
 
 
-def null_p_claims(trials: Trials, judge: ClaimJudge, rung: Rung, best: Trial, seed: int) -> float:
+def null_p_claims(
+    trials: Trials, judge: ClaimJudge, rung: StudyPart, best: Trial, seed: int
+) -> float:
     """Return the chance that claims that have nothing to do with one another hold together so."""
     tried = trials.on(rung)
     claims = sorted(best.verdicts)

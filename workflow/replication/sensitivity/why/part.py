@@ -13,8 +13,8 @@ from replication.study.study import Study
 
 
 @dataclass(frozen=True)
-class Rung:
-    """What is scored at one stage of the search: a rung of successive halving.
+class StudyPart:
+    """A part of a study that is run: a map's, or a rung of the search, which halves successively.
 
     Attributes
     ----------
@@ -59,12 +59,12 @@ class Rung:
         return any(q.experiment == run.experiment and covers(q.where, run.levels) for q in wanted)
 
 
-def rungs(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> list[Rung]:
+def rungs(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> list[StudyPart]:
     """Return the rungs of a study's search, the last with all that may be seen."""
     if found.score == "claims":
         hidden = set(found.unseen.claims)
         return [
-            Rung(f"rung {number}", claims=_claims(rung, study, hidden), levels=rung.levels)
+            StudyPart(f"rung {number}", claims=_claims(rung, study, hidden), levels=rung.levels)
             for number, rung in enumerate(found.rungs)
         ]
     seen = [place for place, cell in enumerate(cells) if not is_unseen(found, cell)]
@@ -75,11 +75,11 @@ def rungs(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> lis
     return [*stages, _of_cells("all seen", seen, study, cells)]
 
 
-def whole(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> Rung:
+def whole(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> StudyPart:
     """Return all that can be judged, seen or not."""
     if found.score == "claims":
         last = found.rungs[-1]
-        return Rung("whole", claims=_claims(last, study, set()), levels=last.levels)
+        return StudyPart("whole", claims=_claims(last, study, set()), levels=last.levels)
     everything = [place for place, cell in enumerate(cells) if not cell.not_comparable]
     return _of_cells("whole", everything, study, cells)
 
@@ -104,7 +104,9 @@ def _in_rows(part: Part, cells: Sequence[MappedCell], seen: Iterable[int]) -> li
     return [p for p in seen if cells[p].row in part.rows.get(cells[p].table, [])]
 
 
-def _of_cells(name: str, places: Sequence[int], study: Study, cells: Sequence[MappedCell]) -> Rung:
+def _of_cells(
+    name: str, places: Sequence[int], study: Study, cells: Sequence[MappedCell]
+) -> StudyPart:
     levels: dict[str, dict[str, set[str]]] = {}
     for place in places:
         wanted = cells[place].quantity
@@ -113,4 +115,4 @@ def _of_cells(name: str, places: Sequence[int], study: Study, cells: Sequence[Ma
             every = [level.key for level in factor.levels]
             own.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
     kept = {e: {f: sorted(keys) for f, keys in own.items()} for e, own in levels.items()}
-    return Rung(name, cells=tuple(places), levels=kept)
+    return StudyPart(name, cells=tuple(places), levels=kept)

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from replication.judge.causes.atom import level_key
-from replication.sensitivity.why.part import Rung
+from replication.sensitivity.why.part import StudyPart
 from replication.sensitivity.why.set_up import (
     DEFAULTS,
     SetUp,
@@ -71,7 +71,7 @@ class Search:
 
     space: Space
     trials: Trials
-    rungs: Sequence[Rung]
+    rungs: Sequence[StudyPart]
     settings: ExplanationSearch
     seed: int
     reserve_s: float
@@ -110,10 +110,10 @@ class Search:
         return min(wanted_s, _MOST_SAMPLED * self.trials.bench.budget_s)
 
     @property
-    def _second(self) -> Rung:
+    def _second(self) -> StudyPart:
         return self.rungs[min(1, len(self.rungs) - 1)]
 
-    def _best(self, rung: Rung, count: int) -> list[SetUp]:
+    def _best(self, rung: StudyPart, count: int) -> list[SetUp]:
         return [trial.set_up for trial in self.trials.on(rung)[:count]]
 
     def _pairs(self, singles: Sequence[Trial]) -> list[SetUp]:
@@ -227,7 +227,7 @@ class Search:
         for atom, _ in best.set_up:
             yield from self.trials.of([without_atom(best.set_up, atom)], last)
 
-    def _tell(self, what: str, rung: Rung) -> None:
+    def _tell(self, what: str, rung: StudyPart) -> None:
         bench, tried = self.trials.bench, self.trials.on(rung)
         defaults = self.trials.tried.get((DEFAULTS, rung.name))
         if not tried or defaults is None:

@@ -12,7 +12,7 @@ import numpy as np
 from replication.judge.claim import evaluate_claim
 from replication.measure.results import Results
 from replication.sensitivity.why.bench import Bench
-from replication.sensitivity.why.part import Rung
+from replication.sensitivity.why.part import StudyPart
 from replication.sensitivity.why.reader import Numbers, Reader
 from replication.sensitivity.why.score import Choice, FamilyScore
 from replication.sensitivity.why.set_up import SetUp
@@ -65,7 +65,7 @@ class Trial:
 class Judge(Protocol):
     """Scores the results of set-ups."""
 
-    def judged(self, set_ups: Sequence[SetUp], results: Results, rung: Rung) -> list[Trial]:
+    def judged(self, set_ups: Sequence[SetUp], results: Results, rung: StudyPart) -> list[Trial]:
         """Return a trial of each set-up, in their order."""
 
 
@@ -77,13 +77,13 @@ class CellJudge:
     reader: Reader
     settings: ExplanationSearch
 
-    def scores(self, rung: Rung) -> list[FamilyScore]:
+    def scores(self, rung: StudyPart) -> list[FamilyScore]:
         """Return the score of each family with cells on a rung."""
         found = self.bench.space.explanations
         families = self.reader.families
         return [FamilyScore(found, self.reader, f, rung.cells, self.settings) for f in families]
 
-    def stated_bits(self, trial: Trial, rung: Rung) -> float:
+    def stated_bits(self, trial: Trial, rung: StudyPart) -> float:
         """Return all bits of a set-up with every number read as the study says."""
         scored = zip(self.scores(rung), trial.printed, strict=True)
         read = [float(s.shared_bits(self.errors(s, p))[0]) for s, p in scored if s.places]
@@ -93,7 +93,7 @@ class CellJudge:
         """Return deviations of a family's cells: ..., cells, readings."""
         return self.reader.errors(printed, score.places, self.settings.winsorised_log_ratio)
 
-    def judged(self, set_ups: Sequence[SetUp], results: Results, rung: Rung) -> list[Trial]:
+    def judged(self, set_ups: Sequence[SetUp], results: Results, rung: StudyPart) -> list[Trial]:
         """Return a trial of each set-up, in their order."""
         scores = self.scores(rung)
         arrays = self.reader.printed(results, len(set_ups), rung.cells)
@@ -137,7 +137,7 @@ class ClaimJudge:
         }
         return worse.get(Verdict(verdict), bits.not_reproduced)
 
-    def judged(self, set_ups: Sequence[SetUp], results: Results, rung: Rung) -> list[Trial]:
+    def judged(self, set_ups: Sequence[SetUp], results: Results, rung: StudyPart) -> list[Trial]:
         """Return a trial of each set-up, in their order."""
         trials = []
         for number, set_up in enumerate(set_ups):
@@ -149,7 +149,7 @@ class ClaimJudge:
             trials.append(Trial(set_up, rung.name, data_bits, bits, verdicts=verdicts))
         return trials
 
-    def verdicts(self, results: Results, rung: Rung) -> dict[str, str]:
+    def verdicts(self, results: Results, rung: StudyPart) -> dict[str, str]:
         """Return the verdict on each claim of a rung."""
         study = self.bench.space.study
         found = {}
@@ -177,7 +177,7 @@ class Trials:
     tried: dict[tuple[SetUp, str], Trial] = field(default_factory=dict)
 
     def of(
-        self, set_ups: Sequence[SetUp], rung: Rung, reserve_s: float | None = None
+        self, set_ups: Sequence[SetUp], rung: StudyPart, reserve_s: float | None = None
     ) -> list[Trial]:
         """Return the trials of set-ups on a rung, in their order.
 
@@ -197,7 +197,7 @@ class Trials:
                 self.tried[trial.set_up, rung.name] = trial
         return [self.tried[s, rung.name] for s in wanted if (s, rung.name) in self.tried]
 
-    def on(self, rung: Rung) -> list[Trial]:
+    def on(self, rung: StudyPart) -> list[Trial]:
         """Return all trials on a rung, best first."""
         found = [trial for (_, name), trial in self.tried.items() if name == rung.name]
         return sorted(found, key=rank)
