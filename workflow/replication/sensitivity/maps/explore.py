@@ -206,7 +206,7 @@ class Explorer:
             key=lambda place: (place not in on_border, abs(readings[place].margin), place),
         )[: self.settings.noise_points]
         repeated = self.surveyor.read(near, self.settings.replicates)
-        self.found.noise[facet] = self._noise(list(repeated.values()))
+        self.found.noise[facet] = self._noise(repeated.values())
         self._keep(facet, places, readings | repeated)
 
     @staticmethod

@@ -99,12 +99,16 @@ class Grid:
         What is within the noise is on the border: a sentence that holds in one run and fails in
         the next does neither there.
         """
-        nodes = [*cell.corners, *_on_edges(cell)]
-        seen = {self.verdict(node) for node in cell.corners} - {None}
-        seen |= {self.found.get(node) for node in nodes} - {None}
+        corners = cell.corners
+        seen = {self.verdict(corner) for corner in corners} - {None}
+        # Each draw of a random place asks this: corners that differ need no look at the edges.
+        if len(seen) == 2:
+            return "border"
+        edges = list(_on_edges(cell))
+        seen |= {self.found.get(node) for node in edges} - {None}
         if not seen:
             return "unknown"
-        if len(seen) == 2 or not self.unsure.isdisjoint(nodes) or self._is_mixed(cell):
+        if len(seen) == 2 or not self.unsure.isdisjoint([*corners, *edges]) or self._is_mixed(cell):
             return "border"
         return "holds" if seen == {True} else "fails"
 
