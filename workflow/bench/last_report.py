@@ -8,7 +8,6 @@ Snakemake alone runs, is not in it.
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,8 +17,8 @@ from typing import Any
 from replication.engines.catalogue import ENGINES
 from replication.plan.config import study_ids
 from replication.report.parts.bench_model import Figure
+from replication.report.parts.source import read_provenance
 from replication.report.provenance import covered_s
-from replication.study.storage.seal import read_sealed
 
 from bench.cost_model import finished_batches
 
@@ -66,7 +65,7 @@ def last_report(root: Path, data: Path, set_up_s: float | None) -> list[Figure]:
     `set_up_s` is what making the environment took; None where it was not measured.
     """
     path = data / "provenance.json"
-    provenance = json.loads(read_sealed(path)) if path.is_file() else {}
+    provenance = read_provenance(path) if path.is_file() else {}
     batches = finished_batches(data)
     jobs = report_jobs(data, batches)
     return [

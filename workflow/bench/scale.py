@@ -29,6 +29,7 @@ from replication.report.provenance import simulate_totals
 from replication.study.errors import InputError, RunError, describe
 from replication.study.files import write_text
 from replication.study.level import MOST_POINTS
+from replication.study.published import published_path
 from replication.study.storage.seal import seal
 from replication.study.storage.table import PUBLISHED_COLUMNS
 
@@ -171,7 +172,7 @@ def make_project(root: Path, folder: Path, scenarios: int) -> None:
     study = json.dumps(study_document(scenarios))
     write_text(folder / "configs" / "studies" / f"{STUDY}.yaml", study)
     numbers = ",".join(PUBLISHED_COLUMNS) + "\n"
-    write_text(folder / "data" / "published" / f"{STUDY}.csv", numbers)
+    write_text(published_path(folder, STUDY), numbers)
 
 
 def lay_out(root: Path, folder: Path, engines: Iterable[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import resource
@@ -16,8 +15,8 @@ import psutil
 from replication.plan.config import study_ids
 from replication.plan.pipeline import Paths
 from replication.report.parts.bench_model import Figure, Stage
+from replication.report.parts.source import read_provenance
 from replication.report.provenance import stages_of
-from replication.study.storage.seal import read_sealed
 
 from bench.engine import programs
 from bench.last_report import EFFICIENCY_AT_LEAST
@@ -79,7 +78,7 @@ def time_workflow(root: Path, cores: int, folder: Path, say: Announce) -> Workfl
     others = max(0.0, busy_s - ours_s) / ((simulated_s + rest_s) * (os.cpu_count() or 1))
     say("the same again, with nothing to do")
     reruns = [run_snakemake(project, cores, settings, "all")[:2] for _ in range(_RERUNS)]
-    provenance = json.loads(read_sealed(project / Paths().data / "provenance.json"))
+    provenance = read_provenance(project / Paths().data / "provenance.json")
     figures = [
         efficiency(cores, provenance["simulate"]),
         Figure(
