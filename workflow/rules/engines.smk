@@ -9,6 +9,9 @@ wildcard_constraints:
 NS2_PROGRAM = PATHS.program("ns2", f"{{digest}}-{ENGINES['ns2'].version}")
 LINUX_FINGERPRINT = f"{{digest}}-{ENGINES['linux'].version}"
 LINUX_PROGRAM = PATHS.program("linux", LINUX_FINGERPRINT)
+# A build takes all cores. Where runs come before it, there is a core for one of them at each moment, and never all
+# for the build: the runs that wait for it are left to the end.
+BUILDS_FIRST = 500
 
 
 rule fetch_ns3_wheel:
@@ -37,6 +40,7 @@ rule build_ns3_libraries:
     benchmark:
         f"{PATHS.data}/benchmarks/build_ns3_libraries.tsv"
     localrule: True
+    priority: BUILDS_FIRST
     threads: workflow.cores
     shell:
         'echo "building ns-3 from its sources (some 2 CPU minutes, once)" >&2; '
@@ -60,6 +64,7 @@ rule build_ns3_program:
     benchmark:
         f"{PATHS.data}/benchmarks/build_ns3_program/{{digest}}-{{version}}.tsv"
     localrule: True
+    priority: BUILDS_FIRST
     threads: workflow.cores
     params:
         build=lambda wildcards, output: Path(output.program).parent,
@@ -121,6 +126,7 @@ rule build_linux_program:
     benchmark:
         f"{PATHS.data}/benchmarks/build_linux_program/{{digest}}.tsv"
     localrule: True
+    priority: BUILDS_FIRST
     threads: workflow.cores
     params:
         build=lambda wildcards, output: Path(output.program).parent,
