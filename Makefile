@@ -79,7 +79,7 @@ sensitivity: setup compiler ## Vary what the papers do not state, and search why
 	@$(SNAKEMAKE) sensitivity $(CONFIG)
 	@echo "sensitivity: $(CURDIR)/data/reproduced/sensitivity; the next \`make report\` shows it"
 
-maps: setup compiler ## Map where the papers' sentences hold (70 minutes of CPU; TIER=quick: some 5)
+maps: setup compiler ## Map where the papers' sentences hold (an hour of CPU; TIER=quick: some 5 minutes)
 	@$(SNAKEMAKE) maps $(CONFIG)
 	@echo "maps: $(CURDIR)/data/reproduced/maps.csv; the next \`make report\` shows them"
 

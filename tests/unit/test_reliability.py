@@ -8,12 +8,12 @@ from bench.load import long_run, many_flows
 from bench.reliability import add_entries, markdown
 from replication.report.pages.reliability import reliability_view
 from replication.report.parts.reliability import (
-    NAME,
     Load,
     Trials,
     read_reliability,
 )
 from replication.study.errors import InputError
+from replication.study.report_page import RELIABILITY
 from replication.study.storage.seal import write_sealed
 
 from tests.unit.report_project import NASTY, Project, example, soup
@@ -29,7 +29,7 @@ HOURS = Load(
 
 
 def test_the_latest_count_of_a_kind_stands_and_others_stay(tmp_path):
-    path = tmp_path / NAME
+    path = tmp_path / RELIABILITY.made_of
     assert read_reliability(path) is None
     add_entries(path, [KILLS], [HOURS])
     add_entries(path, [KILLS.model_copy(update={"tried": 2})])
@@ -42,14 +42,16 @@ def test_the_latest_count_of_a_kind_stands_and_others_stay(tmp_path):
     "text", ["", "{", "[]", '{"trials": [{"id": 1}]}', '{"schema_version": 2}']
 )
 def test_a_file_of_something_else_is_refused_by_name(tmp_path, text):
-    write_sealed(tmp_path / NAME, text)
-    with pytest.raises(InputError, match=rf"{NAME}: .*make test-faults"):
-        read_reliability(tmp_path / NAME)
+    write_sealed(tmp_path / RELIABILITY.made_of, text)
+    with pytest.raises(InputError, match=rf"{RELIABILITY.made_of}: .*make test-faults"):
+        read_reliability(tmp_path / RELIABILITY.made_of)
 
 
 def test_the_table_has_every_count_and_no_broken_cell(tmp_path):
-    add_entries(tmp_path / NAME, [KILLS.model_copy(update={"title": "a|b"})], [HOURS])
-    text = markdown(read_reliability(tmp_path / NAME))
+    add_entries(
+        tmp_path / RELIABILITY.made_of, [KILLS.model_copy(update={"title": "a|b"})], [HOURS]
+    )
+    text = markdown(read_reliability(tmp_path / RELIABILITY.made_of))
     assert "| a\\|b | 1300 | 7 | 2 | 1 |  |" in text
     assert "| 24 hours | 100 s | 100 s | 31.4 MB | 20.0 MB | no |" in text
 
@@ -59,7 +61,7 @@ def test_the_page_is_there_when_something_was_counted(world, tmp_path, counted):
     project = Project(world, tmp_path / "project")
     project.add(example(world))
     if counted:
-        add_entries(project.data / NAME, [KILLS], [HOURS])
+        add_entries(project.data / RELIABILITY.made_of, [KILLS], [HOURS])
     out = project.render("synthetic")
     page, link = out / "reliability.html", soup(out / "index.html").find(href="reliability.html")
     assert page.is_file() == (link is not None) == counted
@@ -70,7 +72,7 @@ def test_the_page_is_there_when_something_was_counted(world, tmp_path, counted):
         assert shown == ["1300", "7", "2", "1"]
         assert NASTY.format(1) in row.find("th").text
         assert soup(page).find(attrs={"data-load": "hours-ns3"}).find_all("td")[-1].text == "no"
-        assert json.loads((out / "data" / NAME).read_text())["schema_version"] == 1
+        assert json.loads((out / "data" / RELIABILITY.made_of).read_text())["schema_version"] == 1
 
 
 def test_the_load_is_what_it_says():

@@ -88,7 +88,7 @@ def scale(
     Example: python -m bench scale --scenarios 1000
     """
     from replication.plan.config import load_config
-    from replication.report.parts.reliability import NAME
+    from replication.study.report_page import RELIABILITY
 
     from bench.load import sweep_entry
     from bench.reliability import add_entries
@@ -100,7 +100,7 @@ def scale(
     for size in sizes(scenarios):
         measured.append(measure(root, size, cores or os.cpu_count() or 1))
         write(measured, output)
-        add_entries(output.with_name(NAME), loads=[sweep_entry(measured[-1], limit)])
+        add_entries(output.with_name(RELIABILITY.made_of), loads=[sweep_entry(measured[-1], limit)])
         print(measured[-1])
 
 

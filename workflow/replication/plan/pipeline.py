@@ -29,6 +29,7 @@ from replication.run.inside import Inside, find_inside
 from replication.run.progress import count, write_goal
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
+from replication.study.report_page import REPORT_PAGES
 from replication.study.sensitivity_settings import (
     Sensitivity,
     explanations_path,
@@ -37,7 +38,7 @@ from replication.study.sensitivity_settings import (
 from replication.study.storage.seal import NAME as SEAL
 
 #: The parts of the report beside the studies, by their modules in `report.writers`.
-PAGES = ("index", "changes", "engines", "maps", "bench", "reliability")
+PAGES = tuple(page.name for page in REPORT_PAGES)
 #: What gathering the tables of a batch may take beside a simulator, in units of 2^20 bytes.
 WORKER_MB = 1024
 
@@ -394,7 +395,7 @@ class Pipeline:
     @property
     def shown(self) -> str:
         """Return a hash over what the report shows if it is there, and never waits for."""
-        names = ("ladder.csv", "ladder.json", "bench.json", "reliability.json", "maps.csv")
+        names = ("ladder.csv", "ladder.json", *(p.made_of for p in REPORT_PAGES if p.made_of))
         further = [self.paths.data / name for name in names]
         further += sorted(self.paths.maps.glob("*/*.json"))
         return self.content(*sorted(self.paths.sensitivity.glob("*/*.csv")), *further)

@@ -20,13 +20,11 @@ from replication.report.charts.run import run_chart
 from replication.report.crate import write_crate
 from replication.report.pages.card import write_card
 from replication.report.pages.compared.traces import FILES as TRACE_FILES
-from replication.report.parts.bench_model import NAME as BENCH
 from replication.report.parts.download import copy_download, study_downloads
 from replication.report.parts.figure import chart_script
-from replication.report.parts.reliability import NAME as RELIABILITY
 from replication.report.parts.source import Source
-from replication.sensitivity.maps.table import NAME as MAPS
 from replication.study.files import write_text
+from replication.study.report_page import BENCH, MAPS, RELIABILITY
 from replication.study.storage.seal import NAME as SEAL
 from replication.study.storage.seal import check, open_sealed, require_whole, seal
 
@@ -34,7 +32,11 @@ PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.
 DOWNLOADS = ("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv", "provenance.json")
 #: Those that not every folder of results has.
-OPTIONAL_DOWNLOADS = ("conformance.csv", BENCH, RELIABILITY, MAPS, *TRACE_FILES, *TABLES)
+OPTIONAL_DOWNLOADS = (
+    "conformance.csv",
+    *(page.made_of for page in (BENCH, RELIABILITY, MAPS)),
+    *(*TRACE_FILES, *TABLES),
+)
 #: What each column of the downloads means.
 DICTIONARY = PACKAGE / "dictionary.csv"
 #: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.

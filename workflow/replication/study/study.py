@@ -34,6 +34,7 @@ from replication.study.model import (
     PositiveSeconds,
     Text,
 )
+from replication.study.report_page import REPORT_PAGES
 from replication.study.table_model import Table, check_runs_of_one
 
 #: What stands for all studies where one is asked for.
@@ -52,15 +53,8 @@ ExperimentType = Literal[
 #: What no study may be called: the report's own pages, and words that stand for all of a list.
 RESERVED = frozenset(
     {
-        "index",
-        "summary",
-        "changes",
-        "engines",
-        "maps",
-        "bench",
-        "reliability",
-        ALL_STUDIES,
-        "available",
+        *(page.name for page in REPORT_PAGES),
+        *("summary", ALL_STUDIES, "available"),
     }
 )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.report.parts.reliability import NAME, PARTS, Load, Trials, read_reliability
+from replication.report.parts.reliability import PARTS, Load, Trials, read_reliability
+from replication.study.report_page import RELIABILITY
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class ReliabilityView:
 
 def reliability_view(data: Path) -> ReliabilityView | None:
     """Return what the page shows; None where nothing was counted."""
-    found = read_reliability(data / NAME)
+    found = read_reliability(data / RELIABILITY.made_of)
     if found is None:
         return None
     parts = [Part(name, title, found.of(name)) for name, title in PARTS.items()]

@@ -9,17 +9,15 @@ import jinja2.ext
 
 from replication.measure.metric_label import metric_label
 from replication.report.drawing.data import unsaid_unit
-from replication.report.parts.bench_model import NAME as BENCH
 from replication.report.parts.figure import script_json
 from replication.report.parts.ledger import plausible
 from replication.report.parts.ran import ran
-from replication.report.parts.reliability import NAME as RELIABILITY
 from replication.report.parts.reliability import megabytes
 from replication.report.parts.source import Source
 from replication.report.parts.verdicts import number as numbers
 from replication.report.parts.verdicts.verdict import BADGES, VACUOUS, badge
-from replication.sensitivity.maps.table import NAME as MAPS
 from replication.study.files import write_text
+from replication.study.report_page import ENGINES, REPORT_PAGES
 from replication.study.study import Study
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -87,15 +85,9 @@ def environment(source: Source) -> jinja2.Environment:
 
 def _further_pages(source: Source) -> dict[str, str]:
     """Return the pages that only some reports have, by their names in the order of the menu."""
-    found = {"engines": "Engines"} if source.engines else {}
-    for name, title, made_of in (
-        ("maps", "Where it holds", MAPS),
-        ("bench", "Speed", BENCH),
-        ("reliability", "Reliability", RELIABILITY),
-    ):
-        if (source.data / made_of).is_file():
-            found[name] = title
-    return found
+    is_there = {p: bool(p.made_of) and (source.data / p.made_of).is_file() for p in REPORT_PAGES}
+    is_there[ENGINES] = bool(source.engines)
+    return {page.name: page.title for page in REPORT_PAGES if is_there[page]}
 
 
 def write_page(source: Source, folder: Path, name: str, **shown: object) -> None:

@@ -14,7 +14,6 @@ from replication.study.errors import InputError, describe
 from replication.study.model import Document, Identifier
 from replication.study.storage.seal import read_sealed
 
-NAME = "reliability.json"
 Number = Annotated[int, Field(ge=0)]
 Measure = Annotated[float, Field(ge=0)]
 

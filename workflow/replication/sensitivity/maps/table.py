@@ -1,8 +1,7 @@
-"""The name and the columns of the maps' table, in /data for all maps and engines."""
+"""The columns of the maps' table, in /data for all maps and engines."""
 
 from __future__ import annotations
 
-NAME = "maps.csv"
 MAP_COLUMNS = (
     "map",
     "study",

@@ -112,10 +112,16 @@ def _row(row: Judged, y: float, scale: _Scale) -> ClaimChartRow:
         engine=row["engine"],
         verdict=badge(row["verdict"]),
         y=y,
-        x=scale.at(parse(row["observed"]) or 0.0),
+        x=scale.at(_observed(row)),
         low=scale.at(low) if has_interval and low is not None else None,
         high=scale.at(high) if has_interval and high is not None else None,
     )
+
+
+def _observed(row: Judged) -> float:
+    value = parse(row["observed"])
+    assert value is not None, "only rows with a value are drawn"
+    return value
 
 
 def _ticks(asked: list[float | None], scale: _Scale) -> list[Tick]:
@@ -142,8 +148,6 @@ def _words(asked: list[float | None], rows: list[Judged]) -> str:
     low, high = asked
     parts = [f"at least {_shown(low)}" if low is not None else ""]
     parts.append(f"at most {_shown(high)}" if high is not None else "")
-    found = [
-        f"{row['engine']} {_shown(parse(row['observed']) or 0.0)}, {row['verdict']}" for row in rows
-    ]
+    found = [f"{row['engine']} {_shown(_observed(row))}, {row['verdict']}" for row in rows]
     asked_for = " and ".join(part for part in parts if part) or "no bound"
     return f"Asked for: {asked_for}. Observed: {'; '.join(found)}."
