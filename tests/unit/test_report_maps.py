@@ -15,7 +15,20 @@ from replication.study.storage.table import read_rows
 from tests.unit.report_project import Project, example, soup
 from tests.unit.sensitivity_data import ROOT
 
-MAP = {"id": "m", "study": "synthetic"}
+CHANGED = {"date": "2026-11-25", "was": "60 s", "now": "90 s", "why": "it was <u>wide</u>"}
+MAP = {
+    "id": "m",
+    "title": "It <i>holds</i>",
+    "study": "synthetic",
+    "claim": "c01",
+    "axes": [
+        {"id": "b", "title": "Buffer", "unit": "s", "range": {"low": 0.1, "high": 10}, "set": {}},
+        {"id": "d", "title": "Delay", "unit": "s", "range": {"low": 0.1, "high": 0.4}, "set": {}},
+    ],
+    "engines": ["ns3"],
+    "cpu_budget_s": 90,
+    "changed": [CHANGED],
+}
 GRID = {
     "facet": ["bbr"],
     "size": 2,
@@ -171,6 +184,7 @@ def test_the_page_is_linked_reads_without_scripts_and_escapes_words(project):
     assert len(figure.find_all("a", class_="wrong")) == 1
     assert "0123456789abcdef" in page.get_text() and "Beyond the budget: CUBIC" in page.get_text()
     assert "It <i>holds</i>" in page.get_text() and page.find("i") is None
+    assert "Was: 60 s. Is: 90 s. Why: it was <u>wide</u>." in page.get_text()
     (row,) = read_rows(out / "data/maps.csv", MAP_COLUMNS)
     assert (row["points"], row["border_checked"], row["border_right"]) == ("2", "1", "0")
 

@@ -20,7 +20,7 @@ from replication.report.parts.map import (
 from replication.report.parts.map_picture import Picture, picture
 from replication.report.parts.source import Source
 from replication.sensitivity.maps.account import accounts, is_current, read_account
-from replication.sensitivity.maps.map_model import load_mapping
+from replication.sensitivity.maps.map_model import load_map, load_mapping
 from replication.study.change import Change
 from replication.study.report_page import MAPS
 
@@ -80,11 +80,12 @@ class EngineView:
 
 @dataclass(frozen=True)
 class MapView:
-    """A map: what its account on any engine tells, the laws that are drawn in, and each engine."""
+    """A map: what its account on any engine tells, laws that are drawn in, engines, and changes."""
 
     account: Account
     laws: list[tuple[str, str, str]]
     engines: list[EngineView]
+    changes: list[Change]
 
 
 @dataclass(frozen=True)
@@ -107,19 +108,20 @@ def maps_view(source: Source) -> MapsView | None:
     stale = [f"{one['map']} on {one['engine']}" for one in found if one not in current]
     groups = groupby(current, key=lambda one: str(one["map"]))
     numbers = count()
-    maps = [_map(list(own), numbers) for _, own in groups]
+    maps = [_map(list(own), numbers, load_map(source.root, name).changed) for name, own in groups]
     changes = load_mapping(source.root).changed if maps else []
     return MapsView(answer(current) if current else "", maps, stale, changes, today_views(source))
 
 
-def _map(found: list[dict[str, Any]], numbers: Iterator[int]) -> MapView:
+def _map(found: list[dict[str, Any]], numbers: Iterator[int], changes: list[Change]) -> MapView:
     laws = {
         (law["title"], law["source"], law["condition"]): None
         for one in found
         for grid in one["grids"]
         for law in grid["theory"]
     }
-    return MapView(found[0], list(laws), [_engine(one, next(numbers)) for one in found])
+    engines = [_engine(one, next(numbers)) for one in found]
+    return MapView(found[0], list(laws), engines, changes)
 
 
 def _engine(account: Account, own: int) -> EngineView:

@@ -243,6 +243,8 @@ class Map(Document):
     """How well the border is to be known: a share of each axis."""
     theory: list[Law] = []
     """List of laws that are drawn in."""
+    changed: Changes = []
+    """List of what was changed after this map was seen; the page shows it."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Map:
