@@ -39,8 +39,8 @@ rule build_ns3_libraries:
         f"{PATHS.data}/logs/build_ns3_libraries.log",
     benchmark:
         f"{PATHS.data}/benchmarks/build_ns3_libraries.tsv"
-    localrule: True
     priority: BUILDS_FIRST
+    localrule: True
     threads: workflow.cores
     shell:
         'echo "building ns-3 from its sources (some 2 CPU minutes, once)" >&2; '
@@ -63,8 +63,8 @@ rule build_ns3_program:
         f"{PATHS.data}/logs/build_ns3_program/{{digest}}-{{version}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/build_ns3_program/{{digest}}-{{version}}.tsv"
-    localrule: True
     priority: BUILDS_FIRST
+    localrule: True
     threads: workflow.cores
     params:
         build=lambda wildcards, output: Path(output.program).parent,
@@ -125,8 +125,8 @@ rule build_linux_program:
         f"{PATHS.data}/logs/build_linux_program/{{digest}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/build_linux_program/{{digest}}.tsv"
-    localrule: True
     priority: BUILDS_FIRST
+    localrule: True
     threads: workflow.cores
     params:
         build=lambda wildcards, output: Path(output.program).parent,
