@@ -173,6 +173,12 @@ def test_a_budget_that_ends_leaves_a_wider_border_and_says_so():
     assert list(nothing.grids) == [("a",)] and nothing.left_out == [("b",)]
 
 
+def test_every_facet_is_looked_at_before_any_place_tries():
+    # Two first looks of 25 points and a check of 40 fit, not the 40 places that would try as well.
+    found, _ = explored(lambda across, up: up - 0.1, budget_s=110, facets=(("a",), ("b",)))
+    assert list(found.grids) == [("a",), ("b",)] and not found.left_out
+
+
 def test_only_places_within_the_noise_are_replicated():
     calm, still = explored(circle)
     assert max(calm.noise.values()) == 0

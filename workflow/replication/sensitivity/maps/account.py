@@ -66,7 +66,8 @@ def made_from(root: Path, name: str, study: str, engine: str) -> dict[str, str]:
     return {
         "study": file_hash(study_files(root, study)["study_sha256"]),
         "map": file_hash(map_path(root, name)),
-        "settings": value_hash(load_mapping(root).model_dump(mode="json")),
+        # Notes on what was changed decide nothing.
+        "settings": value_hash(load_mapping(root).model_dump(mode="json", exclude={"changed"})),
         "engine": engine,
         "engine_fingerprint": ENGINES[engine].fingerprint(root),
     }

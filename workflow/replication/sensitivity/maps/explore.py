@@ -184,9 +184,13 @@ class Explorer:
     @property
     def _reserve_s(self) -> float:
         """What the random places should cost: as much as points so far, each."""
+        return self._sets_to_come * self._set_s
+
+    @property
+    def _set_s(self) -> float:
         count = len(self.found.readings)
         each_s = self.surveyor.spent_s / count if count else 0.0
-        return self._sets_to_come * 2 * self.spending.checks_a_side * each_s
+        return 2 * self.spending.checks_a_side * each_s
 
     def _first(self, facet: Facet) -> None:
         """Run the coarse grid of a facet, and learn how noisy its margins are."""
@@ -194,8 +198,10 @@ class Explorer:
         self.found.grids[facet] = grid
         places = {node: self._place(facet, node) for node in grid.coarse_nodes()}
         is_first = not self.found.readings
-        # A first look is always had: a map without a point would say nothing.
-        if not is_first and self.surveyor.cost_s(list(places.values()), 1) > self._left_s:
+        cost_s = self.surveyor.cost_s(list(places.values()), 1)
+        # A map without a point would say nothing; and what is tried later may cost less, so that
+        # every facet is looked at first.
+        if not is_first and cost_s > self._left_s + self._set_s:
             del self.found.grids[facet]
             self.found.left_out.append(facet)
             return
