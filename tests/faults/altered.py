@@ -44,7 +44,7 @@ from replication.sensitivity.maps.table import MAP_COLUMNS
 from replication.sensitivity.robustness_rows import MADE_FROM, RobustnessRows, read_made_from
 from replication.sensitivity.why.table import EXPLAINED_COLUMNS
 from replication.sensitivity.why.table import NAME as EXPLANATION
-from replication.study.report_page import BENCH, RELIABILITY
+from replication.study.report_page import BENCH_PAGE, RELIABILITY_PAGE
 from replication.study.storage.parquet import read_parquet, write_parquet
 from replication.study.storage.seal import NAME, RECORD, read_sealed, sealed, write_sealed
 from replication.study.storage.table import CELL_COLUMNS, CLAIM_COLUMNS, read_rows, write_table
@@ -104,9 +104,9 @@ def make_finished(root):
     for notebook in sorted((ROOT / "notebooks").glob("homo*.ipynb")):
         name = f"{EXPLORED}.{notebook.name}"
         write_sealed(root / EXECUTED / name, notebook.read_text(encoding="utf-8"))
-    write_bench(bench(), data / BENCH.made_of)
+    write_bench(bench(), data / BENCH_PAGE.made_of)
     ends = {"tried": 3, "right": 2, "refused": 1, "wrong": 0}
-    add_entries(data / RELIABILITY.made_of, [Trials(id="x", part="faults", title="x", **ends)])
+    add_entries(data / RELIABILITY_PAGE.made_of, [Trials(id="x", part="faults", title="x", **ends)])
     return finished
 
 

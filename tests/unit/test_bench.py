@@ -28,7 +28,7 @@ from replication.report.parts.bench_model import (
     read_bench,
 )
 from replication.study.errors import InputError
-from replication.study.report_page import BENCH
+from replication.study.report_page import BENCH_PAGE
 from replication.study.storage.seal import write_sealed
 from replication.study.storage.table import DESIGN_COLUMNS, write_table
 
@@ -269,13 +269,13 @@ def test_the_build_from_sources_is_judged_by_runs_of_every_study_and_by_none_of_
 
 
 def test_what_is_written_is_read_back(tmp_path):
-    write_bench(bench(), tmp_path / BENCH.made_of)
+    write_bench(bench(), tmp_path / BENCH_PAGE.made_of)
     assert read_bench(tmp_path) == bench()
     assert isinstance(bench().predictions[0], Prediction)
 
 
 def test_a_file_of_another_version_says_what_to_run(tmp_path):
-    write_sealed(tmp_path / BENCH.made_of, '{"written": "x"}')
+    write_sealed(tmp_path / BENCH_PAGE.made_of, '{"written": "x"}')
     with pytest.raises(InputError, match="make bench"):
         read_bench(tmp_path)
 
@@ -287,7 +287,7 @@ def studied(world, project):
 
 
 def test_the_page_shows_each_figure_beside_its_goal(studied):
-    write_bench(bench(), studied.data / BENCH.made_of)
+    write_bench(bench(), studied.data / BENCH_PAGE.made_of)
     page = soup(studied.render("synthetic") / "bench.html")
     rows = {row["data-figure"]: row.get_text(" ") for row in page.select("[data-figure]")}
     assert "met" in rows["f"] and "at most 1.1" in rows["f"]
@@ -305,12 +305,12 @@ def test_the_page_shows_each_figure_beside_its_goal(studied):
     assert [c.get_text() for c in page.select("#set-up ~ div tbody td")][:3] == ["3", "9", "2.500"]
     assert not page.select("#builds")
     assert page.find("img") is None
-    assert (studied.out / "data" / BENCH.made_of).is_file()
+    assert (studied.out / "data" / BENCH_PAGE.made_of).is_file()
     assert soup(studied.out / "index.html").find("a", href="bench.html")
 
 
 def test_a_reduced_bench_judges_nothing(studied):
-    write_bench(bench(quick=True), studied.data / BENCH.made_of)
+    write_bench(bench(quick=True), studied.data / BENCH_PAGE.made_of)
     page = soup(studied.render("synthetic") / "bench.html")
     assert {row.select_one(".badge").get_text() for row in page.select("[data-figure]")} == {
         "not judged"
@@ -324,5 +324,5 @@ def test_without_a_bench_there_is_no_page_and_no_link(studied):
 
 
 def test_a_bench_that_cannot_be_read_does_not_stop_the_report(studied):
-    write_sealed(studied.data / BENCH.made_of, "{}")
+    write_sealed(studied.data / BENCH_PAGE.made_of, "{}")
     assert "make bench" in soup(studied.render("synthetic") / "bench.html").get_text()

@@ -13,7 +13,7 @@ from replication.report.parts.reliability import (
     read_reliability,
 )
 from replication.study.errors import InputError
-from replication.study.report_page import RELIABILITY
+from replication.study.report_page import RELIABILITY_PAGE
 from replication.study.storage.seal import write_sealed
 
 from tests.unit.report_project import NASTY, Project, example, soup
@@ -29,7 +29,7 @@ HOURS = Load(
 
 
 def test_the_latest_count_of_a_kind_stands_and_others_stay(tmp_path):
-    path = tmp_path / RELIABILITY.made_of
+    path = tmp_path / RELIABILITY_PAGE.made_of
     assert read_reliability(path) is None
     add_entries(path, [KILLS], [HOURS])
     add_entries(path, [KILLS.model_copy(update={"tried": 2})])
@@ -42,16 +42,16 @@ def test_the_latest_count_of_a_kind_stands_and_others_stay(tmp_path):
     "text", ["", "{", "[]", '{"trials": [{"id": 1}]}', '{"schema_version": 2}']
 )
 def test_a_file_of_something_else_is_refused_by_name(tmp_path, text):
-    write_sealed(tmp_path / RELIABILITY.made_of, text)
-    with pytest.raises(InputError, match=rf"{RELIABILITY.made_of}: .*make test-faults"):
-        read_reliability(tmp_path / RELIABILITY.made_of)
+    write_sealed(tmp_path / RELIABILITY_PAGE.made_of, text)
+    with pytest.raises(InputError, match=rf"{RELIABILITY_PAGE.made_of}: .*make test-faults"):
+        read_reliability(tmp_path / RELIABILITY_PAGE.made_of)
 
 
 def test_the_table_has_every_count_and_no_broken_cell(tmp_path):
     add_entries(
-        tmp_path / RELIABILITY.made_of, [KILLS.model_copy(update={"title": "a|b"})], [HOURS]
+        tmp_path / RELIABILITY_PAGE.made_of, [KILLS.model_copy(update={"title": "a|b"})], [HOURS]
     )
-    text = markdown(read_reliability(tmp_path / RELIABILITY.made_of))
+    text = markdown(read_reliability(tmp_path / RELIABILITY_PAGE.made_of))
     assert "| a\\|b | 1300 | 7 | 2 | 1 |  |" in text
     assert "| 24 hours | 100 s | 100 s | 31.4 MB | 20.0 MB | no |" in text
 
@@ -61,7 +61,7 @@ def test_the_page_is_there_when_something_was_counted(world, tmp_path, counted):
     project = Project(world, tmp_path / "project")
     project.add(example(world))
     if counted:
-        add_entries(project.data / RELIABILITY.made_of, [KILLS], [HOURS])
+        add_entries(project.data / RELIABILITY_PAGE.made_of, [KILLS], [HOURS])
     out = project.render("synthetic")
     page, link = out / "reliability.html", soup(out / "index.html").find(href="reliability.html")
     assert page.is_file() == (link is not None) == counted
@@ -72,7 +72,9 @@ def test_the_page_is_there_when_something_was_counted(world, tmp_path, counted):
         assert shown == ["1300", "7", "2", "1"]
         assert NASTY.format(1) in row.find("th").text
         assert soup(page).find(attrs={"data-load": "hours-ns3"}).find_all("td")[-1].text == "no"
-        assert json.loads((out / "data" / RELIABILITY.made_of).read_text())["schema_version"] == 1
+        assert (
+            json.loads((out / "data" / RELIABILITY_PAGE.made_of).read_text())["schema_version"] == 1
+        )
 
 
 def test_the_load_is_what_it_says():

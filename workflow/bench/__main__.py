@@ -88,19 +88,20 @@ def scale(
     Example: python -m bench scale --scenarios 1000
     """
     from replication.plan.config import load_config
-    from replication.study.report_page import RELIABILITY
+    from replication.study.report_page import RELIABILITY_PAGE
 
     from bench.load import sweep_entry
     from bench.reliability import add_entries
     from bench.scale import measure, sizes, write
 
     limit = load_config(root / "configs" / "config.yaml").memory_limit_bytes
+    counts = output.with_name(RELIABILITY_PAGE.made_of)
 
     measured = []
     for size in sizes(scenarios):
         measured.append(measure(root, size, cores or os.cpu_count() or 1))
         write(measured, output)
-        add_entries(output.with_name(RELIABILITY.made_of), loads=[sweep_entry(measured[-1], limit)])
+        add_entries(counts, loads=[sweep_entry(measured[-1], limit)])
         print(measured[-1])
 
 

@@ -29,7 +29,7 @@ from replication.run.inside import Inside, find_inside
 from replication.run.progress import count, write_goal
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
-from replication.study.report_page import REPORT_PAGES
+from replication.study.report_page import MADE_OF, REPORT_PAGES
 from replication.study.sensitivity_settings import (
     Sensitivity,
     explanations_path,
@@ -395,7 +395,7 @@ class Pipeline:
     @property
     def shown(self) -> str:
         """Return a hash over what the report shows if it is there, and never waits for."""
-        names = ("ladder.csv", "ladder.json", *(p.made_of for p in REPORT_PAGES if p.made_of))
+        names = ("ladder.csv", "ladder.json", *MADE_OF)
         further = [self.paths.data / name for name in names]
         further += sorted(self.paths.maps.glob("*/*.json"))
         return self.content(*sorted(self.paths.sensitivity.glob("*/*.csv")), *further)

@@ -24,7 +24,7 @@ from replication.report.parts.download import copy_download, study_downloads
 from replication.report.parts.figure import chart_script
 from replication.report.parts.source import Source
 from replication.study.files import write_text
-from replication.study.report_page import BENCH, MAPS, RELIABILITY
+from replication.study.report_page import MADE_OF
 from replication.study.storage.seal import NAME as SEAL
 from replication.study.storage.seal import check, open_sealed, require_whole, seal
 
@@ -32,11 +32,7 @@ PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.
 DOWNLOADS = ("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv", "provenance.json")
 #: Those that not every folder of results has.
-OPTIONAL_DOWNLOADS = (
-    "conformance.csv",
-    *(page.made_of for page in (BENCH, RELIABILITY, MAPS)),
-    *(*TRACE_FILES, *TABLES),
-)
+OPTIONAL_DOWNLOADS = ("conformance.csv", *MADE_OF, *TRACE_FILES, *TABLES)
 #: What each column of the downloads means.
 DICTIONARY = PACKAGE / "dictionary.csv"
 #: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.

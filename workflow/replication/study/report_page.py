@@ -16,7 +16,8 @@ class ReportPage:
     title
         In the menu; empty where the menu does not have it.
     made_of
-        The file of results without which there is no such page; empty where it needs none.
+        The file of results without which there is no such page; empty where it needs none of its
+        own.
     """
 
     name: str
@@ -24,12 +25,13 @@ class ReportPage:
     made_of: str = ""
 
 
-ENGINES = ReportPage("engines", "Engines")
-MAPS = ReportPage("maps", "Where it holds", "maps.csv")
-BENCH = ReportPage("bench", "Speed", "bench.json")
-RELIABILITY = ReportPage("reliability", "Reliability", "reliability.json")
+MAPS_PAGE = ReportPage("maps", "Where it holds", "maps.csv")
+BENCH_PAGE = ReportPage("bench", "Speed", "bench.json")
+RELIABILITY_PAGE = ReportPage("reliability", "Reliability", "reliability.json")
 #: All of them, in the order of the menu.
 REPORT_PAGES = (
-    *(ReportPage("index"), ReportPage("changes")),
-    *(ENGINES, MAPS, BENCH, RELIABILITY),
+    *(ReportPage("index"), ReportPage("changes"), ReportPage("engines", "Engines")),
+    *(MAPS_PAGE, BENCH_PAGE, RELIABILITY_PAGE),
 )
+#: The files of results that some of them are made of.
+MADE_OF = tuple(page.made_of for page in REPORT_PAGES if page.made_of)

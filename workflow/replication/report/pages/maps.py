@@ -22,7 +22,7 @@ from replication.report.parts.source import Source
 from replication.sensitivity.maps.account import accounts, is_current, read_account
 from replication.sensitivity.maps.map_model import load_map, load_mapping
 from replication.study.change import Change
-from replication.study.report_page import MAPS
+from replication.study.report_page import MAPS_PAGE
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class MapsView:
 
 def maps_view(source: Source) -> MapsView | None:
     """Return what the page shows; None where `make maps` did not run."""
-    if not (source.data / MAPS.made_of).is_file():
+    if not (source.data / MAPS_PAGE.made_of).is_file():
         return None
     found = [read_account(path) for path in accounts(source.data)]
     current = [one for one in found if is_current(source.root, one)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.report.parts.reliability import PARTS, Load, Trials, read_reliability
-from replication.study.report_page import RELIABILITY
+from replication.study.report_page import RELIABILITY_PAGE
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ReliabilityView:
 
 def reliability_view(data: Path) -> ReliabilityView | None:
     """Return what the page shows; None where nothing was counted."""
-    found = read_reliability(data / RELIABILITY.made_of)
+    found = read_reliability(data / RELIABILITY_PAGE.made_of)
     if found is None:
         return None
     parts = [Part(name, title, found.of(name)) for name, title in PARTS.items()]

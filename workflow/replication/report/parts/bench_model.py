@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from replication.study.errors import InputError, describe
 from replication.study.model import Document
-from replication.study.report_page import BENCH
+from replication.study.report_page import BENCH_PAGE
 from replication.study.storage.seal import read_sealed
 
 #: The module whose code, with all it imports, decides what is measured.
@@ -225,7 +225,7 @@ def read_bench(data: Path) -> Bench | None:
     InputError
         The file is not one of this version; the message says what to run.
     """
-    path = data / BENCH.made_of
+    path = data / BENCH_PAGE.made_of
     if not path.is_file():
         return None
     text = read_sealed(path)

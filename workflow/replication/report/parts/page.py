@@ -17,7 +17,7 @@ from replication.report.parts.source import Source
 from replication.report.parts.verdicts import number as numbers
 from replication.report.parts.verdicts.verdict import BADGES, VACUOUS, badge
 from replication.study.files import write_text
-from replication.study.report_page import ENGINES, REPORT_PAGES
+from replication.study.report_page import REPORT_PAGES, ReportPage
 from replication.study.study import Study
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -85,9 +85,12 @@ def environment(source: Source) -> jinja2.Environment:
 
 def _further_pages(source: Source) -> dict[str, str]:
     """Return the pages that only some reports have, by their names in the order of the menu."""
-    is_there = {p: bool(p.made_of) and (source.data / p.made_of).is_file() for p in REPORT_PAGES}
-    is_there[ENGINES] = bool(source.engines)
-    return {page.name: page.title for page in REPORT_PAGES if is_there[page]}
+
+    def is_there(page: ReportPage) -> bool:
+        # What is made of no file of its own is made of runs.
+        return (source.data / page.made_of).is_file() if page.made_of else bool(source.engines)
+
+    return {page.name: page.title for page in REPORT_PAGES if page.title and is_there(page)}
 
 
 def write_page(source: Source, folder: Path, name: str, **shown: object) -> None:

@@ -21,7 +21,7 @@ from replication.sensitivity.maps.space import Place, Space
 from replication.sensitivity.maps.survey import Reading
 from replication.sensitivity.maps.table import MAP_COLUMNS
 from replication.sensitivity.maps.theory import curves
-from replication.study.report_page import MAPS
+from replication.study.report_page import MAPS_PAGE
 from replication.study.scenario import canonical_json
 from replication.study.storage.seal import read_sealed, write_sealed
 from replication.study.storage.table import write_table
@@ -90,7 +90,7 @@ def merge_maps(paths: Sequence[Path], data: Path) -> None:
     InputError
         An account is missing or not what was written.
     """
-    write_table(data / MAPS.made_of, [_row(read_account(path)) for path in paths], MAP_COLUMNS)
+    write_table(data / MAPS_PAGE.made_of, [_row(read_account(path)) for path in paths], MAP_COLUMNS)
 
 
 def _row(found: Mapping[str, Any]) -> dict[str, object]:

@@ -123,13 +123,15 @@ class Explorer:
     budget_s: float
     say: Callable[[str], None] = lambda line: None
     found: Explored = field(default_factory=Explored)
-    #: Sets of random places that are still to come: one that tries the grid, one that checks it.
-    _sets_to_come: int = 2
+    #: Sets of random places that are kept room for: one that checks the grid, one that tries it.
+    _sets_to_come: int = 1
 
     def run(self) -> Explored:
         """Return what is found; the same for the same inputs, however often it was cut short."""
         for facet in self.facets:
             self._first(facet)
+        # What tries may cost less, so that no facet is left out for it; halvings leave room for it.
+        self._sets_to_come = 2
         # One halving of all facets before the next: where the budget ends, all are known as well.
         for number in range(self.halvings):
             for facet in self.found.grids:
@@ -184,13 +186,9 @@ class Explorer:
     @property
     def _reserve_s(self) -> float:
         """What the random places should cost: as much as points so far, each."""
-        return self._sets_to_come * self._set_s
-
-    @property
-    def _set_s(self) -> float:
         count = len(self.found.readings)
         each_s = self.surveyor.spent_s / count if count else 0.0
-        return 2 * self.spending.checks_a_side * each_s
+        return self._sets_to_come * 2 * self.spending.checks_a_side * each_s
 
     def _first(self, facet: Facet) -> None:
         """Run the coarse grid of a facet, and learn how noisy its margins are."""
@@ -198,10 +196,8 @@ class Explorer:
         self.found.grids[facet] = grid
         places = {node: self._place(facet, node) for node in grid.coarse_nodes()}
         is_first = not self.found.readings
-        cost_s = self.surveyor.cost_s(list(places.values()), 1)
-        # A map without a point would say nothing; and what is tried later may cost less, so that
-        # every facet is looked at first.
-        if not is_first and cost_s > self._left_s + self._set_s:
+        # A first look is always had: a map without a point would say nothing.
+        if not is_first and self.surveyor.cost_s(list(places.values()), 1) > self._left_s:
             del self.found.grids[facet]
             self.found.left_out.append(facet)
             return
