@@ -196,6 +196,16 @@ def test_a_map_of_other_files_is_left_out_and_named(project):
     assert "m on ns3" in page.get_text()
 
 
+def test_a_note_on_a_change_leaves_a_map_current(project):
+    note = {"date": "2026-11-25", "was": "60 s", "now": "90 s", "why": "A note alone."}
+    project.write(
+        "configs/maps/m.yaml", "# A comment.\n" + yaml.safe_dump(MAP | {"changed": [note]})
+    )
+    page = soup(project.render("synthetic") / "maps.html")
+    assert page.find("figure", class_="map") is not None
+    assert "A note alone." in page.get_text()
+
+
 def test_without_maps_there_is_no_page(world, tmp_path):
     made = Project(world, tmp_path / "project")
     made.add(example(world))

@@ -16,7 +16,14 @@ from replication.plan.stamp import changed, file_hash, study_files, value_hash
 from replication.sensitivity.maps.border import threshold, to_border
 from replication.sensitivity.maps.explore import Explored
 from replication.sensitivity.maps.grid import Grid
-from replication.sensitivity.maps.map_model import Axis, load_mapping, map_path
+from replication.sensitivity.maps.map_model import (
+    Axis,
+    Map,
+    MapSettings,
+    load_map,
+    load_mapping,
+    map_path,
+)
 from replication.sensitivity.maps.space import Place, Space
 from replication.sensitivity.maps.survey import Reading
 from replication.sensitivity.maps.table import MAP_COLUMNS
@@ -65,12 +72,16 @@ def made_from(root: Path, name: str, study: str, engine: str) -> dict[str, str]:
     """Return the hashes of all that a map hangs on, as the files are now."""
     return {
         "study": file_hash(study_files(root, study)["study_sha256"]),
-        "map": file_hash(map_path(root, name)),
-        # Notes on what was changed decide nothing.
-        "settings": value_hash(load_mapping(root).model_dump(mode="json", exclude={"changed"})),
+        "map": _hash_without_notes(load_map(root, name)),
+        "settings": _hash_without_notes(load_mapping(root)),
         "engine": engine,
         "engine_fingerprint": ENGINES[engine].fingerprint(root),
     }
+
+
+def _hash_without_notes(document: Map | MapSettings) -> str:
+    """Return the hash of a file's values: notes on what was changed decide nothing."""
+    return value_hash(document.model_dump(mode="json", exclude={"changed"}))
 
 
 def is_current(root: Path, document: Mapping[str, Any]) -> bool:
