@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -127,6 +127,15 @@ class Results:
         keys = [(scenario.categories[s], engine.categories[e]) for s, e in names]
         spans = zip(first.tolist(), (first + size).tolist(), strict=True)
         return rows, dict(zip(keys, spans, strict=True))
+
+    def alone(self, replicate: int) -> Self:
+        """Return a replicate's results as if there were no other, with what was computed of it."""
+
+        def own(table: pd.DataFrame) -> pd.DataFrame:
+            return table[table["replicate"] == replicate].assign(replicate=0)
+
+        memo = {key: own(table) for key, table in self.memo.items()}
+        return replace(self, design=own(self.design), memo=memo)
 
     @cached_property
     def segment_bytes(self) -> pd.DataFrame:

@@ -191,22 +191,23 @@ class Space:
             raise InputError(f"{map_path_of(self.map)}: {error}") from None
 
     def _first(self, study: Study) -> Scenario:
-        return self._runs(study, 1)[0].scenario
+        return self._runs(study)[0].scenario
 
-    def runs(self, place: Place, replicates: int = 1) -> list[Run]:
-        """Return the runs of a place, each replicate's in turn."""
-        return self._runs(self.at(place), replicates)
+    def runs(self, place: Place, replicate: int = 0) -> list[Run]:
+        """Return the runs of a replicate of a place."""
+        return self._runs(self.at(place), replicate)
 
-    def _runs(self, study: Study, replicates: int) -> list[Run]:
+    def _runs(self, study: Study, replicate: int = 0) -> list[Run]:
         wanted = list(self.claim.quantities())
         try:
-            runs = design_study(study, explored_tier("all", replicates), [self.engine])
+            runs = design_study(study, explored_tier("all", replicate + 1), [self.engine])
         except InputError as error:
             raise InputError(f"{map_path_of(self.map)}: {error}") from None
         return [
             run
             for run in runs
-            if any(q.experiment == run.experiment and covers(q.where, run.levels) for q in wanted)
+            if run.replicate == replicate
+            and any(q.experiment == run.experiment and covers(q.where, run.levels) for q in wanted)
         ]
 
     def path(self, place: Place) -> TcpPath:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from replication.judge.claim import conditions, evaluate_claim
+from replication.measure.metric import quantity
 from replication.measure.results import Results
 from replication.plan.design import Run
 from replication.sensitivity.machine import Machine
@@ -91,19 +92,20 @@ class Survey:
 
     def runs(self, place: Place, replicates: int) -> list[Run] | str:
         """Return the runs of a place, or why there are none."""
-        key = place, replicates
-        if key not in self._designed:
-            self._designed[key] = self._design(place, replicates)
-        return self._designed[key]
+        found: list[Run] = []
+        for number in range(replicates):
+            key = place, number
+            if key not in self._designed:
+                self._designed[key] = self._design(place, number)
+            own = self._designed[key]
+            if isinstance(own, str):
+                return own
+            found += own
+        return found
 
-    def _design(self, place: Place, replicates: int) -> list[Run] | str:
+    def _design(self, place: Place, replicate: int) -> list[Run] | str:
         try:
-            runs = [
-                run
-                for number in range(replicates)
-                for run in self.space.runs(offset_place(place, number, self.offset), replicates)
-                if run.replicate == number
-            ]
+            runs = self.space.runs(offset_place(place, replicate, self.offset), replicate)
         except InputError as error:
             return str(error)
         refused = [run.refusal for run in runs if run.refusal]
@@ -153,11 +155,12 @@ class Survey:
             for number in sorted({run.replicate for run in runs})
         ]
         results = self.machine.results(self.space.base.id, [runs for _, runs in alone])
+        # Looked up for all at once: it takes as long for one.
+        for wanted in self.space.claim.quantities():
+            quantity(results, wanted)
         single: dict[Place, list[Reading]] = {}
         for number, (place, _) in enumerate(alone):
-            design = results.design[results.design["replicate"] == number]
-            own = replace(results, design=design.assign(replicate=0), memo={})
-            single.setdefault(place, []).append(self._judge(own))
+            single.setdefault(place, []).append(self._judge(results.alone(number)))
         return {place: combined(single[place], runs) for place, runs in together}
 
     def _judge(self, results: Results) -> Reading:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -141,9 +141,7 @@ class ClaimJudge:
         """Return a trial of each set-up, in their order."""
         trials = []
         for number, set_up in enumerate(set_ups):
-            own = results.design[results.design["replicate"] == number]
-            alone = replace(results, design=own.assign(replicate=0), memo={})
-            verdicts = self.verdicts(alone, rung)
+            verdicts = self.verdicts(results.alone(number), rung)
             data_bits = sum(self.cost_bits(verdict) for verdict in verdicts.values())
             bits = self.bench.space.bits(set_up)
             trials.append(Trial(set_up, rung.name, data_bits, bits, verdicts=verdicts))
