@@ -8,7 +8,7 @@ import pytest
 from replication.run.gather import collect, gather, read_runs
 from replication.run.simulate import designed_batch, read_batch, run_job
 from replication.study.errors import InputError, RunError
-from replication.study.scenario import Scenario
+from replication.study.scenario import Scenario, canonical_json
 from replication.study.storage.parquet import read_parquet, write_parquet
 from replication.study.storage.seal import write_sealed
 from replication.study.storage.table import FLOW_NUMBERS, write_table
@@ -108,9 +108,10 @@ def design(tmp_path, **documents):
     scenario = Scenario.model_validate(minimal_scenario())
     scenarios = {scenario.id: minimal_scenario()} | documents
     folder = tmp_path / "design"
-    write_sealed(folder / "scenarios" / "x.json", json.dumps(scenarios))
+    write_sealed(folder / "scenarios" / "x.json", canonical_json(scenarios))
     rows = [{"scenario": scenario.id, "engine": "ns2", "batch": "one"}]
-    rows.append({"scenario": "0" * 16, "engine": "ns3", "batch": "two"})
+    rows.append({"scenario": "f" * 16, "engine": "ns3", "batch": "two"})
+    rows.append({"scenario": "e" * 16, "engine": "ns3", "batch": "none"})
     write_table(folder / "x.csv", rows, ("scenario", "engine", "batch"))
     return folder / "x.csv", scenario
 
@@ -118,7 +119,7 @@ def design(tmp_path, **documents):
 def test_a_batch_of_a_design_is_its_own_scenarios(tmp_path):
     path, scenario = design(tmp_path)
     assert designed_batch(path, "one") == ("ns2", {scenario.id: scenario})
-    with pytest.raises(InputError, match=r"x\.json: has no scenario 0000.*run `make report`"):
+    with pytest.raises(InputError, match=r"x\.json: has no scenario ffff.*run `make report`"):
         designed_batch(path, "two")
     with pytest.raises(InputError, match=r"x\.csv: has no batch three"):
         designed_batch(path, "three")
@@ -128,14 +129,14 @@ def test_scenarios_of_other_batches_stay_text(tmp_path):
     """With 100,000 of them, decoding all would take a batch longer than its runs."""
     path, scenario = design(tmp_path)
     text = (path.parent / "scenarios" / "x.json").read_text()
-    write_sealed(path.parent / "scenarios" / "x.json", text[:-1] + ', "%s": {"' % ("0" * 16))
+    write_sealed(path.parent / "scenarios" / "x.json", text[:-1] + ',"%s":{"' % ("f" * 16))
     assert designed_batch(path, "one") == ("ns2", {scenario.id: scenario})
     with pytest.raises(InputError, match=r"x\.json: is not JSON .*run `make report`"):
         designed_batch(path, "two")
 
 
 def test_a_designed_scenario_under_anothers_id_is_refused(tmp_path):
-    path, _ = design(tmp_path, **{"0" * 16: minimal_scenario()})
+    path, _ = design(tmp_path, **{"f" * 16: minimal_scenario()})
     with pytest.raises(InputError, match="has content"):
         designed_batch(path, "two")
 

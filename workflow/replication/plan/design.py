@@ -444,5 +444,7 @@ def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path
     ]
     table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS))
     write_sealed(folder / f"{study}.csv", table.to_csv(index=False))
-    scenarios = {run.scenario_id: run.scenario.model_dump(mode="json") for run in runs}
-    write_sealed(folder / "scenarios" / f"{study}.json", canonical_json(scenarios) + "\n")
+    scenarios = {run.scenario_id: run.scenario for run in runs}
+    # Put together from texts: as values, those of a large study would fill the memory.
+    texts = [f'"{name}":{scenarios[name].canonical_json()}' for name in sorted(scenarios)]
+    write_sealed(folder / "scenarios" / f"{study}.json", "{" + ",".join(texts) + "}\n")

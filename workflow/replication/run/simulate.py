@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import shutil
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
@@ -24,8 +23,6 @@ from replication.study.scenario import Scenario
 from replication.study.storage.seal import read_sealed, remedy
 from replication.study.storage.table import read_rows
 
-#: Where a scenario begins in a design: an id in quotes, which no key of a scenario looks like.
-_ENTRY = re.compile(r'"([0-9a-f]{16})":\s*(?=\{)')
 _DECODER = json.JSONDecoder()
 
 
@@ -63,9 +60,7 @@ def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
     InputError
         The design or its scenarios are missing or malformed, or the design has no such batch.
     """
-    rows = [
-        row for row in read_rows(design, ("scenario", "engine", "batch")) if row["batch"] == batch
-    ]
+    rows = read_rows(design, ("scenario", "engine", "batch"), where=("batch", batch))
     if not rows:
         raise InputError(f"{design}: has no batch {batch}; {remedy(design)}")
     path = design.parent / "scenarios" / f"{design.stem}.json"
@@ -88,14 +83,19 @@ def read_batch(path: Path) -> tuple[str, dict[str, Scenario]]:
 
 
 def _scenarios(path: Path, wanted: Set[str]) -> dict[str, Scenario]:
-    """Return the `wanted` ones of a design's scenarios; the others, most of them, stay text."""
+    """Return the `wanted` ones of a design's scenarios; the others, most of them, stay text.
+
+    They stand in the order of their ids, so that the text is gone through once. No key of a
+    scenario looks like an id.
+    """
+    found: dict[str, Any] = {}
     with _reading(path):
-        text = read_sealed(path)
-        found = {
-            entry[1]: _DECODER.raw_decode(text, entry.end())[0]
-            for entry in _ENTRY.finditer(text)
-            if entry[1] in wanted
-        }
+        text, end = read_sealed(path), 0
+        for name in sorted(wanted):
+            key = f'"{name}":'
+            start = text.find(key, end)
+            if start >= 0:
+                found[name], end = _DECODER.raw_decode(text, start + len(key))
     lacking = sorted(wanted - set(found))
     if lacking:
         raise InputError(f"{path}: has no scenario {lacking[0]}; {remedy(path)}")
