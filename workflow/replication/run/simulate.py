@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import shutil
 from collections.abc import Callable, Iterator, Set
@@ -21,7 +22,6 @@ from replication.run.store import Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
 from replication.study.scenario import Scenario
 from replication.study.storage.seal import read_sealed, remedy
-from replication.study.storage.table import read_rows
 
 _DECODER = json.JSONDecoder()
 
@@ -60,7 +60,7 @@ def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
     InputError
         The design or its scenarios are missing or malformed, or the design has no such batch.
     """
-    rows = read_rows(design, ("scenario", "engine", "batch"), where=("batch", batch))
+    rows = _rows(design, batch)
     if not rows:
         raise InputError(f"{design}: has no batch {batch}; {remedy(design)}")
     path = design.parent / "scenarios" / f"{design.stem}.json"
@@ -80,6 +80,14 @@ def read_batch(path: Path) -> tuple[str, dict[str, Scenario]]:
         return str(document["engine"]), _validated(path, document["scenarios"])
     except (KeyError, TypeError) as error:
         raise InputError(f"{path}: is not a batch file ({error}); {remedy(path)}") from None
+
+
+def _rows(design: Path, batch: str) -> list[dict[str, str]]:
+    """Return the rows of a batch; those of the others, most of them, are not looked into."""
+    with _reading(design):
+        lines = enumerate(read_sealed(design).splitlines())
+    table = csv.DictReader(line for number, line in lines if number == 0 or batch in line)
+    return [row for row in table if row.get("batch") == batch]
 
 
 def _scenarios(path: Path, wanted: Set[str]) -> dict[str, Scenario]:
@@ -109,7 +117,7 @@ def _document(path: Path) -> Any:
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn what reading a file's JSON raises into InputError."""
+    """Turn what reading a file raises into InputError."""
     try:
         yield
     except OSError as error:

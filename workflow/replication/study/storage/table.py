@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -220,13 +219,8 @@ RECOVERY_COLUMNS = ("variant", "losses", "engine", "engine_version", "quantity",
 WINDOW_COLUMNS = ("variant", "losses", "engine", "time_s", "cwnd_segments")
 
 
-def read_rows(
-    path: Path, columns: Sequence[str], where: tuple[str, str] | None = None
-) -> list[Row]:
+def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
     """Return the rows of a CSV file that must have `columns`, every field as text.
-
-    With `where`, a column and its text, the rows that have it there: of a large table the others
-    are not looked into. No field of it may hold a line break.
 
     Raises
     ------
@@ -234,15 +228,11 @@ def read_rows(
         It is missing, not what was written (`study.storage.seal`), or of another version.
     """
     try:
-        lines = iter(io.StringIO(read_sealed(path), newline=""))
-        if where is not None:
-            lines = itertools.chain([next(lines, "")], (line for line in lines if where[1] in line))
-        reader = csv.DictReader(lines, restval="")
+        reader = csv.DictReader(io.StringIO(read_sealed(path), newline=""), restval="")
         missing = [name for name in columns if name not in (reader.fieldnames or [])]
         if missing:
             raise InputError(f"{path}: has no column {', '.join(missing)}; delete it and run again")
-        rows = [{name: row[name] or "" for name in reader.fieldnames or []} for row in reader]
-        return [row for row in rows if where is None or row[where[0]] == where[1]]
+        return [{name: row[name] or "" for name in reader.fieldnames or []} for row in reader]
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); run the evaluation first"
