@@ -125,6 +125,13 @@ def test_a_batch_of_a_design_is_its_own_scenarios(tmp_path):
         designed_batch(path, "three")
 
 
+def test_a_design_of_another_version_is_told(tmp_path):
+    path, _ = design(tmp_path)
+    write_table(path, [{"scenario": "f" * 16, "batch": "one"}], ("scenario", "batch"))
+    with pytest.raises(InputError, match=r"x\.csv: has no column engine; .*run `make report`"):
+        designed_batch(path, "one")
+
+
 def test_scenarios_of_other_batches_stay_text(tmp_path):
     """With 100,000 of them, decoding all would take a batch longer than its runs."""
     path, scenario = design(tmp_path)

@@ -87,7 +87,10 @@ def _rows(design: Path, batch: str) -> list[dict[str, str]]:
     with _reading(design):
         lines = enumerate(read_sealed(design).splitlines())
     table = csv.DictReader(line for number, line in lines if number == 0 or batch in line)
-    return [row for row in table if row.get("batch") == batch]
+    missing = {"scenario", "engine", "batch"}.difference(table.fieldnames or [])
+    if missing:
+        raise InputError(f"{design}: has no column {', '.join(sorted(missing))}; {remedy(design)}")
+    return [row for row in table if row["batch"] == batch]
 
 
 def _scenarios(path: Path, wanted: Set[str]) -> dict[str, Scenario]:
