@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -44,9 +45,14 @@ EXPERIMENTS = [
 DIAMOND = "diamond"
 
 
+@functools.cache
+def study_parts(study):
+    return Results.load(FIXTURE, study), read_cells(FIXTURE, study), load_study(ROOT, study)
+
+
+@functools.cache
 def figures(study, experiment):
-    results, cells = Results.load(FIXTURE, study), read_cells(FIXTURE, study)
-    return figures_of(results, cells, load_study(ROOT, study), experiment)
+    return figures_of(*study_parts(study), experiment)
 
 
 def encodings(node):
