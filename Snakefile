@@ -17,7 +17,6 @@ include: "workflow/rules/home.smk"
 
 from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.run.inside import image_file
-from replication.compare.ladder import Plans, load_settings
 from replication.engines.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX
 from replication.plan.pipeline import load_or_exit
 from replication.sensitivity.maps.map_model import load_map, maps_or_exit
@@ -35,13 +34,6 @@ report: "workflow/report/workflow.rst"
 REPO = Path(workflow.basedir)
 PIPE = load_or_exit(REPO, config, workflow.deployment_settings.deployment_method)
 PATHS = PIPE.paths
-PLANS = Plans(REPO, PIPE)
-LADDER_STUDIES = load_settings(REPO).studies
-# The data folder of this run; the ladder's versions have others, made by the same rules.
-OWN = {"data": PATHS.data}
-
-
-include: "workflow/rules/common.smk"
 
 
 # Heeded by `snakemake --sdm apptainer` alone: every rule then runs in this image.
@@ -49,7 +41,6 @@ container: image_file(REPO)
 
 
 wildcard_constraints:
-    data=f"{PATHS.data}(/ladder/[^/]+)?",
     page="[a-z0-9_]+",
     study="|".join(map(re.escape, PIPE.studies)),
     batch="[a-z0-9]+-(heavy|light)-[0-9a-f]+",
@@ -66,7 +57,6 @@ include: "workflow/rules/traces.smk"
 include: "workflow/rules/conformance.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/report.smk"
-include: "workflow/rules/ladder.smk"
 include: "workflow/rules/sensitivity.smk"
 include: "workflow/rules/maps.smk"
 
@@ -78,7 +68,7 @@ rule all:
         # A file that is gone is made again only if it is asked for, not for what was made from it.
         rules.assemble_report.input,
         rules.write_provenance.input,
-        expand(rules.simulate_batch.output, **OWN, batch=PIPE.batches),
+        expand(rules.simulate_batch.output, batch=PIPE.batches),
         expand(rules.run_conformance.output, engine=PIPE.engines),
     localrule: True
 
@@ -92,7 +82,6 @@ rule engines:
 onstart:
     # The sensitivity analysis and the maps have a plan of their own.
     if not {"sensitivity", "maps"} & set(workflow.dag_settings.targets):
-        what = PLANS.ladder if "ladder" in workflow.dag_settings.targets else PIPE
-        what.write_goal()
-        for line in what.summary():
+        PIPE.write_goal()
+        for line in PIPE.summary():
             print(line, file=sys.stderr)

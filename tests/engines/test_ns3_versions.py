@@ -1,8 +1,4 @@
-"""Other versions of ns-3: the program builds against them, says which it is, and keeps packets.
-
-By default the oldest wheel only, which is the furthest from the default version; `make
-test-ladder` takes all that are available.
-"""
+"""Another version of ns-3: the program builds against it, says which it is, and keeps packets."""
 
 from __future__ import annotations
 

@@ -19,8 +19,6 @@ from bench.reliability import add_entries
 from replication.compare.agreement_table import TABLES as AGREEMENT
 from replication.compare.agreement_table import read_judged, write_agreement
 from replication.compare.conformance import merge_conformance
-from replication.compare.ladder import load_settings, read_ladder, write_ladder
-from replication.engines.ns3_version import NS3_VERSION
 from replication.judge.evaluate import QUANTITY_COLUMNS, merge
 from replication.judge.registration import register
 from replication.judge.verdict_table import read_verdicts
@@ -59,7 +57,6 @@ EXECUTED = "reports/notebooks"
 #: Its sensitivity is designed, and the one whose notebook is read.
 EXPLORED = "nishitha"
 TRACED = "kapadia"
-OLD_NS3 = "3.39.post2"
 
 
 @dataclass(frozen=True)
@@ -96,10 +93,6 @@ def make_finished(root):
         register(root, data, load_study(root, study))
     write_agreement(root, data, studies)
     written(data)
-    for version in (OLD_NS3, NS3_VERSION):
-        for study in load_settings(ROOT).studies:
-            _make_version(data, version, study)
-    write_ladder(ROOT, data, [OLD_NS3, NS3_VERSION])
     _make_sensitivity(data)
     for notebook in sorted((ROOT / "notebooks").glob("homo*.ipynb")):
         name = f"{EXPLORED}.{notebook.name}"
@@ -125,14 +118,6 @@ def _make_batches(data, study):
         runs = [{"scenario": s, "cpu_s": 1.0 + i} for i, s in enumerate(mine)]
         usage = {"engine": "ns3", "engine_version": "3.44", "runs": runs}
         write_sealed(data / f"batches/{name}.usage.json", json.dumps(usage))
-
-
-def _make_version(data, version, study):
-    """Give a version of ns-3 the verdicts of a study, the older one other numbers."""
-    for name in ("cells", "claims"):
-        text = (data / f"evaluation/{study}/{name}.csv").read_text(encoding="utf-8")
-        text = text.replace("0.", "0.1") if version == OLD_NS3 else text
-        write_sealed(data / f"ladder/{version}/evaluation/{study}/{name}.csv", text)
 
 
 def _make_sensitivity(data):
@@ -199,10 +184,6 @@ def _source(finished, path):
     return found.cells, found.claims, repr(found.flags), found.audit, found.provenance
 
 
-def _ladder(finished, path):
-    return write_ladder(ROOT, finished.data, [OLD_NS3, NS3_VERSION])
-
-
 def _traces(finished, path):
     found = open_collection(str(finished.data), str(finished.root)).table(path.name)
     return found[found["study"] == TRACED]
@@ -236,8 +217,6 @@ READERS = (
     ("results/*/*.parquet", _results),
     ("batches/*.parquet", _collected),
     ("batches/*.usage.json", lambda finished, path: repr(predictions(finished.data))),
-    ("ladder/*/evaluation/*/*.csv", _ladder),
-    ("ladder.*", lambda finished, path: read_ladder(ROOT, finished.data)),
     ("evaluation/*/quantities.csv", lambda finished, path: read_rows(path, QUANTITY_COLUMNS)),
     ("evaluation/*/audit.csv", _merged),
     ("evaluation/*/c*.csv", _merged),

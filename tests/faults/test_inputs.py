@@ -126,7 +126,7 @@ def test_no_published_numbers_break_their_check(tally, tmp_path):
 #: Commands whose work is small where there is no project; all others are behind the same options.
 COMMANDS = [(name,) for name in ("plan", "run", "render", "program", "release")]
 COMMANDS += [("step", name) for name in ("design", "simulate", "collect", "evaluate", "merge")]
-COMMANDS += [("step", name) for name in ("fetch-wheel", "provenance", "agreement", "ladder")]
+COMMANDS += [("step", name) for name in ("fetch-wheel", "provenance", "agreement")]
 COMMANDS += [("step", name) for name in ("notebook", "page", "assemble")]
 OPTIONS = ("--tier", "--studies", "--engines", "--ns3-version", "--runtime", "--data", "--output")
 OPTIONS += ("--root", "--batch", "--store", "--flows", "--keys", "--lock", "--engine", "--help")

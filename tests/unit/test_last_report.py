@@ -145,7 +145,7 @@ def test_without_a_report_its_minutes_are_listed_as_not_measured(tmp_path):
 
 def test_jobs_of_a_report_are_those_of_its_rules(data):
     assert {job.rule for job in report_jobs(data, BATCHES)} == {"simulate_batch", "assemble_report"}
-    others = {"engines", "maps", "sensitivity", "ladder"}
+    others = {"engines", "maps", "sensitivity"}
     files = [p for p in (ROOT / "workflow/rules").glob("*.smk") if p.stem not in others]
     text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     measured = set(re.findall(r"/benchmarks/(\w+)", text))

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 from replication.engines.catalogue import available, chosen_engine
-from replication.engines.ns3_release import between, read_changes
 from replication.engines.ns3_version import (
     NS3_VERSION,
-    NS3_VERSIONS,
     SYSTEM_VERSION,
     WHEEL_VERSIONS,
     missing_packages,
@@ -105,9 +103,3 @@ def test_cubic_is_refused_by_version_where_it_has_no_friendliness(version):
     assert refused["newreno"] == ""
     expected = f"ns3 has no cubic with TCP friendliness in version {version}"
     assert refused["cubic"] == (expected if version.startswith("3.39") else "")
-
-
-def test_the_release_notes_are_of_releases_between_the_versions():
-    changes = read_changes(ROOT)
-    assert changes == between(changes, NS3_VERSIONS[0], NS3_VERSION)
-    assert {c.release for c in between(changes, "3.39.post2", "3.42.post2")} == {"3.41", "3.42"}

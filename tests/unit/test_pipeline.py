@@ -87,7 +87,7 @@ def test_batches_are_named_by_the_code_that_decides_their_tables(quick, copied, 
     ("path", "pages"),
     [
         ("report/pages/surprise.py", {"index"}),
-        ("report/templates/ladder.html", {"engines"}),
+        ("report/templates/conformance.html", {"engines"}),
         ("report/templates/engines.html", {"engines"}),
         ("report/pages/reliability.py", {"reliability"}),
         ("report/templates/point.html", {"study"}),

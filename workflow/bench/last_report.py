@@ -28,7 +28,7 @@ TAIL_AT_MOST = 0.05
 TIER = "paper"
 #: Goals: minutes of `make report` at tier paper on ns-3 alone, and on every engine.
 MINUTES_AT_MOST = {"ns3": 12.0, "every engine": 18.0}
-#: The rules of a report. Those that build engines, and of maps, sensitivity and ladder, are others.
+#: The rules of a report. Those that build engines, and of maps and of the sensitivity, are others.
 RULES = (
     *("design_study", "simulate_batch", "collect_results", "evaluate_study", "judge_own_data"),
     *("merge_evaluations", "compare_engines", "run_conformance", "merge_conformance"),

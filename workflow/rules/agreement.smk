@@ -5,14 +5,12 @@ rule compare_engines:
     input:
         differences="configs/engine_differences.yaml",
         studies=expand("configs/studies/{study}.yaml", study=PIPE.studies),
-        design=expand(rules.design_study.output.design, **OWN, study=PIPE.studies),
-        scenarios=expand(rules.design_study.output.scenarios, **OWN, study=PIPE.studies),
-        flows=expand(rules.collect_results.output.flows, **OWN, study=PIPE.studies),
-        series=expand(rules.collect_results.output.series, **OWN, study=PIPE.studies),
-        claims=expand(
-            rules.evaluate_study.output.typed_claims, **OWN, study=PIPE.studies
-        ),
-        cells=expand(rules.evaluate_study.output.typed_cells, **OWN, study=PIPE.studies),
+        design=expand(rules.design_study.output.design, study=PIPE.studies),
+        scenarios=expand(rules.design_study.output.scenarios, study=PIPE.studies),
+        flows=expand(rules.collect_results.output.flows, study=PIPE.studies),
+        series=expand(rules.collect_results.output.series, study=PIPE.studies),
+        claims=expand(rules.evaluate_study.output.typed_claims, study=PIPE.studies),
+        cells=expand(rules.evaluate_study.output.typed_cells, study=PIPE.studies),
     output:
         rates=f"{PATHS.data}/agreement.csv",
         pairs=f"{PATHS.data}/agreement_pairs.csv",

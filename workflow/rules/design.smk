@@ -4,24 +4,23 @@
 rule design_study:
     input:
         study="configs/studies/{study}.yaml",
-        tier=lambda wildcards: plan_of(wildcards).tier_file,
+        tier=PIPE.tier_file,
     output:
-        design="{data}/design/{study}.csv",
-        scenarios="{data}/design/scenarios/{study}.json",
+        design=f"{PATHS.data}/design/{{study}}.csv",
+        scenarios=f"{PATHS.data}/design/scenarios/{{study}}.json",
     log:
-        "{data}/logs/design_study/{study}.log",
+        f"{PATHS.data}/logs/design_study/{{study}}.log",
     benchmark:
-        "{data}/benchmarks/design_study/{study}.tsv"
+        f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
     localrule: True
     params:
         code=PIPE.code("plan.design"),
-        sources=lambda wildcards: plan_of(wildcards).sources(
-            wildcards.study, plan_of(wildcards).tier_file
-        ),
+        sources=lambda wildcards: PIPE.sources(wildcards.study, PIPE.tier_file),
         # What the batches are named by is in it.
-        selection=lambda wildcards: plan_of(wildcards).selection,
+        selection=PIPE.selection,
+        data=PATHS.data,
     shell:
         'echo "designing {wildcards.study}" >&2; '
         "replicate step design {wildcards.study} {params.selection}"
-        " --data {wildcards.data} > {log} 2>&1"
+        " --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"

@@ -11,29 +11,30 @@ rule evaluate_study:
         flows=rules.collect_results.output.flows,
         series=rules.collect_results.output.series,
     output:
-        cells="{data}/evaluation/{study}/cells.csv",
-        claims="{data}/evaluation/{study}/claims.csv",
-        audit="{data}/evaluation/{study}/audit.csv",
-        vacuity="{data}/evaluation/{study}/vacuity.csv",
-        quantities="{data}/evaluation/{study}/quantities.csv",
-        evidence="{data}/evaluation/{study}/evidence.parquet",
-        typed_cells="{data}/evaluation/{study}/cells.parquet",
-        typed_claims="{data}/evaluation/{study}/claims.parquet",
+        cells=f"{PATHS.data}/evaluation/{{study}}/cells.csv",
+        claims=f"{PATHS.data}/evaluation/{{study}}/claims.csv",
+        audit=f"{PATHS.data}/evaluation/{{study}}/audit.csv",
+        vacuity=f"{PATHS.data}/evaluation/{{study}}/vacuity.csv",
+        quantities=f"{PATHS.data}/evaluation/{{study}}/quantities.csv",
+        evidence=f"{PATHS.data}/evaluation/{{study}}/evidence.parquet",
+        typed_cells=f"{PATHS.data}/evaluation/{{study}}/cells.parquet",
+        typed_claims=f"{PATHS.data}/evaluation/{{study}}/claims.parquet",
         # Grows, and outlives a failed run: what was set before the results, and every change since.
-        registered=update("{data}/registered/{study}.json"),
+        registered=update(f"{PATHS.data}/registered/{{study}}.json"),
     log:
-        "{data}/logs/evaluate_study/{study}.log",
+        f"{PATHS.data}/logs/evaluate_study/{{study}}.log",
     benchmark:
-        "{data}/benchmarks/evaluate_study/{study}.tsv"
+        f"{PATHS.data}/benchmarks/evaluate_study/{{study}}.tsv"
     localrule: True
     params:
         code=PIPE.code("judge.evaluate"),
         sources=lambda wildcards: PIPE.sources(
             wildcards.study, f"{PATHS.published}/{wildcards.study}.csv"
         ),
+        data=PATHS.data,
     shell:
         'echo "judging {wildcards.study}" >&2; '
-        "replicate step evaluate {wildcards.study} --data {wildcards.data} > {log} 2>&1"
+        "replicate step evaluate {wildcards.study} --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"
 
 
@@ -66,15 +67,13 @@ rule judge_own_data:
 rule merge_evaluations:
     input:
         own=expand(rules.judge_own_data.output.own, study=PIPE.studies),
-        vacuity=expand(rules.evaluate_study.output.vacuity, **OWN, study=PIPE.studies),
-        cells=expand(rules.evaluate_study.output.cells, **OWN, study=PIPE.studies),
-        claims=expand(rules.evaluate_study.output.claims, **OWN, study=PIPE.studies),
-        audit=expand(rules.evaluate_study.output.audit, **OWN, study=PIPE.studies),
-        typed_cells=expand(
-            rules.evaluate_study.output.typed_cells, **OWN, study=PIPE.studies
-        ),
+        vacuity=expand(rules.evaluate_study.output.vacuity, study=PIPE.studies),
+        cells=expand(rules.evaluate_study.output.cells, study=PIPE.studies),
+        claims=expand(rules.evaluate_study.output.claims, study=PIPE.studies),
+        audit=expand(rules.evaluate_study.output.audit, study=PIPE.studies),
+        typed_cells=expand(rules.evaluate_study.output.typed_cells, study=PIPE.studies),
         typed_claims=expand(
-            rules.evaluate_study.output.typed_claims, **OWN, study=PIPE.studies
+            rules.evaluate_study.output.typed_claims, study=PIPE.studies
         ),
     output:
         typed_cells=f"{PATHS.data}/cells.parquet",

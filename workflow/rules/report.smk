@@ -17,7 +17,6 @@ TABLES = [
             *rules.collect_results.output,
             *rules.evaluate_study.output[:-1],
         ],
-        **OWN,
         study=PIPE.studies,
     ),
 ]
@@ -27,12 +26,10 @@ rule write_provenance:
     input:
         # Their hashes are in it, so that no report mixes the results of two runs.
         tables=TABLES,
-        registered=expand(
-            rules.evaluate_study.output.registered, **OWN, study=PIPE.studies
-        ),
+        registered=expand(rules.evaluate_study.output.registered, study=PIPE.studies),
         # Their times belong to it too.
         notebooks=NOTEBOOKS,
-        usage=expand(rules.simulate_batch.output.usage, **OWN, batch=PIPE.batches),
+        usage=expand(rules.simulate_batch.output.usage, batch=PIPE.batches),
     output:
         provenance=report(
             f"{PATHS.data}/provenance.json",

@@ -7,38 +7,33 @@ rule simulate_batch:
         # would rerun every batch whenever a claim's wording changes.
         design=lambda wildcards: ancient(
             rules.design_study.output.design.format(
-                data=wildcards.data,
-                study=plan_of(wildcards).batches[wildcards.batch].study,
+                study=PIPE.batches[wildcards.batch].study,
             )
         ),
         scenarios=lambda wildcards: ancient(
             rules.design_study.output.scenarios.format(
-                data=wildcards.data,
-                study=plan_of(wildcards).batches[wildcards.batch].study,
+                study=PIPE.batches[wildcards.batch].study,
             )
         ),
-        program=lambda wildcards: plan_of(wildcards).program_of(
-            plan_of(wildcards).batches[wildcards.batch].engine
-        ),
+        program=lambda wildcards: PIPE.program_of(PIPE.batches[wildcards.batch].engine),
     output:
-        flows="{data}/batches/{batch}.flows.parquet",
-        series="{data}/batches/{batch}.series.parquet",
-        usage="{data}/batches/{batch}.usage.json",
+        flows=f"{PATHS.data}/batches/{{batch}}.flows.parquet",
+        series=f"{PATHS.data}/batches/{{batch}}.series.parquet",
+        usage=f"{PATHS.data}/batches/{{batch}}.usage.json",
     log:
-        "{data}/logs/simulate_batch/{batch}.log",
+        f"{PATHS.data}/logs/simulate_batch/{{batch}}.log",
     benchmark:
-        "{data}/benchmarks/simulate_batch/{batch}.tsv"
+        f"{PATHS.data}/benchmarks/simulate_batch/{{batch}}.tsv"
     resources:
         # For a cluster: a job that ran out of time gets more of it when it is tried again.
-        runtime=lambda wildcards, attempt: attempt
-        * plan_of(wildcards).runtime_min(wildcards.batch),
+        runtime=lambda wildcards, attempt: attempt * PIPE.runtime_min(wildcards.batch),
         mem_mb=PIPE.memory_mb,
     params:
-        launch=lambda wildcards: plan_of(wildcards).launch(wildcards.batch),
-        fingerprint=lambda wildcards: plan_of(wildcards).fingerprint(
-            plan_of(wildcards).batches[wildcards.batch].engine
+        launch=lambda wildcards: PIPE.launch(wildcards.batch),
+        fingerprint=lambda wildcards: PIPE.fingerprint(
+            PIPE.batches[wildcards.batch].engine
         ),
-        store=lambda wildcards: plan_of(wildcards).store(wildcards.batch),
+        store=lambda wildcards: PIPE.store(wildcards.batch),
         memory=PIPE.config.memory_limit_bytes,
         time=PIPE.config.time_limit_s,
         goal=PATHS.goal,
@@ -67,21 +62,19 @@ rule collect_results:
         design=rules.design_study.output.design,
         flows=lambda wildcards: expand(
             rules.simulate_batch.output.flows,
-            data=wildcards.data,
-            batch=plan_of(wildcards).batch_ids(wildcards.study),
+            batch=PIPE.batch_ids(wildcards.study),
         ),
         series=lambda wildcards: expand(
             rules.simulate_batch.output.series,
-            data=wildcards.data,
-            batch=plan_of(wildcards).batch_ids(wildcards.study),
+            batch=PIPE.batch_ids(wildcards.study),
         ),
     output:
-        flows="{data}/results/{study}/flows.parquet",
-        series="{data}/results/{study}/series.parquet",
+        flows=f"{PATHS.data}/results/{{study}}/flows.parquet",
+        series=f"{PATHS.data}/results/{{study}}/series.parquet",
     log:
-        "{data}/logs/collect_results/{study}.log",
+        f"{PATHS.data}/logs/collect_results/{{study}}.log",
     benchmark:
-        "{data}/benchmarks/collect_results/{study}.tsv"
+        f"{PATHS.data}/benchmarks/collect_results/{{study}}.tsv"
     localrule: True
     params:
         code=PIPE.code("run.gather"),

@@ -5,10 +5,10 @@ rule compare_traces:
     input:
         studies=expand("configs/studies/{study}.yaml", study=PIPE.traced),
         published=expand(f"{PATHS.published}/{{study}}.csv", study=PIPE.traced),
-        design=expand(rules.design_study.output.design, **OWN, study=PIPE.traced),
-        scenarios=expand(rules.design_study.output.scenarios, **OWN, study=PIPE.traced),
-        flows=expand(rules.collect_results.output.flows, **OWN, study=PIPE.traced),
-        series=expand(rules.collect_results.output.series, **OWN, study=PIPE.traced),
+        design=expand(rules.design_study.output.design, study=PIPE.traced),
+        scenarios=expand(rules.design_study.output.scenarios, study=PIPE.traced),
+        flows=expand(rules.collect_results.output.flows, study=PIPE.traced),
+        series=expand(rules.collect_results.output.series, study=PIPE.traced),
     output:
         comparison=f"{PATHS.data}/trace_comparison.csv",
         nearness=f"{PATHS.data}/trace_nearness.csv",

@@ -10,7 +10,6 @@ from pydantic import BaseModel
 from replication.cli.key_table import with_tables
 from replication.compare.conformance_model import Conformance
 from replication.compare.engine_difference import EngineDifferences
-from replication.compare.ladder import LadderSettings
 from replication.judge.causes.atom import Explanations
 from replication.plan.config import Config, Tier
 from replication.report.parts.bench_model import Bench
@@ -28,7 +27,6 @@ MODELS: dict[str, type[BaseModel]] = {
     "engine_differences": EngineDifferences,
     "conformance": Conformance,
     "explanations": Explanations,
-    "ladder": LadderSettings,
     "map": Map,
     "mapping": MapSettings,
     "reliability": Reliability,

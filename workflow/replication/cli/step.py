@@ -260,22 +260,6 @@ def agreement(studies: list[str], root: Root = HERE, data: Data = DATA) -> None:
 
 
 @app.command()
-def ladder(
-    versions: Annotated[list[str], typer.Argument(help="The versions of ns-3 that were run.")],
-    root: Root = HERE,
-    data: Data = DATA,
-) -> None:
-    """Compare the versions of ns-3 that `make ladder` ran, and say what changed.
-
-    Example: replicate step ladder 3.39.post2 3.44.post0
-    """
-    from replication.compare.ladder import summarise, write_ladder
-
-    for found in summarise(write_ladder(root, data, versions)):
-        print(found.sentence())
-
-
-@app.command()
 def provenance(
     tables: Annotated[list[Path], typer.Argument(help="The results that it tells of.")],
     output: Annotated[Path, typer.Option()],

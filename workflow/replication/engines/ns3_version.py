@@ -9,7 +9,7 @@ from replication.study.files import sha256_of
 from replication.study.scenario import TcpFlow
 
 #: Each wheel is pinned by its hash in workflow/engines/ns3/wheels/<version>.lock.
-Ns3Version = Literal["3.37", "3.39.post2", "3.42.post2", "3.43.post9", "3.44.post0"]
+Ns3Version = Literal["3.37", "3.39.post2", "3.44.post0"]
 NS3_VERSIONS: tuple[str, ...] = get_args(Ns3Version)
 NS3_VERSION: Ns3Version = "3.44.post0"
 #: Debian 12's libns3-dev: no wheel, nothing pinned but by the hashes of the installed libraries.

@@ -54,11 +54,6 @@ class Paths:
     html: Path = Path("reports/html")
 
     @property
-    def ladder(self) -> Path:
-        """Return the folder of what the versions of ns-3 gave, a folder each."""
-        return self.data / "ladder"
-
-    @property
     def pages(self) -> Path:
         """Return the folder of the report's parts, a folder each, before they are put together."""
         return self.data / "pages"
@@ -395,8 +390,7 @@ class Pipeline:
     @property
     def shown(self) -> str:
         """Return a hash over what the report shows if it is there, and never waits for."""
-        names = ("ladder.csv", "ladder.json", *MADE_OF)
-        further = [self.paths.data / name for name in names]
+        further = [self.paths.data / name for name in MADE_OF]
         further += sorted(self.paths.maps.glob("*/*.json"))
         return self.content(*sorted(self.paths.sensitivity.glob("*/*.csv")), *further)
 

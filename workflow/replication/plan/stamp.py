@@ -1,6 +1,6 @@
 """Stamps: what something was made from, by name and hash, held against what is there now.
 
-Results, releases, ladders and registrations each keep a stamp. All are compared here, so that
+Results, releases and registrations each keep a stamp. All are compared here, so that
 every message names what has changed and the command that makes the thing anew.
 """
 

@@ -74,7 +74,7 @@ RENDERED = (
     "sensitivity/*/*",
 )
 #: Working files among them.
-_LEFT_OUT = ("goal.json", "ladder.json", "scale.json", "scale.csv")
+_LEFT_OUT = ("goal.json", "scale.json", "scale.csv")
 _RESTORE = f"restore it: git checkout -- {RESULTS.parent} {FOLDER}; or make it anew: make release"
 
 

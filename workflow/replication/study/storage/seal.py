@@ -27,7 +27,7 @@ RECORD = ".sha256"
 _LEFT_BEHIND = (".o", ".d")
 #: Places below the data folder, with what of the path tells a file from its namesakes.
 _PLACE = re.compile(
-    r"(?:^|/)((?:ladder/[^/]+/)?(?:"
+    r"(?:^|/)((?:"
     r"design/(?:scenarios/)?[^/]+"
     r"|(?:batches|conformance|registered)/[^/]+"
     r"|(?:results|evaluation)/[^/]+/[^/]+"
@@ -39,8 +39,6 @@ _PLACE = re.compile(
 _DEPTH = 5
 #: By place: the rule that makes a file, and the command that runs the rule.
 _MAKERS = (
-    (r"ladder/.*", "", "make ladder"),
-    (r"ladder\..*", "compare_versions", "make ladder"),
     (
         r"sensitivity/.*|.*\.sensitivity\.ipynb|(explanations|explained_cells)\.csv",
         "",

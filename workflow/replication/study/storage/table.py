@@ -162,24 +162,6 @@ PAIR_COLUMNS = (
     "difference_low",
     "difference_high",
 )
-#: Each cell and claim on each version of ns-3, against the default version.
-LADDER_COLUMNS = (
-    "study",
-    "kind",
-    "table",
-    "row",
-    "column",
-    "claim",
-    "version",
-    "unit",
-    "mean",
-    "low",
-    "high",
-    "verdict",
-    "reason",
-    "change",
-    "flipped",
-)
 #: What two engines measured at the points that a disagreement rests on.
 CONTRAST_COLUMNS = (
     "study",

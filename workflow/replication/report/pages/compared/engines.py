@@ -15,7 +15,6 @@ from replication.judge.headline import Headline
 from replication.judge.participation import Participation
 from replication.report.pages.compared.agreement import AgreementView, agreement_view
 from replication.report.pages.compared.conformance import conformance_view
-from replication.report.pages.compared.ladder import ladder_view
 from replication.report.parts.source import Source
 from replication.study.study import Study
 
@@ -25,7 +24,6 @@ from replication.study.study import Study
 #: The view has `figures`, which follow what the template shows.
 SECTIONS: tuple[tuple[str, str, Callable[[Source], Any]], ...] = (
     ("conformance.html", "What each engine must show first", conformance_view),
-    ("ladder.html", "Versions of ns-3", ladder_view),
 )
 
 
