@@ -3,9 +3,7 @@
 import pandas as pd
 import pytest
 from replication.judge.audits.audit import CONSISTENT, SUSPICIOUS, audit_study
-from replication.judge.registration import registered
 from replication.measure.cell_map import map_cells
-from replication.plan.config import load_study
 from replication.report.charts.points import describe_lines
 from replication.report.drawing.data import Display, levels_in_brief, unsaid_unit
 from replication.report.parts.ran import ran
@@ -13,7 +11,6 @@ from replication.study.published import read_published
 from replication.study.study import Factor
 
 from tests.unit.conftest import PUBLISHED, tolerance
-from tests.unit.test_design import ROOT
 
 RETRANSMISSIONS = {"metric": "retransmissions", "aggregate": "sum", "tolerance": tolerance(0.1)}
 
@@ -89,16 +86,3 @@ def test_the_same_is_run_again_in_the_same_tier_on_the_same_engines():
     found = ran({"tier": {"id": "quick"}, "engines": {"ns3": {}, "ns2": {}}})
     assert found.settings == "TIER=quick ENGINES=ns3,ns2"
     assert ran({"tier": {"id": "paper"}}).settings == "TIER=paper"
-
-
-def test_a_label_or_a_key_that_says_nothing_leaves_a_registration_valid():
-    study = load_study(ROOT, "nishitha")
-    before = registered(ROOT, study)
-    (key, cell), *_ = study.tables[0].columns.items()
-    columns = {**study.tables[0].columns, key: cell.model_copy(update={"label": "Other words"})}
-    table = study.tables[0].model_copy(update={"columns": columns})
-    labelled = study.model_copy(update={"tables": [table, *study.tables[1:]]})
-    assert registered(ROOT, labelled) == before
-    sharper = cell.model_copy(update={"aggregate": "sum"})
-    table = study.tables[0].model_copy(update={"columns": {**columns, key: sharper}})
-    assert registered(ROOT, study.model_copy(update={"tables": [table]})) != before

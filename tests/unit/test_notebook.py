@@ -252,17 +252,6 @@ def test_a_substituted_value_is_designed_for_the_engine_that_lacks_it(collection
     assert on_linux.host_settings() and not on_ns3.host_settings()
 
 
-def test_whole_results_of_another_study_file_are_stale(tmp_path):
-    for name in ("configs", "data/published"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    data = tmp_path / "data" / "reproduced"
-    data.mkdir()
-    known = {"saxena": {"study_sha256": "of another file", "published_sha256": ""}}
-    write_sealed(data / "provenance.json", json.dumps({"tables": {"x": "y"}, "studies": known}))
-    with pytest.raises(InputError, match=r"saxena\.yaml.*run `make report`"):
-        open_collection("data/reproduced", str(tmp_path))
-
-
 def test_what_is_missing_is_said_with_what_to_run(tmp_path, collection):
     with pytest.raises(InputError, match="set `root`"):
         find_project(tmp_path)

@@ -19,8 +19,6 @@ rule evaluate_study:
         evidence=f"{PATHS.data}/evaluation/{{study}}/evidence.parquet",
         typed_cells=f"{PATHS.data}/evaluation/{{study}}/cells.parquet",
         typed_claims=f"{PATHS.data}/evaluation/{{study}}/claims.parquet",
-        # Grows, and outlives a failed run: what was set before the results, and every change since.
-        registered=update(f"{PATHS.data}/registered/{{study}}.json"),
     log:
         f"{PATHS.data}/logs/evaluate_study/{{study}}.log",
     benchmark:

@@ -124,8 +124,6 @@ rule measure_sensitivity:
             for part in ("points", "claims", "cells", "effects", "spread")
         ],
         made_from=f"{SENSITIVITY}/made_from.json",
-        # Grows, as that of the evaluation does.
-        registered=update(f"{PATHS.data}/registered/{{study}}.sensitivity.json"),
     log:
         f"{PATHS.data}/logs/measure_sensitivity/{{study}}.log",
     benchmark:

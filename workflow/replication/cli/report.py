@@ -27,9 +27,7 @@ def render(
 
     Example: replicate render
     """
-    from replication.plan.stamp import require_sources, require_tables
     from replication.report.assemble import DOWNLOADS
-    from replication.report.parts.source import read_provenance
     from replication.report.release import RENDERED_TO, released_results
     from replication.report.render import render as render_report
 
@@ -40,21 +38,18 @@ def render(
         return
     if data != DATA and not output:
         raise InputError(f"--output: is needed, as reports/html is not for the pages of {data}")
-    provenance = read_provenance(data / "provenance.json")
-    require_tables(data, provenance)
-    require_sources(root, data, provenance)
     render_report(root, data, notebooks, output or Path("reports/html"))
 
 
 def release(
     root: Root = HERE,
     data: Data = DATA,
-    check: Annotated[bool, typer.Option("--check", help="Only say whether it is current.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Verify the one that is there.")] = False,
 ) -> None:
     """Render finished results into reports/release, to be committed.
 
     With --check: verify the one that is there, judge its results again, and end with code 2 if
-    anything is not what was made, or was made from other versions than those that are here.
+    anything is not what was made.
 
     Example: replicate release --check
     """

@@ -121,12 +121,9 @@ def measure(
     root: Root = HERE,
 ) -> None:
     """Write shares, ranges and effects of one study."""
-    from replication.judge.registration import register
-    from replication.plan.config import load_study
     from replication.sensitivity.analysis import measure as measure_study
 
     measure_study(root, study, folder, data)
-    register(root, data, load_study(root, study), ".sensitivity")
 
 
 @app.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -194,17 +193,15 @@ def evaluate(study: str, root: Root = HERE, data: Data = DATA) -> None:
     """
     from replication.judge.causes.atom import load_atoms
     from replication.judge.evaluate import evaluate_study
-    from replication.judge.registration import register
     from replication.measure.results import Results
     from replication.plan.config import load_study
     from replication.study.published import published_path
 
     published = published_path(root, study)
     results = Results.load(data, study)
-    document = load_study(root, study)
     atoms = load_atoms(root, study)
-    evaluate_study(document, published, results, data / "evaluation" / study, atoms)
-    register(root, data, document)
+    folder = data / "evaluation" / study
+    evaluate_study(load_study(root, study), published, results, folder, atoms)
 
 
 @app.command()
@@ -261,7 +258,6 @@ def agreement(studies: list[str], root: Root = HERE, data: Data = DATA) -> None:
 
 @app.command()
 def provenance(
-    tables: Annotated[list[Path], typer.Argument(help="The results that it tells of.")],
     output: Annotated[Path, typer.Option()],
     settings: Annotated[str, typer.Option(help="Configuration and engines of the run, as JSON.")],
     root: Root = HERE,
@@ -272,7 +268,7 @@ def provenance(
 
     from replication.report.provenance import write_provenance
 
-    write_provenance(root, data, json.loads(settings), output, tables)
+    write_provenance(root, data, json.loads(settings), output)
 
 
 @app.command()
@@ -286,10 +282,8 @@ def notebook(
 ) -> None:
     """Execute a notebook on the results of a study."""
     from replication.plan.notebook_kind import made_from
-    from replication.report.notebooks.collection import WORKFLOW
     from replication.report.notebooks.notebook import Parameters, execute
 
-    os.environ[WORKFLOW] = "1"
     folders = {"data": str(data.resolve()), "root": str(root.resolve())}
     parameters: Parameters = {"study": study, **folders, "live": live}
     execute(name, output, parameters, made_from(root, data, study, name.stem))
@@ -317,11 +311,7 @@ def assemble(
     data: Data = DATA,
 ) -> None:
     """Put the report together from its parts and the data to download."""
-    from replication.plan.stamp import require_sources, require_tables
     from replication.report.assemble import assemble as put_together
     from replication.report.parts.source import Source
 
-    source = Source.load(root, data)
-    require_tables(data, source.provenance)
-    require_sources(root, data, source.provenance)
-    put_together(source, parts, output)
+    put_together(Source.load(root, data), parts, output)

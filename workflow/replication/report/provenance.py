@@ -13,9 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from replication.judge.registration import read_history
 from replication.plan.config import load_tier
-from replication.plan.stamp import digests, file_hash, study_files
+from replication.plan.stamp import file_hash, study_files
 from replication.run.process import network_is_isolated
 from replication.study.files import sha256_of
 from replication.study.storage.seal import read_sealed, write_sealed
@@ -33,9 +32,7 @@ PACKAGES = (
 )
 
 
-def write_provenance(
-    root: Path, data: Path, settings: Mapping[str, Any], path: Path, tables: list[Path]
-) -> None:
+def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: Path) -> None:
     """Gather and write provenance.json.
 
     Parameters
@@ -46,10 +43,8 @@ def write_provenance(
         What ran, as `plan.pipeline.Pipeline.settings` has it.
     path
         The file to write.
-    tables
-        The results that it tells of.
     """
-    document = _document(root, data, settings) | {"tables": digests(data, tables)}
+    document = _document(root, data, settings)
     write_sealed(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
 
 
@@ -72,8 +67,6 @@ def _document(root: Path, data: Path, settings: Mapping[str, Any]) -> dict[str, 
             }
             for name, rows in designs.items()
         },
-        # What was set before the results, and every change since; see `judge.registration`.
-        "registered": {name: read_history(data, name) for name in designs},
         "engines": {
             name: engine | {"version": versions.get(name, engine["version"])}
             for name, engine in settings["engines"].items()

@@ -7,7 +7,6 @@ numbers with their unit in the name where all levels are numbers (`delay_ms`), e
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from replication.judge.flags.claim_flag import read_flags
 from replication.judge.verdict_table import read_table
 from replication.measure.results import Results
 from replication.plan.config import load_study, study_ids
-from replication.plan.stamp import require_sources
 from replication.report.drawing.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks.live import LiveRun, run_live
 from replication.report.notebooks.map_data import MapData, map_list, read_map, scenarios_at
@@ -30,16 +28,12 @@ from replication.study.assumption import drawn
 from replication.study.errors import InputError, describe
 from replication.study.scenario import Scenario
 from replication.study.storage.parquet import read_parquet
-from replication.study.storage.seal import open_sealed, read_sealed
+from replication.study.storage.seal import open_sealed
 from replication.study.storage.table import FLAG_COLUMNS
 from replication.study.study import Experiment, Factor, Study, parameters_of, plain_values
 from replication.study.template import fill, place, replicate_seed
 
 _STUDIES = Path("configs") / "studies"
-PROVENANCE = "provenance.json"
-#: Set where the workflow executes a notebook: it has seen to it that the results are current, and
-#: their provenance is not written yet.
-WORKFLOW = "REPLICATION_WORKFLOW"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
 _RUN = ("experiment", "engine", "replicate", "scenario")
 
@@ -297,20 +291,7 @@ def open_collection(data: str, root: str) -> Collection:
     folder = project / data
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; run `make report` first, or set `data`")
-    if WORKFLOW not in os.environ:
-        _require_current(project, folder)
     return Collection(project, folder)
-
-
-def _require_current(root: Path, data: Path) -> None:
-    """Require that whole results were made from the studies and engines that are here.
-
-    An example cut from a run, whose provenance tells of no tables, may be older.
-    """
-    path = data / PROVENANCE
-    provenance = json.loads(read_sealed(path)) if path.is_file() else {}
-    if provenance.get("tables"):
-        require_sources(root, data, provenance)
 
 
 def find_project(folder: Path) -> Path:

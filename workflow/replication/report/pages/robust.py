@@ -7,13 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.judge.registration import (
-    PARTS,
-    Registered,
-    changed_after_the_fact,
-    read_history,
-)
-from replication.plan.stamp import value_hash
 from replication.report.charts.spread import spread_figures
 from replication.report.parts.figure import FigureView, write_figures
 from replication.report.parts.ledger import plain, plausible
@@ -47,10 +40,6 @@ class RobustView:
 
     Attributes
     ----------
-    changed
-        What was changed after results existed.
-    registered
-        What was set before the results, in words, and its hash.
     stale
         Whether results exist that were made from other files; then nothing else is shown.
     engine, engine_note
@@ -65,8 +54,6 @@ class RobustView:
         Title of each experiment that was not explored, and the claims that need it.
     """
 
-    changed: list[str]
-    registered: tuple[tuple[str, str], ...] = ()
     stale: bool = False
     engine: str = ""
     engine_note: str = ""
@@ -92,23 +79,16 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> RobustView |
     out
         The report's folder.
     """
-    changed = changed_after_the_fact(root, data, study)
     folder = data / "sensitivity" / study.id
     if not (folder / "claims.csv").is_file():
-        return RobustView(changed) if changed else None
+        return None
     if not is_current(root, folder, study.id):
-        return RobustView(changed, stale=True)
+        return RobustView(stale=True)
     rows = RobustnessRows.load(folder, study.id)
     settings = load_sensitivity(root)
     scale = settings.of(study.id).exploration
     engine = read_made_from(folder)["engine"]
     return RobustView(
-        changed,
-        registered=tuple(
-            (PARTS[name], part if isinstance(part, str) else value_hash(dict(part)))
-            for name, part in _first(data, study).items()
-            if name in PARTS
-        ),
         engine=engine,
         engine_note=settings.engine_note(study, engine),
         points=tuple(Counter(row["kind"] for row in rows.points).items()),
@@ -120,12 +100,6 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> RobustView |
         figures=tuple(write_figures(spread_figures(rows.spread, study.id), out)),
         engines_compared=bool((rows.spread["source"] == SOURCES["engine"]).any()),
     )
-
-
-def _first(data: Path, study: Study) -> Registered:
-    """Return the hashes with which the study was first judged; empty where they are lost."""
-    history = read_history(data, study.id)
-    return history[0] if history else {}
 
 
 def _claims(study: Study, rows: RobustnessRows, scale: Scale) -> Iterator[tuple[Claim, Row, str]]:

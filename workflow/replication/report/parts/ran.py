@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from replication.engines.debian import package_warning
-from replication.plan.stamp import RELEASED
 from replication.report.parts.verdicts import number as numbers
 
 
@@ -18,8 +17,6 @@ class RunSummary:
     tier: str
     tier_title: str
     quick: bool
-    #: Whether the results are the released ones, and not those of a run of one's own.
-    released: bool
     written: str
     studies: list[str]
     engines: list[tuple[str, str]]
@@ -36,10 +33,10 @@ class RunSummary:
 
     @property
     def whose(self) -> str:
-        """Return whose results these are, of when, and of what: for the foot of every page."""
+        """Return of when these results are, and of what: for the foot of every page."""
         engines = [f"{name} {version.partition('+')[0]}" for name, version in self.engines]
         parts = [
-            "Released results" if self.released else "Results of an own run",
+            "Results",
             f" of {self.written}" if self.written else "",
             f": tier {self.tier}",
             f"; studies {', '.join(self.studies)}" if self.studies else "",
@@ -58,7 +55,6 @@ def ran(provenance: dict[str, Any]) -> RunSummary:
         tier=name,
         tier_title=str(tier.get("title", "")),
         quick=name == "quick" or tier.get("levels") == "quick",
-        released=provenance.get(RELEASED) is True,
         written=_when(str(provenance.get("written", ""))),
         studies=sorted(_mapping(provenance, "studies")),
         engines=[(k, str(v.get("version", "unknown version"))) for k, v in engines.items()],
