@@ -1,27 +1,21 @@
 """Templates: references, products, repeats, jitter."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.plan.config import load_study
+from replication.study.errors import InputError
 from replication.study.scenario import Scenario
-from replication.study.study import Experiment, parameters_of, plain_values
+from replication.study.study import Experiment
 from replication.study.template import (
-    Memory,
     TemplateError,
     expand,
-    fill,
     instantiate,
     replicate_seed,
     resolve,
 )
 
 from tests.faults.hostile import mutate
-
-ROOT = Path(__file__).parents[2]
 
 
 def experiment(**changes):
@@ -105,8 +99,8 @@ def test_sums_are_of_products_and_leave_signs_in_numbers_alone():
         ("$ok * oops", "neither a number nor"),
         ("$ok + oops", "neither a number nor"),
         ("$ok + $text", "is not a number"),
-        ("$ok+1", "not a parameter reference"),
-        ("pre$ok", "not a parameter reference"),
+        ("$ok+1", "neither a number nor"),
+        ("pre$ok", "neither a number nor"),
     ],
 )
 def test_what_does_not_resolve_says_why(text, message):
@@ -164,7 +158,7 @@ def test_each_entry_counts_its_own_copies():
 
 @pytest.mark.parametrize("gap", [[0.2, 0.1], [-0.1, 0.1], 0.1, [0.1], "often"])
 def test_a_gap_that_is_no_interval_is_refused_by_name(gap):
-    with pytest.raises(TemplateError, match="flow cbr1: start_gap_s must be"):
+    with pytest.raises(TemplateError, match=r"flow cbr1: .*start_gap_s"):
         starts(gap)
 
 
@@ -182,7 +176,7 @@ def test_a_flow_can_stop_so_long_after_the_start_that_it_drew():
 
 
 def test_a_flow_does_not_stop_twice():
-    with pytest.raises(TemplateError, match="flow cbr1: has stop_s and stop_after_s; keep"):
+    with pytest.raises(TemplateError, match=r"flow cbr1: .*stop_s and stop_after_s; keep"):
         stopping(stop_s=5.0, stop_after_s=3.0)
 
 
@@ -228,17 +222,31 @@ def test_a_damaged_flow_template_is_refused_by_name_or_means_what_it_says(data):
         assert Scenario.model_validate_json(scenario.canonical_json()) == scenario
 
 
-def test_what_is_filled_again_from_memory_is_what_a_fresh_fill_gives():
-    """Each value in turn, and its type: what stands on it is made anew, what does not is taken."""
-    study = load_study(ROOT, "liang_shen")
-    experiment = study.experiments[0]
-    values = plain_values(parameters_of(study, experiment))
-    memory: Memory = {}
-    fill(experiment, values, memory)
-    changes = [{n: float(v)} for n, v in values.items() if type(v) is int]
-    changes += [{n: 2 * v} for n, v in values.items() if type(v) in (int, float)]
-    assert len(changes) > 10
-    for change in changes:
-        changed = values | change
-        again, anew = (fill(experiment, changed, m) for m in (memory, {}))
-        assert repr(again) == repr(anew), change
+def test_a_flow_takes_the_parameters_of_the_names_that_it_leaves_out():
+    flow = {"id": "c", "kind": "cbr", "source": "a", "destination": "b", "start_s": 2.0}
+    values = {"start_s": 1.0, "rate_bps": 5e5, "packet_bytes": 600, "stop_s": "$end_s", "end_s": 8}
+    (found,) = instantiate(experiment(flows=[flow]), values, seed=7).flows
+    assert (found.start_s, found.rate_bps, found.packet_bytes) == (2.0, 5e5, 600)
+    assert found.stop_s == 8
+    later = flow | {"stop_after_s": 1.0}
+    assert instantiate(experiment(flows=[later]), values, seed=7).flows[0].stop_s == 3.0
+
+
+def test_a_chain_of_references_ends():
+    chain = {f"p{i}": f"$p{i + 1}" for i in range(40)} | {"p40": 1}
+    assert resolve("$p0", chain) == 1
+    chain = {f"p{i}": f"$p{i + 1}" for i in range(60)} | {"p60": 1}
+    with pytest.raises(TemplateError, match=r"\$p0 refers through more than 50 parameters"):
+        resolve("$p0", chain)
+
+
+@pytest.mark.parametrize("big", [10**400, float("inf"), float("nan"), 1e18])
+def test_a_product_beyond_every_quantity_is_refused(big):
+    with pytest.raises(TemplateError, match=r"is beyond 1e\+18: no quantity is so large"):
+        resolve("$big * 2", {"big": big})
+
+
+@pytest.mark.parametrize("factor", ["nan", "inf", "1_0", "²", "0x1", "1e999"])
+def test_a_factor_is_a_plain_number(factor):
+    with pytest.raises(InputError):
+        resolve(f"$a * {factor}", {"a": 1})

@@ -29,7 +29,7 @@ from replication.report.notebooks.picture import (
     verdict_look,
 )
 from replication.report.notebooks.session import interact, prepare
-from replication.study.storage.yaml_document import parse_yaml
+from replication.study.files import parse_yaml
 
 __all__ = [
     "PUBLISHED",

@@ -26,20 +26,12 @@ from replication.study.scenario import Host, Scenario, canonical_json
 from replication.study.storage.seal import write_sealed
 from replication.study.storage.table import DESIGN_COLUMNS
 from replication.study.study import Experiment, Factor, Study, parameters_of, plain_values
-from replication.study.template import (
-    FilledExperiment,
-    Memory,
-    TemplateError,
-    fill,
-    place,
-    replicate_seed,
-)
+from replication.study.template import TemplateError, instantiate, replicate_seed
 
 #: Keeps a DAG under 500 jobs: above that Snakemake's own time grows faster than their number.
 MAXIMUM_BATCHES = 400
-#: Most values in all scenarios of a study, counted before they are made: 10,000 runs of twenty
-#: flows have as many.
-MOST_VALUES = 5_000_000
+#: Most flows and links in all scenarios of a study, counted before they are made.
+MOST_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -133,11 +125,11 @@ def design_study(
     Raises
     ------
     InputError
-        A template that does not resolve, or makes more than MOST_VALUES with the points before it;
+        A template that does not resolve, or makes more than MOST_ENTRIES with the points before it;
         the message names study, experiment and point.
     """
     runs: list[Run] = []
-    values = 0
+    entries = 0
     chosen = [chosen_engine(name, ns3_version) for name in engines]
     for experiment in study.experiments:
         replicates = max(step.count for step in tier.replicates)
@@ -149,11 +141,12 @@ def design_study(
         for levels, overrides in points(experiment, tier):
             with _named(study, levels):
                 point = _Point(study, experiment, tier, levels, overrides, averaged, block)
-                values += point.filled(0).size * _whole_blocks(replicates, block)
-                if values > MOST_VALUES:
+                size = len(point.first.flows) + len(point.first.links)
+                entries += size * _whole_blocks(replicates, block)
+                if entries > MOST_ENTRIES:
                     raise TemplateError(
-                        f"with this point the design has {values} values in its scenarios, more "
-                        f"than {MOST_VALUES}; vary, repeat or replicate less"
+                        f"with this point the design has {entries} flows and links, more than "
+                        f"{MOST_ENTRIES}; vary, repeat or replicate less"
                     )
                 placed.append(point)
         least = {engine.name: _least_count(engine, placed) for engine in chosen}
@@ -192,23 +185,11 @@ class _Point:
         return plain_values(parameters_of(self.study, self.experiment))
 
     @cached_property
-    def _draws_nothing(self) -> bool:
-        return not drawn(self.study, self.experiment, 0)
-
-    @cached_property
-    def _known(self) -> dict[int, FilledExperiment]:
-        return {}
-
-    @cached_property
-    def _memory(self) -> Memory:
-        return {}
-
-    @cached_property
     def _limit_s(self) -> float | None:
         # The same on every engine, and for all that is averaged.
         asked = replace(self, substituted={}) if self.substituted else self
         limits = [
-            _duration_limit(place(asked.filled(replicate), self._seed(replicate)), self.tier)
+            _duration_limit(asked.whole(replicate), self.tier)
             for replicate in range(len(self.averaged))
         ]
         known = [limit_s for limit_s in limits if limit_s is not None]
@@ -224,28 +205,17 @@ class _Point:
         substitution = self.study.substituted(engine)
         return self if substitution is None else replace(self, substituted=substitution.set)
 
-    def _fill(self, replicate: int) -> FilledExperiment:
+    def whole(self, replicate: int, limit_s: float | None = None) -> Scenario:
+        """Return the scenario of a replicate, as long as the paper's or as `limit_s` lets it be."""
         values = drawn(self.study, self.experiment, replicate) | self.substituted
         averaged = self.averaged[replicate % len(self.averaged)]
         parameters = self._defaults | values | self.overrides | averaged
-        return fill(self.experiment, parameters, self._memory)
-
-    def filled(self, replicate: int) -> FilledExperiment:
-        """Return the experiment with the values of a replicate."""
-        if self._draws_nothing:
-            replicate %= len(self.averaged)
-        elif replicate:
-            return self._fill(replicate)
-        if replicate not in self._known:
-            self._known[replicate] = self._fill(replicate)
-        return self._known[replicate]
-
-    def _seed(self, replicate: int) -> int:
-        return replicate_seed(self.study.id, self.experiment.id, replicate)
+        seed = replicate_seed(self.study.id, self.experiment.id, replicate)
+        return instantiate(self.experiment, parameters, seed, limit_s)
 
     def scenario(self, replicate: int) -> Scenario:
-        """Return the scenario of a replicate."""
-        return place(self.filled(replicate), self._seed(replicate), self._limit_s)
+        """Return the scenario of a replicate, as long as the tier lets it be."""
+        return self.whole(replicate, self._limit_s)
 
     def runs(self, engines: list[Engine], least: dict[str, int]) -> Iterator[Run]:
         """Yield the runs on each engine, at least so many of them."""

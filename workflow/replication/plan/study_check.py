@@ -25,7 +25,7 @@ from replication.study.claim_model import (
 from replication.study.errors import InputError
 from replication.study.published import read_published
 from replication.study.study import Experiment, Study, parameters_of, plain_values
-from replication.study.template import Resolver, TemplateError
+from replication.study.template import TemplateError, expand, resolve
 
 #: Sampling times are sums of intervals; an end that rounding moves is no other end.
 _SLACK_S = 1e-9
@@ -123,15 +123,15 @@ def _check_quantities(study: Study, cells: list[MappedCell], where: str) -> None
 def _points(study: Study, experiment: Experiment) -> Iterator[_Point]:
     defaults = plain_values(parameters_of(study, experiment))
     for levels in itertools.product(*(factor.levels for factor in experiment.factors)):
-        resolver = Resolver(defaults | {k: v for level in levels for k, v in level.set.items()})
+        values = defaults | {k: v for level in levels for k, v in level.set.items()}
         keys = {f.id: level.key for f, level in zip(experiment.factors, levels, strict=True)}
         try:
-            flows = resolver.expand(list(experiment.flows))
-            monitors = resolver.expand(list(experiment.topology.monitors))
+            flows = expand(list(experiment.flows), values)
+            monitors = expand(list(experiment.topology.monitors), values)
             yield _Point(
                 levels=keys,
                 flows={str(flow["id"]): str(flow["kind"]) for flow in flows},
-                duration_s=float(resolver.resolve(experiment.duration_s)),
+                duration_s=float(resolve(experiment.duration_s, values)),
                 monitored=frozenset(f"{m['link']}:{m.get('direction', 'ab')}" for m in monitors),
             )
         except (TemplateError, TypeError, ValueError, KeyError) as error:

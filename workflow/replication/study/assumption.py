@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from replication.study.errors import InputError
 from replication.study.study import Assumed, Experiment, Parameter, Study, parameters_of
+from replication.study.template import whole_flow
 
 #: From this ratio of its ends on, a range is walked by factors (log-uniform), not by differences.
 LOG_RATIO = 10.0
@@ -225,8 +226,9 @@ def _read(study: Study, experiment: Experiment) -> set[str]:
             for name, value in level.set.items():
                 values[name].append(value)
     found: set[str] = set()
-    templates = experiment.model_dump(exclude={"parameters", "factors"})
-    waiting = list(_references(templates))
+    templates = experiment.model_dump(exclude={"parameters", "factors", "flows"})
+    flows = [whole_flow(flow, values) for flow in experiment.flows]
+    waiting = [*_references(templates), *_references(flows)]
     while waiting:
         name = waiting.pop()
         if name not in found:

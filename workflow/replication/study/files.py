@@ -4,31 +4,95 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
 from pydantic import BaseModel, ValidationError
 
 from replication.study.errors import InputError, describe
-from replication.study.storage.yaml_document import MOST_BYTES, parse_yaml
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+_TEXT = "tag:yaml.org,2002:str"
 
 
-def read_yaml(path: Path) -> Any:
-    """Return the document in `path`.
+class _Loader(yaml.CSafeLoader):
+    """YAML with the words and numbers of JSON, as in version 1.2, and no key twice.
+
+    All else is text: ``yes``, ``010`` and ``1:30`` too, of which YAML 1.1 makes True, 8 and 90.
+    """
+
+    yaml_implicit_resolvers: dict[str, list[Any]] = {}
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Check a mapping's keys, then put in what its merge keys bring."""
+        checked = self.__dict__.setdefault("checked", set())
+        if node not in checked:
+            checked.add(node)
+            seen = set()
+            for key, _ in node.value:
+                if key.tag not in (_TEXT, "tag:yaml.org,2002:merge"):
+                    raise _problem(key, f"key {key.value!r} is not text; put it in quotes")
+                if key.value in seen:
+                    raise _problem(key, f"key {key.value!r} is given twice")
+                seen.add(key.value)
+        super().flatten_mapping(node)
+
+
+def _problem(node: yaml.Node, text: str) -> yaml.MarkedYAMLError:
+    return yaml.constructor.ConstructorError(None, None, text, node.start_mark)
+
+
+_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(\.\d*)?|(\.\d+))([eE][-+]?\d+)?", re.ASCII)
+_WHOLE = r"^[-+]?(?:0|[1-9][0-9]*)$"
+for _tag, _pattern, _first in (
+    ("null", r"^(?:~|null|Null|NULL|)$", [*"~nN", ""]),
+    ("bool", "^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
+    ("int", _WHOLE, list("-+0123456789")),
+    ("float", f"^{_NUMBER.pattern}$", list("-+.0123456789")),
+    ("merge", "^<<$", ["<"]),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
+
+
+def parse_yaml(text: str | bytes) -> Any:
+    """Return the document that a text holds: dicts, lists, texts, numbers, truth values, None.
 
     Raises
     ------
     InputError
-        The file is missing, not UTF-8, or not what `study.storage.yaml_document` reads.
+        It is no YAML, or has a key twice or a key that is not text; the message names the line.
     """
     try:
-        with path.open("rb") as file:
-            return parse_yaml(file.read(MOST_BYTES + 1))
+        return yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}: " if mark else ""
+        raise InputError(f"{where}{error.problem or error.context}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"is not YAML: {' '.join(str(error).split())}") from None
+
+
+def read_number(text: str) -> int | float | None:
+    """Return the number that a text is, None if it is none; InputError where it is too large."""
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    number = float(text)
+    if math.isinf(number):
+        raise InputError(f"number {text[:60]} is too large")
+    return number if any(found.groups()) else int(text)
+
+
+def read_yaml(path: Path) -> Any:
+    """Return the document in `path`; InputError where it is missing or `parse_yaml` refuses it."""
+    try:
+        return parse_yaml(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except InputError as error:
@@ -36,12 +100,29 @@ def read_yaml(path: Path) -> Any:
 
 
 def read_model(path: Path, model: type[ModelT]) -> ModelT:
-    """Read the YAML in `path` as `model`; InputError names the file and each wrong field."""
+    """Read the YAML in `path` as `model`; InputError names the file, line and each wrong field."""
     document = read_yaml(path)
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        raise InputError(f"{path}: {describe(error)}") from None
+        raise InputError(f"{path}{_line(path, error)}: {describe(error)}") from None
+
+
+def _line(path: Path, error: ValidationError) -> str:
+    """Return the line of the first wrong field, as a message has it."""
+    node = yaml.compose(path.read_bytes(), Loader=_Loader)
+    line = node.start_mark.line + 1 if node else 1
+    for part in error.errors()[0]["loc"]:
+        entries = node.value if isinstance(node, yaml.CollectionNode) else []
+        if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(entries):
+            node = entries[part]
+            line = node.start_mark.line + 1
+        elif isinstance(node, yaml.MappingNode):
+            # A part that is no key is the kind of a union.
+            for key, value in entries:
+                if key.value == part:
+                    node, line = value, key.start_mark.line + 1
+    return f", line {line}" if line > 1 else ""
 
 
 @contextlib.contextmanager

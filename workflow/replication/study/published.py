@@ -17,9 +17,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from replication.study.errors import InputError
+from replication.study.files import read_number
 from replication.study.model import break_in
 from replication.study.storage.table import PUBLISHED_COLUMNS
-from replication.study.storage.yaml_document import read_number
 
 UNITS = ("1", "bit/s", "s", "packets", "segments", "bytes")
 #: A table of a paper has some hundred numbers.

@@ -31,7 +31,7 @@ from replication.study.storage.parquet import read_parquet
 from replication.study.storage.seal import open_sealed
 from replication.study.storage.table import FLAG_COLUMNS
 from replication.study.study import Experiment, Factor, Study, parameters_of, plain_values
-from replication.study.template import fill, place, replicate_seed
+from replication.study.template import instantiate, replicate_seed
 
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
@@ -255,7 +255,7 @@ def design(
     for name, key in levels.items():
         values |= _level_values(found, name, key)
     seed = replicate_seed(study.id, experiment, 0)
-    return place(fill(found, values | parameters), seed)
+    return instantiate(found, values | parameters, seed)
 
 
 def read_study(document: Mapping[str, Any]) -> Study:

@@ -1,0 +1,92 @@
+"""YAML: the values of JSON, merge keys, and errors that name file and line."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from replication.study.errors import InputError
+from replication.study.files import read_model, read_yaml
+from replication.study.study import Study
+
+from tests.unit.conftest import study_document
+
+
+def read(tmp_path, text):
+    path = tmp_path / "x.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_yaml(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("yes", "no", "on", "off", "y", "010", "0o10", "0x10", "0b1", "1:30", "1_000"),
+        *(".inf", ".nan", "2017-08-01", "1.5.0", "=", "0e0.1", "nullify", "-"),
+    ],
+)
+def test_what_is_no_json_value_is_text(tmp_path, text):
+    assert read(tmp_path, f"x: [{text}x]\n") == {"x": [f"{text}x"]}
+    if text != "-":
+        assert read(tmp_path, f"x: {text}\n") == {"x": text}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *(("10", 10), ("-3", -3), ("+3", 3), ("0", 0), ("1.5", 1.5), (".5", 0.5), ("5.", 5.0)),
+        *(("1e6", 1e6), ("2.0e6", 2e6), ("1E-3", 1e-3), ("0.10", 0.1), ("true", True)),
+        *(("False", False), ("null", None), ("~", None), ("", None)),
+    ],
+)
+def test_json_values_are_read_as_such(tmp_path, text, value):
+    found = read(tmp_path, f"x: {text}\n")["x"]
+    assert found == value and type(found) is type(value)
+    assert read(tmp_path, f"x: '{text}'\n") == {"x": text}
+
+
+def test_an_entry_beside_a_merge_key_overrides_what_it_brings(tmp_path):
+    text = "base: &b {x: 1, y: 2}\nnext: &n {<<: *b, x: 3}\nlast: {<<: *n, y: 4}\n"
+    expected = {"base": {"x": 1, "y": 2}, "next": {"x": 3, "y": 2}, "last": {"x": 3, "y": 4}}
+    assert read(tmp_path, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: 2\na: 3", "line 3: key 'a' is given twice"),
+        ("base: &b {x: 1}\nnext: {<<: *b, y: 2, y: 3}", "line 2: key 'y' is given twice"),
+        ("a: *a", "line 1: found undefined alias"),
+        ("a: 1\n---\nb: 2", "line 2: but found another document"),
+        ("a: !!python/name:os.system x", "line 1: could not determine a constructor"),
+        ("a: 1\n2: x", "line 2: key '2' is not text"),
+        ("? [a]\n: x", "line 1: key .* is not text"),
+        ("a: {<<: 5}", "line 1: expected a mapping"),
+        ("a: [1\nb: 2", "line 2: did not find"),
+    ],
+)
+def test_what_is_no_document_is_refused_by_line(tmp_path, text, message):
+    with pytest.raises(InputError, match=message) as caught:
+        read(tmp_path, text)
+    assert "x.yaml: " in str(caught.value) and str(caught.value).isprintable()
+
+
+def test_a_wrong_field_is_named_with_its_line(tmp_path):
+    path = tmp_path / "x.yaml"
+    text = json.dumps(study_document(), indent=1).replace('"mid",', '"Mid One",')
+    line = text[: text.index("Mid One")].count("\n") + 1
+    path.write_text(text)
+    with pytest.raises(
+        InputError, match=rf"x\.yaml, line {line}: experiments\.0\.factors\."
+    ) as got:
+        read_model(path, Study)
+    assert "(got 'Mid One')" in str(got.value)
+
+
+@settings(deadline=None, max_examples=50)
+@given(raw=st.binary(max_size=200))
+def test_no_bytes_give_a_traceback(raw, tmp_path_factory):
+    path = tmp_path_factory.mktemp("bytes") / "s.yaml"
+    path.write_bytes(raw)
+    with pytest.raises(InputError):
+        read_model(path, Study)
