@@ -21,8 +21,6 @@ from replication.engines.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX
 from replication.plan.pipeline import load_or_exit
 from replication.sensitivity.maps.map_model import load_map, maps_or_exit
 from replication.sensitivity.today.stand_in import load_today, studies_of_today
-from replication.study.storage.seal import NAME as SEAL
-from replication.study.storage.seal import whole_or_unsealed
 
 
 configfile: "configs/config.yaml"

@@ -15,7 +15,7 @@ from replication.plan.notebook_kind import made_from
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.pages.compared.difference import write_differences
 from replication.report.render import render
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 
 from tests.workflow.project import Project
 
@@ -63,7 +63,7 @@ def example(tmp_path_factory) -> Path:
     """Return a report of the notebooks' example data, which has a sensitivity too."""
     work = tmp_path_factory.mktemp("report")
     data = shutil.copytree(ROOT / "notebooks" / "fixture", work / "data")
-    write_sealed(data / "provenance.json", json.dumps(PROVENANCE))
+    write_text(data / "provenance.json", json.dumps(PROVENANCE))
     # Of several engines the report tells how they agree.
     write_agreement(ROOT, data, study_ids(ROOT))
     executed = work / "notebooks"
@@ -86,7 +86,7 @@ def comparison(tmp_path_factory) -> Path:
         text = (sides[1] / name).read_text(encoding="utf-8")
         assert "not reproduced" in text and ",0.9" in text
         changed = text.replace("not reproduced", "reproduced").replace(",0.9", ",0.7")
-        write_sealed(sides[1] / name, changed)
+        write_text(sides[1] / name, changed)
     write_differences(differences(*sides), ("the example", "another"), work / "html")
     return work / "html"
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 from replication.measure.results import Results
-from replication.study.storage.seal import sealed, write_sealed
+from replication.study.files import atomic, write_text
 from replication.study.storage.table import FLOW_COLUMNS, SERIES_COLUMNS
 from replication.study.study import Study, parameters_of, plain_values
 from replication.study.template import instantiate
@@ -230,18 +230,18 @@ class World:
     def write(self, design, flows, series, scenarios, study_id) -> None:
         root = self.folder
         folder = root / "results" / study_id
-        write_sealed(root / "design" / f"{study_id}.csv", pd.DataFrame(design).to_csv(index=False))
-        write_sealed(root / "design" / "scenarios" / f"{study_id}.json", json.dumps(scenarios))
+        write_text(root / "design" / f"{study_id}.csv", pd.DataFrame(design).to_csv(index=False))
+        write_text(root / "design" / "scenarios" / f"{study_id}.json", json.dumps(scenarios))
         columns = [*FLOW_COLUMNS, "engine_version"]
         table = pd.DataFrame(flows).assign(engine_version="1").reindex(columns=columns)
-        with sealed(folder / "flows.parquet") as path:
+        with atomic(folder / "flows.parquet") as path:
             table.to_parquet(path)
         samples = pd.DataFrame(series).reindex(columns=list(SERIES_COLUMNS))
         text = {name: object for name in ("scenario", "engine", "flow", "link")}
         numbers = {name: float for name in SERIES_COLUMNS if name not in text}
         samples = samples.astype(numbers | text)
         samples = samples.where(samples.notna(), None).astype(numbers)
-        with sealed(folder / "series.parquet") as path:
+        with atomic(folder / "series.parquet") as path:
             samples.to_parquet(path)
 
 

@@ -9,7 +9,7 @@ from replication.compare.agreement_table import write_agreement
 from replication.judge.evaluate import evaluate_study, merge
 from replication.judge.flags.own_data import write_own_data
 from replication.report.render import render
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 from replication.study.study import Study
 
 NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"
@@ -94,7 +94,7 @@ class Project:
     def merge(self, *studies: str) -> None:
         merge([self.data / "evaluation" / name for name in studies], self.data)
         write_agreement(self.root, self.data, studies)
-        write_sealed(self.data / "provenance.json", json.dumps(self.provenance))
+        write_text(self.data / "provenance.json", json.dumps(self.provenance))
 
     def render(self, *studies: str) -> Path:
         self.merge(*studies)

@@ -28,8 +28,8 @@ from replication.report.parts.bench_model import (
     read_bench,
 )
 from replication.study.errors import InputError
+from replication.study.files import write_text
 from replication.study.report_page import BENCH_PAGE
-from replication.study.storage.seal import write_sealed
 from replication.study.storage.table import DESIGN_COLUMNS, write_table
 
 from tests.unit.report_project import NASTY, example, soup
@@ -136,7 +136,7 @@ def test_predictions_count_each_finished_scenario_once(tmp_path):
         write_table(tmp_path / "design" / f"{study}.csv", rows, DESIGN_COLUMNS)
     runs = [{"scenario": s, "cpu_s": c} for s, c in {"x": 1.0, "y": 4.0, "gone": 9.0}.items()]
     usage = tmp_path / "batches" / "ns3-light-0.usage.json"
-    write_sealed(usage, json.dumps({"engine": "ns3", "runs": runs}))
+    write_text(usage, json.dumps({"engine": "ns3", "runs": runs}))
     found = {p.study: (p.scenarios, p.predicted_s, p.used_s) for p in predictions(tmp_path)}
     assert found == {"all": (2, 4.0, 5.0), "a": (2, 4.0, 5.0), "b": (1, 2.0, 1.0)}
     assert next(iter(found)) == "all"
@@ -170,7 +170,7 @@ def test_more_cores_are_held_against_one_without_a_scheduler(tmp_path):
     for number, runs in enumerate([[4.0, 4.0], [8.0], [100.0]]):
         document = {"runs": [{"wall_s": s, "reused": False} for s in runs]}
         usage = tmp_path / "batches" / f"ns3-light-{number}.usage.json"
-        write_sealed(usage, json.dumps(document))
+        write_text(usage, json.dumps(document))
     # The last one is of an earlier design.
     row = dict.fromkeys(DESIGN_COLUMNS, "")
     rows = [row | {"batch": f"ns3-light-{number}"} for number in range(2)]
@@ -275,7 +275,7 @@ def test_what_is_written_is_read_back(tmp_path):
 
 
 def test_a_file_of_another_version_says_what_to_run(tmp_path):
-    write_sealed(tmp_path / BENCH_PAGE.made_of, '{"written": "x"}')
+    write_text(tmp_path / BENCH_PAGE.made_of, '{"written": "x"}')
     with pytest.raises(InputError, match="make bench"):
         read_bench(tmp_path)
 
@@ -324,5 +324,5 @@ def test_without_a_bench_there_is_no_page_and_no_link(studied):
 
 
 def test_a_bench_that_cannot_be_read_does_not_stop_the_report(studied):
-    write_sealed(studied.data / BENCH_PAGE.made_of, "{}")
+    write_text(studied.data / BENCH_PAGE.made_of, "{}")
     assert "make bench" in soup(studied.render("synthetic") / "bench.html").get_text()

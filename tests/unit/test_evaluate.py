@@ -15,9 +15,9 @@ from replication.measure.metric_model import MetricError
 from replication.plan.study_check import ClaimError, check_study
 from replication.study.claim_model import Quantity
 from replication.study.errors import InputError
+from replication.study.files import write_text
 from replication.study.published import PublishedError
 from replication.study.storage.parquet import write_parquet
-from replication.study.storage.seal import RECORD, write_sealed
 from replication.study.storage.table import (
     AUDIT_COLUMNS,
     CELL_COLUMNS,
@@ -77,8 +77,7 @@ def test_every_file_has_its_columns(evaluated):
         assert list(pd.read_csv(evaluated / f"{name}.csv").columns) == list(columns)
     evidence = pd.read_parquet(evaluated / "evidence.parquet")
     assert list(evidence.columns) == list(EVIDENCE_COLUMNS) and len(evidence) == 9
-    records = [f"{name}{RECORD}" for name in FILES]
-    assert sorted(path.name for path in evaluated.iterdir()) == sorted([*FILES, *records])
+    assert sorted(path.name for path in evaluated.iterdir()) == sorted(FILES)
 
 
 def test_the_contracted_columns_are_as_the_design_fixes_them():
@@ -226,7 +225,7 @@ def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
 def test_merging_names_what_is_missing_or_foreign(world, evaluated):
     with pytest.raises(InputError, match=r"none/cells\.csv: is missing or of another version"):
         merge([evaluated, world.folder / "none"], world.folder / "all")
-    write_sealed(evaluated / "claims.csv", "study,claim\n")
+    write_text(evaluated / "claims.csv", "study,claim\n")
     with pytest.raises(InputError, match=r"claims\.csv: is missing or of another version"):
         merge([evaluated], world.folder / "all")
 

@@ -9,7 +9,7 @@ import pytest
 from bench.last_report import RULES, last_report, report_jobs, tail_s
 from replication.plan.config import study_ids
 from replication.report.provenance import covered_s
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 from replication.study.storage.table import DESIGN_COLUMNS, write_table
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def usage(data: Path, batch: str, reused: bool = False) -> None:
         "finished": end_s,
         "runs": [{"cpu_s": cpu_s, "wall_s": cpu_s, "reused": reused}],
     }
-    write_sealed(data / "batches" / f"{batch}.usage.json", json.dumps(document))
+    write_text(data / "batches" / f"{batch}.usage.json", json.dumps(document))
 
 
 def provenance(data: Path, **changes: object) -> None:
@@ -47,7 +47,7 @@ def provenance(data: Path, **changes: object) -> None:
         "engines": {"ns3": {"from_source": True}, "ns2": {}, "linux": {}},
         "simulate": {"efficiency": 0.715, "scenarios": 3, "wall_s": 500.0},
     }
-    write_sealed(data / "provenance.json", json.dumps(document | changes))
+    write_text(data / "provenance.json", json.dumps(document | changes))
 
 
 @pytest.fixture

@@ -32,8 +32,7 @@ from replication.report.notebooks.notebook import (
     to_html,
 )
 from replication.study.errors import InputError, RunError
-from replication.study.storage.seal import NAME as SEAL
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -313,7 +312,7 @@ def test_a_notebook_on_other_data_shows_other_numbers(tmp_path, other_data):
     "path", [p for p in NOTEBOOKS if p.stem not in GUIDES], ids=lambda path: path.stem
 )
 def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
-    write_sealed(tmp_path / path.name, path.read_text(encoding="utf-8"))
+    write_text(tmp_path / path.name, path.read_text(encoding="utf-8"))
     to_html(tmp_path / path.name, tmp_path / "page.html", "A run")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)\s*=\s*["'](?!data:|#)""", page)
@@ -383,8 +382,6 @@ def test_cutting_a_fixture_again_changes_nothing(tmp_path):
     make_fixture(ROOT, FIXTURE, first, ["nishitha"])
     make_fixture(ROOT, first, again, ["nishitha"])
     names = {path.relative_to(first) for path in first.rglob("*") if path.is_file()}
-    # One record of all, none of each.
-    assert {name for name in names if name.suffix == ".sha256"} == {Path(SEAL)}
     for name in names:
         assert (again / name).read_bytes() == (first / name).read_bytes()
         if name.suffix == ".parquet" and name.parts[0] == "results":

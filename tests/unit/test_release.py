@@ -14,8 +14,7 @@ from replication.report.archive import pack, unpack
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.render import render
 from replication.study.errors import InputError
-from replication.study.files import digest_of, sha256_of
-from replication.study.storage.seal import record_of, write_sealed
+from replication.study.files import digest_of, sha256_of, write_text
 from typer.testing import CliRunner
 
 from tests.unit.conftest import World
@@ -37,11 +36,11 @@ def original(tmp_path_factory):
     data = project.root / "data" / "reproduced"
     for path in {path for pattern in release.RENDERED for path in project.data.glob(pattern)}:
         (data / path.relative_to(project.data)).parent.mkdir(parents=True, exist_ok=True)
-        for one in filter(Path.is_file, (path, record_of(path))):
-            shutil.copy(one, data / one.relative_to(project.data))
+        if path.is_file():
+            shutil.copy(path, data / path.relative_to(project.data))
     (data / "published.csv").unlink()
     provenance = json.loads((data / "provenance.json").read_text()) | {"studies": {"synthetic": {}}}
-    write_sealed(data / "provenance.json", json.dumps(provenance))
+    write_text(data / "provenance.json", json.dumps(provenance))
     return project.root
 
 

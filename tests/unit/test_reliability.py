@@ -13,8 +13,8 @@ from replication.report.parts.reliability import (
     read_reliability,
 )
 from replication.study.errors import InputError
+from replication.study.files import write_text
 from replication.study.report_page import RELIABILITY_PAGE
-from replication.study.storage.seal import write_sealed
 
 from tests.unit.report_project import NASTY, Project, example, soup
 
@@ -42,7 +42,7 @@ def test_the_latest_count_of_a_kind_stands_and_others_stay(tmp_path):
     "text", ["", "{", "[]", '{"trials": [{"id": 1}]}', '{"schema_version": 2}']
 )
 def test_a_file_of_something_else_is_refused_by_name(tmp_path, text):
-    write_sealed(tmp_path / RELIABILITY_PAGE.made_of, text)
+    write_text(tmp_path / RELIABILITY_PAGE.made_of, text)
     with pytest.raises(InputError, match=rf"{RELIABILITY_PAGE.made_of}: .*make test-faults"):
         read_reliability(tmp_path / RELIABILITY_PAGE.made_of)
 

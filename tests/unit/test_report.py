@@ -3,7 +3,6 @@
 import itertools
 import json
 import re
-import shutil
 from html.parser import HTMLParser
 
 import nbformat
@@ -18,7 +17,6 @@ from replication.report.parts.verdicts import number as numbers
 from replication.report.parts.verdicts.verdict import BADGES, Tally
 from replication.report.render import render
 from replication.study.errors import InputError
-from replication.study.storage.seal import whole_or_unsealed
 from replication.study.study import RESERVED, Study
 
 from tests.unit.report_project import NASTY, PROVENANCE, PUBLISHED, TABLE, example, soup
@@ -398,24 +396,6 @@ def test_no_study_can_take_a_page_of_the_reports_own(project):
     for name in RESERVED:
         with pytest.raises(ValidationError, match=rf"give another.*\n?.*{name}"):
             example(project.world, id=name)
-
-
-def test_a_report_whose_files_changed_is_unsealed(project):
-    project.add(example(project.world))
-    out = project.render("synthetic")
-    seal = whole_or_unsealed(out)
-    assert seal.is_file()
-    sealed = {line.split("  ", 1)[1] for line in seal.read_text().splitlines()}
-    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    assert files - sealed == {seal.name}
-    (out / "other.txt").touch()
-    assert whole_or_unsealed(out).is_file(), "what is added changes nothing that is shown"
-    chart = next(out.glob("charts/*~*"))
-    chart.write_bytes(chart.read_bytes().replace(b"1", b"2", 1))
-    assert not whole_or_unsealed(out).exists()
-    out = project.render("synthetic")
-    shutil.rmtree(out / "charts")
-    assert not whole_or_unsealed(out).exists()
 
 
 def test_a_failed_rendering_leaves_the_last_report(project):

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from replication.study.files import read_yaml
-from replication.study.storage.seal import write_sealed
+from replication.study.files import read_yaml, write_text
 
 from tests.unit.report_project import RATES, TABLE, example, soup
 
@@ -142,7 +141,7 @@ def test_a_claim_whose_experiment_was_never_varied_says_so(project):
     settings["other_studies"]["exploration"]["experiments"] = ["another"]
     project.write("configs/sensitivity.yaml", json.dumps(settings))
     assert not cards_without_sensitivity(project), "nothing was varied at all"
-    write_sealed(project.data / "sensitivity/synthetic/claims.csv", "claim\n")
+    write_text(project.data / "sensitivity/synthetic/claims.csv", "claim\n")
     assert cards_without_sensitivity(project) == ["claim-value", "claim-wrong", "claim-parts"]
 
 

@@ -9,7 +9,7 @@ from replication.report.parts.map import answer, areas, axes_of, check, details,
 from replication.report.parts.map_picture import picture, ticks
 from replication.sensitivity.maps.account import made_from, merge_maps
 from replication.sensitivity.maps.table import MAP_COLUMNS
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 from replication.study.storage.table import read_rows
 
 from tests.unit.report_project import Project, example, soup
@@ -165,7 +165,7 @@ def project(world, tmp_path):
     made.write("configs/maps/m.yaml", yaml.safe_dump(MAP))
     path = made.data / "maps/m/ns3.json"
     own = {"made_from": made_from(made.root, "m", "synthetic", "ns3")}
-    write_sealed(path, json.dumps(account() | own))
+    write_text(path, json.dumps(account() | own))
     merge_maps([path], made.data)
     return made
 

@@ -16,7 +16,7 @@ from replication.report.drawing.figure import INK, MAXIMUM_POINTS
 from replication.report.pages.compared.traces import trace_figures, trace_section
 from replication.report.parts.page import environment
 from replication.report.parts.source import Source
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "notebooks" / "fixture"
@@ -26,7 +26,7 @@ PROVENANCE = {"engines": {}, "tier": {"id": "quick"}}
 @pytest.fixture
 def source(tmp_path):
     data = shutil.copytree(FIXTURE, tmp_path / "data")
-    write_sealed(data / "provenance.json", json.dumps(PROVENANCE))
+    write_text(data / "provenance.json", json.dumps(PROVENANCE))
     return Source.load(ROOT, data)
 
 
@@ -54,10 +54,10 @@ def test_the_page_says_what_was_not_there(source):
     path = source.data / COMPARISON
     table = pd.read_csv(path)
     raw = table.assign(evidence="raw trace")
-    write_sealed(path, raw.to_csv(index=False))
+    write_text(path, raw.to_csv(index=False))
     assert "not there" not in section(source)[1].text
     raw.loc[raw["trace"] == "bbr", "evidence"] = "summary figure"
-    write_sealed(path, raw.to_csv(index=False))
+    write_text(path, raw.to_csv(index=False))
     words = section(source)[1].text
     assert "The raw trace bbr was not there" in words
 

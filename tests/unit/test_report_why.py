@@ -7,7 +7,7 @@ import pytest
 from replication.plan.config import load_study
 from replication.report.parts.verdicts.explanation import explanation_of
 from replication.sensitivity.why.table import EXPLAINED_COLUMNS, NAME, made_from
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 from replication.study.storage.table import write_table
 
 from tests.unit.report_project import Project, example, soup
@@ -69,7 +69,7 @@ def project(world, tmp_path):
     folder = made.data / "sensitivity/synthetic"
     rows = [cell("slow", True, True), cell("mid", True, True), cell("fast", False, False)]
     write_table(folder / "explained_cells.csv", rows, EXPLAINED_COLUMNS)
-    write_sealed(folder / NAME, json.dumps(document(made)))
+    write_text(folder / NAME, json.dumps(document(made)))
     return made
 
 
@@ -94,7 +94,7 @@ def test_two_sentences_say_what_is_met_and_what_was_not_seen(project):
 def test_nothing_found_says_what_was_searched(project):
     path = project.data / "sensitivity/synthetic" / NAME
     why = ["A search over the same runs does as well."]
-    write_sealed(path, json.dumps(document(project, word="none found", reasons=why)))
+    write_text(path, json.dumps(document(project, word="none found", reasons=why)))
     found = explained(project)
     assert not found.is_found
     assert found.sentences[0] == (
@@ -128,7 +128,7 @@ def test_distributions_beside_raw_traces_are_a_table(project):
         row | {"before": 2.0, "after": 3.0, "own": None},
     ]
     path = project.data / "sensitivity/synthetic" / NAME
-    write_sealed(path, json.dumps(document(project, distances=rows)))
+    write_text(path, json.dumps(document(project, distances=rows)))
     page = soup(project.render("synthetic") / "synthetic.html")
     table = page.find("h2", id="why").parent.find("th", string="window (segments)").parent
     # Two flows, of which one is nearer; medians before and after, and of the one yardstick.

@@ -9,7 +9,7 @@ from replication.report.archive import pack
 from replication.report.pages.compared.difference import PAGE, TABLE, write_differences
 from replication.report.results_at import RELEASED, results_at
 from replication.study.errors import InputError
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 
 from tests.unit.report_project import soup
 
@@ -24,7 +24,7 @@ def results(tmp_path):
     for folder in folders:
         folder.mkdir()
         for name in ("cells.csv", "claims.csv"):
-            write_sealed(folder / name, (FIXTURE / name).read_text(encoding="utf-8"))
+            write_text(folder / name, (FIXTURE / name).read_text(encoding="utf-8"))
     return folders
 
 
@@ -36,7 +36,7 @@ def change(folder, name, where, **fields):
     was = dict(row)
     row.update(fields)
     lines = [",".join(rows[0]), *(",".join(map(quoted, row.values())) for row in rows)]
-    write_sealed(folder / name, "\n".join(lines) + "\n")
+    write_text(folder / name, "\n".join(lines) + "\n")
     return was
 
 

@@ -8,9 +8,9 @@ import pytest
 from replication.run.gather import collect, gather, read_runs
 from replication.run.simulate import designed_batch, read_batch, run_job
 from replication.study.errors import InputError, RunError
+from replication.study.files import write_text
 from replication.study.scenario import Scenario, canonical_json
 from replication.study.storage.parquet import read_parquet, write_parquet
-from replication.study.storage.seal import write_sealed
 from replication.study.storage.table import FLOW_NUMBERS, write_table
 
 from tests.unit import stand_in
@@ -94,7 +94,7 @@ def batch_file(tmp_path, **changes):
     scenario = Scenario.model_validate(minimal_scenario())
     document = {"engine": "ns3", "scenarios": {scenario.id: minimal_scenario()}} | changes
     path = tmp_path / "batch.json"
-    write_sealed(path, json.dumps(document))
+    write_text(path, json.dumps(document))
     return path
 
 
@@ -108,7 +108,7 @@ def design(tmp_path, **documents):
     scenario = Scenario.model_validate(minimal_scenario())
     scenarios = {scenario.id: minimal_scenario()} | documents
     folder = tmp_path / "design"
-    write_sealed(folder / "scenarios" / "x.json", canonical_json(scenarios))
+    write_text(folder / "scenarios" / "x.json", canonical_json(scenarios))
     rows = [{"scenario": scenario.id, "engine": "ns2", "batch": "one"}]
     rows.append({"scenario": "f" * 16, "engine": "ns3", "batch": "two"})
     rows.append({"scenario": "e" * 16, "engine": "ns3", "batch": "none"})
@@ -119,7 +119,7 @@ def design(tmp_path, **documents):
 def test_a_batch_of_a_design_is_its_own_scenarios(tmp_path):
     path, scenario = design(tmp_path)
     assert designed_batch(path, "one") == ("ns2", {scenario.id: scenario})
-    with pytest.raises(InputError, match=r"x\.json: has no scenario ffff.*run `make report`"):
+    with pytest.raises(InputError, match=r"x\.json: has no scenario ffff.*run again"):
         designed_batch(path, "two")
     with pytest.raises(InputError, match=r"x\.csv: has no batch three"):
         designed_batch(path, "three")
@@ -128,7 +128,7 @@ def test_a_batch_of_a_design_is_its_own_scenarios(tmp_path):
 def test_a_design_of_another_version_is_told(tmp_path):
     path, _ = design(tmp_path)
     write_table(path, [{"scenario": "f" * 16, "batch": "one"}], ("scenario", "batch"))
-    with pytest.raises(InputError, match=r"x\.csv: has no column engine; .*run `make report`"):
+    with pytest.raises(InputError, match=r"x\.csv: has no column engine; .*run again"):
         designed_batch(path, "one")
 
 
@@ -136,9 +136,9 @@ def test_scenarios_of_other_batches_stay_text(tmp_path):
     """With 100,000 of them, decoding all would take a batch longer than its runs."""
     path, scenario = design(tmp_path)
     text = (path.parent / "scenarios" / "x.json").read_text()
-    write_sealed(path.parent / "scenarios" / "x.json", text[:-1] + ',"%s":{"' % ("f" * 16))
+    write_text(path.parent / "scenarios" / "x.json", text[:-1] + ',"%s":{"' % ("f" * 16))
     assert designed_batch(path, "one") == ("ns2", {scenario.id: scenario})
-    with pytest.raises(InputError, match=r"x\.json: is not JSON .*run `make report`"):
+    with pytest.raises(InputError, match=r"x\.json: is not JSON .*run again"):
         designed_batch(path, "two")
 
 

@@ -6,7 +6,7 @@ from replication.judge.evaluate import QUANTITY_COLUMNS
 from replication.sensitivity.design import SensitivityDesign
 from replication.sensitivity.design_point import DEFAULT, ONE_AT_A_TIME
 from replication.sensitivity.spread import spread_table
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 
 from tests.unit.sensitivity_data import record
 
@@ -43,6 +43,6 @@ def test_changes_are_relative_and_those_of_ratios_differences(tmp_path):
 
 def test_other_engines_are_compared_with_the_explored_one_in_the_tiers_own_table(tmp_path):
     table = pd.DataFrame([quantity("ns2", 100.0), quantity("ns3", 90.0)])
-    write_sealed(tmp_path / "quantities.csv", table.to_csv(index=False))
+    write_text(tmp_path / "quantities.csv", table.to_csv(index=False))
     found = changes([judged(DEFAULT, 7.0)], tmp_path)
     assert found == {("other engines", "throughput_bps"): pytest.approx(-0.1)}

@@ -12,7 +12,7 @@ from replication.sensitivity.maps.account import merge_maps
 from replication.sensitivity.today.run_today import made_from, plan_today
 from replication.sensitivity.today.stand_in import load_today
 from replication.study.errors import InputError
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 
 from tests.unit.report_project import Project, example, soup
 from tests.unit.sensitivity_data import ROOT
@@ -84,7 +84,7 @@ def project(world, tmp_path):
         "cpu_s": 60.0,
         "made_from": made_from(made.root, "synthetic", "linux"),
     }
-    write_sealed(made.data / "maps/today/synthetic.claims.json", json.dumps(document))
+    write_text(made.data / "maps/today/synthetic.claims.json", json.dumps(document))
     merge_maps([], made.data)
     return made
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from replication.plan.code import code_hash
 from replication.report.parts.bench_model import MODULE, Bench, Sweep
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 
 from bench.alternative import build_variants, instrumentation, way_ratios, ways
 from bench.cost_model import factors, predictions
@@ -106,4 +106,4 @@ def _sweeps(root: Path, data: Path, cores: int, size: Size, say: Announce) -> li
 
 def write_bench(bench: Bench, path: Path) -> None:
     """Write what was measured to `path`."""
-    write_sealed(path, bench.model_dump_json(indent=2) + "\n")
+    write_text(path, bench.model_dump_json(indent=2) + "\n")

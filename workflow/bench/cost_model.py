@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections import defaultdict
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from replication.report.parts.bench_model import Figure, Prediction
-from replication.study.storage.seal import read_sealed
+from replication.study.files import read_json
 from replication.study.storage.table import DESIGN_COLUMNS, read_rows
 
 #: Predicted and used CPU seconds of one scenario.
@@ -106,7 +105,7 @@ def finished_batches(data: Path) -> dict[str, dict[str, Any]]:
         for batch in sorted({row["batch"] for row in read_rows(path, DESIGN_COLUMNS)} - {""}):
             usage = data / "batches" / f"{batch}.usage.json"
             if usage.is_file():
-                found[batch] = json.loads(read_sealed(usage))
+                found[batch] = read_json(usage)
     return found
 
 

@@ -13,8 +13,8 @@ from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.engines.model import Engine
 from replication.report.parts.bench_model import Figure
+from replication.study.files import write_text
 from replication.study.scenario import Scenario, canonical_json
-from replication.study.storage.seal import write_sealed
 from replication.study.storage.table import write_table
 
 from bench.engine import Size, programs
@@ -114,7 +114,7 @@ def simulate_batch(
     document = {s.id: s.model_dump(mode="json") for s in scenarios}
     rows = [{"scenario": scenario, "engine": name, "batch": "bench"} for scenario in document]
     shutil.rmtree(folder, ignore_errors=True)
-    write_sealed(folder / "scenarios" / "design.json", canonical_json(document))
+    write_text(folder / "scenarios" / "design.json", canonical_json(document))
     write_table(folder / "design.csv", rows, ("scenario", "engine", "batch"))
     words = ["--program", str(program.resolve()), "--fingerprint", fingerprint]
     words += ["--design", "design.csv", "--batch", "bench"]

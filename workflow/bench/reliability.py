@@ -14,7 +14,7 @@ from replication.report.parts.reliability import (
     megabytes,
     read_reliability,
 )
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 
 EntryT = TypeVar("EntryT", Trials, Load)
 
@@ -25,7 +25,7 @@ def add_entries(path: Path, trials: Sequence[Trials] = (), loads: Sequence[Load]
     merged = Reliability(
         trials=_merged([*known.trials, *trials]), loads=_merged([*known.loads, *loads])
     )
-    write_sealed(path, merged.model_dump_json(indent=2) + "\n")
+    write_text(path, merged.model_dump_json(indent=2) + "\n")
 
 
 def _merged(entries: Sequence[EntryT]) -> list[EntryT]:

@@ -30,7 +30,6 @@ from replication.study.errors import InputError, RunError, describe
 from replication.study.files import write_text
 from replication.study.level import MOST_POINTS
 from replication.study.published import published_path
-from replication.study.storage.seal import seal
 from replication.study.storage.table import PUBLISHED_COLUMNS
 
 from bench.timed import timed
@@ -196,7 +195,6 @@ def install_instant_engine(root: Path, program: Path) -> None:
     program.parent.mkdir(parents=True)
     source = root / "workflow" / "bench" / "instant.cpp"
     timed(["g++", "-std=c++20", "-O2", "-static", "-o", str(program), str(source)], root)
-    seal(program.parent)
 
 
 def measure(root: Path, scenarios: int, cores: int) -> Sweep:

@@ -58,7 +58,6 @@ rule build_ns3_program:
         ],
     output:
         program=f"{PATHS.data}/engines/ns3-{{digest}}-{{version}}/replicate-ns3",
-        seal=f"{PATHS.data}/engines/ns3-{{digest}}-{{version}}/{SEAL}",
     log:
         f"{PATHS.data}/logs/build_ns3_program/{{digest}}-{{version}}.log",
     benchmark:
@@ -76,8 +75,8 @@ rule build_ns3_program:
         'echo "compiling our program for ns-3 {wildcards.version}" >&2; '
         # Objects of another build of the same ns-3 may be there.
         "rm -rf {params.build}; ( make --silent --directory workflow/engines/ns3 --jobs {threads}"
-        ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" CXX={params.compiler:q}'
-        " && replicate step seal {params.build} ) > {log} 2>&1"
+        ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" CXX={params.compiler:q} )'
+        " > {log} 2>&1"
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
@@ -86,7 +85,6 @@ rule build_ns2_program:
         sources=[p.relative_to(REPO) for p in ENGINES["ns2"].program_sources(REPO)],
     output:
         program=NS2_PROGRAM,
-        seal=NS2_PROGRAM.with_name(SEAL),
     log:
         f"{PATHS.data}/logs/build_ns2_program/{{digest}}.log",
     benchmark:
@@ -96,19 +94,17 @@ rule build_ns2_program:
         build=lambda wildcards, output: Path(output.program).parent,
     shell:
         'echo "laying out our ns-2 program" >&2; '
-        "( make --silent --directory workflow/engines/ns2"
+        "make --silent --directory workflow/engines/ns2"
         ' BUILD="$PWD/{params.build}" PYTHON="$(command -v python)"'
-        " && replicate step seal {params.build} ) > {log} 2>&1"
+        " > {log} 2>&1"
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
-# What builds kernels of the frequencies {params.hz}, and seals their folder.
+# What builds kernels of the frequencies {params.hz}.
 BUILD_KERNELS = (
-    "( replicate step check-kernels {params.cache}"
-    " && workflow/engines/linux/build --output {params.build} --cache {params.cache}"
+    "workflow/engines/linux/build --output {params.build} --cache {params.cache}"
     " --hz {params.hz} --jobs {threads}"
-    " && replicate step check-kernels {params.cache}"
-    " && replicate step seal {params.build} ) 2> >(tee {log} >&2)"
+    " 2> >(tee {log} >&2)"
 )
 
 
@@ -120,7 +116,6 @@ rule build_linux_program:
         kernel=LINUX_PROGRAM.with_name("linux"),
         initrd=LINUX_PROGRAM.with_name("initrd"),
         version=LINUX_PROGRAM.with_name("version"),
-        seal=LINUX_PROGRAM.with_name(SEAL),
     log:
         f"{PATHS.data}/logs/build_linux_program/{{digest}}.log",
     benchmark:

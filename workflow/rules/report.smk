@@ -57,7 +57,7 @@ rule render_page:
         provenance=rules.write_provenance.output.provenance,
         notebooks=lambda wildcards: PIPE.executed(wildcards.page),
     output:
-        seal=f"{PATHS.pages}/{{page}}/{SEAL}",
+        folder=directory(PATHS.pages / "{page}"),
     log:
         f"{PATHS.data}/logs/render_page/{{page}}.log",
     benchmark:
@@ -68,10 +68,9 @@ rule render_page:
         shown=PIPE.shown,
         data=PATHS.data,
         executed=PATHS.executed,
-        folder=lambda wildcards, output: Path(output.seal).parent,
     shell:
         'echo "rendering {wildcards.page}" >&2; '
-        "replicate step page {params.folder} --data {params.data} --notebooks {params.executed}"
+        "replicate step page {output.folder} --data {params.data} --notebooks {params.executed}"
         " > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
@@ -79,11 +78,9 @@ rule assemble_report:
     input:
         tables=TABLES,
         provenance=rules.write_provenance.output.provenance,
-        pages=expand(rules.render_page.output.seal, page=PIPE.pages),
+        pages=expand(rules.render_page.output.folder, page=PIPE.pages),
     output:
         index=f"{PATHS.html}/index.html",
-        # Gone if a file of the report was deleted or altered: then it is put together again.
-        seal=whole_or_unsealed(PATHS.html),
     log:
         f"{PATHS.data}/logs/assemble_report.log",
     benchmark:
@@ -92,10 +89,9 @@ rule assemble_report:
     params:
         code=PIPE.code("report.assemble", "report/assets/**/*", "report/*.csv"),
         shown=PIPE.shown,
-        parts=[PATHS.pages / page for page in PIPE.pages],
         data=PATHS.data,
         html=PATHS.html,
     shell:
         'echo "putting the report together" >&2; '
-        "replicate step assemble {params.parts} --data {params.data} --output {params.html}"
+        "replicate step assemble {input.pages} --data {params.data} --output {params.html}"
         " > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"

@@ -146,7 +146,6 @@ rule build_explanation_kernels:
         sources=[p.relative_to(REPO) for p in ENGINES["linux"].program_sources(REPO)],
     output:
         program=PATHS.explanation_kernels(LINUX_FINGERPRINT),
-        seal=PATHS.explanation_kernels(LINUX_FINGERPRINT).with_name(SEAL),
     log:
         f"{PATHS.data}/logs/build_explanation_kernels/{{digest}}.log",
     benchmark:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from replication.cli.option import DATA, HERE, Data, Root
 from replication.study.errors import InputError
+from replication.study.files import read_json
 
 if TYPE_CHECKING:
     from replication.study.scenario import Scenario
@@ -54,13 +54,12 @@ def rerun(root: Path, data: Path, scenario_id: str, engine: str, output: Path) -
 def find_scenario(data: Path, scenario_id: str) -> Scenario:
     """Return a designed scenario; InputError if no design knows the id."""
     from replication.study.scenario import Scenario
-    from replication.study.storage.seal import read_sealed
 
     folder = data / "design" / "scenarios"
     explained = sorted((data / "sensitivity").glob("*/explained_scenarios.json"))
     mapped = sorted((data / "maps").glob("*/*.scenarios.json"))
     for path in [*sorted(folder.glob("*.json")), *explained, *mapped]:
-        scenario = json.loads(read_sealed(path)).get(scenario_id)
+        scenario = read_json(path).get(scenario_id)
         if scenario is not None:
             return Scenario.model_validate(scenario)
     raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -89,33 +88,6 @@ def simulate(
     job = open_job(root, Launch(runtime, engine, program, image), scenarios, store, limits)
     tables = (flows, series) if flows and series else None
     run_batch(job, fingerprint, usage, tables, Progress.load(goal) if goal else None)
-
-
-@app.command()
-def seal(
-    folder: Annotated[Path, typer.Argument(help="Folder of a program that was just built.")],
-) -> None:
-    """Write the hashes of all files of a folder into it: a damaged one is not run, nor read.
-
-    Example: replicate step seal data/reproduced/engines/ns2-f294f60d-2.35
-    """
-    from replication.study.storage.seal import seal as write_seal
-
-    write_seal(folder)
-
-
-@app.command("check-kernels")
-def check_kernels(
-    cache: Annotated[Path, typer.Argument(help="Folder of built kernels.")],
-) -> None:
-    """Remove damaged kernels from their cache, to be built anew, and seal new ones.
-
-    Example: replicate step check-kernels .cache/linux
-    """
-    from replication.study.storage.seal import check_kernels as check
-
-    for line in check(cache):
-        print(line, file=sys.stderr)
 
 
 @app.command("fetch-wheel")

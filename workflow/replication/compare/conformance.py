@@ -25,12 +25,13 @@ from replication.run.launcher import Launch, make_runtime
 from replication.run.process import Limits
 from replication.run.runtime import Runtime
 from replication.study.errors import InputError, RunError
+from replication.study.files import write_text
 from replication.study.scenario import Scenario, TcpFlow
-from replication.study.storage.seal import open_sealed, remedy, write_sealed
 from replication.study.storage.table import (
     CONFORMANCE_COLUMNS,
     RECOVERY_COLUMNS,
     WINDOW_COLUMNS,
+    read_frame,
 )
 
 #: What one run of a canonical scenario may use; the largest takes a second.
@@ -189,11 +190,7 @@ def merge_conformance(document: Conformance, engines: Sequence[str], folder: Pat
     parts = folder / "conformance"
 
     def read(engine: str, end: str, **types: type) -> pd.DataFrame:
-        path = parts / f"{engine}{end}"
-        try:
-            return pd.read_csv(open_sealed(path), dtype=types)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror}); {remedy(path)}") from None
+        return read_frame(parts / f"{engine}{end}", dtype=types)
 
     rows = [read(engine, ".csv", within=str) for engine in engines]
     numbers = pd.concat([read(engine, ".recovery.csv") for engine in engines])
@@ -204,5 +201,5 @@ def merge_conformance(document: Conformance, engines: Sequence[str], folder: Pat
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:
-    """Write `frame` as CSV with its record, numbers with nine digits."""
-    write_sealed(path, frame.to_csv(index=False, float_format="%.9g"))
+    """Write `frame` as CSV, numbers with nine digits."""
+    write_text(path, frame.to_csv(index=False, float_format="%.9g"))

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from replication.study.errors import InputError
+from replication.study.files import REMEDY
 from replication.study.storage.parquet import read_parquet, write_parquet
-from replication.study.storage.seal import remedy
 from replication.study.storage.table import CELL_COLUMNS, CLAIM_COLUMNS, DIGITS, write_table
 from replication.study.verdict import Verdict
 
@@ -85,15 +85,12 @@ def read_verdicts(path: Path) -> list[Judged]:
 def read_table(path: Path) -> pa.Table:
     """Return a typed table, as `read_verdicts` does."""
     name = path.stem
-    try:
-        table = read_parquet(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error}); {remedy(path)}") from None
+    table = read_parquet(path)
     if table.schema != SCHEMAS[name]:
-        raise InputError(f"{path}: made by another version; {remedy(path)}")
+        raise InputError(f"{path}: made by another version; {REMEDY}")
     for word in table["verdict"].unique().to_pylist():
         if word not in set(Verdict):
-            raise InputError(f"{path}: verdict {word!r} is unknown; {remedy(path)}")
+            raise InputError(f"{path}: verdict {word!r} is unknown; {REMEDY}")
     return table
 
 

@@ -17,13 +17,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow.parquet as pq
 
 from replication.study.claim_model import Where
 from replication.study.errors import InputError
-from replication.study.storage.parquet import read_parquet
-from replication.study.storage.seal import check, open_sealed, read_sealed
-from replication.study.storage.table import DESIGN_COLUMNS, FLOW_COLUMNS, SERIES_COLUMNS
+from replication.study.files import read_json
+from replication.study.storage.parquet import read_columns, read_parquet
+from replication.study.storage.table import DESIGN_COLUMNS, FLOW_COLUMNS, SERIES_COLUMNS, read_frame
 
 #: Columns of a design that concern how it is run, not what was run.
 _UNUSED = ("study", "batch", "cost_s")
@@ -225,10 +224,7 @@ def _missing(path: Path) -> ResultsError:
 def _read_design(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise ResultsError(f"{path}: no such file; run the workflow up to the design stage first")
-    try:
-        table = pd.read_csv(open_sealed(path), dtype=str, keep_default_na=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise ResultsError(f"{path}: is not a CSV table: {error}") from None
+    table = read_frame(path, dtype=str, keep_default_na=False)
     _check_columns(path, table.columns, DESIGN_COLUMNS)
     table = table[[name for name in DESIGN_COLUMNS if name not in _UNUSED]].copy()
     try:
@@ -262,10 +258,7 @@ def _truth(text: str) -> bool:
 def _read_scenarios(path: Path) -> dict[str, dict[str, Any]]:
     if not path.is_file():
         raise ResultsError(f"{path}: no such file; run the workflow up to the design stage first")
-    try:
-        documents = json.loads(read_sealed(path))
-    except json.JSONDecodeError as error:
-        raise ResultsError(f"{path}: is not JSON: {error}; design it again") from None
+    documents = read_json(path)
     if not isinstance(documents, dict):
         raise ResultsError(f"{path}: must map scenario ids to scenarios; design it again")
     return documents
@@ -274,12 +267,8 @@ def _read_scenarios(path: Path) -> dict[str, dict[str, Any]]:
 def _read_parquet(path: Path, columns: Sequence[str], keys: Sequence[str] = ()) -> pd.DataFrame:
     if not path.is_file():
         raise _missing(path)
-    try:
-        check(path)
-        _check_columns(path, pq.read_schema(path).names, columns)
-        table = read_parquet(path, columns=list(columns), read_dictionary=list(keys))
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be read ({error}); simulate again") from None
+    _check_columns(path, read_columns(path), columns)
+    table = read_parquet(path, columns=list(columns), read_dictionary=list(keys))
     frame: pd.DataFrame = table.to_pandas()
     return frame
 

@@ -21,9 +21,9 @@ from replication.engines.ns3_version import NS3_VERSION
 from replication.plan.config import Config, Tier, chosen_studies, load_study, load_tier
 from replication.study.assumption import drawn
 from replication.study.errors import InputError
+from replication.study.files import write_text
 from replication.study.level import Level
 from replication.study.scenario import Host, Scenario, canonical_json
-from replication.study.storage.seal import write_sealed
 from replication.study.storage.table import DESIGN_COLUMNS
 from replication.study.study import Experiment, Factor, Study, parameters_of, plain_values
 from replication.study.template import TemplateError, instantiate, replicate_seed
@@ -413,8 +413,8 @@ def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path
         for run in runs
     ]
     table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS))
-    write_sealed(folder / f"{study}.csv", table.to_csv(index=False))
+    write_text(folder / f"{study}.csv", table.to_csv(index=False))
     scenarios = {run.scenario_id: run.scenario for run in runs}
     # Put together from texts: as values, those of a large study would fill the memory.
     texts = [f'"{name}":{scenarios[name].canonical_json()}' for name in sorted(scenarios)]
-    write_sealed(folder / "scenarios" / f"{study}.json", "{" + ",".join(texts) + "}\n")
+    write_text(folder / "scenarios" / f"{study}.json", "{" + ",".join(texts) + "}\n")

@@ -35,7 +35,6 @@ from replication.study.sensitivity_settings import (
     explanations_path,
     load_sensitivity,
 )
-from replication.study.storage.seal import NAME as SEAL
 
 #: The parts of the report beside the studies, by their modules in `report.writers`.
 PAGES = tuple(page.name for page in REPORT_PAGES)
@@ -184,14 +183,14 @@ class Pipeline:
 
     @property
     def native_programs(self) -> list[Path]:
-        """Return the programs that have to be built, and their seals."""
+        """Return the programs that have to be built."""
         return [path for engine in self.engines for path in self.program_of(engine)]
 
     def program_of(self, engine: str) -> list[Path]:
-        """Return what has to be built of an engine, program and seal; none if images hold it."""
+        """Return what has to be built of an engine; none if images hold it."""
         if self.config.runtime != "native" or self.inside is not None:
             return []
-        return [self.program(engine), self.program(engine).with_name(SEAL)]
+        return [self.program(engine)]
 
     def package(self, engine: str) -> FoundPackage | None:
         """Return Debian's package of this machine that decides an engine's results, if one does."""
@@ -247,7 +246,7 @@ class Pipeline:
         timers = ",".join(map(str, self.sensitivity.explanation.timer_hz))
         program = self.paths.explanation_kernels(self.fingerprint("linux"))
         launch = f"--runtime native --program {program} --timers {timers}"
-        return [program, program.with_name(SEAL)], launch
+        return [program], launch
 
     def explored_store(self, study: str) -> Path:
         """Return the store of a study's sensitivity."""

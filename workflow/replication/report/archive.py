@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from replication.study.errors import InputError
-from replication.study.storage.seal import seal
 
 #: What an archive may hold unpacked: ten times the tables of every study on every engine.
 LIMIT_BYTES = 200_000_000
@@ -60,13 +59,12 @@ def unpack(packed: bytes) -> dict[str, bytes]:
 
 @contextlib.contextmanager
 def folder_of(files: Mapping[str, bytes]) -> Iterator[Path]:
-    """Give a sealed folder that holds `files`, which is gone after the block."""
+    """Give a folder that holds `files`, which is gone after the block."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file, content in files.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_bytes(content)
-        seal(folder)
         yield folder
 
 

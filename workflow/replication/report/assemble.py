@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-import pandas as pd
 from altair.utils.schemapi import debug_mode
 
 from replication.compare.agreement_table import TABLES
@@ -25,8 +24,7 @@ from replication.report.parts.figure import chart_script
 from replication.report.parts.source import Source
 from replication.study.files import write_text
 from replication.study.report_page import MADE_OF
-from replication.study.storage.seal import NAME as SEAL
-from replication.study.storage.seal import check, open_sealed, require_whole, seal
+from replication.study.storage.table import read_frame
 
 PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.
@@ -40,7 +38,7 @@ _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[^\s\"'`<>)\\]*")
 
 
 def assemble(source: Source, parts: Sequence[Path], out: Path) -> None:
-    """Put the report together, and seal it.
+    """Put the report together.
 
     Parameters
     ----------
@@ -54,21 +52,17 @@ def assemble(source: Source, parts: Sequence[Path], out: Path) -> None:
     Raises
     ------
     InputError
-        A part is not what was made, or a result to download is not.
+        A result to download is missing or damaged.
     """
     with replacing(out) as folder:
         for part in parts:
-            require_whole(part, f"remove {part} and run `make report`")
-            shutil.copytree(
-                part, folder, ignore=shutil.ignore_patterns(SEAL, ".*"), dirs_exist_ok=True
-            )
+            shutil.copytree(part, folder, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True)
         _copy_data(source, folder / "data")
         _write_assets(folder)
         # Not with its page: Vega's renderer does not live on in a process that was forked.
         with debug_mode(False):
             write_card(source, folder)
         write_crate(folder, source.provenance)
-        seal(folder)
 
 
 @contextmanager
@@ -118,12 +112,11 @@ def _copy_data(source: Source, folder: Path) -> None:
         for end, download in study_downloads(source.data, study).items():
             if download.path.suffix == ".csv":
                 # A tenth of the size; every number is the same.
-                table = pd.read_csv(open_sealed(download.path))
+                table = read_frame(download.path)
                 table.to_parquet(folder / f"{study}.{end}", index=False)
             else:
                 _copy(download.path, folder / f"{study}.{end}")
 
 
 def _copy(source: Path, target: Path) -> None:
-    check(source)
     copy_download(source, target)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from replication.plan.config import load_tier
-from replication.plan.stamp import file_hash, study_files
+from replication.plan.input_hashes import file_hash
 from replication.run.process import network_is_isolated
-from replication.study.files import sha256_of
-from replication.study.storage.seal import read_sealed, write_sealed
+from replication.study.files import read_json, sha256_of, write_text
+from replication.study.published import published_path
 from replication.study.storage.table import DESIGN_COLUMNS, Row, read_rows
 
 PACKAGES = (
@@ -45,7 +45,7 @@ def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: 
         The file to write.
     """
     document = _document(root, data, settings)
-    write_sealed(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
+    write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
 
 
 def _document(root: Path, data: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,7 +61,8 @@ def _document(root: Path, data: Path, settings: Mapping[str, Any]) -> dict[str, 
         "tier_sha256": sha256_of(root / "configs" / "tiers" / f"{tier.id}.yaml"),
         "studies": {
             name: {
-                **{key: file_hash(path) for key, path in study_files(root, name).items()},
+                "study_sha256": file_hash(root / "configs" / "studies" / f"{name}.yaml"),
+                "published_sha256": file_hash(published_path(root, name)),
                 "points": len({(row["experiment"], row["point"]) for row in rows}),
                 "scenarios": len({row["scenario"] for row in rows}),
             }
@@ -94,7 +95,7 @@ def _usage(data: Path, designs: Mapping[str, Iterable[Row]]) -> list[dict[str, A
     """Return what each batch of the designs used."""
     batches = dict.fromkeys(row["batch"] for rows in designs.values() for row in rows)
     paths = [data / "batches" / f"{batch}.usage.json" for batch in batches if batch]
-    return [json.loads(read_sealed(path)) for path in paths]
+    return [read_json(path) for path in paths]
 
 
 def _commit(root: Path) -> str | None:

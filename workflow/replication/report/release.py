@@ -21,7 +21,6 @@ from replication.judge.evaluate import evaluate_study, merge
 from replication.judge.flags.own_data import OWN_DATA, write_own_data
 from replication.measure.results import Results
 from replication.plan.config import load_study
-from replication.plan.stamp import listed
 from replication.report.archive import folder_of, pack, unpack
 from replication.report.assemble import replacing
 from replication.report.parts.source import read_provenance
@@ -29,11 +28,12 @@ from replication.report.render import render
 from replication.study.errors import InputError
 from replication.study.files import atomic, digest_of, file_sha256, write_text
 from replication.study.published import published_path
-from replication.study.storage.seal import RECORD
 from replication.study.storage.table import OWN_DATA_COLUMNS, read_rows
 
 FOLDER = Path("reports/release")
 MANIFEST = "stamp.json"
+#: How many files a message names.
+NAMED = 5
 PROVENANCE = "provenance.json"
 #: Beside the data, so that the pages alone are what a reader carries away.
 RESULTS = Path("data/release/results.tar.xz")
@@ -98,7 +98,7 @@ def _results(data: Path) -> dict[str, bytes]:
     return {
         file.relative_to(data).as_posix(): file.read_bytes()
         for file in files
-        if file.name not in _LEFT_OUT and file.suffix != RECORD
+        if file.name not in _LEFT_OUT
     }
 
 
@@ -138,7 +138,8 @@ def verify_release(root: Path) -> dict[str, bytes]:
         if then.get(name) != now.get(name)
     ]
     if altered:
-        raise InputError(f"release: altered since it was made: {listed(altered)}; {_RESTORE}")
+        names = ", ".join(altered[:NAMED])
+        raise InputError(f"release: altered since it was made: {names}; {_RESTORE}")
     try:
         return unpack(packed)
     except InputError as error:
@@ -172,8 +173,9 @@ def check_release(root: Path) -> str:
         judge_again(root, folder, sorted(provenance["studies"]))
         other = [name for name in tables if (folder / name).read_bytes() != tables[name]]
     if other:
+        names = ", ".join(sorted(other)[:NAMED])
         raise InputError(
-            f"{root / RESULTS}: judging its results again gives another {listed(sorted(other))}; "
+            f"{root / RESULTS}: judging its results again gives another {names}; "
             "`make release` renews it"
         )
     return (

@@ -14,11 +14,10 @@ from altair.utils.schemapi import debug_mode
 from replication.plan.pipeline import PAGES
 from replication.report.assemble import assemble, replacing
 from replication.report.parts.source import Source
-from replication.study.storage.seal import seal
 
 
 def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
-    """Write the whole report, and a seal over its files; the parts a process each.
+    """Write the whole report, its parts a process each.
 
     Parameters
     ----------
@@ -55,7 +54,7 @@ def write_part(source: Source, notebooks: Path, folder: Path) -> None:
     """Write the part of the report that `folder` is named after, a study or one of `PAGES`.
 
     What the part's module needs is imported here, so that a change in another renders nothing
-    else; `folder` is replaced as a whole, and sealed.
+    else; `folder` is replaced as a whole.
     """
     name = folder.name
     # Altair would check every part of every chart against its schema again, which takes longer
@@ -65,4 +64,3 @@ def write_part(source: Source, notebooks: Path, folder: Path) -> None:
             import_module("replication.report.writers.study").write(source, notebooks, fresh, name)
         else:
             import_module(f"replication.report.writers.{name}").write(source, notebooks, fresh)
-        seal(fresh)

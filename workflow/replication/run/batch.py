@@ -10,7 +10,7 @@ from replication.engines.catalogue import ENGINES
 from replication.run.gather import gather
 from replication.run.progress import Progress
 from replication.run.simulate import Job, run_job
-from replication.study.storage.seal import write_sealed
+from replication.study.files import write_text
 
 
 def run_batch(
@@ -53,6 +53,6 @@ def run_batch(
         "finished": time.time(),
         "runs": [run.usage for run in finished.values()],
     }
-    write_sealed(usage, json.dumps(document) + "\n")
+    write_text(usage, json.dumps(document) + "\n")
     if progress:
         progress.tick(force=True)

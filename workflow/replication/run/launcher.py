@@ -12,7 +12,6 @@ from replication.run.folder import require_readable_without_privileges
 from replication.run.native import Native
 from replication.run.runtime import Runtime
 from replication.study.errors import InputError
-from replication.study.storage.seal import check_seal
 
 
 @dataclass(frozen=True)
@@ -35,14 +34,13 @@ def make_runtime(root: Path, launch: Launch, folder: Path) -> Runtime:
     ------
     InputError
         The runtime is unknown or absent, its image is not there or not the one asked for, or the
-        program is not what was built, or not to be read without root's privileges.
+        program is not to be read without root's privileges.
     """
     if launch.engine not in ENGINES:
         raise InputError(f"engine: {launch.engine!r} is unknown; there are {', '.join(ENGINES)}")
     if launch.runtime == "native":
         if launch.program is None:
             raise InputError("program: the native runtime needs the path of the engine's program")
-        check_seal(launch.program.parent)
         require_readable_without_privileges(launch.program.parent.resolve())
         return Native(launch.program.resolve(), launch.image)
     if launch.runtime not in COMMANDS:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
 import shutil
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,8 @@ from replication.run.run_table import RunTables, check_run
 from replication.run.runtime import Runtime
 from replication.run.store import Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
+from replication.study.files import REMEDY, read_json, read_text
 from replication.study.scenario import Scenario
-from replication.study.storage.seal import read_sealed, remedy
 
 _DECODER = json.JSONDecoder()
 
@@ -62,7 +61,7 @@ def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
     """
     rows = _rows(design, batch)
     if not rows:
-        raise InputError(f"{design}: has no batch {batch}; {remedy(design)}")
+        raise InputError(f"{design}: has no batch {batch}; {REMEDY}")
     path = design.parent / "scenarios" / f"{design.stem}.json"
     return rows[0]["engine"], _scenarios(path, {row["scenario"] for row in rows})
 
@@ -75,21 +74,20 @@ def read_batch(path: Path) -> tuple[str, dict[str, Scenario]]:
     InputError
         The file is missing or malformed, or a scenario's content does not match its id.
     """
-    document = _document(path)
+    document = read_json(path)
     try:
         return str(document["engine"]), _validated(path, document["scenarios"])
     except (KeyError, TypeError) as error:
-        raise InputError(f"{path}: is not a batch file ({error}); {remedy(path)}") from None
+        raise InputError(f"{path}: is not a batch file ({error}); {REMEDY}") from None
 
 
 def _rows(design: Path, batch: str) -> list[dict[str, str]]:
     """Return the rows of a batch; those of the others, most of them, are not looked into."""
-    with _reading(design):
-        lines = enumerate(read_sealed(design).splitlines())
+    lines = enumerate(read_text(design).splitlines())
     table = csv.DictReader(line for number, line in lines if number == 0 or batch in line)
     missing = {"scenario", "engine", "batch"}.difference(table.fieldnames or [])
     if missing:
-        raise InputError(f"{design}: has no column {', '.join(sorted(missing))}; {remedy(design)}")
+        raise InputError(f"{design}: has no column {', '.join(sorted(missing))}; {REMEDY}")
     return [row for row in table if row["batch"] == batch]
 
 
@@ -100,33 +98,19 @@ def _scenarios(path: Path, wanted: Set[str]) -> dict[str, Scenario]:
     scenario looks like an id.
     """
     found: dict[str, Any] = {}
-    with _reading(path):
-        text, end = read_sealed(path), 0
+    text, end = read_text(path), 0
+    try:
         for name in sorted(wanted):
             key = f'"{name}":'
             start = text.find(key, end)
             if start >= 0:
                 found[name], end = _DECODER.raw_decode(text, start + len(key))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}: is not JSON ({error}); {REMEDY}") from None
     lacking = sorted(wanted - set(found))
     if lacking:
-        raise InputError(f"{path}: has no scenario {lacking[0]}; {remedy(path)}")
+        raise InputError(f"{path}: has no scenario {lacking[0]}; {REMEDY}")
     return _validated(path, found)
-
-
-def _document(path: Path) -> Any:
-    with _reading(path):
-        return json.loads(read_sealed(path))
-
-
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn what reading a file raises into InputError."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); {remedy(path)}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: is not JSON ({error}); {remedy(path)}") from None
 
 
 def _validated(path: Path, documents: Any) -> dict[str, Scenario]:
@@ -135,10 +119,10 @@ def _validated(path: Path, documents: Any) -> dict[str, Scenario]:
     except ValidationError as error:
         raise InputError(f"{path}: {describe(error)}") from None
     except AttributeError as error:
-        raise InputError(f"{path}: holds no scenarios ({error}); {remedy(path)}") from None
+        raise InputError(f"{path}: holds no scenarios ({error}); {REMEDY}") from None
     for name, scenario in scenarios.items():
         if scenario.id != name:
-            raise InputError(f"{path}: scenario {name} has content {scenario.id}; {remedy(path)}")
+            raise InputError(f"{path}: scenario {name} has content {scenario.id}; {REMEDY}")
     return scenarios
 
 

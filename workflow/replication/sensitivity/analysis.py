@@ -16,7 +16,6 @@ import pandas as pd
 import pyarrow as pa
 
 from replication.plan.config import load_study
-from replication.plan.stamp import write_stamp
 from replication.run.store import Store
 from replication.sensitivity.design import (
     SensitivityDesign,
@@ -46,10 +45,11 @@ from replication.sensitivity.verdict_point import (
     spread_rows,
 )
 from replication.study.assumption import Assumption
+from replication.study.files import write_text
 from replication.study.published import published_path
+from replication.study.scenario import canonical_json
 from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.study.storage.parquet import read_parquet, write_parquet
-from replication.study.storage.seal import write_sealed
 from replication.study.storage.table import CELL_COLUMNS, CLAIM_COLUMNS, Row, read_rows, write_table
 from replication.study.verdict import Verdict
 
@@ -119,7 +119,7 @@ def measure(root: Path, name: str, folder: Path, data: Path) -> None:
     }
     for part, table in rows.items():
         write_table(folder / f"{part}.csv", table, TABLES[part])
-    write_sealed(folder / MADE_FROM, write_stamp(made_from(root, name, design.engine)))
+    write_text(folder / MADE_FROM, canonical_json(made_from(root, name, design.engine)) + "\n")
 
 
 def _tier_rows(path: Path, columns: Sequence[str], design: SensitivityDesign) -> list[Row]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +14,9 @@ from replication.plan.config import load_study
 from replication.plan.design import batch_runs
 from replication.sensitivity.design_point import DesignPoint, design_points
 from replication.study.errors import InputError
+from replication.study.files import read_json, write_text
 from replication.study.scenario import canonical_json
 from replication.study.sensitivity_settings import load_sensitivity
-from replication.study.storage.seal import read_sealed, write_sealed
 
 #: CPU seconds to judge one design point; 0.84 were measured on nishitha (107 points).
 JUDGE_COST_S = 1.0
@@ -99,7 +98,7 @@ def write_sensitivity_design(root: Path, name: str, folder: Path, engine: str) -
             "costs_s": {key: round(distinct[key].cost_s, 3) for key in members},
             "scenarios": {key: distinct[key].scenario.model_dump(mode="json") for key in members},
         }
-        write_sealed(folder / "batches" / f"{number}.json", canonical_json(document) + "\n")
+        write_text(folder / "batches" / f"{number}.json", canonical_json(document) + "\n")
     design = SensitivityDesign(
         name,
         engine,
@@ -108,19 +107,15 @@ def write_sensitivity_design(root: Path, name: str, folder: Path, engine: str) -
         designed.left_out,
         designed.refused,
     )
-    write_sealed(folder / "design.json", _text(design))
+    write_text(folder / "design.json", _text(design))
     return design
 
 
 def read_sensitivity_design(folder: Path) -> SensitivityDesign:
     """Read design.json; InputError says what to run where it is missing or of another version."""
     path = folder / "design.json"
+    document = read_json(path)
     try:
-        text = read_sealed(path)
-    except OSError:
-        raise InputError(f"{path}: no such file; run `make sensitivity`") from None
-    try:
-        document = json.loads(text)
         points = read_points(document.pop("points"))
         return SensitivityDesign(**document, points=points)
     except (ValueError, TypeError, KeyError) as error:
@@ -144,7 +139,7 @@ def read_scenarios(folder: Path) -> dict[str, dict[str, Any]]:
     """Return every scenario document of a design's batches by its id."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted((folder / "batches").glob("*.json")):
-        found |= json.loads(read_sealed(path))["scenarios"]
+        found |= read_json(path)["scenarios"]
     return found
 
 
@@ -152,7 +147,7 @@ def read_costs(folder: Path) -> dict[str, float]:
     """Return the expected CPU seconds of each scenario of a design's batches."""
     found: dict[str, float] = {}
     for path in sorted((folder / "batches").glob("*.json")):
-        found |= json.loads(read_sealed(path))["costs_s"]
+        found |= read_json(path)["costs_s"]
     return found
 
 

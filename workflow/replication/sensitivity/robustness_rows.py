@@ -9,12 +9,13 @@ from pathlib import Path
 import pandas as pd
 
 from replication.engines.catalogue import ENGINES
-from replication.plan.stamp import changed, file_hash, parse_stamp, study_files
+from replication.plan.input_hashes import file_hash, input_hashes, is_same
 from replication.sensitivity.robustness import CELL_ROBUSTNESS, CLAIM_ROBUSTNESS, POINT_COLUMNS
 from replication.sensitivity.spread import SPREAD_TABLE
+from replication.study.files import read_json
+from replication.study.published import published_path
 from replication.study.sensitivity_settings import SETTINGS
-from replication.study.storage.seal import open_sealed, read_sealed
-from replication.study.storage.table import Row, read_rows
+from replication.study.storage.table import Row, read_frame, read_rows
 
 EFFECT_COLUMNS = (
     "study",
@@ -58,29 +59,24 @@ class RobustnessRows:
         }
         del parts["spread"]
         types = {"point": str, "experiment": str}
-        return cls(study=study, spread=pd.read_csv(open_sealed(spread_path), dtype=types), **parts)
+        return cls(study=study, spread=read_frame(spread_path, dtype=types), **parts)
 
 
 def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
     """Return the hashes of all that a study's sensitivity hangs on, as the files are now."""
-    files = study_files(root, name)
-    return {
-        "study": file_hash(files["study_sha256"]),
-        "published": file_hash(files["published_sha256"]),
-        "settings": file_hash(root / SETTINGS),
-        "engine": engine,
-        "engine_fingerprint": ENGINES[engine].fingerprint(root),
-    }
+    published, settings = file_hash(published_path(root, name)), file_hash(root / SETTINGS)
+    return input_hashes(root, name, engine, published=published, settings=settings)
 
 
 def read_made_from(folder: Path) -> dict[str, str]:
     """Return what the tables in `folder` were made from; empty where that is not known."""
     path = folder / MADE_FROM
-    return parse_stamp(read_sealed(path)) if path.is_file() else {}
+    found: dict[str, str] = read_json(path) if path.is_file() else {}
+    return found
 
 
 def is_current(root: Path, folder: Path, name: str) -> bool:
     """Return whether the tables in `folder` were made from the files as they are now."""
     document = read_made_from(folder)
     engine = document.get("engine", "")
-    return engine in ENGINES and not changed(document, made_from(root, name, engine))
+    return engine in ENGINES and is_same(document, made_from(root, name, engine))

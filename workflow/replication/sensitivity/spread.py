@@ -15,7 +15,7 @@ import pandas as pd
 from replication.measure.metric_model import METRICS
 from replication.sensitivity.design import SensitivityDesign
 from replication.sensitivity.design_point import DEFAULT, ONE_AT_A_TIME, SEED, SPACE_FILLING
-from replication.study.storage.seal import open_sealed
+from replication.study.storage.table import read_frame
 
 SPREAD_TABLE = ("study", "experiment", "metric", "unit", "source", "point", "change")
 #: Sources of spread, from the narrowest question to the widest.
@@ -49,7 +49,7 @@ def spread_table(
     path = evaluation / "quantities.csv"
     if not path.is_file():
         return
-    tier = pd.read_csv(open_sealed(path), usecols=["engine", *_KEYS, "mean"])
+    tier = read_frame(path, usecols=["engine", *_KEYS, "mean"])
     tier = tier.rename(columns={"mean": "value", "engine": "point"})
     ours = tier[tier["point"] == design.engine]
     for (engine, experiment, metric), change in _changes(

@@ -1,7 +1,7 @@
 """A paper as data, and the documents that every other room reads.
 
 In: `configs/`, `data/published/`. Out: checked models (`Study`, `Scenario`, `Sensitivity`) and
-sealed tables. To add a key to the study documents, add a field to its model in `study.py`,
+tables. To add a key to the study documents, add a field to its model in `study.py`,
 `claim_model.py` or `scenario.py`, with a description, and run `make schemas`; it writes the key
 into the JSON schema and into `configs/README.md`.
 """

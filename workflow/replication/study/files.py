@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import math
 import os
 import re
@@ -19,6 +20,8 @@ from replication.study.errors import InputError, describe
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 _TEXT = "tag:yaml.org,2002:str"
+#: What helps with a file that we made and that is damaged or of another version.
+REMEDY = "remove it and run again"
 
 
 class _Loader(yaml.CSafeLoader):
@@ -123,6 +126,26 @@ def _line(path: Path, error: ValidationError) -> str:
                 if key.value == part:
                     node, line = value, key.start_mark.line + 1
     return f", line {line}" if line > 1 else ""
+
+
+def read_text(path: Path) -> str:
+    """Return the text in `path`; InputError says what to do where it is missing or damaged."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        what = error.strerror
+        raise InputError(f"{path}: cannot be read ({what}); run the workflow first") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not text ({error}); {REMEDY}") from None
+
+
+def read_json(path: Path) -> Any:
+    """Return the document in `path`; InputError as `read_text` where it is missing or damaged."""
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path}: is not JSON ({error}); {REMEDY}") from None
 
 
 @contextlib.contextmanager

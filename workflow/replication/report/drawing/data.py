@@ -19,7 +19,6 @@ from replication.measure.results import Results
 from replication.measure.statistic import estimate
 from replication.study.claim_model import Flows, Links, Quantity
 from replication.study.storage.parquet import read_parquet
-from replication.study.storage.seal import check
 from replication.study.study import Experiment, Factor
 
 #: What a judged cell is known by, in its study.
@@ -224,7 +223,6 @@ def read_series(results: Results, runs: list[DrawnRun]) -> pd.DataFrame:
     """Read the series of a few runs without loading those of the whole study."""
     wanted = sorted({run.scenario for run in runs})
     # A column without a value has no type to filter by.
-    check(results.series_path)
     is_empty = pq.read_metadata(results.series_path).num_rows == 0
     filters = None if is_empty else [("scenario", "in", wanted)]
     table = read_parquet(results.series_path, filters=filters)

@@ -28,8 +28,7 @@ from replication.study.assumption import drawn
 from replication.study.errors import InputError, describe
 from replication.study.scenario import Scenario
 from replication.study.storage.parquet import read_parquet
-from replication.study.storage.seal import open_sealed
-from replication.study.storage.table import FLAG_COLUMNS
+from replication.study.storage.table import FLAG_COLUMNS, read_frame
 from replication.study.study import Experiment, Factor, Study, parameters_of, plain_values
 from replication.study.template import instantiate, replicate_seed
 
@@ -150,7 +149,7 @@ class Collection:
         if path.suffix == ".parquet":
             found: pd.DataFrame = read_parquet(path).to_pandas()
             return found
-        return pd.read_csv(open_sealed(path))
+        return read_frame(path)
 
     @property
     def maps(self) -> pd.DataFrame:

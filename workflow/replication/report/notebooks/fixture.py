@@ -27,9 +27,8 @@ from replication.sensitivity.maps.account import accounts, read_account
 from replication.sensitivity.robustness_rows import TABLES
 from replication.sensitivity.why.table import EXPLANATIONS
 from replication.study.errors import InputError
-from replication.study.files import write_text
+from replication.study.files import atomic, read_json, write_text
 from replication.study.storage.parquet import read_parquet, write_parquet
-from replication.study.storage.seal import RECORD, open_sealed, read_sealed, seal, sealed
 from replication.study.storage.table import SERIES_NUMBERS
 from replication.study.study import Study
 
@@ -78,7 +77,6 @@ def make_fixture(root: Path, data: Path, output: Path, studies: Sequence[str]) -
         _cut_provenance(data / "provenance.json", work / "provenance.json")
         _cut_sensitivity([data, output], studies, work)
         _cut_maps([data, output], work)
-        _seal_whole(work)
         size = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
         if size > LIMIT_BYTES:
             raise InputError(
@@ -172,20 +170,13 @@ def shown_maps(data: Path) -> list[Path]:
 
 def _cut_provenance(source: Path, target: Path) -> None:
     if source.is_file():
-        document = json.loads(read_sealed(source))
+        document = read_json(source)
         kept = {key: document[key] for key in PROVENANCE if key in document}
         write_text(target, json.dumps(kept, indent=2, sort_keys=True) + "\n")
-
-
-def _seal_whole(folder: Path) -> None:
-    """Put one record of all files in the place of a record each."""
-    for record in sorted(folder.rglob(f"*{RECORD}")):
-        record.unlink()
-    seal(folder)
 
 
 def _copy(source: Path, target: Path) -> None:
     if not source.is_file():
         raise InputError(f"{source}: no such file; run the workflow first")
-    with sealed(target) as temporary:
-        temporary.write_bytes(open_sealed(source).getbuffer())
+    with atomic(target) as temporary:
+        temporary.write_bytes(source.read_bytes())

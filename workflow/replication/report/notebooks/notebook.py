@@ -17,8 +17,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from replication.study.errors import InputError, RunError
-from replication.study.files import write_text
-from replication.study.storage.seal import read_sealed, write_sealed
+from replication.study.files import read_text, write_text
 
 Parameters = Mapping[str, str | int | float | bool | None]
 TAG = "parameters"
@@ -48,7 +47,7 @@ def read_notebook(path: Path) -> NotebookNode:
         It is missing or not a notebook.
     """
     try:
-        return _parse(path, path.read_text(encoding="utf-8"))
+        return _parse(path, read_text(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -108,7 +107,7 @@ def check_parameters(path: Path, parameters: Parameters) -> None:
 
 
 def execute(notebook: Path, output: Path, parameters: Parameters, made_from: str = "") -> None:
-    """Execute a notebook with parameters; write it with its outputs, and its record.
+    """Execute a notebook with parameters; write it with its outputs.
 
     Parameters
     ----------
@@ -171,8 +170,8 @@ def refresh(notebook: Path) -> None:
 
 
 def write_notebook(path: Path, notebook: NotebookNode, made_from: str) -> None:
-    """Write an executed notebook, and its record."""
-    write_sealed(path, _text(notebook, made_from))
+    """Write an executed notebook."""
+    write_text(path, _text(notebook, made_from))
 
 
 def _text(notebook: NotebookNode, made_from: str = "") -> str:
@@ -186,7 +185,7 @@ def _text(notebook: NotebookNode, made_from: str = "") -> str:
 
 def recorded_origin(path: Path) -> str:
     """Return the hash over what an executed notebook shows; empty where it has none."""
-    return str(_parse(path, read_sealed(path)).metadata.get(ORIGIN, ""))
+    return str(_parse(path, read_text(path)).metadata.get(ORIGIN, ""))
 
 
 def cleaned(notebook: NotebookNode) -> NotebookNode:
@@ -232,7 +231,7 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     from nbconvert.preprocessors.sanitize import SanitizeHTML
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 
-    document = _unstyled(_parse(notebook, read_sealed(notebook)))
+    document = _unstyled(_parse(notebook, read_text(notebook)))
     # The exporter's own sanitising knows no table heads and paragraphs and shows them as text.
     sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes={})  # type: ignore[no-untyped-call]
     document, _ = sanitizer.preprocess(document, {})  # type: ignore[no-untyped-call]

@@ -15,7 +15,7 @@ import altair as alt
 import pandas as pd
 
 from replication.measure.statistic import estimate
-from replication.plan.stamp import value_hash
+from replication.plan.input_hashes import value_hash
 from replication.report.charts.verdict import verdict_colours, verdict_symbols
 from replication.report.drawing.figure import (
     INK,

@@ -244,7 +244,7 @@ def _ways(rows: list[Alternative]) -> BenchTable:
         "quickest stands here. The flow monitor runs in a C++ program "
         "with the same network and sockets as ours, and counts the same packets; the "
         "Python bindings are driven by a script of the usual helpers. Only the first way checks, "
-        "seals and gathers its results. A start is a run in which next to nothing is simulated.",
+        "gathers its results. A start is a run in which next to nothing is simulated.",
         rows,
         {
             "Way": lambda row: row.name,

@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import Field, ValidationError, model_validator
 
 from replication.study.errors import InputError, describe
+from replication.study.files import read_text
 from replication.study.model import Document
 from replication.study.report_page import BENCH_PAGE
-from replication.study.storage.seal import read_sealed
 
 #: The module whose code, with all it imports, decides what is measured.
 MODULE = "bench.bench"
@@ -228,7 +228,7 @@ def read_bench(data: Path) -> Bench | None:
     path = data / BENCH_PAGE.made_of
     if not path.is_file():
         return None
-    text = read_sealed(path)
+    text = read_text(path)
     try:
         return Bench.model_validate_json(text)
     except ValidationError as error:

@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from replication.study.errors import InputError, describe
+from replication.study.files import read_text
 from replication.study.model import Document, Identifier
-from replication.study.storage.seal import read_sealed
 
 Number = Annotated[int, Field(ge=0)]
 Measure = Annotated[float, Field(ge=0)]
@@ -75,7 +75,7 @@ def read_reliability(path: Path) -> Reliability | None:
     """
     if not path.is_file():
         return None
-    text = read_sealed(path)
+    text = read_text(path)
     try:
         return Reliability.model_validate_json(text)
     except ValidationError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,8 +17,8 @@ from replication.plan.config import load_study
 from replication.report.parts.verdicts.flag import NO_FLAG, Flag, Flags, read_flags
 from replication.report.parts.verdicts.verdict import Tally
 from replication.study.errors import InputError
+from replication.study.files import REMEDY, read_json
 from replication.study.published import PublishedNumber, published_path, read_published
-from replication.study.storage.seal import read_sealed
 from replication.study.storage.table import AUDIT_COLUMNS, DESIGN_COLUMNS, Row, read_rows
 from replication.study.study import Study
 from replication.study.verdict import Verdict
@@ -173,16 +172,7 @@ def read_provenance(path: Path) -> dict[str, Any]:
     InputError
         It is missing or malformed; the message says what to do.
     """
-    try:
-        text = read_sealed(path)
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); run the workflow first"
-        ) from None
-    try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"{path}: is not JSON: {error}; delete it and run again") from None
+    document = read_json(path)
     if not isinstance(document, dict):
-        raise InputError(f"{path}: must be a JSON object; delete it and run again")
+        raise InputError(f"{path}: must be a JSON object; {REMEDY}")
     return document

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from typing import Any
 from replication.engines.catalogue import ENGINES
 from replication.judge.claim import conditions
 from replication.judge.wording import wording
-from replication.plan.stamp import changed, file_hash, study_files, value_hash
+from replication.plan.input_hashes import input_hashes, is_same, value_hash
 from replication.sensitivity.maps.border import threshold, to_border
 from replication.sensitivity.maps.explore import Explored
 from replication.sensitivity.maps.grid import Grid
@@ -28,9 +27,9 @@ from replication.sensitivity.maps.space import Place, Space
 from replication.sensitivity.maps.survey import Reading
 from replication.sensitivity.maps.table import MAP_COLUMNS
 from replication.sensitivity.maps.theory import curves
+from replication.study.files import read_json, write_text
 from replication.study.report_page import MAPS_PAGE
 from replication.study.scenario import canonical_json
-from replication.study.storage.seal import read_sealed, write_sealed
 from replication.study.storage.table import write_table
 
 #: Ends of the two files of a map on an engine: what was found, and its scenarios.
@@ -46,18 +45,18 @@ def write_account(folder: Path, root: Path, space: Space, tier: str, found: Expl
     scenarios = {
         run.scenario_id: run.scenario.model_dump(mode="json") for r in readings for run in r.runs
     }
-    write_sealed(folder / f"{space.engine}{SCENARIOS}", canonical_json(scenarios) + "\n")
+    write_text(folder / f"{space.engine}{SCENARIOS}", canonical_json(scenarios) + "\n")
     document = _document(space, found) | {
         "tier": tier,
         "made_from": made_from(root, space.map.id, space.base.id, space.engine),
     }
-    write_sealed(path, canonical_json(document) + "\n")
+    write_text(path, canonical_json(document) + "\n")
     return path
 
 
 def read_account(path: Path) -> dict[str, Any]:
     """Return the account of a map on an engine; InputError where it is not what was written."""
-    document: dict[str, Any] = json.loads(read_sealed(path))
+    document: dict[str, Any] = read_json(path)
     return document
 
 
@@ -70,13 +69,9 @@ def accounts(data: Path) -> Iterator[Path]:
 
 def made_from(root: Path, name: str, study: str, engine: str) -> dict[str, str]:
     """Return the hashes of all that a map hangs on, as the files are now."""
-    return {
-        "study": file_hash(study_files(root, study)["study_sha256"]),
-        "map": _hash_without_notes(load_map(root, name)),
-        "settings": _hash_without_notes(load_mapping(root)),
-        "engine": engine,
-        "engine_fingerprint": ENGINES[engine].fingerprint(root),
-    }
+    own = _hash_without_notes(load_map(root, name))
+    settings = _hash_without_notes(load_mapping(root))
+    return input_hashes(root, study, engine, map=own, settings=settings)
 
 
 def _hash_without_notes(document: Map | MapSettings) -> str:
@@ -90,7 +85,7 @@ def is_current(root: Path, document: Mapping[str, Any]) -> bool:
     engine, name = then.get("engine", ""), str(document.get("map", ""))
     if engine not in ENGINES or not map_path(root, name).is_file():
         return False
-    return not changed(then, made_from(root, name, str(document["study"]), engine))
+    return is_same(then, made_from(root, name, str(document["study"]), engine))
 
 
 def merge_maps(paths: Sequence[Path], data: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,13 +13,13 @@ from replication.judge.claim import evaluate_claim
 from replication.judge.flags.claim_flag import vacuity_rows
 from replication.plan.config import load_study
 from replication.plan.design import Run, design_study
-from replication.plan.stamp import changed, file_hash, study_files
+from replication.plan.input_hashes import file_hash, input_hashes, is_same
 from replication.sensitivity.machine import Machine
 from replication.sensitivity.maps.account import JUDGED
 from replication.sensitivity.today.stand_in import TODAY, load_today
 from replication.study.errors import InputError
+from replication.study.files import read_json, write_text
 from replication.study.scenario import canonical_json
-from replication.study.storage.seal import read_sealed, write_sealed
 from replication.study.study import Study
 
 #: Folder of the results beside those of the maps, and the end of a study's scenarios.
@@ -110,7 +109,7 @@ def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) 
         }
         for row in judged
     ]
-    write_sealed(folder / f"{name}{SCENARIOS}", canonical_json(results.scenarios) + "\n")
+    write_text(folder / f"{name}{SCENARIOS}", canonical_json(results.scenarios) + "\n")
     path = folder / f"{name}{JUDGED}"
     document = {
         "study": name,
@@ -123,24 +122,20 @@ def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) 
         "cpu_s": round(plan.cost_s, 3),
         "made_from": made_from(root, name, plan.engine),
     }
-    write_sealed(path, canonical_json(document) + "\n")
+    write_text(path, canonical_json(document) + "\n")
     return path
 
 
 def made_from(root: Path, study: str, engine: str) -> dict[str, str]:
     """Return the hashes of all that the verdicts hang on, as the files are now."""
-    return {
-        "study": file_hash(study_files(root, study)["study_sha256"]),
-        "today": file_hash(root / TODAY),
-        "engine_fingerprint": ENGINES[engine].fingerprint(root),
-    }
+    return input_hashes(root, study, engine, today=file_hash(root / TODAY))
 
 
 def judged_today(root: Path, data: Path) -> list[dict[str, Any]]:
     """Return what was found of each study, in the order of their names, where it is current."""
     found = []
     for path in sorted((data / "maps" / FOLDER).glob(f"*{JUDGED}")):
-        document: dict[str, Any] = json.loads(read_sealed(path))
+        document: dict[str, Any] = read_json(path)
         if _is_current(root, document):
             found.append(document)
     return found
@@ -150,4 +145,4 @@ def _is_current(root: Path, document: Mapping[str, Any]) -> bool:
     engine, study = str(document["engine"]), str(document["study"])
     if engine not in ENGINES or study not in load_today(root).studies:
         return False
-    return not changed(document["made_from"], made_from(root, study, engine))
+    return is_same(document["made_from"], made_from(root, study, engine))

@@ -25,10 +25,10 @@ from replication.sensitivity.why.table import (
 )
 from replication.sensitivity.why.together import never_together
 from replication.sensitivity.why.trial import Trial, Trials
+from replication.study.files import write_text
 from replication.study.scenario import canonical_json
 from replication.study.sensitivity_settings import ExplanationSearch
 from replication.study.storage.parquet import write_parquet
-from replication.study.storage.seal import write_sealed
 from replication.study.storage.table import write_table
 
 #: The scenarios of the explanation's set-up: `replicate run` starts any of them.
@@ -64,12 +64,12 @@ def write_account(folder: Path, stage: Stage, found: Explanations, result: Findi
     set_up = tuple(p for p in result.pairs if found.by_id[p[0].split("@")[0]].kind == "set-up")
     runs = stage.bench.runs(set_up, stage.whole) or []
     scenarios = {r.scenario_id: r.scenario.model_dump(mode="json") for r in runs if not r.refusal}
-    write_sealed(folder / SCENARIOS, canonical_json(scenarios) + "\n")
+    write_text(folder / SCENARIOS, canonical_json(scenarios) + "\n")
     made = made_from(stage.root, found.study, stage.engine)
     document = _document(stage, found, result) | {"made_from": made}
     if result.distances:
         document["distances"] = [asdict(one) for one in result.distances]
-    write_sealed(folder / NAME, canonical_json(document) + "\n")
+    write_text(folder / NAME, canonical_json(document) + "\n")
 
 
 def _row(stage: Stage, found: Explanations, result: Finding) -> dict[str, object]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from replication.engines.catalogue import ENGINES
-from replication.plan.stamp import changed, file_hash, study_files, value_hash
+from replication.plan.input_hashes import file_hash, input_hashes, is_same, value_hash
+from replication.study.published import published_path
 from replication.study.sensitivity_settings import explanations_path, load_sensitivity
 from replication.study.verdict import Verdict
 
@@ -54,22 +55,17 @@ EXPLANATIONS = {"explanations": EXPLANATION_COLUMNS, "explained_cells": EXPLAINE
 
 def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
     """Return the hashes of all that a study's explanation hangs on, as the files are now."""
-    files = study_files(root, name)
-    return {
-        "study": file_hash(files["study_sha256"]),
-        "published": file_hash(files["published_sha256"]),
-        "settings": value_hash(load_sensitivity(root).explanation.model_dump(mode="json")),
-        "atoms": file_hash(explanations_path(root, name)),
-        "engine": engine,
-        "engine_fingerprint": ENGINES[engine].fingerprint(root),
-    }
+    settings = value_hash(load_sensitivity(root).explanation.model_dump(mode="json"))
+    published = file_hash(published_path(root, name))
+    atoms = file_hash(explanations_path(root, name))
+    return input_hashes(root, name, engine, published=published, settings=settings, atoms=atoms)
 
 
 def is_current(root: Path, name: str, document: Mapping[str, Any]) -> bool:
     """Return whether an account was made from the files as they are now."""
     then = document.get("made_from", {})
     engine = then.get("engine", "")
-    return engine in ENGINES and not changed(then, made_from(root, name, engine))
+    return engine in ENGINES and is_same(then, made_from(root, name, engine))
 
 
 def holding(verdicts: Mapping[str, str]) -> int:

@@ -1,4 +1,4 @@
-"""Files that later stages trust: written whole, sealed, and read only as they were written.
+"""Files that later stages read: written whole or not at all.
 
-In: rows, frames, documents. Out: CSV, Parquet, JSON and YAML files with their seals.
+In: rows, frames, documents. Out: CSV, Parquet, JSON and YAML files.
 """

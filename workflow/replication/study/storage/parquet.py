@@ -1,22 +1,25 @@
-"""Parquet files whose every page and whole is checked when it is read.
+"""Parquet files whose every page is checked when it is read.
 
 Plain Arrow, since every batch pays for what is imported here before its first simulation.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from replication.study.storage.seal import check, sealed
+from replication.study.errors import InputError
+from replication.study.files import REMEDY, atomic
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
-    """Write `table` atomically, with its record; the bytes depend on its content alone."""
-    with sealed(path) as temporary:
+    """Write `table` atomically; the bytes depend on its content alone."""
+    with atomic(path) as temporary:
         plain = table.combine_chunks().replace_schema_metadata(None)
         pq.write_table(plain, temporary, compression="zstd", write_page_checksum=True)
 
@@ -27,10 +30,25 @@ def read_parquet(path: Path, **options: Any) -> pa.Table:
     Raises
     ------
     InputError
-        It is not what its maker wrote; see `study.seal.check`.
-    OSError
-        It cannot be read.
+        It is missing or damaged, or lacks a column.
     """
-    # Pages have checksums of their own; what says where they are and what they mean has none.
-    check(path)
-    return pq.read_table(path, page_checksum_verification=True, **options)
+    with _reading(path):
+        return pq.read_table(path, page_checksum_verification=True, **options)
+
+
+def read_columns(path: Path) -> list[str]:
+    """Return the names of a file's columns; InputError as `read_parquet`."""
+    with _reading(path):
+        names: list[str] = pq.read_schema(path).names
+    return names
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; run the workflow first") from None
+    except (OSError, pa.ArrowException) as error:
+        what = str(error).partition("\n")[0]
+        raise InputError(f"{path}: cannot be read ({what}); {REMEDY}") from None

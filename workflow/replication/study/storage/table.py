@@ -7,9 +7,13 @@ import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from replication.study.errors import InputError
-from replication.study.storage.seal import read_sealed, remedy, write_sealed
+from replication.study.files import REMEDY, read_text, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: A row of a CSV file, every field as text.
 Row = dict[str, str]
@@ -207,20 +211,27 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
     Raises
     ------
     InputError
-        It is missing, not what was written (`study.storage.seal`), or of another version.
+        It is missing, damaged, or of another version.
     """
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), restval="")
     try:
-        reader = csv.DictReader(io.StringIO(read_sealed(path), newline=""), restval="")
         missing = [name for name in columns if name not in (reader.fieldnames or [])]
         if missing:
             raise InputError(f"{path}: has no column {', '.join(missing)}; delete it and run again")
         return [{name: row[name] or "" for name in reader.fieldnames or []} for row in reader]
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); run the evaluation first"
-        ) from None
     except csv.Error as error:
-        raise InputError(f"{path}: is not a CSV table: {error}") from None
+        raise InputError(f"{path}: is not a CSV table ({error}); {REMEDY}") from None
+
+
+def read_frame(path: Path, **options: Any) -> pd.DataFrame:
+    """Return a CSV table by `pandas.read_csv`; InputError where it is missing or damaged."""
+    import pandas as pd
+
+    text = io.StringIO(read_text(path))
+    try:
+        return pd.DataFrame(pd.read_csv(text, **options))
+    except ValueError as error:
+        raise InputError(f"{path}: is not a CSV table ({error}); {REMEDY}") from None
 
 
 def merge_tables(
@@ -246,15 +257,15 @@ def merge_tables(
         header = ",".join(columns) + "\n"
         texts = [header]
         for path in (folder / f"{name}.csv" for folder in folders):
-            text = read_sealed(path) if path.is_file() else ""
+            text = read_text(path) if path.is_file() else ""
             if not text.startswith(header):
-                raise InputError(f"{path}: is missing or of another version: {remedy(path)}")
+                raise InputError(f"{path}: is missing or of another version: {REMEDY}")
             texts.append(text.removeprefix(header))
-        write_sealed(target / f"{name}.csv", "".join(texts))
+        write_text(target / f"{name}.csv", "".join(texts))
 
 
 def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
-    """Write rows as CSV with exactly `columns`; atomic, sealed, and numbers in one format.
+    """Write rows as CSV with exactly `columns`; atomic, and numbers in one format.
 
     Raises
     ------
@@ -268,7 +279,7 @@ def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Seque
         if set(row) != set(columns):
             raise ValueError(f"{path.name}: row with columns {sorted(row)}, not {sorted(columns)}")
         writer.writerow([written(row[column]) for column in columns])
-    write_sealed(path, text.getvalue())
+    write_text(path, text.getvalue())
 
 
 def written(value: object) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pandas as pd
-
 from replication.compare.conformance_model import (
     Check,
     Conformance,
@@ -20,8 +18,7 @@ from replication.report.drawing.figure import Figure
 from replication.report.parts.source import Source
 from replication.report.parts.verdicts.number import display_unit
 from replication.report.parts.verdicts.verdict import Badge
-from replication.study.storage.seal import open_sealed
-from replication.study.storage.table import CONFORMANCE_COLUMNS, Row, read_rows
+from replication.study.storage.table import CONFORMANCE_COLUMNS, Row, read_frame, read_rows
 
 HOLDS = Badge("holds", "reproduced", "inside the tolerance that was set before any run")
 NAMED = Badge("known deviation", "direction", "outside it, and the cause is named")
@@ -107,9 +104,7 @@ def conformance_view(source: Source) -> ConformanceView | None:
         quantities=[_head(name, recoveries) for name in recovery.quantities],
         recoveries=recoveries,
         deviations=_deviations(rows),
-        figures=recovery_figures(
-            recovery, pd.read_csv(open_sealed(source.data / "conformance_cwnd.csv"))
-        ),
+        figures=recovery_figures(recovery, read_frame(source.data / "conformance_cwnd.csv")),
     )
 
 

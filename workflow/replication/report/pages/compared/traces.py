@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pandas as pd
-
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
 from replication.measure.trace_folder import TABLE_PREFIX
 from replication.measure.window import LABELS
@@ -15,8 +13,13 @@ from replication.report.drawing.name import name_of
 from replication.report.parts.source import Source, of_study
 from replication.report.parts.verdicts import number as numbers
 from replication.study.storage.parquet import read_parquet
-from replication.study.storage.seal import open_sealed
-from replication.study.storage.table import TRACE_COLUMNS, TRACE_NEARNESS_COLUMNS, Row, read_rows
+from replication.study.storage.table import (
+    TRACE_COLUMNS,
+    TRACE_NEARNESS_COLUMNS,
+    Row,
+    read_frame,
+    read_rows,
+)
 from replication.study.study import Study
 
 FILES = (COMPARISON, NEARNESS)
@@ -71,7 +74,7 @@ def trace_figures(source: Source, study: Study) -> dict[str, list[Figure]]:
     if not rows:
         return {}
     windows = read_parquet(source.data / WINDOWS).to_pandas()
-    comparison = pd.read_csv(open_sealed(source.data / COMPARISON))
+    comparison = read_frame(source.data / COMPARISON)
     ours = (table[table["study"] == study.id] for table in (windows, comparison))
     drawn = {figure.id: figure for figure in overlay_figures(*ours)}
     homes = {row["trace"]: row["experiment"] for row in rows}

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from replication.sensitivity.why.table import (
     holding,
     is_current,
 )
-from replication.study.storage.seal import read_sealed
+from replication.study.files import read_json
 from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
 
@@ -74,7 +73,7 @@ def explanation_of(root: Path, data: Path, study: Study) -> Explanation | None:
     folder = data / "sensitivity" / study.id
     if not (folder / NAME).is_file():
         return None
-    document = json.loads(read_sealed(folder / NAME))
+    document = read_json(folder / NAME)
     if not is_current(root, study.id, document):
         return None
     cells = read_rows(folder / "explained_cells.csv", EXPLAINED_COLUMNS)
