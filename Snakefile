@@ -26,9 +26,6 @@ from replication.sensitivity.today.stand_in import load_today, studies_of_today
 configfile: "configs/config.yaml"
 
 
-report: "workflow/report/workflow.rst"
-
-
 REPO = Path(workflow.basedir)
 PIPE = load_or_exit(REPO, config, workflow.deployment_settings.deployment_method)
 PATHS = PIPE.paths

@@ -124,29 +124,12 @@ def test_axe_finds_nothing_serious(tab, which, scheme, request):
         assert not found, "\n".join(found)
 
 
-def test_the_summary_prints_a_sheet_a_study(tab, report):
-    page = tab().open("summary.html")
-    sheets = page.locator(".sheet").count()
-    assert sheets == 1 + len(list((report / "data").glob("*.design.parquet")))
-    printed = page.pdf(format="A4")
-    assert len(re.findall(rb"/Type\s*/Page[^s]", printed)) == sheets
-
-
-def test_a_run_can_be_played_back(tab, report):
+def test_a_study_prints_in_full_and_without_the_controls(tab, report):
     one = tab()
-    page = one.open(some_runs(report)[0])
-    box = page.locator(".playback").first
-    slider, levels = box.locator("input"), box.locator(".level")
-    assert box.is_visible() and levels.count() >= 1
-    widths = lambda: levels.evaluate_all("(bars) => bars.map((bar) => bar.style.width)")  # noqa: E731
-    slider.focus()
-    page.keyboard.press("End")
-    last = widths()
-    page.keyboard.press("Home")
-    assert widths() != last and box.locator("output").inner_text().startswith("0.0 s of ")
-    box.locator("button").click()
-    while not float(slider.input_value()):
-        page.wait_for_timeout(50)
-    box.locator("button").click()
-    assert box.locator("button").inner_text() == "Play"
-    assert not one.errors
+    page = one.open(a_page_with(report, 'class="runs"'))
+    one.wait_for_charts()
+    page.emulate_media(media="print")
+    assert page.locator("h1").is_visible() and page.locator(".plot svg").first.is_visible()
+    for hidden in ("header.site nav", "p.save", "a.skip"):
+        assert not page.locator(hidden).first.is_visible(), hidden
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from bench.engine import compile_program
 from engine_bench import write_plan
 from replication.compare.conformance import run_conformance
 from replication.compare.conformance_model import load_conformance
@@ -36,7 +35,8 @@ def programs(tmp_path_factory):
     subprocess.run(command, check=True)
     build_ns3(ROOT, folder / "built/ns3", 2)
     for prefix, compiler in ((wheel, "g++"), (folder / "built/ns3", COMPILER)):
-        compile_program(ROOT, prefix, prefix.parent / "program", compiler)
+        words = [f"NS3_PREFIX={prefix}", f"BUILD={prefix.parent / 'program'}", f"CXX={compiler}"]
+        subprocess.run(["make", "--silent", "-C", MINE, *words], check=True)
     found = [folder / name / "program/replicate-ns3" for name in ("wheel", "built")]
     assert linked(found[0]) == {(wheel / "lib64").resolve()}
     assert linked(found[1]) == set(), "ns-3 is not part of the program"

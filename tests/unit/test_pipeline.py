@@ -89,11 +89,10 @@ def test_batches_are_named_by_the_code_that_decides_their_tables(quick, copied, 
         ("report/pages/surprise.py", {"index"}),
         ("report/templates/conformance.html", {"engines"}),
         ("report/templates/engines.html", {"engines"}),
-        ("report/pages/reliability.py", {"reliability"}),
         ("report/templates/point.html", {"study"}),
         ("report/pages/point.py", {"study"}),
         ("report/templates/base.html", {*PAGES, "study"}),
-        ("report/writers/bench.py", {"bench"}),
+        ("report/writers/maps.py", {"maps"}),
     ],
 )
 def test_a_change_of_a_page_is_a_change_of_that_page_alone(copied, path, pages):

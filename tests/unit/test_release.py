@@ -109,8 +109,8 @@ ALTERATIONS = {
         "reports/release/data/cells.csv",
     ),
     "a page that is gone": (
-        lambda made: page(made, "summary.html").unlink(),
-        "reports/release/summary.html",
+        lambda made: page(made, "changes.html").unlink(),
+        "reports/release/changes.html",
     ),
     "a page more": (
         lambda made: page(made, "other.html").write_text("x"),

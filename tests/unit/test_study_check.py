@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from bench.scale import lay_out
 from replication.cli.main import app
 from replication.plan.config import chosen_studies, load_config, load_study
 from replication.plan.pipeline import Pipeline
@@ -272,9 +271,19 @@ def test_a_label_is_one_line(tmp_path, text):
 def project(tmp_path):
     """A project of one study, without results."""
     folder = tmp_path / "project"
-    lay_out(ROOT, folder, ())
     for name in ("tiers", "studies"):
-        (folder / "configs" / name).mkdir()
+        (folder / "configs" / name).mkdir(parents=True)
+    for name in (
+        "Snakefile",
+        "workflow",
+        "notebooks",
+        "containers",
+        "LICENSE",
+        "requirements.lock",
+    ):
+        (folder / name).symlink_to(ROOT / name)
+    for path in (ROOT / "configs").glob("*.yaml"):
+        shutil.copy(path, folder / "configs")
     for tier in ("quick", "paper"):
         shutil.copy(ROOT / f"configs/tiers/{tier}.yaml", folder / "configs/tiers")
     shutil.copy(ROOT / "configs/studies/nishitha.yaml", folder / "configs/studies")

@@ -15,7 +15,7 @@ from replication.study.template import (
     resolve,
 )
 
-from tests.faults.hostile import mutate
+from tests.faults.test_inputs import changed
 
 
 def experiment(**changes):
@@ -206,8 +206,7 @@ def test_replicates_have_their_own_seeds():
 @settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_a_damaged_flow_template_is_refused_by_name_or_means_what_it_says(data):
-    flows = experiment().model_dump(mode="json", exclude_none=True)["flows"]
-    mutate(data.draw, flows)
+    flows = data.draw(changed(experiment().model_dump(mode="json", exclude_none=True)["flows"]))
     try:
         template = experiment(flows=flows)
     except ValidationError as error:

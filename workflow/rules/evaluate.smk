@@ -76,31 +76,11 @@ rule merge_evaluations:
     output:
         typed_cells=f"{PATHS.data}/cells.parquet",
         typed_claims=f"{PATHS.data}/claims.parquet",
-        cells=report(
-            f"{PATHS.data}/cells.csv",
-            caption="../report/cells.rst",
-            category="Verdicts",
-            labels={"file": "cells.csv"},
-        ),
-        claims=report(
-            f"{PATHS.data}/claims.csv",
-            caption="../report/claims.rst",
-            category="Verdicts",
-            labels={"file": "claims.csv"},
-        ),
-        flags=report(
-            f"{PATHS.data}/claim_flags.csv",
-            caption="../report/claim_flags.rst",
-            category="Verdicts",
-            labels={"file": "claim_flags.csv"},
-        ),
+        cells=f"{PATHS.data}/cells.csv",
+        claims=f"{PATHS.data}/claims.csv",
+        flags=f"{PATHS.data}/claim_flags.csv",
         own=f"{PATHS.data}/own_data.csv",
-        audit=report(
-            f"{PATHS.data}/audit.csv",
-            caption="../report/audit.rst",
-            category="Verdicts",
-            labels={"file": "audit.csv"},
-        ),
+        audit=f"{PATHS.data}/audit.csv",
     log:
         f"{PATHS.data}/logs/merge_evaluations.log",
     benchmark:

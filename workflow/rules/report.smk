@@ -29,12 +29,7 @@ rule write_provenance:
         notebooks=NOTEBOOKS,
         usage=expand(rules.simulate_batch.output.usage, batch=PIPE.batches),
     output:
-        provenance=report(
-            f"{PATHS.data}/provenance.json",
-            caption="../report/provenance.rst",
-            category="The run",
-            labels={"file": "provenance.json"},
-        ),
+        provenance=f"{PATHS.data}/provenance.json",
     log:
         f"{PATHS.data}/logs/write_provenance.log",
     benchmark:

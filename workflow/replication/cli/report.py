@@ -10,8 +10,6 @@ import typer
 from replication.cli.option import DATA, HERE, Data, Root
 from replication.study.errors import InputError
 
-COUNTS = DATA / "reliability.json"
-
 
 def render(
     root: Root = HERE,

@@ -1,4 +1,4 @@
-"""JSON schemas of the documents people write, and of the bench, from the typed models."""
+"""JSON schemas of the documents people write, from the typed models."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from replication.compare.conformance_model import Conformance
 from replication.compare.engine_difference import EngineDifferences
 from replication.judge.causes.atom import Explanations
 from replication.plan.config import Config, Tier
-from replication.report.parts.bench_model import Bench
-from replication.report.parts.reliability import Reliability
 from replication.sensitivity.maps.map_model import Map, MapSettings
 from replication.sensitivity.today.stand_in import Today
 from replication.study.files import write_text
@@ -22,14 +20,12 @@ from replication.study.sensitivity_settings import Sensitivity
 from replication.study.study import Study
 
 MODELS: dict[str, type[BaseModel]] = {
-    "bench": Bench,
     "config": Config,
     "engine_differences": EngineDifferences,
     "conformance": Conformance,
     "explanations": Explanations,
     "map": Map,
     "mapping": MapSettings,
-    "reliability": Reliability,
     "scenario": Scenario,
     "sensitivity": Sensitivity,
     "today": Today,

@@ -16,8 +16,6 @@ from replication.compare.agreement_table import TABLES
 from replication.judge.flags.claim_flag import FLAGS
 from replication.judge.flags.own_data import OWN_DATA
 from replication.report.charts.run import run_chart
-from replication.report.crate import write_crate
-from replication.report.pages.card import write_card
 from replication.report.pages.compared.traces import FILES as TRACE_FILES
 from replication.report.parts.download import copy_download, study_downloads
 from replication.report.parts.figure import chart_script
@@ -59,10 +57,6 @@ def assemble(source: Source, parts: Sequence[Path], out: Path) -> None:
             shutil.copytree(part, folder, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True)
         _copy_data(source, folder / "data")
         _write_assets(folder)
-        # Not with its page: Vega's renderer does not live on in a process that was forked.
-        with debug_mode(False):
-            write_card(source, folder)
-        write_crate(folder, source.provenance)
 
 
 @contextmanager

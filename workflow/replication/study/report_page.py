@@ -26,12 +26,12 @@ class ReportPage:
 
 
 MAPS_PAGE = ReportPage("maps", "Where it holds", "maps.csv")
-BENCH_PAGE = ReportPage("bench", "Speed", "bench.json")
-RELIABILITY_PAGE = ReportPage("reliability", "Reliability", "reliability.json")
 #: All of them, in the order of the menu.
 REPORT_PAGES = (
-    *(ReportPage("index"), ReportPage("changes"), ReportPage("engines", "Engines")),
-    *(MAPS_PAGE, BENCH_PAGE, RELIABILITY_PAGE),
+    ReportPage("index"),
+    ReportPage("changes"),
+    ReportPage("engines", "Engines"),
+    MAPS_PAGE,
 )
 #: The files of results that some of them are made of.
 MADE_OF = tuple(page.made_of for page in REPORT_PAGES if page.made_of)

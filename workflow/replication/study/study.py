@@ -51,12 +51,7 @@ ExperimentType = Literal[
 ]
 
 #: What no study may be called: the report's own pages, and words that stand for all of a list.
-RESERVED = frozenset(
-    {
-        *(page.name for page in REPORT_PAGES),
-        *("summary", ALL_STUDIES, "available"),
-    }
-)
+RESERVED = frozenset({*(page.name for page in REPORT_PAGES), ALL_STUDIES, "available"})
 
 
 class Published(Document):

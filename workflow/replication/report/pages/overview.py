@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from replication.judge.verdict_table import Judged
+from replication.judge.verdict_table import Judged, read_table
+from replication.report.charts.cells import scatter_figure
+from replication.report.drawing.figure import Figure
 from replication.report.pages.answer import answer
 from replication.report.parts.changes import changes_of
+from replication.report.parts.page import short_title
 from replication.report.parts.source import Source, of_study
 from replication.report.parts.verdicts import number as numbers
 from replication.report.parts.verdicts.claim_card import not_counted
@@ -96,6 +99,19 @@ def overview(source: Source) -> Overview:
         findings=_findings(source),
         deviations=_deviations(source, cells),
     )
+
+
+def all_numbers(source: Source) -> list[Figure]:
+    """Return the picture of all numbers; none where no number was printed.
+
+    A number stands once: on the engine whose verdicts are its study's.
+    """
+    if not source.cells:
+        return []
+    cells = read_table(source.data / "cells.parquet").to_pandas()
+    chosen = {name: found.engine for name, found in source.headlines.items()}
+    titles = {name: short_title(study) for name, study in source.studies.items()}
+    return [scatter_figure(cells[cells["engine"] == cells["study"].map(chosen)], titles)]
 
 
 def _answer(studies: int, cells: Tally, claims: Tally) -> list[str]:

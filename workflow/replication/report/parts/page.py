@@ -12,7 +12,6 @@ from replication.report.drawing.data import unsaid_unit
 from replication.report.parts.figure import script_json
 from replication.report.parts.ledger import plausible
 from replication.report.parts.ran import ran
-from replication.report.parts.reliability import megabytes
 from replication.report.parts.source import Source
 from replication.report.parts.verdicts import number as numbers
 from replication.report.parts.verdicts.verdict import BADGES, VACUOUS, badge
@@ -52,7 +51,6 @@ def plain_environment() -> jinja2.Environment:
         count=numbers.count,
         duration=numbers.duration,
         interval=numbers.interval,
-        megabytes=megabytes,
         metric_label=metric_label,
         number=numbers.number,
         percent=numbers.percent,
