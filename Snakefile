@@ -70,7 +70,7 @@ rule all:
 
 rule engines:
     input:
-        PIPE.native_programs,
+        [program for engine in PIPE.engines for program in PIPE.program_of(engine)],
     localrule: True
 
 

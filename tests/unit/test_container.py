@@ -152,10 +152,9 @@ def test_batches_of_another_runtime_or_image_are_others_with_stores_of_their_own
         find_image.cache_clear()
         pipeline = Pipeline.load(ROOT, SETTINGS | settings)
         assert pipeline.program_of("ns3") == ([] if settings else [pipeline.program("ns3")])
-        assert pipeline.native_programs == pipeline.program_of("ns3")
         batches.append(set(pipeline.batches))
-        launches |= {pipeline.launch(batch) for batch in pipeline.batches}
-        others |= {pipeline.store(batch).name for batch in pipeline.batches}
+        launches.add(pipeline.launch_of("ns3"))
+        others.add(pipeline.store_of("ns3").name)
     assert len(launches) == 3 and len(others) == 3
     assert all(a.isdisjoint(b) for a, b in itertools.combinations(batches, 2))
 
@@ -276,11 +275,10 @@ def test_inside_the_analysis_image_its_programs_are_used_and_named(monkeypatch):
     monkeypatch.setenv("REPLICATION_PROGRAMS", "/opt/replicate")
     monkeypatch.setenv("REPLICATION_IMAGE", source)
     pipeline = Pipeline.load(ROOT, SETTINGS)
-    batch = next(iter(pipeline.batches))
-    assert pipeline.native_programs == pipeline.program_of("ns3") == []
+    assert pipeline.program_of("ns3") == []
     program = "/opt/replicate/ns3/replicate-ns3"
-    assert pipeline.launch(batch) == f"--runtime native --program {program} --image {source}"
-    assert pipeline.store(batch).name.endswith(f"@inside-{source[7:]}")
+    assert pipeline.launch_of("ns3") == f"--runtime native --program {program} --image {source}"
+    assert pipeline.store_of("ns3").name.endswith(f"@inside-{source[7:]}")
     with pytest.raises(InputError, match="cannot start containers from inside"):
         Pipeline.load(ROOT, SETTINGS | {"runtime": "podman"})
 

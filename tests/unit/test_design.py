@@ -17,8 +17,8 @@ from replication.plan.design import (
     batch_runs,
     chosen_levels,
     design_study,
-    make_plan,
 )
+from replication.plan.plan import make_plan
 from replication.study.assumption import variant
 from replication.study.study import Factor, Study
 
@@ -341,9 +341,10 @@ def test_batches_grow_so_that_their_number_does_not(sizes, cost):
 
 @pytest.mark.parametrize("tier", ["quick", "paper", "deep"])
 def test_the_five_studies_need_no_larger_batches_and_under_five_hundred_jobs(tier):
-    plan = make_plan(ROOT, Config(tier=tier), list(ENGINES))
+    studies = {name: load_study(ROOT, name) for name in study_ids(ROOT)}
+    plan = make_plan(ROOT, Config(tier=tier), studies, dict.fromkeys(ENGINES, ""))
     assert plan.batch_cost_s == load_tier(ROOT, tier).batch_cost_s
-    assert sum(len(b) for b in plan.batches.values()) <= MAXIMUM_BATCHES
+    assert sum(len(study.batches) for study in plan.studies.values()) <= MAXIMUM_BATCHES
 
 
 def test_a_changed_source_changes_the_fingerprint(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES, LINUX, NS2, NS3
 from replication.plan.config import load_study, load_tier
-from replication.plan.design import Plan, design_study, write_design
+from replication.plan.design import design_study, write_design
+from replication.plan.plan import Plan, plan_study
 from replication.run.store import Store
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
@@ -112,14 +113,7 @@ def test_engines_without_a_kernel_refuse_what_is_not_default(engine, host):
 
 
 def plan_of(runs):
-    return Plan(
-        tier=QUICK,
-        named={},
-        batch_cost_s=1.0,
-        studies={},
-        runs={"kapadia": runs},
-        batches={"kapadia": []},
-    )
+    return Plan("", {}, 1.0, {"kapadia": plan_study(runs, [])})
 
 
 def test_a_study_sets_the_host_by_its_ledger(tmp_path):

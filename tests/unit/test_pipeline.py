@@ -1,14 +1,12 @@
 """The pipeline: what makes a rule run again, and what a user is told beforehand."""
 
-import ast
 import shutil
 from pathlib import Path
 
 import pytest
-from replication.plan import code
-from replication.plan.code import closure, page_hash
+from replication.plan import code, plan
 from replication.plan.notebook_kind import FurtherNotebook
-from replication.plan.pipeline import PAGES, Pipeline
+from replication.plan.pipeline import Pipeline
 from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -19,91 +17,99 @@ def quick():
     return Pipeline.load(ROOT, {"tier": "quick"})
 
 
-def test_a_modules_closure_holds_what_it_imports_at_any_depth():
-    names = {path.stem for path in closure("replication.judge.evaluate")}
-    assert {"evaluate", "claim", "comparison", "feature", "cwnd", "errors"} <= names
-    assert "render" not in names
-    assert "number" in {path.stem for path in closure("replication.report.pages.study")}
-
-
-def test_closures_follow_every_import_that_the_parser_sees():
-    package = code.SOURCES / code.PACKAGE
-    for path in package.rglob("*.py"):
-        wanted = set()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                assert all(not a.name.startswith("replication") for a in node.names), path.name
-            elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("replication"):
-                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-                wanted |= {code.SOURCES / f"{name.replace('.', '/')}.py" for name in names}
-        module = ".".join(path.relative_to(code.SOURCES).with_suffix("").parts)
-        assert {found for found in wanted if found.is_file()} <= set(closure(module)), path.name
-
-
-def test_what_a_batch_starts_is_behind_it_too():
-    assert {"native", "runner", "process"} <= {
-        path.stem for path in closure("replication.run.simulate")
-    }
-
-
 @pytest.fixture
 def copied(tmp_path, monkeypatch):
     """Return a copy of the package, whose code is what is hashed."""
-    package = shutil.copytree(code.SOURCES / code.PACKAGE, tmp_path / code.PACKAGE)
-    monkeypatch.setattr("replication.plan.code.SOURCES", tmp_path)
-    return package
-
-
-def edit(path):
-    path.write_text(f"{path.read_text(encoding='utf-8')}\n# changed\n", encoding="utf-8")
-
-
-def test_code_changes_with_any_file_behind_it(quick, copied):
-    before = quick.code("run.simulate")
-    edit(copied / "report" / "render.py")
-    assert quick.code("run.simulate") == before
-    edit(copied / "study" / "scenario.py")
-    assert quick.code("run.simulate") != before
+    package = shutil.copytree(code.PACKAGE, tmp_path / "replication")
+    monkeypatch.setattr("replication.plan.code.PACKAGE", package)
+    code.code.cache_clear()
+    yield package
+    code.code.cache_clear()
 
 
 @pytest.mark.parametrize(
-    ("module", "decides"),
+    ("path", "keys"),
     [
-        *[("run/gather", True), ("run/run_table", True), ("study/storage/parquet", True)],
-        *[("engines/model", True), ("engines/image", False), ("run/container", False)],
-        *[("run/simulate", False), ("cli/step", False), ("plan/pipeline", False)],
+        ("study/scenario.py", {"simulate", "judge"}),
+        ("run/gather.py", {"simulate", "judge"}),
+        ("plan/design.py", {"simulate", "judge"}),
+        ("compare/agreement.py", {"judge"}),
+        ("report/templates/base.html", {"report"}),
+        ("report/assets/report.css", {"report"}),
+        ("cli/step.py", set()),
+        ("plan/pipeline.py", set()),
     ],
 )
-def test_batches_are_named_by_the_code_that_decides_their_tables(quick, copied, module, decides):
+def test_a_change_of_code_changes_the_keys_of_what_it_decides(copied, path, keys):
+    before = code.code()
+    (copied / path).open("a").write("\n")
+    code.code.cache_clear()
+    after = code.code()
+    assert {key for key in code.Code._fields if getattr(before, key) != getattr(after, key)} == keys
+
+
+def test_batches_are_named_by_the_code_that_decides_their_tables(quick, copied):
     settings = {"tier": "quick", "studies": "nishitha", "engines": "ns3"}
     before = set(Pipeline.load(ROOT, settings).batches)
     assert before <= set(quick.batches)
-    edit(copied / f"{module}.py")
-    after = set(Pipeline.load(ROOT, settings).batches)
-    assert before.isdisjoint(after) if decides else before == after
+    (copied / "run/gather.py").open("a").write("\n")
+    code.code.cache_clear()
+    assert before.isdisjoint(Pipeline.load(ROOT, settings).batches)
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """A project whose plan is kept, and a function that loads it and says how often it was made."""
+    for name in ("configs", "data/published"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    made = []
+    make = plan.make_plan
+    monkeypatch.setattr(plan, "make_plan", lambda *given: made.append(1) or make(*given))
+
+    def load(**settings):
+        settings = {"tier": "quick", "studies": "nishitha", "engines": ["ns3"]} | settings
+        return Pipeline.load(tmp_path, settings).plan, len(made)
+
+    return tmp_path, load
+
+
+def test_a_plan_that_nothing_has_changed_is_not_made_again(kept):
+    _, load = kept
+    first, _ = load()
+    assert load() == (first, 1)
+    assert first.studies["nishitha"].batches and first.timer_hz() == [250]
+
+
+def edited(path):
+    path.open("a").write("\n")
 
 
 @pytest.mark.parametrize(
-    ("path", "pages"),
+    ("name", "change"),
     [
-        ("report/pages/surprise.py", {"index"}),
-        ("report/templates/conformance.html", {"engines"}),
-        ("report/templates/engines.html", {"engines"}),
-        ("report/templates/point.html", {"study"}),
-        ("report/pages/point.py", {"study"}),
-        ("report/templates/base.html", {*PAGES, "study"}),
-        ("report/writers/maps.py", {"maps"}),
+        ("configs/studies/nishitha.yaml", edited),
+        ("configs/tiers/quick.yaml", edited),
+        ("data/published/nishitha.csv", edited),
+        (plan.KEPT, Path.unlink),
+        (plan.KEPT, lambda path: path.write_bytes(path.read_bytes()[:1000])),
+        (plan.KEPT, lambda path: path.write_text('{"key": "another version"}')),
     ],
 )
-def test_a_change_of_a_page_is_a_change_of_that_page_alone(copied, path, pages):
-    def hashes():
-        names = (*PAGES, "study")
-        return {name: page_hash(f"replication.report.writers.{name}") for name in names}
+def test_a_plan_is_made_anew_if_what_decides_it_changed_or_it_is_damaged(kept, name, change):
+    root, load = kept
+    load()
+    change(root / name)
+    assert load()[1] == 2
+    assert load()[1] == 2
 
-    before = hashes()
-    edit(copied / path)
-    after = hashes()
-    assert {name for name in before if before[name] != after[name]} == pages
+
+@pytest.mark.parametrize("settings", [{"tier": "paper"}, {"studies": "saxena"}])
+def test_another_configuration_has_another_plan(kept, settings):
+    _, load = kept
+    first, _ = load()
+    second, made = load(**settings)
+    assert made == 2 and second != first
+    assert load() == (first, 3)
 
 
 def test_every_study_has_its_notebooks_once(quick):
@@ -124,7 +130,6 @@ def test_a_further_notebook_belongs_to_the_studies_that_want_it(quick, monkeypat
     assert set(quick.notebooks()) - set(before) == {("saxena", "extra")}
     inputs = [path.as_posix() for path in quick.notebook_inputs("saxena", "extra")]
     assert inputs == ["data/reproduced/extra.csv", "data/reproduced/evaluation/saxena/extra.csv"]
-    assert quick.notebook_code.endswith(quick.code("lab"))
 
 
 def test_the_summary_counts_scenarios_and_cost(quick):

@@ -22,8 +22,7 @@ rule compare_engines:
         f"{PATHS.data}/benchmarks/compare_engines.tsv"
     localrule: True
     params:
-        code=PIPE.code("compare.agreement_table"),
-        sources=PIPE.content("configs/engine_differences.yaml"),
+        code=PIPE.code.judge,
         studies=PIPE.studies,
         data=PATHS.data,
     shell:

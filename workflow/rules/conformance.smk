@@ -15,8 +15,7 @@ rule run_conformance:
         f"{PATHS.data}/benchmarks/run_conformance/{{engine}}.tsv"
     localrule: True
     params:
-        code=PIPE.code("compare.conformance"),
-        sources=PIPE.content("configs/conformance.yaml"),
+        code=PIPE.code.judge,
         launch=lambda wildcards: PIPE.launch_of(wildcards.engine),
         fingerprint=lambda wildcards: PIPE.fingerprint(wildcards.engine),
     shell:
@@ -41,8 +40,7 @@ rule merge_conformance:
         f"{PATHS.data}/benchmarks/merge_conformance.tsv"
     localrule: True
     params:
-        code=PIPE.code("compare.conformance"),
-        sources=PIPE.content("configs/conformance.yaml"),
+        code=PIPE.code.judge,
         engines=PIPE.engines,
         data=PATHS.data,
     shell:

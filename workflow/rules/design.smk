@@ -4,7 +4,7 @@
 rule design_study:
     input:
         study="configs/studies/{study}.yaml",
-        tier=PIPE.tier_file,
+        tier=f"configs/tiers/{PIPE.config.tier}.yaml",
     output:
         design=f"{PATHS.data}/design/{{study}}.csv",
         scenarios=f"{PATHS.data}/design/scenarios/{{study}}.json",
@@ -14,8 +14,7 @@ rule design_study:
         f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code("plan.design"),
-        sources=lambda wildcards: PIPE.sources(wildcards.study, PIPE.tier_file),
+        code=PIPE.code.simulate,
         # What the batches are named by is in it.
         selection=PIPE.selection,
         data=PATHS.data,

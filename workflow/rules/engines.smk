@@ -24,8 +24,6 @@ rule fetch_ns3_wheel:
     benchmark:
         f"{PATHS.data}/benchmarks/fetch_ns3_wheel/{{version}}.tsv"
     localrule: True
-    params:
-        code=PIPE.code("engines.wheel"),
     shell:
         'echo "fetching the pinned wheel of ns-3 {wildcards.version}" >&2; '
         "replicate step fetch-wheel --lock {input.lock} --output {output.prefix} > {log} 2>&1"

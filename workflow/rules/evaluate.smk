@@ -5,7 +5,7 @@ rule evaluate_study:
     input:
         study="configs/studies/{study}.yaml",
         published=f"{PATHS.published}/{{study}}.csv",
-        atoms=lambda wildcards: PIPE.atoms_of(wildcards.study),
+        atoms=lambda wildcards: PIPE.causes_of(wildcards.study),
         design=rules.design_study.output.design,
         scenarios=rules.design_study.output.scenarios,
         flows=rules.collect_results.output.flows,
@@ -25,10 +25,7 @@ rule evaluate_study:
         f"{PATHS.data}/benchmarks/evaluate_study/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code("judge.evaluate"),
-        sources=lambda wildcards: PIPE.sources(
-            wildcards.study, f"{PATHS.published}/{wildcards.study}.csv"
-        ),
+        code=PIPE.code.judge,
         data=PATHS.data,
     shell:
         'echo "judging {wildcards.study}" >&2; '
@@ -49,12 +46,9 @@ rule judge_own_data:
         f"{PATHS.data}/benchmarks/judge_own_data/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code("judge.flags.own_data"),
+        code=PIPE.code.judge,
         # As in compare_traces.
         traces=lambda wildcards: PIPE.traces if wildcards.study in PIPE.traced else "",
-        sources=lambda wildcards: PIPE.sources(
-            wildcards.study, f"{PATHS.published}/{wildcards.study}.csv"
-        ),
         data=PATHS.data,
     shell:
         'echo "judging {wildcards.study} by its own data" >&2; '
@@ -87,7 +81,7 @@ rule merge_evaluations:
         f"{PATHS.data}/benchmarks/merge_evaluations.tsv"
     localrule: True
     params:
-        code=PIPE.code("judge.evaluate"),
+        code=PIPE.code.judge,
         studies=PIPE.studies,
         data=PATHS.data,
     shell:

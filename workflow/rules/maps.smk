@@ -32,7 +32,7 @@ rule plan_maps:
     localrule: True
     threads: workflow.cores
     params:
-        code=PIPE.code("sensitivity.maps.run_map"),
+        code=PIPE.code.judge,
         maps=lambda wildcards: [
             f"{name}/{engine}" for name, engine in maps_or_exit(REPO, PIPE.engines)
         ],
@@ -63,7 +63,7 @@ rule explore_map:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code("sensitivity.maps.run_map"),
+        code=PIPE.code.judge,
         launch=lambda wildcards: PIPE.launch_of(wildcards.engine),
         # The kernel of the report's own runs is the only one there.
         timers=lambda wildcards: "--timers 250" if wildcards.engine == "linux" else "",
@@ -94,7 +94,7 @@ rule judge_today:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code("sensitivity.today.run_today"),
+        code=PIPE.code.judge,
         launch=lambda wildcards: PIPE.launch_of(load_today(REPO).engine),
         fingerprint=lambda wildcards: PIPE.fingerprint(load_today(REPO).engine),
         folder=lambda wildcards, output: Path(output.claims).parent,
@@ -126,7 +126,7 @@ rule merge_maps:
         f"{PATHS.data}/benchmarks/merge_maps.tsv"
     localrule: True
     params:
-        code=PIPE.code("sensitivity.maps.account"),
+        code=PIPE.code.judge,
         data=PATHS.data,
     shell:
         "replicate step maps merge {input.accounts} --data {params.data}"

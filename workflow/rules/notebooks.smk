@@ -25,10 +25,7 @@ rule execute_notebook:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.{{kind}}.tsv"
     localrule: True
     params:
-        code=PIPE.notebook_code,
-        sources=lambda wildcards: PIPE.content(
-            f"{PATHS.notebooks}/{wildcards.kind}.ipynb"
-        ),
+        code=PIPE.code.report,
         data=PATHS.data,
         live="--live" if PIPE.runs_live else "--no-live",
     shell:

@@ -36,7 +36,7 @@ rule write_provenance:
         f"{PATHS.data}/benchmarks/write_provenance.tsv"
     localrule: True
     params:
-        code=PIPE.code("report.provenance"),
+        code=PIPE.code.report,
         settings=PIPE.settings,
         data=PATHS.data,
     shell:
@@ -45,7 +45,6 @@ rule write_provenance:
         " --output {output.provenance} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
-# A change of a page's code renders that page alone.
 rule render_page:
     input:
         tables=TABLES,
@@ -59,7 +58,7 @@ rule render_page:
         f"{PATHS.data}/benchmarks/render_page/{{page}}.tsv"
     localrule: True
     params:
-        code=lambda wildcards: PIPE.page_code(wildcards.page),
+        code=PIPE.code.report,
         shown=PIPE.shown,
         data=PATHS.data,
         executed=PATHS.executed,
@@ -82,7 +81,7 @@ rule assemble_report:
         f"{PATHS.data}/benchmarks/assemble_report.tsv"
     localrule: True
     params:
-        code=PIPE.code("report.assemble", "report/assets/**/*", "report/*.csv"),
+        code=PIPE.code.report,
         shown=PIPE.shown,
         data=PATHS.data,
         html=PATHS.html,

@@ -26,7 +26,7 @@ rule design_sensitivity:
         f"{PATHS.data}/benchmarks/design_sensitivity/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code("sensitivity.design"),
+        code=PIPE.code.judge,
         folder=lambda wildcards, output: Path(output.design).parent,
         engine=lambda wildcards: PIPE.explored_on(wildcards.study),
     shell:
@@ -48,9 +48,8 @@ rule plan_sensitivity:
     priority: 1000
     localrule: True
     params:
-        code=PIPE.code("run.progress"),
         folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
-        stores=",".join(str(PIPE.explored_store(study)) for study in PIPE.studies),
+        stores=",".join(str(PIPE.store_of(PIPE.explored_on(study))) for study in PIPE.studies),
     shell:
         "replicate step sensitivity plan {params.folders} --stores {params.stores} --goal {output.goal}"
         " 2>&1 | tee {log} >&2"
@@ -69,12 +68,12 @@ rule simulate_sensitivity:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code("run.simulate"),
+        code=PIPE.code.simulate,
         launch=lambda wildcards: PIPE.launch_of(PIPE.explored_on(wildcards.study)),
         fingerprint=lambda wildcards: PIPE.fingerprint(
             PIPE.explored_on(wildcards.study)
         ),
-        store=lambda wildcards: PIPE.explored_store(wildcards.study),
+        store=lambda wildcards: PIPE.store_of(PIPE.explored_on(wildcards.study)),
         memory=PIPE.config.memory_limit_bytes,
         time=PIPE.config.time_limit_s,
         goal=rules.plan_sensitivity.output.goal,
@@ -103,9 +102,9 @@ rule judge_sensitivity:
     priority: 50
     localrule: True
     params:
-        code=PIPE.code("sensitivity.verdict_point"),
+        code=PIPE.code.judge,
         folder=lambda wildcards, output: Path(output.claims).parent,
-        store=lambda wildcards: PIPE.explored_store(wildcards.study),
+        store=lambda wildcards: PIPE.store_of(PIPE.explored_on(wildcards.study)),
     shell:
         'echo "judging {wildcards.study} at every design point" >&2; '
         "replicate step sensitivity judge {wildcards.study} --folder {params.folder}"
@@ -130,7 +129,7 @@ rule measure_sensitivity:
         f"{PATHS.data}/benchmarks/measure_sensitivity/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code("sensitivity.analysis"),
+        code=PIPE.code.judge,
         folder=lambda wildcards, output: Path(output.made_from).parent,
         data=PATHS.data,
         # The tier's verdicts stand beside those at the reduced scale, if there are any.
@@ -183,7 +182,7 @@ rule explain_study:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code("sensitivity.why.explain"),
+        code=PIPE.code.judge,
         traces=lambda wildcards: (PIPE.traces if wildcards.study in PIPE.traced else ""),
         launch=lambda wildcards: PIPE.explaining(wildcards.study)[1],
         engine=lambda wildcards: PIPE.explained_on(wildcards.study),
@@ -213,7 +212,7 @@ rule merge_explanations:
         f"{PATHS.data}/benchmarks/merge_explanations.tsv"
     localrule: True
     params:
-        code=PIPE.code("sensitivity.why.table", "study/storage/table.py"),
+        code=PIPE.code.judge,
         folders=[SENSITIVITY.format(study=study) for study in PIPE.explained],
         data=PATHS.data,
     shell:
@@ -235,7 +234,7 @@ rule merge_sensitivity:
         f"{PATHS.data}/benchmarks/merge_sensitivity.tsv"
     localrule: True
     params:
-        code=PIPE.code("sensitivity.robustness_rows"),
+        code=PIPE.code.judge,
         folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
         sensitivity=PATHS.sensitivity,
     shell:
@@ -257,7 +256,7 @@ rule execute_sensitivity_notebook:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.sensitivity.tsv"
     localrule: True
     params:
-        code=PIPE.notebook_code,
+        code=PIPE.code.report,
         data=PATHS.data,
         live="--live" if PIPE.runs_live else "--no-live",
     shell:

@@ -29,11 +29,11 @@ rule simulate_batch:
         runtime=lambda wildcards, attempt: attempt * PIPE.runtime_min(wildcards.batch),
         mem_mb=PIPE.memory_mb,
     params:
-        launch=lambda wildcards: PIPE.launch(wildcards.batch),
+        launch=lambda wildcards: PIPE.launch_of(PIPE.batches[wildcards.batch].engine),
         fingerprint=lambda wildcards: PIPE.fingerprint(
             PIPE.batches[wildcards.batch].engine
         ),
-        store=lambda wildcards: PIPE.store(wildcards.batch),
+        store=lambda wildcards: PIPE.store_of(PIPE.batches[wildcards.batch].engine),
         memory=PIPE.config.memory_limit_bytes,
         time=PIPE.config.time_limit_s,
         goal=PATHS.goal,
@@ -76,8 +76,6 @@ rule collect_results:
     benchmark:
         f"{PATHS.data}/benchmarks/collect_results/{{study}}.tsv"
     localrule: True
-    params:
-        code=PIPE.code("run.gather"),
     shell:
         'echo "collecting the results of {wildcards.study}" >&2; '
         "( replicate step collect --output {output.flows} --keys engine,scenario,flow"

@@ -19,7 +19,7 @@ rule compare_traces:
         f"{PATHS.data}/benchmarks/compare_traces.tsv"
     localrule: True
     params:
-        code=PIPE.code("compare.trace_comparison"),
+        code=PIPE.code.judge,
         # The raw traces are not part of the project and may be absent: their hash stands for them.
         traces=PIPE.traces,
         studies=PIPE.traced,

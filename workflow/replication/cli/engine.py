@@ -46,7 +46,7 @@ def program(
     Example: replicate program ns3
     """
     from replication.plan.config import load_config
-    from replication.plan.pipeline import Paths
+    from replication.plan.paths import Paths
 
     settings = given(engines=engine, ns3_version=ns3)
     config = load_config(root / "configs" / "config.yaml", settings)

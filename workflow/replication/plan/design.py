@@ -18,12 +18,12 @@ from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.cost import link_crossings
 from replication.engines.model import Engine
 from replication.engines.ns3_version import NS3_VERSION
-from replication.plan.config import Config, Tier, chosen_studies, load_study, load_tier
+from replication.plan.config import Tier
 from replication.study.assumption import drawn
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.level import Level
-from replication.study.scenario import Host, Scenario, canonical_json
+from replication.study.scenario import Scenario, canonical_json
 from replication.study.storage.table import DESIGN_COLUMNS
 from replication.study.study import Experiment, Factor, Study, parameters_of, plain_values
 from replication.study.template import TemplateError, instantiate, replicate_seed
@@ -337,58 +337,6 @@ def _batch(
         scenarios=ids,
         cost_s=cost_s,
     )
-
-
-@dataclass(frozen=True)
-class Plan:
-    """All that a configuration runs; `batch_cost_s` is the CPU time that batches aim at."""
-
-    tier: Tier
-    named: dict[str, str]
-    batch_cost_s: float
-    studies: dict[str, Study]
-    runs: dict[str, list[Run]]
-    batches: dict[str, list[Batch]]
-
-    def scenario_costs(self) -> dict[str, dict[str, float]]:
-        """Return engine to scenario id to expected CPU seconds, over all studies."""
-        costs: dict[str, dict[str, float]] = {}
-        for runs in self.runs.values():
-            for run in runs:
-                if not run.refusal:
-                    costs.setdefault(run.engine, {})[run.scenario_id] = run.cost_s
-        return costs
-
-    def timer_hz(self) -> list[int]:
-        """Return the timer frequencies of the kernels that the plan runs, and the default one."""
-        hosts = [
-            run.scenario.host for runs in self.runs.values() for run in runs if not run.refusal
-        ]
-        return sorted({Host().timer_hz, *(host.timer_hz for host in hosts if host)})
-
-
-def make_plan(
-    root: Path, config: Config, engines: list[str], places: dict[str, str] | None = None
-) -> Plan:
-    """Design and batch every chosen study for `engines`.
-
-    `places` says of an engine what else its batches are named by: the code that gathers them, and
-    the image that it runs in, if it does.
-    """
-    tier = load_tier(root, config.tier)
-    studies = {name: load_study(root, name) for name in chosen_studies(root, config)}
-    runs = {
-        name: design_study(study, tier, engines, config.ns3_version)
-        for name, study in studies.items()
-    }
-    target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
-    # Of these engines alone: that of a kernel asks its build, a fifth of a second.
-    named = {
-        name: config.engine(name).fingerprint(root) + (places or {}).get(name, "")
-        for name in engines
-    }
-    batches = {name: batch_runs(runs[name], named, target_s) for name in runs}
-    return Plan(tier, named, target_s, studies, runs, batches)
 
 
 def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import write_inputs
 from replication.plan.config import load_config
-from replication.plan.pipeline import Paths
+from replication.plan.paths import Paths
 from replication.run.inside import find_inside
 from replication.run.launcher import Launch, make_runtime
 from replication.run.process import Limits, Usage

@@ -1,0 +1,89 @@
+"""The start of engines: their programs, what is built of them, and where their runs are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from replication.engines.debian import FoundPackage, find_package
+from replication.engines.image import Image, find_image
+from replication.engines.ns3_source import COMPILER, built_ns3, takes_source
+from replication.engines.ns3_version import NS3_VERSION, SYSTEM_VERSION
+from replication.plan.config import Config
+from replication.plan.paths import Paths
+from replication.run.inside import Inside
+
+
+@dataclass(frozen=True)
+class Start:
+    """How the engines of a configuration are started; `inside` is the image that all runs in."""
+
+    root: Path
+    config: Config
+    inside: Inside | None = None
+    paths: Paths = field(default_factory=Paths)
+
+    def fingerprint(self, engine: str) -> str:
+        """Return the fingerprint of an engine's version and sources."""
+        return self.config.engine(engine).fingerprint(self.root)
+
+    def image(self, engine: str) -> Image:
+        """Return the image of an engine, for a runtime that is not native."""
+        return find_image(self.root, self.config.runtime, engine)
+
+    def program(self, engine: str) -> Path:
+        """Return the path of an engine's program."""
+        if self.inside is not None:
+            return self.inside.program(engine)
+        return self.paths.program(engine, self.fingerprint(engine))
+
+    @property
+    def is_native(self) -> bool:
+        """Return whether programs are built here, and run without a container."""
+        return self.config.runtime == "native" and self.inside is None
+
+    def program_of(self, engine: str) -> list[Path]:
+        """Return what has to be built of an engine; none if images hold it."""
+        return [self.program(engine)] if self.is_native else []
+
+    def package(self, engine: str) -> FoundPackage | None:
+        """Return Debian's package of this machine that decides an engine's results, if one does."""
+        return find_package(self.root, engine) if self.is_native else None
+
+    def launch_of(self, engine: str) -> str:
+        """Return the options that say how an engine is started; a change runs batches again."""
+        if self.config.runtime != "native":
+            return f"--runtime {self.config.runtime} --image {self.image(engine).id}"
+        image = f" --image {self.inside.image}" if self.inside else ""
+        return f"--runtime native --program {self.program(engine)}{image}"
+
+    def store_of(self, engine: str) -> Path:
+        """Return the store of an engine's runs: what ran elsewhere never stands in for them."""
+        return self.paths.store(engine, self.fingerprint(engine) + self.place(engine))
+
+    def place(self, engine: str) -> str:
+        """Return what tells an engine's runs in an image from others; nothing for native ones."""
+        if self.inside is not None:
+            return f"@inside-{self.inside.sources}"
+        if self.is_native:
+            return ""
+        return f"@{self.config.runtime}-{self.image(engine).id[7:19]}"
+
+    def ns3_prefix(self, version: str) -> list[Path]:
+        """Return the folder of headers and libraries; what is built here goes before the wheel."""
+        if version == SYSTEM_VERSION:
+            return []
+        return [self.ns3_built if self.from_source(version) else self.paths.ns3_wheel(version)]
+
+    @property
+    def ns3_built(self) -> Path:
+        """Return the folder of the ns-3 that is built from its release's sources."""
+        return built_ns3(self.root).relative_to(self.root)
+
+    def ns3_compiler(self, version: str) -> str:
+        """Return what compiles and links our program against a version."""
+        return COMPILER if self.from_source(version) else "g++"
+
+    def from_source(self, version: str) -> bool:
+        """Return whether a version of ns-3 is built from its sources."""
+        return version == NS3_VERSION and takes_source(self.root)
