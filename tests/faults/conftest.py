@@ -16,15 +16,13 @@ cost_limit_s: 0.1
 batch_cost_s: 0.7
 """
 TARGET = "data/reproduced/cells.csv"
-RESULTS = (
-    *(f"data/reproduced/results/nishitha/{table}.parquet" for table in ("flows", "series")),
-    *(f"data/reproduced/{name}.csv" for name in ("cells", "claims", "claim_flags", "audit")),
-)
+RESULTS = ("results/nishitha/flows.parquet", "results/nishitha/series.parquet")
+RESULTS += ("cells.csv", "claims.csv", "claim_flags.csv", "audit.csv")
 
 
 def results_of(project):
     """Return the bytes of what a run makes."""
-    return {path: (project.root / path).read_bytes() for path in RESULTS}
+    return {path: (project.root / "data/reproduced" / path).read_bytes() for path in RESULTS}
 
 
 def brief_project(folder, engines_from=ROOT):
