@@ -20,7 +20,7 @@ from replication.run.inside import image_file
 from replication.engines.ns3_version import NS3_VERSIONS, SYSTEM_PREFIX
 from replication.plan.pipeline import load_or_exit
 from replication.sensitivity.maps.map_model import load_map, maps_or_exit
-from replication.sensitivity.today.stand_in import load_today, studies_of_today
+from replication.sensitivity.modern_kernel import load_today, studies_of_today
 
 
 configfile: "configs/config.yaml"

@@ -174,7 +174,7 @@ STUDY = {
 }
 
 
-def atom(name, levels=None, **further):
+def cause(name, levels=None, **further):
     return {"id": name, "title": name, "reason": "a test", "source": "a test"} | (
         further if levels is None else {"levels": levels} | further
     )
@@ -193,25 +193,25 @@ RED = {
     "maximum_probability": 0.1,
     "mean_packet_bytes": 1000,
 }
-ATOMS = [
-    atom("bytes", [level("x8", reading={"factor": 8.0})], columns=["throughput"]),
-    atom("mean", [level("of_flows", reading={"aggregate": "mean"})], columns=["throughput"]),
-    atom(
+CAUSES = [
+    cause("bytes", [level("x8", reading={"factor": 8.0})], columns=["throughput"]),
+    cause("mean", [level("of_flows", reading={"aggregate": "mean"})], columns=["throughput"]),
+    cause(
         "round_trip",
         [level("half", reading={"metric": "rtt_mean_s", "aggregate": "mean", "factor": 2.0})],
         columns=["delay"],
     ),
-    atom(
+    cause(
         "access_unit",
         [level("x8", set={"rate_factor": {"access1": 8, "access2": 8}})],
     ),
-    atom(
+    cause(
         "queue",
         range={"low": 2, "high": 40, "log": True, "whole": True, "steps": 16, "tried": [5, 15]},
         set={"parameters": {"queue_packets": "$value"}},
     ),
-    atom("red", [level("usual", set={"links": {"bottleneck": {"queue_ab": RED}}})]),
-    atom(
+    cause("red", [level("usual", set={"links": {"bottleneck": {"queue_ab": RED}}})]),
+    cause(
         "loss",
         [
             level(
@@ -220,9 +220,9 @@ ATOMS = [
             )
         ],
     ),
-    atom("window", [level("8_kb", set={"parameters": {"window_bytes": 8000}})]),
-    atom("segment", [level("500", set={"parameters": {"segment_bytes": 500}})]),
-    atom(
+    cause("window", [level("8_kb", set={"parameters": {"window_bytes": 8000}})]),
+    cause("segment", [level("500", set={"parameters": {"segment_bytes": 500}})]),
+    cause(
         "start_gap",
         [level("4_s", set={"flows": {"f{i}": {"start_gap_s": [4.0, 4.0]}}})],
         outside_ledger="a test",
@@ -232,16 +232,16 @@ EXPLANATIONS = {
     "study": "planted",
     "score": "cells",
     "cpu_budget_s": 600.0,
-    "unseen": {"rows": {"rate": ["2000"], "delay": ["40"]}, "reason": "a test"},
-    "rungs": [{"rows": {"rate": ["1000", "3000", "4000"], "delay": ["5", "20", "80"]}}],
-    "atoms": ATOMS,
+    "held_out": {"rows": {"rate": ["2000"], "delay": ["40"]}, "reason": "a test"},
+    "stages": [{"rows": {"rate": ["1000", "3000", "4000"], "delay": ["5", "20", "80"]}}],
+    "causes": CAUSES,
 }
 
 
 BY_CLAIMS = EXPLANATIONS | {
     "score": "claims",
-    "unseen": {"claims": ["short_3"], "reason": "a test"},
-    "rungs": [{"levels": {"rate": {}}}],
+    "held_out": {"claims": ["short_3"], "reason": "a test"},
+    "stages": [{"levels": {"rate": {}}}],
 }
 
 
@@ -254,7 +254,7 @@ def project(folder):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(yaml.safe_dump(document), encoding="utf-8")
     settings = yaml.safe_load((ROOT / "configs/sensitivity.yaml").read_text(encoding="utf-8"))
-    settings["explanation"] |= {"trials": 4, "permutations": 100, "paired_atoms": 5, "depth": 4}
+    settings["explanation"] |= {"trials": 4, "permutations": 100, "paired_causes": 5, "depth": 4}
     (folder / "configs/sensitivity.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     (folder / "data/published").mkdir(parents=True)
     return folder

@@ -6,14 +6,14 @@ import json
 import planted
 import pytest
 import yaml
-from replication.judge.causes.atom import Setting
 from replication.plan.config import load_study
 from replication.plan.design import design_study
 from replication.run.launcher import Launch
 from replication.run.process import Limits
 from replication.sensitivity.design_point import explored_tier
+from replication.sensitivity.explanation import explain_study
 from replication.sensitivity.machine import Machine
-from replication.sensitivity.why.explain import explain_study
+from replication.study.variation import Variation, apply
 
 NOISE = 0.03
 
@@ -53,7 +53,7 @@ def explained(paper, set_up, read, noise=NOISE, seed=7):
     folder, machine = paper
     study = load_study(folder, "planted")
     for atom, level in set_up.items():
-        study = level_of(atom, level).on(study)
+        study = apply(study, level_of(atom, level))
     runs = design_study(study, explored_tier("all"), ["ns3"])
     machine.simulate({r.scenario_id: r.scenario for r in runs})
     flows = {}
@@ -68,11 +68,11 @@ def explained(paper, set_up, read, noise=NOISE, seed=7):
 
 
 def level_of(atom, level):
-    document = next(a for a in planted.ATOMS if a["id"] == atom)
+    document = next(a for a in planted.CAUSES if a["id"] == atom)
     if "range" in document:
-        return Setting.model_validate(document["set"]).at(level)
+        return Variation.model_validate(document["set"]).at(level)
     (own,) = [v for v in document["levels"] if v["key"] == level]
-    return Setting.model_validate(own["set"])
+    return Variation.model_validate(own["set"])
 
 
 def atoms(found):

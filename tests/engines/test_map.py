@@ -9,8 +9,8 @@ from replication.run.launcher import Launch
 from replication.run.process import Limits
 from replication.sensitivity.machine import Machine
 from replication.sensitivity.maps.account import read_account
-from replication.sensitivity.maps.border import threshold
 from replication.sensitivity.maps.explore import Explorer
+from replication.sensitivity.maps.grid import threshold
 from replication.sensitivity.maps.map_model import Map, Spending, load_map, load_mapping
 from replication.sensitivity.maps.run_map import run_map
 from replication.sensitivity.maps.space import Place, Space

@@ -6,7 +6,7 @@ from pathlib import Path
 from replication.run.launcher import Launch
 from replication.run.process import Limits
 from replication.sensitivity.machine import Machine
-from replication.sensitivity.today.run_today import run_today
+from replication.sensitivity.modern_kernel import run_today
 
 ROOT = Path(__file__).resolve().parents[2]
 

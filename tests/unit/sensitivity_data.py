@@ -1,10 +1,9 @@
-"""Builders for tests of sensitivity: settings, points, judged cells, atoms."""
+"""Builders for tests of sensitivity: settings, points, judged cells, causes."""
 
 from pathlib import Path
 
 import pandas as pd
-from replication.sensitivity.design import PointRecord
-from replication.sensitivity.design_point import DEFAULT
+from replication.sensitivity.design_point import DEFAULT, DesignPoint
 from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 
 ROOT = Path(__file__).parents[2]
@@ -15,14 +14,12 @@ def settings(**changes):
     return Sensitivity.model_validate({**SETTINGS.model_dump(), **changes})
 
 
-def atom(**change):
+def cause(**change):
     return {"id": "a", "title": "t", "reason": "r", "source": "s", **change}
 
 
 def record(number, kind, changed="", **values):
-    return PointRecord(
-        f"{kind}-{number}" if kind != DEFAULT else DEFAULT, kind, changed, values, "", []
-    )
+    return DesignPoint(f"{kind}-{number}" if kind != DEFAULT else DEFAULT, kind, changed, values)
 
 
 def cells_frame(rows):

@@ -9,7 +9,7 @@ from replication.judge.audits.audit import CONSISTENT, SUSPICIOUS, audit_study, 
 from replication.judge.audits.audit_reading import audit_readings
 from replication.judge.audits.decimals import check_decimals, expected_groups
 from replication.judge.bound import SetUp, StatedLink, set_ups
-from replication.judge.causes.atom import Atom
+from replication.judge.cause import Cause
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
 from replication.study.published import read_published
@@ -420,11 +420,11 @@ def test_the_audit_is_made_under_each_reading(world):
         {"key": "octets", "reading": {"factor": 8.0}},
         {"key": "half", "reading": {"factor": 0.5}},
     ]
-    atoms = [
-        Atom.model_validate({"id": "unit", "tables": ["1"], "levels": levels, **shared}),
-        Atom.model_validate({"id": "other", "untestable": "No.", **shared}),
+    causes = [
+        Cause.model_validate({"id": "unit", "tables": ["1"], "levels": levels, **shared}),
+        Cause.model_validate({"id": "other", "untestable": "No.", **shared}),
     ]
-    found = list(audit_readings(study, cells, atoms))
+    found = list(audit_readings(study, cells, causes))
     assert {(f.reading, f.check, f.finding) for f in found} == {
         ("unit=octets", "capacity", Verdict.IMPOSSIBLE)
     }

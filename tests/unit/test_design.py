@@ -19,8 +19,8 @@ from replication.plan.design import (
     design_study,
 )
 from replication.plan.plan import make_plan
-from replication.study.assumption import variant
 from replication.study.study import Factor, Study
+from replication.study.variation import Variation, apply
 
 from tests.unit.conftest import CLAIM, parameter, study_document
 
@@ -104,12 +104,12 @@ def test_a_draw_does_not_depend_on_what_else_varies():
     assert delays(document) == delays(varying())
 
 
-def test_what_a_level_or_a_variant_sets_does_not_vary():
+def test_what_a_level_or_a_variation_sets_does_not_vary():
     document = varying()
     for level in document["experiments"][0]["factors"][0]["levels"]:
         level["set"]["access_s"] = 0.03
     assert delays(document) == {key: {0.03} for key in range(5)}
-    fixed = variant(Study.model_validate(varying()), {"access_s": 0.04})
+    fixed = apply(Study.model_validate(varying()), Variation(defaults={"access_s": 0.04}))
     links = {r.scenario.links[0].delay_s for r in design_study(fixed, PAPER, ["ns3"])}
     assert links == {0.04}
 

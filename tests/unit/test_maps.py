@@ -4,11 +4,9 @@ import math
 
 import pytest
 import yaml
-from replication.sensitivity.maps.border import threshold, to_border
 from replication.sensitivity.maps.explore import Explorer
-from replication.sensitivity.maps.grid import Grid
+from replication.sensitivity.maps.grid import Grid, threshold, to_border
 from replication.sensitivity.maps.map_model import (
-    AxisRange,
     MapSettings,
     Spending,
     load_map,
@@ -22,6 +20,7 @@ from replication.sensitivity.maps.theory import cubic_response, mathis, ware
 from replication.study.claim_model import Condition
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
+from replication.study.variation import Range
 
 from tests.unit.sensitivity_data import ROOT
 from tests.unit.test_models import minimal_scenario
@@ -278,10 +277,10 @@ def test_a_margin_is_a_share_of_the_bound():
 
 @pytest.mark.parametrize("log", [False, True])
 def test_a_position_and_its_value_fit(log):
-    own = AxisRange(low=0.25, high=16.0, log=log)
+    own = Range(low=0.25, high=16.0, log=log)
     assert own.at(0.5) == (2.0 if log else 8.125)
     assert own.position(own.at(0.3)) == pytest.approx(0.3, abs=1e-4)
-    assert AxisRange(low=1.0, high=10.0, whole=True).at(0.5) in (5, 6)
+    assert Range(low=1.0, high=10.0, whole=True).at(0.5) in (5, 6)
 
 
 def test_a_path_is_that_of_the_first_tcp_flow():

@@ -7,8 +7,7 @@ import pytest
 import yaml
 from replication.report.parts.map import answer, areas, axes_of, check, details, headline
 from replication.report.parts.map_picture import picture, ticks
-from replication.sensitivity.maps.account import made_from, merge_maps
-from replication.sensitivity.maps.table import MAP_COLUMNS
+from replication.sensitivity.maps.account import MAP_COLUMNS, made_from, merge_maps
 from replication.study.files import write_text
 from replication.study.storage.table import read_rows
 
@@ -22,8 +21,20 @@ MAP = {
     "study": "synthetic",
     "claim": "c01",
     "axes": [
-        {"id": "b", "title": "Buffer", "unit": "s", "range": {"low": 0.1, "high": 10}, "set": {}},
-        {"id": "d", "title": "Delay", "unit": "s", "range": {"low": 0.1, "high": 0.4}, "set": {}},
+        {
+            "id": "b",
+            "title": "Buffer",
+            "unit": "s",
+            "range": {"low": 0.1, "high": 10},
+            "set": {"parameters": {"segment_bytes": "$value"}},
+        },
+        {
+            "id": "d",
+            "title": "Delay",
+            "unit": "s",
+            "range": {"low": 0.1, "high": 0.4},
+            "set": {"parameters": {"segment_bytes": "$value"}},
+        },
     ],
     "engines": ["ns3"],
     "cpu_budget_s": 90,

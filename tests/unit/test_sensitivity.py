@@ -3,16 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
-from replication.judge.causes.atom import Atom, Explanations, load_explanations
-from replication.judge.causes.atom_check import check_explanations
+from replication.judge.cause import Cause, Explanations, check_explanations, load_explanations
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study, study_ids
-from replication.sensitivity.design import SensitivityDesign
 from replication.sensitivity.design_point import (
     DEFAULT,
     ONE_AT_A_TIME,
     SEED,
     SPACE_FILLING,
+    Design,
     design_points,
     positions,
 )
@@ -27,15 +26,16 @@ from replication.sensitivity.robustness import (
     cell_rows,
     claim_rows,
 )
-from replication.study.assumption import Assumption, check_ledger, variant
+from replication.study.assumption import Assumption, check_ledger
 from replication.study.errors import InputError
 from replication.study.published import read_published
 from replication.study.sensitivity_settings import Importance, StudyScale, load_sensitivity
 from replication.study.study import Assumed, Study
+from replication.study.variation import Range, Variation, apply
 from replication.study.verdict import Verdict
 
 from tests.unit.conftest import PUBLISHED, study_document
-from tests.unit.sensitivity_data import ROOT, SETTINGS, atom, cells_frame, record, settings
+from tests.unit.sensitivity_data import ROOT, SETTINGS, cause, cells_frame, record, settings
 
 
 def assumed(value, low=None, high=None, choices=None):
@@ -46,7 +46,7 @@ def assumed(value, low=None, high=None, choices=None):
 
 def axis(value, **plausible):
     tag = assumed(value, **plausible)["assumed"]
-    return Assumption("", "x", value, "", Assumed.model_validate(tag))
+    return Assumption("x", value, "", Assumed.model_validate(tag))
 
 
 def studied(**parameters):
@@ -80,14 +80,40 @@ def test_alternatives_leave_the_default_out_and_tell_one_from_true():
     assert axis(True, choices=[True, 1]).alternatives == [1]
 
 
-def test_a_variant_changes_that_value_alone():
+def test_a_variation_changes_that_value_alone():
     study = studied()
-    other = variant(study, {"segment_bytes": 500})
+    other = apply(study, Variation(defaults={"segment_bytes": 500}))
     assert other.parameters["segment_bytes"].value == 500
     assert study.parameters["segment_bytes"].value == 960
     assert other.experiments == study.experiments
     with pytest.raises(InputError, match="has no parameter 'nothing'"):
-        variant(study, {"nothing": 1})
+        apply(study, Variation(defaults={"nothing": 1}))
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "level"),
+    [("defaults", 500, 700), ("parameters", 500, 500)],
+)
+def test_a_level_goes_before_a_default_and_not_before_a_parameter(part, value, level):
+    document = study_document()
+    first = document["experiments"][0]["factors"][0]["levels"][0]
+    first["set"] = {**first["set"], "segment_bytes": 700}
+    study = apply(Study.model_validate(document), Variation(**{part: {"segment_bytes": value}}))
+    own = study.experiments[0].factors[0].levels[0].set
+    assert own.get("segment_bytes", study.parameters["segment_bytes"].value) == level
+
+
+def test_a_number_is_put_where_it_is_asked_for():
+    asked = Variation(parameters={"a": "$value"}, links={"*": {"loss": ["$value", "b"]}})
+    assert asked.at(3.0) == Variation(parameters={"a": 3.0}, links={"*": {"loss": [3.0, "b"]}})
+    with pytest.raises(ValueError, match="give at least one of defaults, parameters"):
+        Variation()
+
+
+def test_a_range_has_one_rounding():
+    assert Range(low=1, high=3).at(1 / 3) == 1.66667
+    assert Range(low=1, high=100, log=True, whole=True).at(1 / 3) == 5
+    assert Range(low=1, high=100, log=True).position(10) == 0.5
 
 
 def test_a_parameter_that_no_template_reads_is_refused():
@@ -112,14 +138,14 @@ def test_no_study_has_dead_entries(name):
 
 
 @pytest.mark.parametrize("name", study_ids(ROOT))
-def test_the_repositorys_atoms_fit_their_studies(name):
+def test_the_repositorys_causes_fit_their_studies(name):
     study, found = load_study(ROOT, name), load_explanations(ROOT, name)
     cells = map_cells(study, read_published(ROOT / f"data/published/{name}.csv"))
     check_explanations(found, study, cells)
-    # Nothing that is held back is scored on any rung.
-    for rung in found.rungs:
-        for table, rows in rung.rows.items():
-            assert not set(rows) & set(found.unseen.rows.get(table, []))
+    # Nothing that is held out is scored at any stage.
+    for stage in found.stages:
+        for table, rows in stage.rows.items():
+            assert not set(rows) & set(found.held_out.rows.get(table, []))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +184,7 @@ def level(**change):
         (level(reading={"factor": 2.0}) | {"columns": ["other"]}, "no number stands in its"),
     ],
 )
-def test_an_atom_that_does_not_fit_is_refused(world, change, message):
+def test_a_cause_that_does_not_fit_is_refused(world, change, message):
     study = world.table()
     published = world.published(("slow", "throughput", "bit/s", 8e5, "0.80"))
     cells = map_cells(study, read_published(published))
@@ -167,9 +193,9 @@ def test_an_atom_that_does_not_fit_is_refused(world, change, message):
             "study": study.id,
             "score": "cells",
             "cpu_budget_s": 1.0,
-            "unseen": {"rows": {"1": ["slow"]}, "reason": "a test"},
-            "rungs": [{"rows": {}}],
-            "atoms": [atom(**change)],
+            "held_out": {"rows": {"1": ["slow"]}, "reason": "a test"},
+            "stages": [{"rows": {}}],
+            "causes": [cause(**change)],
         }
     )
     with pytest.raises(InputError, match=message):
@@ -185,9 +211,9 @@ def test_an_atom_that_does_not_fit_is_refused(world, change, message):
         {"range": {"low": 1, "high": 2, "steps": 4, "tried": [1]}},
     ],
 )
-def test_an_atom_is_of_one_kind(change):
-    with pytest.raises(ValueError, match="atom a"):
-        Atom.model_validate(atom(**change))
+def test_a_cause_is_of_one_kind(change):
+    with pytest.raises(ValueError, match="cause a"):
+        Cause.model_validate(cause(**change))
 
 
 # --- designs ---
@@ -197,8 +223,6 @@ def test_the_design_fills_the_space_the_same_way_each_time():
     first, again = (positions(3, SETTINGS) for _ in range(2))
     assert (first == again).all() and first.shape == (64, 3)
     assert (np.arange(64) == np.sort((first * 64).astype(int), axis=0).T).all()
-    cube = positions(3, settings(method="latin_hypercube", points=60))
-    assert cube.shape == (60, 3)
 
 
 def test_runs_are_whole_and_what_the_budget_does_not_allow_are_points():
@@ -305,7 +329,7 @@ def judged(holds, alone=(), default="reproduced", seeds=()):
             "verdict": words,
         }
     )
-    design = SensitivityDesign("synthetic", "ns3", 1.0, points)
+    design = Design("synthetic", "ns3", points)
     return Verdicts(design, claims, pd.DataFrame(columns=["point"]))
 
 
@@ -356,8 +380,8 @@ def test_words_change_at_their_bounds(holds, designs, word):
 def test_flips_are_the_changes_across_holding_and_no_others():
     alone = ["reproduced", "direction only", "not reproduced", "not testable"]
     verdicts = judged(["reproduced"], alone)
-    assert [flip.parameter for flip in verdicts.flips("c1")] == ["p1", "p2"]
-    assert [f.parameter for f in judged([], alone, "not reproduced").flips("c1")] == ["p0"]
+    assert verdicts.flips("c1") == ["p1 = 1", "p2 = 2"]
+    assert judged([], alone, "not reproduced").flips("c1") == ["p0 = 0"]
     assert judged([], alone, "not testable").flips("c1") == []
 
 
@@ -381,7 +405,7 @@ def test_a_cells_range_and_whether_the_published_value_lies_in_it():
         ("space filling-0", "a", 9.5, True, "reproduced"),
         ("space filling-1", "a", 11.0, False, "not reproduced"),
     ]
-    design = SensitivityDesign("synthetic", "ns3", 1.0, points)
+    design = Design("synthetic", "ns3", points)
     empty = pd.DataFrame(columns=["point", "claim"])
     row = next(iter(cell_rows(Verdicts(design, empty, cells_frame(rows)), {})))
     assert (row["lowest"], row["highest"], row["published_in_range"]) == (8.0, 11.0, True)

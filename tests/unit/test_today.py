@@ -9,8 +9,7 @@ from replication.plan.config import load_study, study_ids
 from replication.report.pages.today import today_views
 from replication.report.parts.source import Source
 from replication.sensitivity.maps.account import merge_maps
-from replication.sensitivity.today.run_today import made_from, plan_today
-from replication.sensitivity.today.stand_in import load_today
+from replication.sensitivity.modern_kernel import load_today, made_from, plan_today
 from replication.study.errors import InputError
 from replication.study.files import write_text
 
@@ -32,7 +31,7 @@ def test_the_kernel_runs_all_of_each_study_but_tahoe(name):
 
 
 def test_a_quick_run_costs_no_more_than_its_limit():
-    limit_s = load_today(ROOT).tier("quick").cost_limit_s
+    limit_s = load_today(ROOT).tiers["quick"].cost_limit_s
     # A run is never shorter than a second of its own time.
     assert max(run.cost_s for run in plan_today(ROOT, "dzivhani", "quick").runs) < 4 * limit_s
 
@@ -59,7 +58,7 @@ def test_what_is_not_there_is_named():
     with pytest.raises(InputError, match=r"tier: configs/today\.yaml has none called 'none'"):
         plan_today(ROOT, "nishitha", "none")
     with pytest.raises(InputError, match="has no 'other'; it has dzivhani"):
-        load_today(ROOT).stand_in("other")
+        plan_today(ROOT, "other", "quick")
 
 
 @pytest.fixture

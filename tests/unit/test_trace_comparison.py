@@ -12,7 +12,7 @@ from replication.measure.results import Results
 from replication.measure.trace_folder import ENVIRONMENT, find_folder, has_traces, traces_hash
 from replication.measure.window import FIGURES
 from replication.plan.config import load_study
-from replication.sensitivity.why.distribution import distances
+from replication.sensitivity.finding import distances
 from replication.study.errors import InputError
 from replication.study.storage.table import TRACE_COLUMNS
 

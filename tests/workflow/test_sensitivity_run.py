@@ -17,23 +17,23 @@ VARIED = ["maximum_window_bytes", "device_queue_packets"]
 
 
 def small(project):
-    """Reduce the settings to eight points over two parameters, and the atoms to three."""
+    """Reduce the settings to eight points over two parameters, and the causes to three."""
     path = project.root / "configs" / "sensitivity.yaml"
     settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     known = assumptions(load_study(project.root, "saxena"))
     held = {a.key: "a test" for a in known if a.key not in VARIED}
     scale = {"exploration": SCALE, "held": held}
-    settings |= {"points": 8, "jobs": 2, "replicates_at_default": 3, "studies": {"saxena": scale}}
+    settings |= {"points": 8, "replicates_at_default": 3, "studies": {"saxena": scale}}
     settings["explanation"] |= {"trials": 2, "permutations": 20, "depth": 2, "finalists": 2}
     path.write_text(yaml.safe_dump(settings), encoding="utf-8")
     path = project.root / "configs" / "explanations" / "saxena.yaml"
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     kept = ("aggregate", "unit", "buffer")
-    document["atoms"] = [a for a in document["atoms"] if a["id"] in kept]
-    document["atoms"][-1]["range"]["tried"] = [10]
+    document["causes"] = [a for a in document["causes"] if a["id"] in kept]
+    document["causes"][-1]["range"]["tried"] = [10]
     # The table with the cheapest runs alone.
-    document["rungs"] = [{"rows": {"III": ["5"]}}]
-    document["unseen"]["rows"] = {"III": ["15"]}
+    document["stages"] = [{"rows": {"III": ["5"]}}]
+    document["held_out"]["rows"] = {"III": ["15"]}
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     # Runs of 5 s of 100, as the explanation runs every level of the three tables.
     path = project.root / "configs" / "studies" / "saxena.yaml"
@@ -51,7 +51,7 @@ def explored(tmp_path_factory):
     # Programs that are there are taken; the workflow builds what is not.
     project = small(copy_project(folder, engines_from=ROOT))
     done = project.snakemake("sensitivity", studies="saxena")
-    assert "design points" in done.stdout and "CPU minutes to simulate" in done.stdout
+    assert "saxena: 14 design points" in done.stdout
     return project
 
 
@@ -104,8 +104,8 @@ def test_the_notebook_tells_what_was_found(explored):
 
 def test_a_second_run_does_nothing_and_a_lost_result_is_made_from_the_store(explored):
     assert explored.jobs("sensitivity", studies="saxena") == {}
-    lost = f"{FOLDER}/saxena/usage/0.json"
-    (explored.root / lost).unlink()
-    explored.snakemake(lost, studies="saxena")
-    usage = json.loads((explored.root / lost).read_text(encoding="utf-8"))
-    assert usage["runs"] and all(run["reused"] for run in usage["runs"])
+    lost = explored.root / FOLDER / "saxena" / "claims.parquet"
+    before = lost.read_bytes()
+    lost.unlink()
+    explored.snakemake(f"{FOLDER}/saxena/claims.parquet", studies="saxena")
+    assert lost.read_bytes() == before

@@ -5,7 +5,7 @@ rule evaluate_study:
     input:
         study="configs/studies/{study}.yaml",
         published=f"{PATHS.published}/{{study}}.csv",
-        atoms=lambda wildcards: PIPE.causes_of(wildcards.study),
+        causes=lambda wildcards: PIPE.causes_of(wildcards.study),
         design=rules.design_study.output.design,
         scenarios=rules.design_study.output.scenarios,
         flows=rules.collect_results.output.flows,

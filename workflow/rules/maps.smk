@@ -10,12 +10,22 @@ wildcard_constraints:
     map="[a-z0-9][a-z0-9_.-]*",
 
 
+def maps_to_explore(wildcards):
+    """Return every map on each of its engines that is there."""
+    return [f"{name}/{engine}" for name, engine in maps_or_exit(REPO, PIPE.engines)]
+
+
+def judged_on_today(wildcards):
+    """Return the studies that are judged on a modern kernel."""
+    return studies_of_today(REPO, PIPE.studies, PIPE.engines)
+
+
 rule plan_maps:
     input:
         maps=lambda wildcards: sorted(
             {
-                f"configs/maps/{name}.yaml"
-                for name, _ in maps_or_exit(REPO, PIPE.engines)
+                f"configs/maps/{Path(one).parent}.yaml"
+                for one in maps_to_explore(wildcards)
             }
         ),
         settings="configs/mapping.yaml",
@@ -33,20 +43,14 @@ rule plan_maps:
     threads: workflow.cores
     params:
         code=PIPE.code.judge,
-        maps=lambda wildcards: [
-            f"{name}/{engine}" for name, engine in maps_or_exit(REPO, PIPE.engines)
-        ],
-        today=lambda wildcards: [
-            f"--today {study}"
-            for study in studies_of_today(REPO, PIPE.studies, PIPE.engines)
-        ],
+        maps=maps_to_explore,
+        today=lambda wildcards: [f"--today {s}" for s in judged_on_today(wildcards)],
         tier=PIPE.config.tier,
     shell:
-        "replicate step maps plan {params.maps} {params.today} --tier {params.tier}"
+        "replicate step explore forecast {params.maps} {params.today} --tier {params.tier}"
         " 2> {log} | tee {output.forecast} >&2 || {{ cat {log} >&2; exit 1; }}"
 
 
-# A point follows from those before it, so a map on an engine is one long job.
 rule explore_map:
     input:
         map="configs/maps/{map}.yaml",
@@ -63,20 +67,16 @@ rule explore_map:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
+        **LIMITS,
         code=PIPE.code.judge,
-        launch=lambda wildcards: PIPE.launch_of(wildcards.engine),
-        # The kernel of the report's own runs is the only one there.
-        timers=lambda wildcards: "--timers 250" if wildcards.engine == "linux" else "",
+        what=f"region {{map}} --tier {PIPE.config.tier}",
+        launch=lambda wildcards: PIPE.launch_with_kernel(wildcards.engine),
+        engine="{engine}",
         fingerprint=lambda wildcards: PIPE.fingerprint(wildcards.engine),
         folder=lambda wildcards, output: Path(output.account).parent,
         store=lambda wildcards: PIPE.store_of(wildcards.engine),
-        tier=PIPE.config.tier,
-        memory=PIPE.config.memory_limit_bytes,
-        time=PIPE.config.time_limit_s,
     shell:
-        "replicate step maps explore {wildcards.map} --engine {wildcards.engine} {params.launch}"
-        " {params.timers} --tier {params.tier} --folder {params.folder} --store {params.store}"
-        " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
+        EXPLORE
 
 
 rule judge_today:
@@ -94,30 +94,26 @@ rule judge_today:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
+        **LIMITS,
         code=PIPE.code.judge,
-        launch=lambda wildcards: PIPE.launch_of(load_today(REPO).engine),
+        what=f"today {{study}} --tier {PIPE.config.tier}",
+        launch=lambda wildcards: PIPE.launch_with_kernel(load_today(REPO).engine),
+        engine=lambda wildcards: load_today(REPO).engine,
         fingerprint=lambda wildcards: PIPE.fingerprint(load_today(REPO).engine),
         folder=lambda wildcards, output: Path(output.claims).parent,
         store=lambda wildcards: PIPE.store_of(load_today(REPO).engine),
-        tier=PIPE.config.tier,
-        memory=PIPE.config.memory_limit_bytes,
-        time=PIPE.config.time_limit_s,
     shell:
-        "replicate step maps today {wildcards.study} {params.launch} --timers 250"
-        " --tier {params.tier} --folder {params.folder} --store {params.store}"
-        " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
+        EXPLORE
 
 
 rule merge_maps:
     input:
         accounts=lambda wildcards: [
-            f"{PATHS.maps}/{name}/{engine}.json"
-            for name, engine in maps_or_exit(REPO, PIPE.engines)
+            f"{PATHS.maps}/{one}.json" for one in maps_to_explore(wildcards)
         ],
-        today=lambda wildcards: [
-            f"{PATHS.maps}/today/{study}.claims.json"
-            for study in studies_of_today(REPO, PIPE.studies, PIPE.engines)
-        ],
+        today=lambda wildcards: expand(
+            rules.judge_today.output.claims, study=judged_on_today(wildcards)
+        ),
     output:
         table=f"{PATHS.data}/maps.csv",
     log:
@@ -129,7 +125,7 @@ rule merge_maps:
         code=PIPE.code.judge,
         data=PATHS.data,
     shell:
-        "replicate step maps merge {input.accounts} --data {params.data}"
+        "replicate step explore merge-regions {input.accounts} --data {params.data}"
         " > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 

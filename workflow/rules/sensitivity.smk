@@ -3,139 +3,76 @@
 
 
 SENSITIVITY = f"{PATHS.sensitivity}/{{study}}"
-JOBS = range(PIPE.sensitivity.jobs)
-
-
-wildcard_constraints:
-    job="[0-9]+",
+ROBUSTNESS = ("claims", "cells", "effects", "spread")
+EXPLAINED = ("explanations", "explained_cells")
+# What is explored is one long job each: most runs follow from those before, and all are in the store.
+EXPLORE = (
+    "replicate step explore run {params.what} --folder {params.folder} --engine {params.engine}"
+    " {params.launch} --store {params.store}"
+    " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
+)
+LIMITS = {
+    "memory": PIPE.config.memory_limit_bytes,
+    "time": PIPE.config.time_limit_s,
+}
 
 
 ruleorder: execute_sensitivity_notebook > execute_notebook
 
 
-rule design_sensitivity:
-    input:
-        study="configs/studies/{study}.yaml",
-        settings="configs/sensitivity.yaml",
-    output:
-        design=f"{SENSITIVITY}/design.json",
-        batches=[f"{SENSITIVITY}/batches/{job}.json" for job in JOBS],
-    log:
-        f"{PATHS.data}/logs/design_sensitivity/{{study}}.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/design_sensitivity/{{study}}.tsv"
-    localrule: True
-    params:
-        code=PIPE.code.judge,
-        folder=lambda wildcards, output: Path(output.design).parent,
-        engine=lambda wildcards: PIPE.explored_on(wildcards.study),
-    shell:
-        'echo "designing the sensitivity of {wildcards.study}" >&2; '
-        "replicate step sensitivity design {wildcards.study} --folder {params.folder}"
-        " --engine {params.engine} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
-
-
-rule plan_sensitivity:
-    input:
-        designs=expand(rules.design_sensitivity.output.design, study=PIPE.studies),
-    output:
-        goal=f"{PATHS.sensitivity}/goal.json",
-    log:
-        f"{PATHS.data}/logs/plan_sensitivity.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/plan_sensitivity.tsv"
-    # For the jobs' progress lines: first of what is ready, and no job's input (see `plan_maps`).
-    priority: 1000
-    localrule: True
-    params:
-        folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
-        stores=",".join(str(PIPE.store_of(PIPE.explored_on(study))) for study in PIPE.studies),
-    shell:
-        "replicate step sensitivity plan {params.folders} --stores {params.stores} --goal {output.goal}"
-        " 2>&1 | tee {log} >&2"
-
-
-rule simulate_sensitivity:
-    input:
-        batch=f"{SENSITIVITY}/batches/{{job}}.json",
-        program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
-    output:
-        usage=f"{SENSITIVITY}/usage/{{job}}.json",
-    log:
-        f"{PATHS.data}/logs/simulate_sensitivity/{{study}}.{{job}}.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/simulate_sensitivity/{{study}}.{{job}}.tsv"
-    resources:
-        mem_mb=PIPE.memory_mb,
-    params:
-        code=PIPE.code.simulate,
-        launch=lambda wildcards: PIPE.launch_of(PIPE.explored_on(wildcards.study)),
-        fingerprint=lambda wildcards: PIPE.fingerprint(
-            PIPE.explored_on(wildcards.study)
-        ),
-        store=lambda wildcards: PIPE.store_of(PIPE.explored_on(wildcards.study)),
-        memory=PIPE.config.memory_limit_bytes,
-        time=PIPE.config.time_limit_s,
-        goal=rules.plan_sensitivity.output.goal,
-    shell:
-        "replicate step simulate --batch {input.batch} {params.launch}"
-        " --fingerprint {params.fingerprint}"
-        " --store {params.store} --usage {output.usage} --goal {params.goal}"
-        " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
-
-
-rule judge_sensitivity:
+rule explore_study:
     input:
         study="configs/studies/{study}.yaml",
         published=f"{PATHS.published}/{{study}}.csv",
-        design=rules.design_sensitivity.output.design,
-        usage=[f"{SENSITIVITY}/usage/{job}.json" for job in JOBS],
+        settings="configs/sensitivity.yaml",
+        program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
     output:
-        claims=f"{SENSITIVITY}/claims.parquet",
-        cells=f"{SENSITIVITY}/cells.parquet",
-        spread=f"{SENSITIVITY}/spread.parquet",
+        points=f"{SENSITIVITY}/points.csv",
+        judged=[
+            f"{SENSITIVITY}/{part}.parquet" for part in ("claims", "cells", "spread")
+        ],
     log:
-        f"{PATHS.data}/logs/judge_sensitivity/{{study}}.log",
+        f"{PATHS.data}/logs/explore_study/{{study}}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/judge_sensitivity/{{study}}.tsv"
-    # As soon as a study's runs are there, so that no study waits for the last one's runs.
-    priority: 50
-    localrule: True
+        f"{PATHS.data}/benchmarks/explore_study/{{study}}.tsv"
+    resources:
+        mem_mb=PIPE.memory_mb,
     params:
+        **LIMITS,
         code=PIPE.code.judge,
-        folder=lambda wildcards, output: Path(output.claims).parent,
+        what="robustness {study}",
+        launch=lambda wildcards: PIPE.launch_of(PIPE.explored_on(wildcards.study)),
+        engine=lambda wildcards: PIPE.explored_on(wildcards.study),
+        fingerprint=lambda wildcards: PIPE.fingerprint(
+            PIPE.explored_on(wildcards.study)
+        ),
+        folder=lambda wildcards, output: Path(output.points).parent,
         store=lambda wildcards: PIPE.store_of(PIPE.explored_on(wildcards.study)),
     shell:
-        'echo "judging {wildcards.study} at every design point" >&2; '
-        "replicate step sensitivity judge {wildcards.study} --folder {params.folder}"
-        " --store {params.store} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
+        EXPLORE
 
 
-rule measure_sensitivity:
+rule measure_robustness:
     input:
-        claims=rules.judge_sensitivity.output.claims,
-        cells=rules.judge_sensitivity.output.cells,
-        spread=rules.judge_sensitivity.output.spread,
+        points=rules.explore_study.output.points,
+        judged=rules.explore_study.output.judged,
         settings="configs/sensitivity.yaml",
     output:
-        tables=[
-            f"{SENSITIVITY}/{part}.csv"
-            for part in ("points", "claims", "cells", "effects", "spread")
-        ],
+        tables=[f"{SENSITIVITY}/{part}.csv" for part in ROBUSTNESS],
         made_from=f"{SENSITIVITY}/made_from.json",
     log:
-        f"{PATHS.data}/logs/measure_sensitivity/{{study}}.log",
+        f"{PATHS.data}/logs/measure_robustness/{{study}}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/measure_sensitivity/{{study}}.tsv"
+        f"{PATHS.data}/benchmarks/measure_robustness/{{study}}.tsv"
     localrule: True
     params:
         code=PIPE.code.judge,
         folder=lambda wildcards, output: Path(output.made_from).parent,
         data=PATHS.data,
-        # The tier's verdicts stand beside those at the reduced scale, if there are any.
+        # Compared with the tier's verdicts, if there are any.
         tier=PIPE.content(PATHS.data / "claims.csv", PATHS.data / "cells.csv"),
     shell:
-        "replicate step sensitivity measure {wildcards.study} --folder {params.folder}"
+        "replicate step explore measure {wildcards.study} --folder {params.folder}"
         " --data {params.data} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
@@ -159,19 +96,16 @@ rule build_explanation_kernels:
         BUILD_KERNELS
 
 
-# The best explanation of a study's gaps: set-ups follow from one another, so it is one long job.
 rule explain_study:
     input:
         study="configs/studies/{study}.yaml",
         published=f"{PATHS.published}/{{study}}.csv",
-        atoms="configs/explanations/{study}.yaml",
+        causes="configs/explanations/{study}.yaml",
         settings="configs/sensitivity.yaml",
         program=lambda wildcards: PIPE.explaining(wildcards.study)[0],
     output:
         explanation=f"{SENSITIVITY}/explanation.json",
-        tables=[
-            f"{SENSITIVITY}/{part}.csv" for part in ("explanations", "explained_cells")
-        ],
+        tables=[f"{SENSITIVITY}/{part}.csv" for part in EXPLAINED],
         tried=f"{SENSITIVITY}/tried.parquet",
         scenarios=f"{SENSITIVITY}/explained_scenarios.json",
     log:
@@ -182,7 +116,9 @@ rule explain_study:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
+        **LIMITS,
         code=PIPE.code.judge,
+        what="explanation {study}",
         traces=lambda wildcards: (PIPE.traces if wildcards.study in PIPE.traced else ""),
         launch=lambda wildcards: PIPE.explaining(wildcards.study)[1],
         engine=lambda wildcards: PIPE.explained_on(wildcards.study),
@@ -191,21 +127,15 @@ rule explain_study:
         ),
         folder=lambda wildcards, output: Path(output.explanation).parent,
         store=lambda wildcards: PIPE.store_of(PIPE.explained_on(wildcards.study)),
-        memory=PIPE.config.memory_limit_bytes,
-        time=PIPE.config.time_limit_s,
     shell:
-        "replicate step sensitivity explain {wildcards.study} --folder {params.folder}"
-        " --engine {params.engine} {params.launch} --store {params.store}"
-        " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
+        EXPLORE
 
 
 rule merge_explanations:
     input:
         tables=expand(rules.explain_study.output.tables, study=PIPE.explained),
     output:
-        tables=[
-            f"{PATHS.data}/{part}.csv" for part in ("explanations", "explained_cells")
-        ],
+        tables=[f"{PATHS.data}/{part}.csv" for part in EXPLAINED],
     log:
         f"{PATHS.data}/logs/merge_explanations.log",
     benchmark:
@@ -216,36 +146,33 @@ rule merge_explanations:
         folders=[SENSITIVITY.format(study=study) for study in PIPE.explained],
         data=PATHS.data,
     shell:
-        "replicate step sensitivity merge-explanations {params.folders} --data {params.data}"
+        "replicate step explore merge-explanations {params.folders} --data {params.data}"
         " > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
-rule merge_sensitivity:
+rule merge_robustness:
     input:
-        made_from=expand(rules.measure_sensitivity.output.made_from, study=PIPE.studies),
+        made_from=expand(rules.measure_robustness.output.made_from, study=PIPE.studies),
     output:
-        robustness=[
-            f"{PATHS.sensitivity}/{part}.csv"
-            for part in ("points", "claims", "cells", "effects", "spread")
-        ],
+        tables=[f"{PATHS.sensitivity}/{part}.csv" for part in ("points", *ROBUSTNESS)],
     log:
-        f"{PATHS.data}/logs/merge_sensitivity.log",
+        f"{PATHS.data}/logs/merge_robustness.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/merge_sensitivity.tsv"
+        f"{PATHS.data}/benchmarks/merge_robustness.tsv"
     localrule: True
     params:
         code=PIPE.code.judge,
         folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
-        sensitivity=PATHS.sensitivity,
+        data=PATHS.data,
     shell:
-        "replicate step sensitivity merge {params.folders} --sensitivity {params.sensitivity}"
+        "replicate step explore merge-robustness {params.folders} --data {params.data}"
         " > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule execute_sensitivity_notebook:
     input:
         notebook=f"{PATHS.notebooks}/sensitivity.ipynb",
-        made_from=rules.measure_sensitivity.output.made_from,
+        made_from=rules.measure_robustness.output.made_from,
         explanation=rules.explain_study.output.explanation,
         program=PIPE.live_program,
     output:
@@ -266,9 +193,8 @@ rule execute_sensitivity_notebook:
 
 rule sensitivity:
     input:
-        rules.plan_sensitivity.output.goal,
         rules.merge_explanations.output.tables,
-        rules.merge_sensitivity.output.robustness,
-        # It tells of an explanation: a study without atoms has none.
+        rules.merge_robustness.output.tables,
+        # It tells of an explanation: a study without causes has none.
         expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.explained),
     localrule: True

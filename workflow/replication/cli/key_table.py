@@ -16,14 +16,19 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from replication.judge.causes.atom import Atom, Explanations, Part, Range, Setting, Unseen
-from replication.judge.causes.atom import Level as AtomLevel
-from replication.judge.causes.reading import Reading
+from replication.judge.cause import (
+    Cause,
+    CauseLevel,
+    CauseRange,
+    Explanations,
+    HeldOut,
+    Reading,
+    Stage,
+)
 from replication.plan.config import Config, Tier
 from replication.sensitivity.maps.map_model import (
     Axis,
     AxisLevel,
-    AxisRange,
     Law,
     Map,
     MapSettings,
@@ -31,8 +36,7 @@ from replication.sensitivity.maps.map_model import (
     Sentence,
     Spending,
 )
-from replication.sensitivity.maps.map_model import Change as MapChange
-from replication.sensitivity.today.stand_in import StandIn, Today, TodayTier
+from replication.sensitivity.modern_kernel import StandIn, Today, TodayTier
 from replication.study.change import Change
 from replication.study.claim_model import Claim, Quantity, Test
 from replication.study.level import Level
@@ -47,20 +51,19 @@ from replication.study.sensitivity_settings import (
 )
 from replication.study.study import Experiment, Factor, Parameter, Study, Substitution
 from replication.study.table_model import Cell, Table
+from replication.study.variation import Range, Variation
 
 MODELS: dict[str, type[BaseModel]] = {
     model.__name__: model
     for model in (
         *(Config, Tier, Sensitivity, StudyScale, Scale, Importance, ExplanationSearch),
-        *(Map, Axis, AxisRange, AxisLevel, OfBdp, Sentence, Law, MapSettings, Spending),
+        *(Map, Axis, AxisLevel, OfBdp, Sentence, Law, MapSettings, Spending),
         *(Today, TodayTier, StandIn),
-        *(Explanations, Unseen, Part, Atom, Setting, Range, Reading),
+        *(Explanations, HeldOut, Stage, Cause, CauseLevel, CauseRange, Reading, Variation, Range),
         *(Study, Parameter, Experiment, Factor, Level, Link, TcpFlow, CbrFlow, Host, Table, Cell),
         *(Claim, Quantity, Change, Substitution),
     )
 }
-MODELS["AtomLevel"] = AtomLevel
-MODELS["MapChange"] = MapChange
 UNIONS = {"Queue": Queue, "Test": Test}
 UNITS = {
     "_bps": "bit/s",

@@ -44,17 +44,8 @@ MemoryLimit = Annotated[
 TimeLimit = Annotated[
     float, typer.Option("--time-limit-s", help="CPU time that one run may take, in seconds.")
 ]
-Timers = Annotated[
-    str | None,
-    typer.Option(help="Timer frequencies of the kernels that are there, in Hz, with commas."),
-]
 MEMORY_LIMIT_BYTES = 4 * 2**30
 TIME_LIMIT_S = 1800.0
-
-
-def frequencies(timers: str | None) -> list[int]:
-    """Return the timer frequencies that an option names, in Hz."""
-    return [int(word) for word in timers.split(",")] if timers else []
 
 
 def given(**settings: Any) -> dict[str, Any]:

@@ -19,16 +19,14 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
     Example: replicate validate --studies saxena
     """
     from replication.compare.conformance_model import load_conformance
-    from replication.judge.causes.atom import load_explanations
-    from replication.judge.causes.atom_check import check_explanations
+    from replication.judge.cause import check_explanations, load_explanations
     from replication.plan.config import load_config, load_study, load_tier, study_ids
     from replication.plan.design import design_study
     from replication.plan.repeat import repeat_warnings
     from replication.plan.study_check import check_study
     from replication.sensitivity.maps.map_model import load_mapping, map_names
     from replication.sensitivity.maps.run_map import check_map
-    from replication.sensitivity.today.run_today import plan_today
-    from replication.sensitivity.today.stand_in import load_today
+    from replication.sensitivity.modern_kernel import load_today, plan_today
     from replication.study.published import published_path
     from replication.study.sensitivity_settings import load_sensitivity
     from replication.study.study import ALL_STUDIES

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from replication.cli.key_table import with_tables
 from replication.compare.conformance_model import Conformance
 from replication.compare.engine_difference import EngineDifferences
-from replication.judge.causes.atom import Explanations
+from replication.judge.cause import Explanations
 from replication.plan.config import Config, Tier
 from replication.sensitivity.maps.map_model import Map, MapSettings
-from replication.sensitivity.today.stand_in import Today
+from replication.sensitivity.modern_kernel import Today
 from replication.study.files import write_text
 from replication.study.scenario import Scenario
 from replication.study.sensitivity_settings import Sensitivity

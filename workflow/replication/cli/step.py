@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from replication.cli.maps import app as maps_app
+from replication.cli.explore import app as explore_app
 from replication.cli.option import (
     DATA,
     HERE,
@@ -23,15 +23,13 @@ from replication.cli.option import (
     StoreFolder,
     TimeLimit,
 )
-from replication.cli.sensitivity import app as sensitivity_app
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     help="The steps of the workflow, one for each rule; `make report` runs them in their order.",
 )
-app.add_typer(sensitivity_app, name="sensitivity")
-app.add_typer(maps_app, name="maps")
+app.add_typer(explore_app, name="explore")
 
 Notebooks = Annotated[Path, typer.Option(help="Folder of executed notebooks.")]
 
@@ -163,7 +161,7 @@ def evaluate(study: str, root: Root = HERE, data: Data = DATA) -> None:
 
     Example: replicate step evaluate nishitha
     """
-    from replication.judge.causes.atom import load_atoms
+    from replication.judge.cause import load_causes
     from replication.judge.evaluate import evaluate_study
     from replication.measure.results import Results
     from replication.plan.config import load_study
@@ -171,7 +169,7 @@ def evaluate(study: str, root: Root = HERE, data: Data = DATA) -> None:
 
     published = published_path(root, study)
     results = Results.load(data, study)
-    atoms = load_atoms(root, study)
+    atoms = load_causes(root, study)
     folder = data / "evaluation" / study
     evaluate_study(load_study(root, study), published, results, folder, atoms)
 

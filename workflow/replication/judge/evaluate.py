@@ -15,7 +15,7 @@ import pyarrow as pa
 from replication.judge.audits.audit import audit_study, impossible_cells
 from replication.judge.audits.audit_reading import audit_readings
 from replication.judge.audits.decimals import check_decimals
-from replication.judge.causes.atom import Atom
+from replication.judge.cause import Cause
 from replication.judge.cell import evaluate_cells
 from replication.judge.claim import EVIDENCE_COLUMNS, evaluate_claim
 from replication.judge.flags.claim_flag import VACUITY, merge_flags, vacuity_rows
@@ -63,7 +63,7 @@ def evaluate_study(
     published: Path,
     results: Results,
     out_dir: Path,
-    atoms: Sequence[Atom] = (),
+    atoms: Sequence[Cause] = (),
 ) -> None:
     """Judge one study and write its cells, claims, vacuity, audit, quantities and evidence.
 

@@ -158,11 +158,14 @@ class Pipeline(Start):
         """Return what has to be built for a study's explanation, and how its runs are started."""
         engine = self.explained_on(study)
         if engine != "linux" or not self.is_native:
-            timers = " --timers 250" if engine == "linux" else ""
-            return self.program_of(engine), self.launch_of(engine) + timers
+            return self.program_of(engine), self.launch_with_kernel(engine)
         timers = ",".join(map(str, self.sensitivity.explanation.timer_hz))
         program = self.paths.explanation_kernels(self.fingerprint("linux"))
         return [program], f"--runtime native --program {program} --timers {timers}"
+
+    def launch_with_kernel(self, engine: str) -> str:
+        """Return how an engine is started whose kernel, if any, is that of the report alone."""
+        return self.launch_of(engine) + (" --timers 250" if engine == "linux" else "")
 
     @functools.cached_property
     def traced(self) -> list[str]:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from replication.compare.agreement_table import write_agreement
-from replication.judge.causes.atom import load_atoms
+from replication.judge.cause import load_causes
 from replication.judge.evaluate import evaluate_study, merge
 from replication.judge.flags.own_data import OWN_DATA, write_own_data
 from replication.measure.results import Results
@@ -197,6 +197,6 @@ def _judge(root: Path, data: Path, study: str) -> None:
     published = published_path(root, study)
     results = Results.load(data, study)
     folder = data / "evaluation" / study
-    evaluate_study(load_study(root, study), published, results, folder, load_atoms(root, study))
+    evaluate_study(load_study(root, study), published, results, folder, load_causes(root, study))
     # The raw traces need not be here: what was judged from them then stands.
     write_own_data(root, data, study, read_rows(folder / OWN_DATA, OWN_DATA_COLUMNS))

@@ -4,14 +4,14 @@ Kinds of points, all on one engine and with one replicate:
 
 - `default`: the ledger's defaults, and `seed`: the same with other seeds, to know what chance does;
 - `one at a time`: one assumption at an end of its range, or at another of its choices;
-- `space filling`: all assumptions at once, by a Sobol' or Latin hypercube design.
+- `space filling`: all assumptions at once, by a Sobol' design.
 
 Runs are whole: where the budget does not allow all points, the last of the design are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -22,10 +22,11 @@ from scipy.stats import qmc
 
 from replication.plan.config import Replicates, Tier
 from replication.plan.design import Run, design_study
-from replication.study.assumption import Assumption, assumptions, variant
+from replication.study.assumption import Assumption, assumptions
 from replication.study.errors import InputError
 from replication.study.sensitivity_settings import Scale, Sensitivity
 from replication.study.study import Study
+from replication.study.variation import Variation, apply
 
 Numbers = npt.NDArray[np.float64]
 
@@ -41,10 +42,8 @@ class DesignPoint:
 
     Attributes
     ----------
-    id
-        Unique within the study.
-    kind
-        See the module's docstring.
+    id, kind
+        Unique within the study; and see the module's docstring.
     changed
         Key of the assumption (one at a time); empty for the others.
     values
@@ -62,55 +61,50 @@ class DesignPoint:
     runs: tuple[Run, ...] = ()
     refusal: str = ""
 
-
-@dataclass(frozen=True)
-class _Candidate:
-    """A point before it has runs."""
-
-    point: DesignPoint
-    study: Study
+    @property
+    def ran(self) -> int:
+        """How many of its runs the engine does not refuse."""
+        return sum(not run.refusal for run in self.runs)
 
 
 @dataclass(frozen=True)
-class Space:
-    """The plausible settings of a study on an engine.
-
-    Attributes
-    ----------
-    axes
-        Its assumptions.
-    refused
-        The choices that the engine refuses, by assumption: they are left out.
-    """
-
-    axes: Sequence[Assumption]
-    refused: dict[str, list[JsonValue]]
-
-    def at(self, row: Iterable[float]) -> dict[str, JsonValue]:
-        """Return the setting at a position in the unit cube, a number an assumption."""
-        return {
-            axis.key: axis.at(float(u), self.refused.get(axis.key))
-            for axis, u in zip(self.axes, row, strict=True)
-        }
-
-
-@dataclass(frozen=True)
-class StudyDesign:
-    """All design points of a study.
+class Design:
+    """All design points of a study on one engine.
 
     Attributes
     ----------
     points
         In the order of the module's docstring.
     refused
-        See `Space`.
+        The choices that the engine refuses, by assumption: the space-filling design has none.
     left_out
         Points of the space-filling design that the budget does not allow.
     """
 
+    study: str
+    engine: str
     points: list[DesignPoint]
-    refused: dict[str, list[JsonValue]]
-    left_out: int
+    refused: dict[str, list[JsonValue]] = field(default_factory=dict)
+    left_out: int = 0
+
+    def of(self, *kinds: str) -> list[DesignPoint]:
+        """Return the points of some kinds, in the order of the design."""
+        return [point for point in self.points if point.kind in kinds]
+
+    def __str__(self) -> str:
+        costs = _costs(self.points)
+        refused = sum(bool(point.refusal) for point in self.points)
+        line = (
+            f"{self.study}: {len(self.points)} design points, {len(costs)} scenarios on "
+            f"{self.engine}, about {sum(costs.values()):.0f} s of CPU"
+        )
+        if self.left_out:
+            line += f"; {self.left_out} further points are beyond the budget"
+        return line + (f"; {refused} points make no scenario" if refused else "")
+
+
+def _costs(points: Iterable[DesignPoint]) -> dict[str, float]:
+    return {r.scenario_id: r.cost_s for p in points for r in p.runs if not r.refusal}
 
 
 def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
@@ -132,7 +126,7 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
     return [a for a in found if a.alternatives and a.key not in held]
 
 
-def design_points(study: Study, settings: Sensitivity, engine: str) -> StudyDesign:
+def design_points(study: Study, settings: Sensitivity, engine: str) -> Design:
     """Return every design point of a study with its runs on an engine.
 
     Raises
@@ -143,29 +137,25 @@ def design_points(study: Study, settings: Sensitivity, engine: str) -> StudyDesi
     scale = settings.of(study.id).exploration
     study = only(study, scale)
     axes = varied(study, settings)
-    alone = _one_at_a_time(study, axes)
-    refused = _refused_choices(study, alone, engine)
     tier = explored_tier(scale.levels)
+    alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
     points = _seeds(study, settings, engine)
-    points += [_with_runs(candidate, tier, engine) for candidate in alone]
-    spread = _space_filling(study, Space(axes, refused), settings)
-    filling = [_with_runs(candidate, tier, engine) for candidate in spread]
-    kept = _affordable(points, filling, scale.cpu_budget_s)
-    return StudyDesign([*points, *filling[:kept]], refused, len(filling) - kept)
-
-
-def _affordable(
-    points: Sequence[DesignPoint], filling: Sequence[DesignPoint], budget_s: float
-) -> int:
-    """Return how many points of the space-filling design the budget allows, in their order."""
-    costs: dict[str, float] = {}
-    for point in points:
-        costs |= {run.scenario_id: run.cost_s for run in point.runs if not run.refusal}
-    for number, point in enumerate(filling):
-        costs |= {run.scenario_id: run.cost_s for run in point.runs if not run.refusal}
-        if sum(costs.values()) > budget_s:
-            return number
-    return len(filling)
+    points += [
+        _point(study, f"o-{n:03d}", ONE_AT_A_TIME, {key: value}, tier, engine)
+        for n, (key, value) in enumerate(alone)
+    ]
+    refused = _refused_choices(study, alone, engine)
+    costs, filling = _costs(points), []
+    rows = positions(len(axes), settings) if axes else np.empty((0, 0))
+    for number, row in enumerate(rows):
+        values = {a.key: a.at(float(u), refused.get(a.key)) for a, u in zip(axes, row, strict=True)}
+        point = _point(study, f"s-{number:03d}", SPACE_FILLING, values, tier, engine)
+        costs |= _costs([point])
+        if sum(costs.values()) > scale.cpu_budget_s:
+            break
+        filling.append(point)
+    left_out = len(rows) - len(filling)
+    return Design(study.id, engine, [*points, *filling], refused, left_out)
 
 
 def only(study: Study, scale: Scale) -> Study:
@@ -202,48 +192,24 @@ def _seeds(study: Study, settings: Sensitivity, engine: str) -> list[DesignPoint
     return points
 
 
-def _one_at_a_time(study: Study, axes: Iterable[Assumption]) -> list[_Candidate]:
-    found: list[_Candidate] = []
-    for axis in axes:
-        for value in axis.alternatives:
-            values = {axis.key: value}
-            point = DesignPoint(f"o-{len(found):03d}", ONE_AT_A_TIME, axis.key, values)
-            found.append(_Candidate(point, variant(study, values)))
-    return found
-
-
 def _refused_choices(
-    study: Study, candidates: Iterable[_Candidate], engine: str
+    study: Study, alone: Iterable[tuple[str, JsonValue]], engine: str
 ) -> dict[str, list[JsonValue]]:
     """Return the choices that the engine refuses where it runs the default, by assumption."""
     tier = explored_tier("quick")
     usual = {run.refusal for run in _designed(study, tier, engine)}
     refused: dict[str, list[JsonValue]] = {}
-    for candidate in candidates:
-        point = _with_runs(candidate, tier, engine)
+    for key, value in alone:
+        point = _point(study, "", ONE_AT_A_TIME, {key: value}, tier, engine)
         if point.refusal or {run.refusal for run in point.runs} - usual:
-            refused.setdefault(point.changed, []).append(point.values[point.changed])
+            refused.setdefault(key, []).append(value)
     return refused
-
-
-def _space_filling(study: Study, space: Space, settings: Sensitivity) -> list[_Candidate]:
-    if not space.axes:
-        return []
-    found: list[_Candidate] = []
-    for number, row in enumerate(positions(len(space.axes), settings)):
-        drawn = space.at(row)
-        point = DesignPoint(f"s-{number:03d}", SPACE_FILLING, values=drawn)
-        found.append(_Candidate(point, variant(study, drawn)))
-    return found
 
 
 def positions(count: int, settings: Sensitivity) -> Numbers:
     """Return the space-filling design in the unit cube: a row a point, a column an assumption."""
-    if settings.method == "sobol":
-        exponent = settings.points.bit_length() - 1
-        drawn = qmc.Sobol(count, rng=settings.seed).random_base2(exponent)
-    else:
-        drawn = qmc.LatinHypercube(count, rng=settings.seed).random(settings.points)
+    exponent = settings.points.bit_length() - 1
+    drawn = qmc.Sobol(count, rng=settings.seed).random_base2(exponent)
     return np.asarray(drawn, dtype=float)
 
 
@@ -263,10 +229,12 @@ def _designed(study: Study, tier: Tier, engine: str) -> tuple[Run, ...]:
     return tuple(design_study(study, tier, [engine], whole_averages=False))
 
 
-def _with_runs(candidate: _Candidate, tier: Tier, engine: str) -> DesignPoint:
-    point = candidate.point
+def _point(
+    study: Study, name: str, kind: str, values: dict[str, JsonValue], tier: Tier, engine: str
+) -> DesignPoint:
+    changed = next(iter(values)) if kind == ONE_AT_A_TIME else ""
     try:
-        runs = _designed(candidate.study, tier, engine)
+        runs = _designed(apply(study, Variation(defaults=values)), tier, engine)
     except InputError as error:
-        return DesignPoint(point.id, point.kind, point.changed, point.values, refusal=str(error))
-    return DesignPoint(point.id, point.kind, point.changed, point.values, runs)
+        return DesignPoint(name, kind, changed, values, refusal=str(error))
+    return DesignPoint(name, kind, changed, values, runs)

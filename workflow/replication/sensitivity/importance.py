@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from replication.sensitivity.design import SensitivityDesign
-from replication.sensitivity.design_point import SPACE_FILLING
+from replication.sensitivity.design_point import SPACE_FILLING, Design
 from replication.study.assumption import Assumption
 from replication.study.sensitivity_settings import Importance
 
@@ -41,9 +40,7 @@ class Importances:
         return [k for k in ranked if self.mean[k] > max(2 * self.deviation[k], 0.01)]
 
 
-def design_matrix(
-    design: SensitivityDesign, axes: Sequence[Assumption]
-) -> tuple[list[str], Numbers]:
+def design_matrix(design: Design, axes: Sequence[Assumption]) -> tuple[list[str], Numbers]:
     """Return the space-filling points and the positions of the assumptions there."""
     points = design.of(SPACE_FILLING)
     rows = [[axis.position(point.values[axis.key]) for axis in axes] for point in points]

@@ -1,23 +1,42 @@
-"""The machine: where runs that a search asks for are made and kept, and what they give."""
+"""The machine: where runs that an exploration needs are made and kept, and what they give."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
+import pandas as pd
+
+from replication.measure.results import Results
 from replication.plan.design import Run
+from replication.run.gather import read_runs
 from replication.run.launcher import Launch
 from replication.run.process import Limits
 from replication.run.simulate import open_job, run_job
 from replication.run.store import Store
-from replication.sensitivity.design import record
-from replication.sensitivity.design_point import DesignPoint
-from replication.sensitivity.verdict_point import PointResults, point_results
 from replication.study.scenario import Scenario
+from replication.study.storage.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
 
 #: Runs scenarios into the store.
 Simulate = Callable[[dict[str, Scenario]], None]
+_SERIES_KEYS = ("scenario", "engine", "flow", "link")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointResults(Results):
+    """Results of points, a replicate each; series are read from the store when needed."""
+
+    store: Store
+
+    @cached_property
+    def series(self) -> pd.DataFrame:
+        """One row per scenario, engine, time and flow or monitored link."""
+        wanted = self.design.loc[self.design["supported"], "scenario"].unique()
+        table = read_runs(self.store, wanted, self.engines[0], "", "series.csv", SERIES_NUMBERS)
+        series: pd.DataFrame = table.to_pandas()
+        return series.astype(dict.fromkeys(_SERIES_KEYS, "category"))
 
 
 @dataclass(frozen=True)
@@ -55,9 +74,13 @@ class Machine:
 
         return cls(launch.engine, job.store, simulate, timer_hz)
 
-    def lacks(self, run: Run) -> bool:
+    def missing_kernel(self, run: Run) -> bool:
         """Return whether a run's kernel is not there."""
         return bool(self.timer_hz) and run.scenario.host_or_default().timer_hz not in self.timer_hz
+
+    def run(self, points: Sequence[Sequence[Run]]) -> None:
+        """Run what lacks of points; RunError where a run fails."""
+        self.simulate({r.scenario_id: r.scenario for own in points for r in own if not r.refusal})
 
     def results(self, study: str, points: Sequence[Sequence[Run]]) -> PointResults:
         """Return the results of points of a study, each a replicate; runs what lacks.
@@ -67,12 +90,45 @@ class Machine:
         RunError
             A run failed.
         """
-        runs = [run for point in points for run in point if not run.refusal]
-        scenarios = {run.scenario_id: run.scenario for run in runs}
-        self.simulate(scenarios)
-        documents = {key: one.model_dump(mode="json") for key, one in scenarios.items()}
-        records = [
-            record(DesignPoint(f"{number}", "searched", runs=tuple(point)))
-            for number, point in enumerate(points)
-        ]
-        return point_results(study, self.engine, records, documents, self.store)
+        self.run(points)
+        return self.read(study, points)
+
+    def read(self, study: str, points: Sequence[Sequence[Run]]) -> PointResults:
+        """Return the results of points that were run, numbered as replicates in their order.
+
+        Raises
+        ------
+        RunError
+            A run is not in the store.
+        """
+        runs = [(number, run) for number, point in enumerate(points) for run in point]
+        design = pd.DataFrame(
+            [
+                {
+                    "experiment": run.experiment,
+                    "point": run.point,
+                    "levels": run.levels,
+                    "replicate": number,
+                    "engine": self.engine,
+                    "scenario": run.scenario_id,
+                    "supported": not run.refusal,
+                    "reason": run.refusal,
+                }
+                for number, run in runs
+            ]
+        )
+        wanted = design.loc[design["supported"], "scenario"].unique()
+        flows = pd.DataFrame(columns=list(FLOW_COLUMNS))
+        if len(wanted):
+            found = read_runs(self.store, wanted, self.engine, "", "flows.csv", FLOW_NUMBERS)
+            flows = found.to_pandas()[list(FLOW_COLUMNS)]
+            flows = flows.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
+        scenarios = {run.scenario_id: run.scenario for _, run in runs}
+        return PointResults(
+            study_id=study,
+            design=design,
+            flows=flows,
+            scenarios={name: scenarios[name].model_dump(mode="json") for name in wanted},
+            series_path=Path(),
+            store=self.store,
+        )

@@ -17,56 +17,23 @@ from dataclasses import dataclass
 import pandas as pd
 
 from replication.measure.statistic import wilson_interval
-from replication.sensitivity.design import PointRecord, SensitivityDesign
-from replication.sensitivity.design_point import DEFAULT, ONE_AT_A_TIME, SEED, SPACE_FILLING
-from replication.study.sensitivity_settings import Sensitivity
+from replication.sensitivity.design_point import (
+    DEFAULT,
+    ONE_AT_A_TIME,
+    SEED,
+    SPACE_FILLING,
+    Design,
+)
+from replication.sensitivity.importance import Importances
+from replication.study.claim_model import Claim, NotTestable
+from replication.study.sensitivity_settings import Importance, Scale, Sensitivity
+from replication.study.storage.table import Row
 from replication.study.verdict import Verdict
 
 ROBUST = "robust"
 CONDITIONAL = "conditional"
 FRAGILE = "fragile"
 TOO_FEW = "too few designs"
-
-CLAIM_ROBUSTNESS = (
-    "study",
-    "claim",
-    "engine",
-    "verdict_tier",
-    "verdict_default",
-    "reduced_scale_differs",
-    "seeds",
-    "seeds_alike",
-    "designs",
-    "holds",
-    "share",
-    "low",
-    "high",
-    "share_direction",
-    "word",
-    "tested_alone",
-    "flipped_by",
-    "important",
-    "r2",
-)
-CELL_ROBUSTNESS = (
-    "study",
-    "table",
-    "row",
-    "column",
-    "engine",
-    "unit",
-    "published",
-    "verdict_tier",
-    "default",
-    "inside_default",
-    "seed_low",
-    "seed_high",
-    "designs",
-    "lowest",
-    "highest",
-    "published_in_range",
-    "share_inside",
-)
 
 
 @dataclass(frozen=True)
@@ -90,82 +57,69 @@ class Share:
         """Return robust, conditional, fragile, too few designs or not testable."""
         if not self.designs:
             return Verdict.NOT_TESTABLE
-        if not can_tell(self.designs, settings):
+        unanimous = (
+            wilson_interval(self.designs, self.designs)[0] >= settings.robust_at_least
+            and wilson_interval(0, self.designs)[1] <= settings.fragile_at_most
+        )
+        if not unanimous:
             return TOO_FEW
         if self.share >= settings.robust_at_least:
             return ROBUST
         return FRAGILE if self.share <= settings.fragile_at_most else CONDITIONAL
 
 
-def can_tell(designs: int, settings: Sensitivity) -> bool:
-    """Return whether unanimous designs would put Wilson's interval beyond either bound."""
-    return (
-        wilson_interval(designs, designs)[0] >= settings.robust_at_least
-        and wilson_interval(0, designs)[1] <= settings.fragile_at_most
-    )
-
-
-@dataclass(frozen=True)
-class Flip:
-    """A single change of an assumption that makes a claim hold or no longer hold."""
-
-    parameter: str
-    value: str
-    before: str
-    after: str
-
-    def __str__(self) -> str:
-        return f"{self.parameter} = {self.value}"
-
-
 class Verdicts:
     """The verdicts of a study at its design points, and the points themselves."""
 
-    def __init__(
-        self, design: SensitivityDesign, claims: pd.DataFrame, cells: pd.DataFrame
-    ) -> None:
+    def __init__(self, design: Design, claims: pd.DataFrame, cells: pd.DataFrame) -> None:
         self.design = design
-        self.kinds = {point.id: point.kind for point in design.points}
-        self.claims = claims.assign(kind=claims["point"].map(self.kinds))
-        self.cells = cells.assign(kind=cells["point"].map(self.kinds))
+        kinds = {point.id: point.kind for point in design.points}
+        self.claims = claims.assign(kind=claims["point"].map(kinds))
+        self.cells = cells.assign(kind=cells["point"].map(kinds))
+
+    @property
+    def names(self) -> list[str]:
+        """The claims."""
+        return list(dict.fromkeys(self.claims["claim"]))
 
     def claim(self, claim: str, *kinds: str) -> dict[str, str]:
         """Return the verdicts on a claim at the points of some kinds, by point."""
         rows = self.claims[(self.claims["claim"] == claim) & self.claims["kind"].isin(kinds)]
         return dict(zip(rows["point"], rows["verdict"], strict=True))
 
-    def flips(self, claim: str) -> list[Flip]:
+    def default(self, claim: str) -> str:
+        """Return the verdict on a claim at the defaults."""
+        return self.claim(claim, DEFAULT).get(DEFAULT, Verdict.NOT_TESTABLE)
+
+    def testable(self, claim: str, kind: str) -> dict[str, str]:
+        """Return the verdicts on a claim at the points of a kind that can test it."""
+        found = self.claim(claim, kind)
+        return {p: verdict for p, verdict in found.items() if verdict != Verdict.NOT_TESTABLE}
+
+    def flips(self, claim: str) -> list[str]:
         """Return the single changes that flip a claim between holding and not holding."""
-        default = self.claim(claim, DEFAULT).get("default", Verdict.NOT_TESTABLE)
-        after = self.claim(claim, ONE_AT_A_TIME)
+        default, after = self.default(claim), self.testable(claim, ONE_AT_A_TIME)
+        if default == Verdict.NOT_TESTABLE:
+            return []
         return [
-            Flip(point.changed, _text(point.values[point.changed]), default, after[point.id])
+            f"{point.changed} = {value if isinstance(value, str) else json.dumps(value)}"
             for point in self.design.of(ONE_AT_A_TIME)
-            if Verdict.NOT_TESTABLE not in (default, after.get(point.id, Verdict.NOT_TESTABLE))
+            for value in [point.values[point.changed]]
+            if point.id in after
             and (default == Verdict.REPRODUCED) != (after[point.id] == Verdict.REPRODUCED)
         ]
 
-    def tested_alone(self, claim: str) -> int:
-        """Return how many single changes decide a claim."""
-        return sum(v != Verdict.NOT_TESTABLE for v in self.claim(claim, ONE_AT_A_TIME).values())
-
     def share(self, claim: str) -> Share:
         """Return in how many space-filling designs a claim holds, of those that can test it."""
-        verdicts = [
-            v for v in self.claim(claim, SPACE_FILLING).values() if v != Verdict.NOT_TESTABLE
-        ]
+        verdicts = list(self.testable(claim, SPACE_FILLING).values())
         return Share(verdicts.count(Verdict.REPRODUCED), len(verdicts))
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def claim_rows(
     verdicts: Verdicts,
     settings: Sensitivity,
     tier: Mapping[str, str],
-    importances: Mapping[str, tuple[float, list[str]]],
+    found: Mapping[str, Importances],
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each claim.
 
@@ -175,18 +129,17 @@ def claim_rows(
         What was judged, and what the words mean.
     tier
         The verdicts of the tier that the report shows, by claim; empty where none was run.
-    importances
-        Explained variance on unseen points, and the parameters that matter, by claim.
+    found
+        What decides a claim.
     """
-    for claim in dict.fromkeys(verdicts.claims["claim"]):
-        default = verdicts.claim(claim, DEFAULT).get("default", Verdict.NOT_TESTABLE)
+    for claim in verdicts.names:
+        default, share = verdicts.default(claim), verdicts.share(claim)
         seeds = list(verdicts.claim(claim, DEFAULT, SEED).values())
-        share = verdicts.share(claim)
-        tested = [
-            v for v in verdicts.claim(claim, SPACE_FILLING).values() if v != Verdict.NOT_TESTABLE
-        ]
-        right = sum(v in (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY) for v in tested)
-        r2, important = importances.get(claim, (math.nan, []))
+        right = sum(
+            verdict in (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY)
+            for verdict in verdicts.testable(claim, SPACE_FILLING).values()
+        )
+        importance = found.get(claim)
         yield {
             "study": verdicts.design.study,
             "claim": claim,
@@ -201,13 +154,17 @@ def claim_rows(
             "share": share.share,
             "low": share.interval[0],
             "high": share.interval[1],
-            "share_direction": right / len(tested) if tested else math.nan,
+            "share_direction": right / share.designs if share.designs else math.nan,
             "word": share.word(settings),
-            "tested_alone": verdicts.tested_alone(claim),
-            "flipped_by": "; ".join(str(flip) for flip in verdicts.flips(claim)),
-            "important": "; ".join(important),
-            "r2": r2,
+            "tested_alone": len(verdicts.testable(claim, ONE_AT_A_TIME)),
+            "flipped_by": "; ".join(verdicts.flips(claim)),
+            "important": "; ".join(_important(importance, settings.importance)),
+            "r2": importance.r2 if importance else math.nan,
         }
+
+
+def _important(found: Importances | None, settings: Importance) -> list[str]:
+    return found.important(settings) if found else []
 
 
 def cell_rows(
@@ -217,9 +174,7 @@ def cell_rows(
 
     The range is over all designs: the defaults, one at a time and space filling.
     """
-    explored = (DEFAULT, SEED, ONE_AT_A_TIME, SPACE_FILLING)
-    cells = verdicts.cells
-    cells = cells[cells["kind"].isin(explored)]
+    cells = verdicts.cells[verdicts.cells["kind"].notna()]
     for key, group in cells.groupby(["table", "row", "column"], sort=False):
         found = group[group["value"].notna() & (group["verdict"] != Verdict.NOT_TESTABLE)]
         seeds = found.loc[found["kind"].isin((DEFAULT, SEED)), "value"]
@@ -249,34 +204,114 @@ def cell_rows(
         }
 
 
-def point_rows(design: SensitivityDesign) -> Iterator[dict[str, object]]:
-    """Yield a row for each design point."""
-    for point in design.points:
-        yield {
-            "study": design.study,
-            "point": point.id,
-            "kind": point.kind,
-            "changed": point.changed,
-            "values": json.dumps(point.values, sort_keys=True),
-            "engine": design.engine,
-            "scenarios": _ran(point),
-            "refused": len(point.runs) - _ran(point),
-            "reason": point.refusal or "; ".join(sorted({r.refusal for r in point.runs} - {""})),
-        }
+def effect_rows(
+    verdicts: Verdicts, found: Mapping[str, Importances]
+) -> Iterator[dict[str, object]]:
+    """Yield the effect of each assumption on each claim: one at a time, and by permutation."""
+    design = verdicts.design
+    for claim in verdicts.names:
+        shared = {"study": design.study, "claim": claim, "engine": design.engine}
+        before = verdicts.claim(claim, DEFAULT).get(DEFAULT, "")
+        after = verdicts.claim(claim, ONE_AT_A_TIME)
+        for point in design.of(ONE_AT_A_TIME):
+            yield shared | {
+                "parameter": point.changed,
+                "method": ONE_AT_A_TIME,
+                "value": json.dumps(point.values[point.changed]),
+                "before": before,
+                "after": after.get(point.id, ""),
+                "importance": None,
+                "deviation": None,
+            }
+        for name, mean in found[claim].mean.items() if claim in found else ():
+            deviation = found[claim].deviation[name]
+            yield shared | {
+                "parameter": name,
+                "method": "permutation",
+                "value": "",
+                "before": "",
+                "after": "",
+                "importance": mean,
+                "deviation": deviation,
+            }
 
 
-POINT_COLUMNS = (
-    "study",
-    "point",
-    "kind",
-    "changed",
-    "values",
-    "engine",
-    "scenarios",
-    "refused",
-    "reason",
-)
+# --- what is said of a claim: fixed words, and the numbers of its row ---
 
 
-def _ran(point: PointRecord) -> int:
-    return sum(not run.refusal for run in point.runs)
+def claim_sentence(row: Row, claim: Claim, scale: Scale) -> str:
+    """Return what the designs say of one claim: what makes it hold or fail, or what was rejected.
+
+    Parameters
+    ----------
+    row
+        The claim's row of claims.csv.
+    claim, scale
+        The claim, and the scale of the exploration: they say why nothing decides it.
+    """
+    if row["designs"] == "0" and row["tested_alone"] == "0":
+        return _undecided(claim, scale)
+    sentences = []
+    if row["designs"] != "0":
+        sentences.append(
+            f"Holds in {row['holds']} of {row['designs']} designs ({_percent(row['share'])}, "
+            f"interval {_percent(row['low'])} to {_percent(row['high'])})."
+        )
+    if row["word"] == TOO_FEW:
+        sentences.append("So few designs decide it that none of the words is given.")
+    if row["reduced_scale_differs"] == "true":
+        sentences.append(_scale_differs(row, scale))
+    sentences.append(_alone(row))
+    if row["seeds_alike"] != row["seeds"]:
+        sentences.append(
+            f"Chance alone moves it: {row['seeds_alike']} of {row['seeds']} seeds agree with the "
+            "first."
+        )
+    if row["important"]:
+        sentences.append(
+            f"What decides over all designs: {row['important']} (R² {float(row['r2']):.2f})."
+        )
+    return " ".join(sentences)
+
+
+def _scale_differs(row: Row, scale: Scale) -> str:
+    """Say how the verdict changes with length, levels and replicates, all else being equal."""
+    if row["verdict_default"] == Verdict.REPRODUCED:
+        return (
+            f"Made to hold by the scale alone: {row['verdict_tier']} in full, reproduced with the "
+            f"same settings in the design's runs. How these differ: {scale.reason.strip()}"
+        )
+    return (
+        f"Reduced scale differs: {row['verdict_default']} there with the defaults, "
+        f"{row['verdict_tier']} in full."
+    )
+
+
+def _alone(row: Row) -> str:
+    """Return which single changes flip a claim, or how many were tested and rejected."""
+    holds = row["verdict_default"] == Verdict.REPRODUCED
+    if row["flipped_by"]:
+        return f"{'Fails' if holds else 'Made to hold'} by one change alone: {row['flipped_by']}."
+    if holds:
+        return f"None of {row['tested_alone']} single changes makes it fail."
+    return (
+        f"Tested and rejected: none of {row['tested_alone']} single changes, listed below, makes "
+        "it hold."
+    )
+
+
+def _undecided(claim: Claim, scale: Scale) -> str:
+    if isinstance(claim.test, NotTestable):
+        return f"Not testable at any scale: {claim.test.reason}"
+    needed = {wanted.experiment for wanted in claim.quantities()}
+    absent = sorted(needed - set(scale.experiments or needed))
+    if absent:
+        return (
+            f"Not explored: experiment {', '.join(absent)}, which it needs, costs too much at "
+            "every design point and was left out. Nothing is known of its robustness."
+        )
+    return "Not testable at the reduced scale: no design runs the levels or the time that it needs."
+
+
+def _percent(text: str) -> str:
+    return f"{100 * float(text):.0f} %"

@@ -1,8 +1,6 @@
-"""Assumptions: what a paper does not state, as axes of plausible values, and studies along them.
+"""Assumptions: what a paper does not state, as axes of plausible values.
 
-A study's ledger gives each assumed parameter a default and a range or choices. A *variant* of the
-study is the same study with some of its defaults replaced, so that everything that designs, runs
-and judges a study does so for its variants too.
+A study gives each assumed parameter a default, and a range or choices.
 """
 
 from __future__ import annotations
@@ -10,20 +8,19 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import JsonValue
 
 from replication.study.errors import InputError
-from replication.study.study import Assumed, Experiment, Parameter, Study, parameters_of
+from replication.study.study import Assumed, Experiment, Study, parameters_of
 from replication.study.template import whole_flow
+from replication.study.variation import Range, parameters
 
 #: From this ratio of its ends on, a range is walked by factors (log-uniform), not by differences.
 LOG_RATIO = 10.0
-#: Digits kept of a value drawn from a range: a scenario's identity must not hang on rounding noise.
-_DIGITS = 6
 _REFERENCE = re.compile(r"\$([a-z0-9][a-z0-9_.-]*)")
 
 
@@ -33,56 +30,43 @@ class Assumption:
 
     Attributes
     ----------
-    scope
-        Experiment that it belongs to; empty for all of them.
-    name, default, unit, tag
-        As in the ledger.
+    key
+        The name, with its experiment in front where it has one.
+    default, unit, tag
+        As the study has them.
     """
 
-    scope: str
-    name: str
+    key: str
     default: JsonValue
     unit: str
     tag: Assumed
 
     @property
-    def key(self) -> str:
-        """The name, with its experiment in front where it has one."""
-        return f"{self.scope}/{self.name}" if self.scope else self.name
-
-    @property
     def alternatives(self) -> list[JsonValue]:
         """The plausible values to try one at a time: ends or choices, without the default."""
         if self.tag.range is not None:
-            ends: list[JsonValue] = [self._number(end) for end in self.tag.range]
+            ends: list[JsonValue] = [self._range.at(share) for share in (0, 1)]
             return [end for end in ends if end != self.default]
         return [choice for choice in self.tag.choices or [] if not _same(choice, self.default)]
 
     @property
-    def is_whole(self) -> bool:
-        """Whether only whole numbers are plausible."""
-        ends = self.tag.range or ()
-        return isinstance(self.default, int) and all(float(end).is_integer() for end in ends)
-
-    @property
-    def _is_log(self) -> bool:
+    def _range(self) -> Range:
         low, high = self.tag.range or (0.0, 0.0)
-        return low > 0 and high / low >= LOG_RATIO
+        whole = isinstance(self.default, int) and float(low).is_integer() and high.is_integer()
+        is_log = low > 0 and high / low >= LOG_RATIO
+        return Range.model_construct(low=low, high=high, log=is_log, whole=whole)
 
     def at(self, position: float, without: list[JsonValue] | None = None) -> JsonValue:
         """Return the plausible value at `position` in [0, 1), leaving out the choices `without`."""
         if self.tag.range is None:
             choices = [c for c in self.tag.choices or [] if not _among(c, without or [])]
             return choices[min(int(position * len(choices)), len(choices) - 1)]
-        low, high = self.tag.range
-        if self._is_log:
-            value = low * (high / low) ** position
-        elif self.is_whole:
+        own = self._range
+        if own.whole and not own.log and own.low < own.high:
             # Every whole number is as likely as any other, the ends included.
-            value = low + min(math.floor(position * (high - low + 1)), high - low)
-        else:
-            value = low + position * (high - low)
-        return self._number(min(max(value, low), high))
+            steps = own.high - own.low
+            position = min(math.floor(position * (steps + 1)), steps) / steps
+        return own.at(position)
 
     def position(self, value: JsonValue) -> float:
         """Return where `value` lies between the ends or among the choices, 0 to 1."""
@@ -90,13 +74,9 @@ class Assumption:
             choices = self.tag.choices or []
             index = next((i for i, choice in enumerate(choices) if _same(choice, value)), 0)
             return index / max(len(choices) - 1, 1)
-        low, high = self.tag.range
+        own = self._range
         assert isinstance(value, int | float)
-        if low == high:
-            return 0.0
-        if self._is_log:
-            return math.log(value / low) / math.log(high / low)
-        return (value - low) / (high - low)
+        return own.position(value) if own.low < own.high else 0.0
 
     def allows(self, value: JsonValue) -> bool:
         """Return whether `value` is plausible by the ledger."""
@@ -104,9 +84,6 @@ class Assumption:
             return _among(value, self.tag.choices or [])
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return number and self.tag.range[0] <= float(str(value)) <= self.tag.range[1]
-
-    def _number(self, value: float) -> int | float:
-        return round(value) if self.is_whole else float(f"{value:.{_DIGITS}g}")
 
 
 def _same(one: JsonValue, other: JsonValue) -> bool:
@@ -121,18 +98,10 @@ def _among(value: JsonValue, choices: list[JsonValue]) -> bool:
 def assumptions(study: Study) -> list[Assumption]:
     """Return every assumed parameter of a study, the shared ones first."""
     return [
-        Assumption(scope, name, parameter.value, parameter.unit, parameter.assumed)
-        for scope, name, parameter in _parameters(study)
+        Assumption(key, parameter.value, parameter.unit, parameter.assumed)
+        for key, parameter in parameters(study)
         if parameter.assumed is not None
     ]
-
-
-def _parameters(study: Study) -> Iterator[tuple[str, str, Parameter]]:
-    for name, parameter in study.parameters.items():
-        yield "", name, parameter
-    for experiment in study.experiments:
-        for name, parameter in experiment.parameters.items():
-            yield experiment.id, name, parameter
 
 
 def drawn(study: Study, experiment: Experiment, replicate: int) -> dict[str, JsonValue]:
@@ -148,54 +117,9 @@ def drawn(study: Study, experiment: Experiment, replicate: int) -> dict[str, Jso
         low, high = parameter.assumed.varies
         key = f"{study.id}/{experiment.id}/{replicate}/{name}"
         share = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") / 2**64
-        value = low + share * (high - low)
         whole = isinstance(parameter.value, int)
-        found[name] = round(value) if whole else float(f"{value:.{_DIGITS}g}")
+        found[name] = Range.model_construct(low=low, high=high, whole=whole).at(share)
     return found
-
-
-def variant(study: Study, values: Mapping[str, JsonValue]) -> Study:
-    """Return `study` with other defaults.
-
-    Parameters
-    ----------
-    study
-        The study.
-    values
-        Key of a parameter (see `Assumption.key`) to its value.
-
-    Raises
-    ------
-    InputError
-        The study has no such parameter.
-    """
-    known = {f"{scope}/{name}" if scope else name for scope, name, _ in _parameters(study)}
-    for key in values:
-        if key not in known:
-            raise InputError(f"study {study.id}: has no parameter {key!r}")
-    if not values:
-        return study
-    experiments = [
-        e.model_copy(update={"parameters": _replaced(e.parameters, values, f"{e.id}/")})
-        for e in study.experiments
-    ]
-    shared = _replaced(study.parameters, values, "")
-    return study.model_copy(update={"parameters": shared, "experiments": experiments})
-
-
-def _replaced(
-    parameters: dict[str, Parameter], values: Mapping[str, JsonValue], prefix: str
-) -> dict[str, Parameter]:
-    return {
-        name: _set(parameter, values[prefix + name]) if prefix + name in values else parameter
-        for name, parameter in parameters.items()
-    }
-
-
-def _set(parameter: Parameter, value: JsonValue) -> Parameter:
-    """Return the parameter with another value, which no longer varies."""
-    tag = parameter.assumed and parameter.assumed.model_copy(update={"varies": None})
-    return parameter.model_copy(update={"value": value, "assumed": tag})
 
 
 def check_ledger(study: Study) -> None:
@@ -207,8 +131,7 @@ def check_ledger(study: Study) -> None:
         Names the study and its first dead entry.
     """
     alive = set().union(*(_read(study, experiment) for experiment in study.experiments))
-    for scope, name, _ in _parameters(study):
-        key = f"{scope}/{name}" if scope else name
+    for key, _ in parameters(study):
         if key not in alive:
             raise InputError(
                 f"study {study.id}: parameter {key!r} is read by no template; use it in one, "

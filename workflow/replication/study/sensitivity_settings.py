@@ -88,10 +88,10 @@ class ClaimBits(Document):
 
 
 class ExplanationSearch(Document):
-    """The search for each study's best explanation (`sensitivity.why`)."""
+    """The search for each study's best explanation (`sensitivity.search`)."""
 
     timer_hz: Annotated[list[Literal[100, 250, 300, 1000]], Field(min_length=1)]
-    """Timer frequencies of the kernels that set-ups may ask for; `make sensitivity` builds them.
+    """Timer frequencies of kernels for configurations; `make sensitivity` builds them.
     In a container there is the default one alone."""
     winsorised_log_ratio: Annotated[float, Field(gt=0)]
     """A number that is further off counts as if it were so far off."""
@@ -100,19 +100,19 @@ class ExplanationSearch(Document):
     claim_bits: ClaimBits
     """What verdicts take."""
     beam: Annotated[int, Field(ge=1, le=20)]
-    """Set-ups that are followed at a time."""
-    paired_atoms: Annotated[int, Field(ge=2, le=40)]
-    """Best atoms of which all pairs are tried."""
+    """Configurations that are followed at a time."""
+    paired_causes: Annotated[int, Field(ge=2, le=40)]
+    """Best causes of which all pairs are tried."""
     cheap_pairs_share: Annotated[float, Field(ge=0, le=0.5)]
-    """Share of the budget for pairs of any other atoms, the cheapest first."""
+    """Share of the budget for pairs of any other causes, the cheapest first."""
     levels_extended: Annotated[int, Field(ge=1, le=20)]
-    """Levels of an atom that are tried beside others: its best alone."""
+    """Levels of a cause that are tried beside others: its best alone."""
     depth: Annotated[int, Field(ge=1, le=12)]
-    """Most atoms of a set-up."""
+    """Most causes of a configuration."""
     trials: Annotated[int, Field(ge=0, le=500)]
-    """Settings of the chosen atoms' numbers that the sampler tries (TPE; Optuna)."""
+    """Settings of the chosen causes' numbers that the sampler tries (TPE; Optuna)."""
     finalists: Annotated[int, Field(ge=1, le=50)]
-    """Set-ups that are scored on all that may be seen."""
+    """Configurations that are scored on all that may be seen."""
     replicates_of_ranks: Annotated[int, Field(ge=3, le=999)]
     """Replicates by whose range a number is judged whose tolerance is a rank."""
     permutations: Annotated[int, Field(ge=20, le=10000)]
@@ -120,11 +120,11 @@ class ExplanationSearch(Document):
     significance: Annotated[float, Field(gt=0, lt=0.5)]
     """Chance of as good a score by nothing from which on nothing is called found."""
     equally_good_bits: Annotated[float, Field(gt=0)]
-    """Set-ups that are no worse than the best by this are listed beside it."""
-    unseen_holds_at_least: Probability
-    """Share of the share inside of the cells seen that those unseen must reach."""
+    """Configurations that are no worse than the best by this are listed beside it."""
+    held_out_at_least: Probability
+    """Share of the share inside of the cells seen that those held out must reach."""
     never_together_expected: Annotated[float, Field(gt=0)]
-    """Two claims never hold together if by their own shares this many set-ups should have both."""
+    """Two claims never hold together if by their own shares this many runs should have both."""
 
 
 class Sensitivity(Document):
@@ -133,16 +133,12 @@ class Sensitivity(Document):
     engine: EngineName
     """On which a study runs whose paper's own engine is not there (not installed, or not among
     `engines` of config.yaml)."""
-    method: Literal["sobol", "latin_hypercube"]
-    """`sobol` (a power of two of points) or `latin_hypercube`."""
     points: Annotated[int, Field(ge=8, le=4096)]
     """Design points a study."""
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
     """Of the space-filling design."""
     replicates_at_default: Annotated[int, Field(ge=3, le=100)]
     """Seeds at the defaults, to know what chance does."""
-    jobs: Annotated[int, Field(ge=1, le=64)]
-    """Jobs that a study's runs are packed into."""
     robust_at_least: Probability
     """Share of designs from which on a claim is robust."""
     fragile_at_most: Probability
@@ -158,7 +154,7 @@ class Sensitivity(Document):
 
     @model_validator(mode="after")
     def _consistent(self) -> Sensitivity:
-        if self.method == "sobol" and self.points & (self.points - 1):
+        if self.points & (self.points - 1):
             raise ValueError(f"points: a Sobol' design needs a power of two, not {self.points}")
         if self.fragile_at_most >= self.robust_at_least:
             raise ValueError("fragile_at_most must be below robust_at_least")
@@ -194,5 +190,5 @@ def load_sensitivity(root: Path) -> Sensitivity:
 
 
 def explanations_path(root: Path, study: str) -> Path:
-    """Return the file of a study's atoms."""
+    """Return the file of a study's causes."""
     return root / EXPLANATIONS / f"{study}.yaml"

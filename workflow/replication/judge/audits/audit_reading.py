@@ -1,4 +1,4 @@
-"""The audit under other readings: could a table's numbers be what an atom says they are?
+"""The audit under other readings: could a table's numbers be what a cause says they are?
 
 A reading that makes numbers impossible explains nothing; one under which an impossible number could
 be is told by the rows that it does not have.
@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from replication.judge.audits.audit import CONSISTENT, Finding, audit_study
-from replication.judge.causes.atom import Atom, Level
-from replication.judge.causes.reading import Reading, as_read, refusal
+from replication.judge.cause import Cause, CauseLevel, Reading, as_read, refusal
 from replication.measure.cell_map import MappedCell
 from replication.study.study import Study
 
@@ -19,16 +18,16 @@ from replication.study.study import Study
 _OF_DIGITS = ("repeated_in_column", "repeated_in_row", "repeated_across_tables", "monotonic")
 
 
-def readings_of(atoms: Sequence[Atom]) -> Iterator[tuple[str, Atom, Level, Reading]]:
-    """Yield each reading with its name, its atom and its level."""
-    for atom in atoms:
-        for level in atom.levels or []:
+def readings_of(causes: Sequence[Cause]) -> Iterator[tuple[str, Cause, CauseLevel, Reading]]:
+    """Yield each reading with its name, its cause and its level."""
+    for cause in causes:
+        for level in cause.levels or []:
             if level.reading is not None:
-                yield f"{atom.id}={level.key}", atom, level, level.reading
+                yield f"{cause.id}={level.key}", cause, level, level.reading
 
 
 def audit_readings(
-    study: Study, cells: Sequence[MappedCell], atoms: Sequence[Atom]
+    study: Study, cells: Sequence[MappedCell], causes: Sequence[Cause]
 ) -> Iterator[Finding]:
     """Yield what the audit finds under each other reading of a table, but what is consistent.
 
@@ -36,11 +35,11 @@ def audit_readings(
     ----------
     study, cells
         The study and its published numbers, as `measure.cell_map.map_cells` maps them.
-    atoms
+    causes
         The study's; only those that read a column otherwise count.
     """
-    for name, atom, _, reading in readings_of(atoms):
-        concerned = [cell for cell in cells if atom.concerns(cell.table, cell.column)]
+    for name, cause, _, reading in readings_of(causes):
+        concerned = [cell for cell in cells if cause.concerns(cell.table, cell.column)]
         read = [as_read(study, c, reading) for c in concerned if not refusal(c, reading)]
         for found in audit_study(study, read):
             if found.finding != CONSISTENT and found.check not in _OF_DIGITS:

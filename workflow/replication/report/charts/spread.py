@@ -7,7 +7,7 @@ import pandas as pd
 
 from replication.report.drawing.data import display_metric
 from replication.report.drawing.figure import WIDTH, Figure, colours, make_figure, three_digits
-from replication.sensitivity.spread import SOURCES
+from replication.sensitivity.explore_study import SOURCES
 
 
 def spread_figures(spread: pd.DataFrame, study: str) -> list[Figure]:

@@ -23,9 +23,9 @@ from replication.measure.results import Results
 from replication.measure.trace_folder import has_traces
 from replication.plan.config import load_study
 from replication.report.notebooks.notebook import refresh
+from replication.sensitivity.explanation import EXPLANATIONS
+from replication.sensitivity.explore_study import TABLES
 from replication.sensitivity.maps.account import accounts, read_account
-from replication.sensitivity.robustness_rows import TABLES
-from replication.sensitivity.why.table import EXPLANATIONS
 from replication.study.errors import InputError
 from replication.study.files import atomic, read_json, write_text
 from replication.study.storage.parquet import read_parquet, write_parquet

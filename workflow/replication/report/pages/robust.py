@@ -10,10 +10,14 @@ from pathlib import Path
 from replication.report.charts.spread import spread_figures
 from replication.report.parts.figure import FigureView, write_figures
 from replication.report.parts.ledger import plain, plausible
-from replication.sensitivity.claim_sentence import claim_sentence
 from replication.sensitivity.design_point import ONE_AT_A_TIME
-from replication.sensitivity.robustness_rows import RobustnessRows, is_current, read_made_from
-from replication.sensitivity.spread import SOURCES
+from replication.sensitivity.explore_study import (
+    SOURCES,
+    RobustnessRows,
+    is_current,
+    read_made_from,
+)
+from replication.sensitivity.robustness import claim_sentence
 from replication.study.assumption import Assumption, assumptions
 from replication.study.claim_model import Claim
 from replication.study.sensitivity_settings import Scale, load_sensitivity
@@ -84,7 +88,7 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> RobustView |
         return None
     if not is_current(root, folder, study.id):
         return RobustView(stale=True)
-    rows = RobustnessRows.load(folder, study.id)
+    rows = RobustnessRows.load(folder)
     settings = load_sensitivity(root)
     scale = settings.of(study.id).exploration
     engine = read_made_from(folder)["engine"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from replication.judge.audits.audit import SUSPICIOUS
 from replication.judge.audits.audit_reading import readings_of
-from replication.judge.causes.atom import load_atoms
+from replication.judge.cause import load_causes
 from replication.judge.headline import Headline
 from replication.judge.participation import is_supported
 from replication.judge.wording import table_names
@@ -200,7 +200,7 @@ def _readings(source: Source, study: Study) -> list[ReadingAudit]:
         )
     stated = found.get(("", Verdict.IMPOSSIBLE), set())
     audits = []
-    for name, atom, level, _ in readings_of(load_atoms(source.root, study.id)):
+    for name, atom, level, _ in readings_of(load_causes(source.root, study.id)):
         impossible = found.get((name, Verdict.IMPOSSIBLE), set())
         suspicious = found.get((name, SUSPICIOUS), set())
         concerned = {key for key in stated if atom.concerns(key[0], key[2])}

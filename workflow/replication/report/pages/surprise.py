@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from replication.judge.verdict_table import Judged
 from replication.report.parts.source import Source, of_study
-from replication.sensitivity.robustness_rows import RobustnessRows, is_current
+from replication.sensitivity.explore_study import RobustnessRows, is_current
 from replication.study.storage.table import Row
 from replication.study.study import Study
 from replication.study.verdict import DECIDED, Verdict
@@ -84,7 +84,7 @@ def _sensitivity(source: Source, study: str) -> list[Row] | None:
     folder = source.data / "sensitivity" / study
     if not (folder / "claims.csv").is_file() or not is_current(source.root, folder, study):
         return None
-    return RobustnessRows.load(folder, study).claims
+    return RobustnessRows.load(folder).claims
 
 
 def _flips(study: Study, rows: list[Row]) -> StudyFlips:

@@ -11,7 +11,7 @@ from replication.judge.verdict_table import Judged
 from replication.report.parts.source import Source
 from replication.report.parts.verdicts.flag import NO_FLAG
 from replication.report.parts.verdicts.verdict import Tally
-from replication.sensitivity.today.run_today import judged_today
+from replication.sensitivity.modern_kernel import judged_today
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 

@@ -12,9 +12,8 @@ from replication.engines.catalogue import ENGINES
 from replication.judge.claim import conditions
 from replication.judge.wording import wording
 from replication.plan.input_hashes import input_hashes, is_same, value_hash
-from replication.sensitivity.maps.border import threshold, to_border
 from replication.sensitivity.maps.explore import Explored
-from replication.sensitivity.maps.grid import Grid
+from replication.sensitivity.maps.grid import Grid, threshold, to_border
 from replication.sensitivity.maps.map_model import (
     Axis,
     Map,
@@ -25,17 +24,19 @@ from replication.sensitivity.maps.map_model import (
 )
 from replication.sensitivity.maps.space import Place, Space
 from replication.sensitivity.maps.survey import Reading
-from replication.sensitivity.maps.table import MAP_COLUMNS
 from replication.sensitivity.maps.theory import curves
+from replication.sensitivity.modern_kernel import JUDGED
 from replication.study.files import read_json, write_text
 from replication.study.report_page import MAPS_PAGE
 from replication.study.scenario import canonical_json
 from replication.study.storage.table import write_table
 
+MAP_COLUMNS = (
+    *("map", "study", "claim", "engine", "axes", "points", "full_grid_points", "holds_share"),
+    *("border_checked", "border_right", "cpu_minutes"),
+)
 #: Ends of the two files of a map on an engine: what was found, and its scenarios.
 FOUND, SCENARIOS = ".json", ".scenarios.json"
-#: End of a study's verdicts on a stack of today, which lie beside the maps.
-JUDGED = ".claims.json"
 
 
 def write_account(folder: Path, root: Path, space: Space, tier: str, found: Explored) -> Path:

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, model_validator
 
-from replication.judge.causes.atom import Setting
 from replication.plan.leave import leave
 from replication.study.change import Changes
 from replication.study.claim_model import AmongReplicates, Claim, NotTestable, Test
@@ -28,73 +27,12 @@ from replication.study.model import (
     Text,
 )
 from replication.study.study import Study, unique
+from replication.study.variation import Range, Variation
 
 MAPS = Path("configs/maps")
 MAPPING = Path("configs/mapping.yaml")
-#: Digits kept of a value on an axis: a scenario's identity must not hang on rounding noise.
-_DIGITS = 5
-
-
-class Change(Document):
-    """A changed set-up. A parameter that it sets goes before what a factor's level sets."""
-
-    parameters: dict[str, JsonValue] = {}
-    """Parameter (`experiment/name` for one of an experiment) to value."""
-    links: dict[str, dict[str, JsonValue]] = {}
-    """Link (as in the topology's template, or `*`) to changed keys."""
-    flows: dict[str, dict[str, JsonValue]] = {}
-    """Flow (as in the template, or `*`) to changed keys."""
-    levels: dict[Identifier, dict[Identifier, dict[Identifier, JsonValue]]] = {}
-    """Factor to level to the parameters that the level sets instead of its own."""
-
-    def on(self, study: Study, value: float | None = None) -> Study:
-        """Return the study with this set-up, `value` in the place of `$value`.
-
-        Raises
-        ------
-        InputError
-            The study has no parameter of a name.
-        """
-        if self.parameters or self.links or self.flows:
-            setting = Setting(parameters=self.parameters, links=self.links, flows=self.flows)
-            study = (setting if value is None else setting.at(value)).on(study)
-        names = {key.rpartition("/")[2] for key in self.parameters}
-        return _with_levels(study, names, self.levels)
-
-
-class AxisRange(Document):
-    """Values of an axis, from the least to the greatest."""
-
-    low: float
-    """The least."""
-    high: float
-    """The greatest."""
-    log: bool = False
-    """Walked by factors."""
-    whole: bool = False
-    """Whole numbers only."""
-
-    @model_validator(mode="after")
-    def _ordered(self) -> AxisRange:
-        if not self.low < self.high or (self.log and self.low <= 0):
-            raise ValueError("low must be below high, and above zero with log: true")
-        return self
-
-    def at(self, share: float) -> float:
-        """Return the value at a position from 0 to 1."""
-        if self.log:
-            value = self.low * (self.high / self.low) ** share
-        else:
-            value = self.low + share * (self.high - self.low)
-        return round(value) if self.whole else float(f"{value:.{_DIGITS}g}")
-
-    def position(self, value: float) -> float:
-        """Return where a value lies, 0 at the least and 1 at the greatest; NaN where nowhere."""
-        if not self.log:
-            return (value - self.low) / (self.high - self.low)
-        return (
-            math.log(value / self.low) / math.log(self.high / self.low) if value > 0 else math.nan
-        )
+#: Digits kept of a value on an axis, as the released regions have them.
+DIGITS = 5
 
 
 class AxisLevel(Document):
@@ -104,7 +42,7 @@ class AxisLevel(Document):
     """Its name."""
     title: Label
     """What it says in charts."""
-    set: Change | None = None
+    set: Variation | None = None
     """Its set-up; without it the base's own."""
 
 
@@ -136,11 +74,11 @@ class Axis(Document):
     """Its name in charts."""
     unit: Annotated[str, LINE] = ""
     """Of its values."""
-    range: AxisRange | None = None
+    range: Range | None = None
     """A range of numbers."""
     levels: Annotated[list[AxisLevel], Field(min_length=1)] | None = None
     """Or levels, a chart each."""
-    set: Change | None = None
+    set: Variation | None = None
     """With `range`: what takes the number, written `$value`."""
     scale: Annotated[float, Field(gt=0)] = 1.0
     """What the number is multiplied by where it is put in."""
@@ -229,7 +167,7 @@ class Map(Document):
     """Or another sentence."""
     keep: dict[Identifier, dict[Identifier, list[str]]] = {}
     """Experiment to factor to the levels that are run; a factor that is left out is run whole."""
-    fixed: Change | None = None
+    fixed: Variation | None = None
     """What differs from the study at every point."""
     reason: Text | None = None
     """Why; goes with `fixed` and `keep`."""
@@ -395,33 +333,3 @@ def maps_or_exit(root: Path, engines: Collection[str]) -> list[tuple[str, str]]:
 def load_mapping(root: Path) -> MapSettings:
     """Read configs/mapping.yaml; InputError names each wrong field."""
     return read_model(root / MAPPING, MapSettings)
-
-
-def _with_levels(
-    study: Study,
-    without: set[str],
-    levels: Mapping[str, Mapping[str, Mapping[str, JsonValue]]],
-) -> Study:
-    """Return the study whose levels set other parameters, and none of those in `without`."""
-    if not without and not levels:
-        return study
-    experiments = []
-    for experiment in study.experiments:
-        factors = []
-        for factor in experiment.factors:
-            own = levels.get(factor.id, {})
-            changed = [
-                level.model_copy(
-                    update={
-                        "set": {
-                            name: value
-                            for name, value in {**level.set, **own.get(level.key, {})}.items()
-                            if name not in without
-                        }
-                    }
-                )
-                for level in factor.levels
-            ]
-            factors.append(factor.model_copy(update={"levels": changed}))
-        experiments.append(experiment.model_copy(update={"factors": factors}))
-    return study.model_copy(update={"experiments": experiments})

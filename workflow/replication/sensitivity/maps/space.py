@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -14,13 +13,14 @@ from pydantic import JsonValue
 from replication.engines.flow_path import FlowPaths
 from replication.plan.design import Run, design_study
 from replication.sensitivity.design_point import explored_tier
-from replication.sensitivity.maps.map_model import Axis, Change, Map, map_path
-from replication.sensitivity.why.part import StudyPart
+from replication.sensitivity.maps.map_model import DIGITS, Axis, Map, map_path
+from replication.sensitivity.trial_runner import StudyPart
 from replication.study.claim_model import Claim, covers
 from replication.study.errors import InputError
 from replication.study.link import Cake, DropTail, Link, RandomLoss, Red
 from replication.study.scenario import Scenario, TcpFlow
 from replication.study.study import Study, parameters_of
+from replication.study.variation import Variation, apply, rounded
 
 
 @dataclass(frozen=True, order=True)
@@ -130,7 +130,7 @@ class Space:
         """The study with the map's sentence and what holds at every point."""
         claims = [c for c in self.base.claims if c.id != self.claim.id]
         study = self.base.model_copy(update={"claims": [*claims, self.claim]})
-        return study if self.map.fixed is None else self._changed(self.map.fixed.on, study)
+        return study if self.map.fixed is None else self._changed(self.map.fixed, study)
 
     @cached_property
     def facets(self) -> list[tuple[str, ...]]:
@@ -148,7 +148,7 @@ class Space:
         """Return what a place's two axes say."""
         across, up = self.map.ranges
         assert across.range and up.range
-        return across.range.at(place.across), up.range.at(place.up)
+        return across.range.at(place.across, DIGITS), up.range.at(place.up, DIGITS)
 
     def at(self, place: Place) -> Study:
         """Return the part of the study that the sentence is about, as it is at a place.
@@ -166,14 +166,14 @@ class Space:
             elif axis.set is not None:
                 scaled = value * axis.scale
                 whole = axis.range is not None and axis.range.whole
-                number = round(scaled) if whole else float(f"{scaled:.8g}")
-                study = self._changed(partial(axis.set.on, value=number), study)
+                number = round(scaled) if whole else rounded(scaled, 8)
+                study = self._changed(axis.set.at(number), study)
         if computed:
             path = path_of(self._first(study))
             amounts: dict[str, JsonValue] = {
                 a.of_bdp.parameter: amount(a, v, path) for a, v in computed if a.of_bdp
             }
-            study = self._changed(Change(parameters=amounts).on, study)
+            study = self._changed(Variation(parameters=amounts), study)
         return study
 
     def _at_facet(self, facet: tuple[str, ...]) -> Study:
@@ -181,12 +181,12 @@ class Space:
         for axis, key in zip(self.map.facets, facet, strict=True):
             level = next(level for level in axis.levels or [] if level.key == key)
             if level.set is not None:
-                study = self._changed(level.set.on, study)
+                study = self._changed(level.set, study)
         return study
 
-    def _changed(self, change: Callable[[Study], Study], study: Study) -> Study:
+    def _changed(self, variation: Variation, study: Study) -> Study:
         try:
-            return change(study)
+            return apply(study, variation)
         except InputError as error:
             raise InputError(f"{map_path_of(self.map)}: {error}") from None
 

@@ -109,7 +109,7 @@ class Survey:
         except InputError as error:
             return str(error)
         refused = [run.refusal for run in runs if run.refusal]
-        lacking = [run for run in runs if self.machine.lacks(run)]
+        lacking = [run for run in runs if self.machine.missing_kernel(run)]
         if refused or lacking:
             return refused[0] if refused else "its kernel is not there"
         return runs

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replication.sensitivity.why.table import (
+from replication.sensitivity.explanation import (
     EXPLAINED_COLUMNS,
     NAME,
     NONE_FOUND,

@@ -4,27 +4,26 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from replication.judge.causes.atom import Atom, Setting, load_explanations
-from replication.judge.causes.reading import Reading, combined
+from replication.judge.cause import Cause, Reading, combined, load_explanations
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
-from replication.sensitivity.why.explain import _reserve_s, _stage
-from replication.sensitivity.why.finding import (
-    Leaving,
-    Share,
-    impossible,
+from replication.sensitivity.explanation import (
+    BEST_GUESS,
+    EXPLANATION,
+    NONE_FOUND,
+    Explaining,
     word_of,
 )
-from replication.sensitivity.why.reader import Reader
-from replication.sensitivity.why.score import Choice
-from replication.sensitivity.why.set_up import DEFAULTS, Space
-from replication.sensitivity.why.table import BEST_GUESS, EXPLANATION, NONE_FOUND
-from replication.sensitivity.why.together import never_together
-from replication.sensitivity.why.trial import CellJudge, Trial
+from replication.sensitivity.finding import Leaving, Share, impossible
+from replication.sensitivity.permutation_test import never_together
+from replication.sensitivity.score import Choice, Reader
+from replication.sensitivity.search import CellJudge, Trial
+from replication.sensitivity.trial_runner import DEFAULTS, TrialRunner
 from replication.study.published import read_published
+from replication.study.variation import Variation
 from replication.study.verdict import Verdict
 
-from tests.unit.sensitivity_data import ROOT, SETTINGS, atom
+from tests.unit.sensitivity_data import ROOT, SETTINGS, cause
 
 SEEN = Share(20, 4, 16, 0.3, 0.05)
 HELD = Share(10, 2, 8, 0.3, 0.05)
@@ -77,14 +76,14 @@ def test_claims_that_never_hold_together_are_told_with_counts():
 
 
 def test_a_level_takes_the_bits_to_name_it():
-    one = Atom.model_validate(
-        atom(
+    one = Cause.model_validate(
+        cause(
             range={"low": 1, "high": 64, "log": True, "whole": True, "steps": 16, "tried": [2, 8]},
             set={"parameters": {"queue": "$value"}},
         )
     )
     assert one.level_bits("2") == 1.0 and one.level_bits("5") == 4.0
-    assert one.setting("8") == Setting(parameters={"queue": 8})
+    assert one.variation("8") == Variation(parameters={"queue": 8})
     assert one.range.values()[0] == 1 and one.range.values()[-1] == 64
 
 
@@ -97,10 +96,10 @@ def test_readings_are_taken_together():
 
 
 def test_a_reading_decides_which_printed_numbers_are_impossible():
-    study, atoms = load_study(ROOT, "nishitha"), load_explanations(ROOT, "nishitha")
+    study, causes = load_study(ROOT, "nishitha"), load_explanations(ROOT, "nishitha")
     cells = map_cells(study, read_published(ROOT / "data/published/nishitha.csv"))
-    reader = Reader(study, atoms, cells)
-    judge = CellJudge(SimpleNamespace(space=Space(study, atoms)), reader, SETTINGS.explanation)
+    reader = Reader(study, causes, cells)
+    judge = CellJudge(TrialRunner(study, causes, cells, None), reader, SETTINGS.explanation)
 
     def read(*pairs):
         """All tables whose numbers can be read so."""
@@ -115,12 +114,10 @@ def test_a_reading_decides_which_printed_numbers_are_impossible():
     assert impossible(judge, read(("delay_of", "less_propagation"))) == 0 < stated
 
 
-@pytest.mark.parametrize(
-    ("name", "engine", "rungs"), [("dzivhani", "ns3", 1), ("saxena", "ns3", 3)]
-)
-def test_with_one_rung_no_budget_is_kept_for_runs_that_are_there(name, engine, rungs):
-    machine = SimpleNamespace(engine=engine, lacks=lambda run: False)
-    stage = _stage(ROOT, name, load_explanations(ROOT, name), machine)
-    assert len(stage.rungs) == rungs
-    one_s = stage.bench.cost_s(DEFAULTS, stage.rungs[-1])
-    assert (_reserve_s(stage) > one_s) is (rungs > 1)
+@pytest.mark.parametrize(("name", "stages"), [("dzivhani", 1), ("saxena", 3)])
+def test_with_one_stage_no_budget_is_kept_for_runs_that_are_there(name, stages):
+    machine = SimpleNamespace(engine="ns3", missing_kernel=lambda run: False)
+    own = Explaining.begin(ROOT, load_explanations(ROOT, name), machine)
+    assert len(own.stages) == stages
+    one_s = own.runner.cost_s(DEFAULTS, own.stages[-1])
+    assert (own.reserve_s > one_s) is (stages > 1)
