@@ -22,10 +22,13 @@ class Start:
     config: Config
     inside: Inside | None = None
     paths: Paths = field(default_factory=Paths)
+    _fingerprints: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def fingerprint(self, engine: str) -> str:
-        """Return the fingerprint of an engine's version and sources."""
-        return self.config.engine(engine).fingerprint(self.root)
+        """Return the fingerprint of an engine's version and sources, which are read once."""
+        if engine not in self._fingerprints:
+            self._fingerprints[engine] = self.config.engine(engine).fingerprint(self.root)
+        return self._fingerprints[engine]
 
     def image(self, engine: str) -> Image:
         """Return the image of an engine, for a runtime that is not native."""
