@@ -11,7 +11,6 @@ from playwright.sync_api import sync_playwright
 from replication.compare.agreement_table import write_agreement
 from replication.compare.run_difference import differences
 from replication.plan.config import study_ids
-from replication.plan.notebook_kind import made_from
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.pages.compared.difference import write_differences
 from replication.report.render import render
@@ -70,9 +69,7 @@ def example(tmp_path_factory) -> Path:
     cells = [nbformat.v4.new_markdown_cell("# Example"), nbformat.v4.new_code_cell("1 + 1")]
     notebook = nbformat.v4.new_notebook(cells=cells)
     name = "throughput_tables"
-    write_notebook(
-        executed / f"saxena.{name}.ipynb", notebook, made_from(ROOT, data, "saxena", name)
-    )
+    write_notebook(executed / f"saxena.{name}.ipynb", notebook)
     render(ROOT, data, executed, work / "html")
     return work / "html"
 

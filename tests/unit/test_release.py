@@ -8,7 +8,6 @@ from pathlib import Path
 import nbformat
 import pytest
 from replication.cli.main import app
-from replication.plan.notebook_kind import made_from
 from replication.report import release
 from replication.report.archive import pack, unpack
 from replication.report.notebooks.notebook import write_notebook
@@ -216,7 +215,7 @@ def test_every_page_says_what_its_results_are_of(made, monkeypatch):
     kind = "any_study"
     notebook = made.root / "reports" / "notebooks" / f"synthetic.{kind}.ipynb"
     content = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Example")])
-    write_notebook(notebook, content, made_from(made.root, made.data, "synthetic", kind))
+    write_notebook(notebook, content)
     done = made.replicate(monkeypatch, "render")
     assert done.exit_code == 0, done.exception
     pages = list((made.root / "reports" / "html").rglob("*.html"))

@@ -14,9 +14,9 @@ from replication.study.errors import InputError
 def render(
     root: Root = HERE,
     data: Data = DATA,
-    notebooks: Annotated[Path, typer.Option(help="Executed notebooks.")] = Path(
-        "reports/notebooks"
-    ),
+    notebooks: Annotated[
+        Path | None, typer.Option(help="Executed notebooks. Default: those of the last report.")
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="Default: reports/html.")] = None,
 ) -> None:
     """Render the HTML report from existing results; nothing is simulated.
@@ -36,7 +36,8 @@ def render(
         return
     if data != DATA and not output:
         raise InputError(f"--output: is needed, as reports/html is not for the pages of {data}")
-    render_report(root, data, notebooks, output or Path("reports/html"))
+    executed = notebooks or (Path("reports/notebooks") if data == DATA else data / "none")
+    render_report(root, data, executed, output or Path("reports/html"))
 
 
 def release(

@@ -251,12 +251,11 @@ def notebook(
     live: Annotated[bool, typer.Option(help="Whether it runs ns-3 itself.")] = True,
 ) -> None:
     """Execute a notebook on the results of a study."""
-    from replication.plan.notebook_kind import made_from
     from replication.report.notebooks.notebook import Parameters, execute
 
     folders = {"data": str(data.resolve()), "root": str(root.resolve())}
     parameters: Parameters = {"study": study, **folders, "live": live}
-    execute(name, output, parameters, made_from(root, data, study, name.stem))
+    execute(name, output, parameters)
 
 
 @app.command()

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from replication.measure.trace_folder import has_traces
-from replication.study.files import sha256_of
-from replication.study.published import published_path
 from replication.study.study import Study
 
 #: By type of experiment, the study whose paper its notebook tells of.
@@ -32,16 +29,8 @@ ANY_STUDY = "any_study"
 GUIDES = ("start_here", "your_paper", "maps")
 #: Module that the notebooks import.
 LAB = "lab"
-#: Name of the notebook that `make sensitivity` executes, and what it reads in the data folder.
+#: Name of the notebook that `make sensitivity` executes.
 SENSITIVITY = "sensitivity"
-_SENSITIVITY_INPUTS = ("sensitivity/{study}/*.csv", "sensitivity/{study}/made_from.json")
-#: What all others read there.
-_RESULTS = (
-    *("design/{study}.csv", "design/scenarios/{study}.json"),
-    *("results/{study}/flows.parquet", "results/{study}/series.parquet"),
-    *(f"evaluation/{{study}}/{part}.parquet" for part in ("cells", "claims")),
-    *(f"evaluation/{{study}}/{part}.csv" for part in ("quantities", "vacuity", "own_data")),
-)
 
 
 @dataclass(frozen=True)
@@ -89,25 +78,3 @@ def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
 def further(name: str) -> FurtherNotebook | None:
     """Return the further notebook of that name; None where it is one of an experiment type."""
     return next((entry for entry in FURTHER if entry.name == name), None)
-
-
-def made_from(root: Path, data: Path, study: str, notebook: str) -> str:
-    """Return a hash over what a notebook shows of a study, and the notebook itself.
-
-    Parameters
-    ----------
-    root, data
-        The project's folder and that of the results.
-    study, notebook
-        Id of the study and name of the notebook.
-    """
-    entry = further(notebook)
-    inputs = (*_RESULTS, *(entry.inputs if entry else ()))
-    patterns = _SENSITIVITY_INPUTS if notebook == SENSITIVITY else inputs
-    read = [path for pattern in patterns for path in data.glob(pattern.format(study=study))]
-    sources = (
-        root / "notebooks" / f"{notebook}.ipynb",
-        root / "configs" / "studies" / f"{study}.yaml",
-        published_path(root, study),
-    )
-    return sha256_of(*read, *filter(Path.is_file, sources))

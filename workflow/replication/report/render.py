@@ -26,8 +26,7 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
     data
         Folder of reproduced results.
     notebooks
-        Folder of executed notebooks, ``<study>.<name>.ipynb``; only those are shown that were
-        executed on these results.
+        Folder of notebooks that were executed on these results, ``<study>.<name>.ipynb``.
     out
         The report's folder, replaced as a whole.
 

@@ -25,8 +25,6 @@ TAG = "parameters"
 #: one that only its author has.
 KERNEL = "python3"
 TIME_LIMIT_S = 600
-#: Where an executed notebook says what it was made from.
-ORIGIN = "made_from"
 #: The folder of the nbconvert template `notebook`.
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 #: Markup that outputs may have in a page; anything else is shown as text.
@@ -106,7 +104,7 @@ def check_parameters(path: Path, parameters: Parameters) -> None:
             raise InputError(f"{path}: has no parameter {name!r}; it has {', '.join(known)}")
 
 
-def execute(notebook: Path, output: Path, parameters: Parameters, made_from: str = "") -> None:
+def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
     """Execute a notebook with parameters; write it with its outputs.
 
     Parameters
@@ -118,8 +116,6 @@ def execute(notebook: Path, output: Path, parameters: Parameters, made_from: str
     parameters
         Values for names of the cell tagged `parameters`. Absolute paths below the working folder
         are made relative to it, so that the output does not name the machine's folders.
-    made_from
-        Hash over what the notebook shows, kept in the output: see `recorded_origin`.
 
     Raises
     ------
@@ -128,7 +124,7 @@ def execute(notebook: Path, output: Path, parameters: Parameters, made_from: str
     RunError
         A cell failed; the message has the error and the cell's number.
     """
-    write_notebook(output, _executed(notebook, parameters), made_from)
+    write_notebook(output, _executed(notebook, parameters))
 
 
 def _executed(notebook: Path, parameters: Parameters) -> NotebookNode:
@@ -166,26 +162,13 @@ def refresh(notebook: Path) -> None:
     InputError, RunError
         As `execute`; the notebook is then left as it was.
     """
-    write_text(notebook, _text(_executed(notebook, {})))
+    write_notebook(notebook, _executed(notebook, {}))
 
 
-def write_notebook(path: Path, notebook: NotebookNode, made_from: str) -> None:
-    """Write an executed notebook."""
-    write_text(path, _text(notebook, made_from))
-
-
-def _text(notebook: NotebookNode, made_from: str = "") -> str:
-    """Return a notebook's text without what differs from one machine or run to the next."""
-    document = cleaned(notebook)
-    if made_from:
-        document.metadata[ORIGIN] = made_from
-    text: str = nbformat.writes(document)  # type: ignore[no-untyped-call]
-    return text.rstrip("\n") + "\n"
-
-
-def recorded_origin(path: Path) -> str:
-    """Return the hash over what an executed notebook shows; empty where it has none."""
-    return str(_parse(path, read_text(path)).metadata.get(ORIGIN, ""))
+def write_notebook(path: Path, notebook: NotebookNode) -> None:
+    """Write an executed notebook without what differs from one machine or run to the next."""
+    text: str = nbformat.writes(cleaned(notebook))  # type: ignore[no-untyped-call]
+    write_text(path, text.rstrip("\n") + "\n")
 
 
 def cleaned(notebook: NotebookNode) -> NotebookNode:

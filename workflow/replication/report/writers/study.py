@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from replication.measure.results import Results
-from replication.plan.notebook_kind import SENSITIVITY, made_from, notebook_names
+from replication.plan.notebook_kind import SENSITIVITY, notebook_names
 from replication.report.charts.experiment import figures_of
 from replication.report.drawing.data import read_cells, with_explained
 from replication.report.drawing.figure import Figure
-from replication.report.notebooks.notebook import recorded_origin, to_html
+from replication.report.notebooks.notebook import to_html
 from replication.report.pages.compared.traces import trace_figures, trace_section
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.robust import robust_view
@@ -41,6 +40,7 @@ def write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
     }
     view = study_page(source, study, figures, topologies(study, results))
     parameters = ledger(study)
+    robust = robust_view(source.root, source.data, study, folder)
     templates = environment(source)
     text = templates.get_template("study.html").render(
         page=name,
@@ -49,8 +49,10 @@ def write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
         ledger=parameters,
         environment=environment_rows(source, study, parameters),
         why=why,
-        robust=robust_view(source.root, source.data, study, folder),
-        notebooks=_write_notebooks(source, study, notebooks, folder),
+        robust=robust,
+        notebooks=_write_notebooks(
+            source, study, notebooks, folder, with_sensitivity=bool(robust and not robust.stale)
+        ),
         downloads=[
             (f"{name}.{end}", download.meaning)
             for end, download in study_downloads(source.data, name).items()
@@ -85,20 +87,14 @@ def _figures(
 
 
 def _write_notebooks(
-    source: Source, study: Study, notebooks: Path, folder: Path
+    source: Source, study: Study, notebooks: Path, folder: Path, *, with_sensitivity: bool
 ) -> list[tuple[str, str]]:
-    """Convert a study's notebooks that were executed on these results; return names and pages."""
+    """Convert a study's executed notebooks; return names and pages."""
+    names = notebook_names(study, list(source.parts[study.id]))
     shown = []
-    for name in (*notebook_names(study, list(source.parts[study.id])), SENSITIVITY):
+    for name in (*names, *([SENSITIVITY] if with_sensitivity else [])):
         path, page = notebooks / f"{study.id}.{name}.ipynb", f"notebooks/{study.id}.{name}.html"
-        if not path.is_file():
-            continue
-        if recorded_origin(path) == made_from(source.root, source.data, study.id, name):
+        if path.is_file():
             to_html(path, folder / page, ran(source.provenance).whose)
             shown.append((name.replace("_", " "), page))
-        else:
-            print(
-                f"{path}: left out: it was executed on other results; run `make report`",
-                file=sys.stderr,
-            )
     return shown
