@@ -10,10 +10,12 @@ import re
 import sys
 from pathlib import Path
 
+REPO = Path(workflow.basedir)
+# The code that runs is this folder's own, whoever made the environment.
+sys.path.insert(0, str(REPO / "workflow"))
+from replication.plan.leave import enter_or_leave
 
-# First: what is imported next has to be this folder's own.
-include: "workflow/rules/home.smk"
-
+enter_or_leave(REPO)
 
 from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.run.inside import image_file
@@ -26,7 +28,9 @@ from replication.sensitivity.modern_kernel import load_today, studies_of_today
 configfile: "configs/config.yaml"
 
 
-REPO = Path(workflow.basedir)
+# Jobs here need no limit of their rate, which costs a timer a job.
+if workflow.scheduling_settings:
+    workflow.scheduling_settings.max_jobs_per_timespan = None
 PIPE = load_or_exit(REPO, config, workflow.deployment_settings.deployment_method)
 PATHS = PIPE.paths
 
@@ -76,7 +80,7 @@ rule engines:
 
 onstart:
     # The sensitivity analysis and the maps have a plan of their own.
-    if not {"sensitivity", "maps"} & set(workflow.dag_settings.targets):
+    if not {"explain", "maps"} & set(workflow.dag_settings.targets):
         PIPE.write_goal()
         for line in PIPE.summary():
             print(line, file=sys.stderr)

@@ -1,5 +1,5 @@
 # Sensitivity: the studies' claims and numbers over the plausible settings, and why they differ.
-# Not part of the report's rules: `make sensitivity` asks for it, the report shows it if it is there.
+# Not part of the report's rules: `make explain` asks for it, the report shows it if it is there.
 
 
 SENSITIVITY = f"{PATHS.sensitivity}/{{study}}"
@@ -191,7 +191,7 @@ rule execute_sensitivity_notebook:
         " {params.live} --output {output.notebook} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
-rule sensitivity:
+rule explain:
     input:
         rules.merge_explanations.output.tables,
         rules.merge_robustness.output.tables,

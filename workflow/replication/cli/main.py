@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from replication.cli import engine, plan, report, run, step
-from replication.run.folder import require_home
+from replication.run.environment import enter
 from replication.study.errors import InputError, RunError, describe_refusal
 
 app = typer.Typer(
@@ -52,7 +52,7 @@ def main() -> None:
 def run_command_line(app: typer.Typer) -> None:
     """Run a command line; bad input is one line and exit code 2, a failed run exit code 1."""
     try:
-        require_home(Path())
+        enter(Path())
         app()
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from replication.run.folder import require_home
+from replication.run.environment import require_own_code
 
 
 def _own(root: Path) -> Path:
     """Return the project's folder, which must be this code's own."""
-    require_home(root)
+    require_own_code(root)
     return root
 
 

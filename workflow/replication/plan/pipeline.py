@@ -27,7 +27,7 @@ from replication.plan.leave import leave
 from replication.plan.notebook_kind import further, notebook_names
 from replication.plan.plan import Plan, load_plan
 from replication.plan.start import Start
-from replication.run.folder import require_home, require_plain_name, require_writable
+from replication.run.environment import require_usable
 from replication.run.inside import find_inside
 from replication.run.progress import write_goal
 from replication.study.errors import InputError
@@ -276,9 +276,7 @@ class Pipeline(Start):
 def load_or_exit(root: Path, overrides: dict[str, Any], deployment: Iterable[Enum]) -> Pipeline:
     """Load the pipeline; print bad input as one line and leave with exit code 2."""
     try:
-        require_home(root)
-        require_plain_name(root)
-        require_writable(root)
+        require_usable(root)
         return Pipeline.load(root, overrides, deployment)
     except InputError as error:
         leave(error)

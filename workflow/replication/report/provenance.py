@@ -15,6 +15,7 @@ from typing import Any
 
 from replication.plan.config import load_tier
 from replication.plan.input_hashes import file_hash
+from replication.run.environment import core
 from replication.run.process import network_is_isolated
 from replication.study.files import read_json, sha256_of, write_text
 from replication.study.published import published_path
@@ -73,7 +74,7 @@ def _document(root: Path, data: Path, settings: Mapping[str, Any]) -> dict[str, 
             for name, engine in settings["engines"].items()
         },
         "images": settings["images"],
-        "commit": _commit(root),
+        "commit": commit_of(root),
         "platform": {
             "system": platform.platform(),
             "machine": platform.machine(),
@@ -98,18 +99,29 @@ def _usage(data: Path, designs: Mapping[str, Iterable[Row]]) -> list[dict[str, A
     return [read_json(path) for path in paths]
 
 
-def _commit(root: Path) -> str | None:
-    """Return the commit and whether the tree differs from it, or None outside a checkout."""
+def commit_of(root: Path) -> str | None:
+    """Return the commit of the project's own repository, with what differs from it, or None.
+
+    A repository that merely contains the project's folder, or that git's variables name, is none.
+    """
     try:
-        head, state = (
-            subprocess.run(
-                ["git", "-C", str(root), *words], capture_output=True, text=True, check=True
-            ).stdout.strip()
-            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])
-        )
+        if not Path(_git(root, "rev-parse", "--show-toplevel")).samefile(root):
+            return None
+        head = _git(root, "rev-parse", "HEAD")
+        changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+        studies = ("configs", "data/published")
+        untracked = _git(root, "ls-files", "--others", "--exclude-standard", "--", *studies)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return f"{head} with changes" if state else head
+    added = f", untracked: {', '.join(untracked.splitlines())}" if untracked else ""
+    return f"{head}{' with changes' if changed else ''}{added}"
+
+
+def _git(root: Path, *words: str) -> str:
+    # A folder of another owner is as good as any: nothing but its state is read.
+    command = ["git", "-C", str(root), "-c", "safe.directory=*", "--no-optional-locks", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=core())
+    return done.stdout.strip()
 
 
 def stages_of(folder: Path) -> dict[str, dict[str, float]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.engines.image import Image, require
+from replication.run.environment import with_callers_home
 from replication.run.process import Limits, Usage
 from replication.run.runner_process import RunnerProcess
 from replication.run.runtime import program_command
@@ -112,6 +113,6 @@ class Container:
             memory_bytes = limits.memory_bytes
             command = command_line(self.runtime, self.image.source, self.folder, memory_bytes)
             # Charliecloud wants to know who calls.
-            environment = {"USER": str(os.getuid())} | os.environ
+            environment = {"USER": str(os.getuid())} | with_callers_home()
             self._runner = RunnerProcess(self.runtime, command, environment)
         return self._runner

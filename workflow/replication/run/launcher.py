@@ -8,7 +8,6 @@ from pathlib import Path
 from replication.engines.catalogue import ENGINES
 from replication.engines.image import COMMANDS, find_image
 from replication.run.container import Container
-from replication.run.folder import require_readable_without_privileges
 from replication.run.native import Native
 from replication.run.runtime import Runtime
 from replication.study.errors import InputError
@@ -33,15 +32,13 @@ def make_runtime(root: Path, launch: Launch, folder: Path) -> Runtime:
     Raises
     ------
     InputError
-        The runtime is unknown or absent, its image is not there or not the one asked for, or the
-        program is not to be read without root's privileges.
+        The runtime is unknown or absent, or its image is not there or not the one asked for.
     """
     if launch.engine not in ENGINES:
         raise InputError(f"engine: {launch.engine!r} is unknown; there are {', '.join(ENGINES)}")
     if launch.runtime == "native":
         if launch.program is None:
             raise InputError("program: the native runtime needs the path of the engine's program")
-        require_readable_without_privileges(launch.program.parent.resolve())
         return Native(launch.program.resolve(), launch.image)
     if launch.runtime not in COMMANDS:
         raise InputError(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from replication.run.environment import core
 from replication.run.process import Limits, Usage
 from replication.run.runner_process import RunnerProcess
 from replication.run.runtime import program_command
@@ -29,7 +29,7 @@ def written_version(program: Path) -> str:
 def _runner() -> RunnerProcess:
     package = Path(__file__).resolve().parents[2]
     command = [sys.executable, "-ISB", "-c", _MAIN, str(package)]
-    return RunnerProcess("runner", command, dict(os.environ))
+    return RunnerProcess("runner", command, core())
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from replication.run.environment import environment_of_notebooks
 from replication.study.errors import InputError, RunError
 from replication.study.files import read_text, write_text
 
@@ -135,16 +136,18 @@ def _executed(notebook: Path, parameters: Parameters) -> NotebookNode:
     with tempfile.TemporaryDirectory(prefix="notebook-") as folder:
         executed = Path(folder) / "executed.ipynb"
         try:
-            papermill.execute_notebook(
-                str(notebook),
-                str(executed),
-                parameters=relative,
-                kernel_name=KERNEL,
-                language="python",
-                progress_bar=False,
-                log_output=False,
-                execution_timeout=TIME_LIMIT_S,
-            )
+            # Settings of the user's own IPython would change what is shown.
+            with environment_of_notebooks(folder):
+                papermill.execute_notebook(
+                    str(notebook),
+                    str(executed),
+                    parameters=relative,
+                    kernel_name=KERNEL,
+                    language="python",
+                    progress_bar=False,
+                    log_output=False,
+                    execution_timeout=TIME_LIMIT_S,
+                )
         except papermill.PapermillExecutionError as error:
             raise RunError(
                 f"{notebook}: cell {error.exec_count}: {error.ename}: {error.evalue}"
