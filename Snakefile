@@ -6,6 +6,7 @@ Run by `make report`, or `snakemake --cores all` inside the environment. Setting
 configs/config.yaml; `--config tier=quick studies=saxena` lays others over them.
 """
 
+import logging
 import re
 import sys
 from pathlib import Path
@@ -28,6 +29,9 @@ from replication.sensitivity.modern_kernel import load_today, studies_of_today
 configfile: "configs/config.yaml"
 
 
+# Quiet, as make calls it, Snakemake shows its warnings and errors, and our own lines.
+if workflow.output_settings and workflow.output_settings.quiet:
+    logging.getLogger("snakemake.logging").setLevel(logging.WARNING)
 # Jobs here need no limit of their rate, which costs a timer a job.
 if workflow.scheduling_settings:
     workflow.scheduling_settings.max_jobs_per_timespan = None
