@@ -50,7 +50,7 @@ def quick(folder, out):
 
 def explanation(folder, out):
     project = small(copy_project(folder, engines_from=ROOT))
-    project.snakemake("sensitivity", studies="saxena")
+    project.snakemake("explain", studies="saxena")
     tables(project.root / "data/reproduced", EXPLAINED, out)
 
 

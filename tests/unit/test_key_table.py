@@ -12,7 +12,7 @@ OF_EVERY_FLOW = {"id", "source", "destination", "start_s", "stop_s", "kind"}
 
 def test_the_guide_has_the_keys_as_the_models_have_them():
     text = GUIDE.read_text(encoding="utf-8")
-    assert with_tables(text) == text, "run `make schemas`"
+    assert with_tables(text) == text, "run `replicate schemas`"
 
 
 @pytest.mark.parametrize("name", MODELS)

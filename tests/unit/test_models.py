@@ -206,7 +206,7 @@ def test_a_quantity_covers_the_points_of_its_levels():
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_committed_schemas_are_those_of_the_models(name):
     path = ROOT / "configs" / "schemas" / f"{name}.schema.json"
-    assert path.read_text(encoding="utf-8") == schema_text(MODELS[name]), "run `make schemas`"
+    assert path.read_text(encoding="utf-8") == schema_text(MODELS[name]), "run `replicate schemas`"
 
 
 @pytest.mark.parametrize("name", STUDIES)

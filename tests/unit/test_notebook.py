@@ -256,7 +256,7 @@ def test_what_is_missing_is_said_with_what_to_run(tmp_path, collection):
         find_project(tmp_path)
     with pytest.raises(InputError, match="run `make report` first"):
         open_collection("data/none", str(ROOT))
-    with pytest.raises(InputError, match="run `make sensitivity` first"):
+    with pytest.raises(InputError, match="run `make explain` first"):
         collection.table("sensitivity/none/points.csv")
 
 

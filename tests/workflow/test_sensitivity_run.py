@@ -50,7 +50,7 @@ def explored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sensitivity") / "project"
     # Programs that are there are taken; the workflow builds what is not.
     project = small(copy_project(folder, engines_from=ROOT))
-    done = project.snakemake("sensitivity", studies="saxena")
+    done = project.snakemake("explain", studies="saxena")
     assert "saxena: 14 design points" in done.stdout
     return project
 
@@ -103,7 +103,7 @@ def test_the_notebook_tells_what_was_found(explored):
 
 
 def test_a_second_run_does_nothing_and_a_lost_result_is_made_from_the_store(explored):
-    assert explored.jobs("sensitivity", studies="saxena") == {}
+    assert explored.jobs("explain", studies="saxena") == {}
     lost = explored.root / FOLDER / "saxena" / "claims.parquet"
     before = lost.read_bytes()
     lost.unlink()

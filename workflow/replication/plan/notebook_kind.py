@@ -29,7 +29,7 @@ ANY_STUDY = "any_study"
 GUIDES = ("start_here", "your_paper", "maps")
 #: Module that the notebooks import.
 LAB = "lab"
-#: Name of the notebook that `make sensitivity` executes.
+#: Name of the notebook that `make explain` executes.
 SENSITIVITY = "sensitivity"
 
 

@@ -85,7 +85,7 @@ def _read_finished(store: Store, scenario_id: str, table: str, columns: Sequence
     if tables is None:
         raise RunError(
             f"{store.entry(scenario_id)}: is not a complete and intact run: remove "
-            "data/reproduced/sensitivity/*/usage and run `make sensitivity`, which makes it anew"
+            "data/reproduced/sensitivity/*/usage and run `make explain`, which makes it anew"
         )
     try:
         return read_run_table(table, tables[table], columns)

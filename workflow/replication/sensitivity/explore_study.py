@@ -329,7 +329,7 @@ def _spread_row(
 
 @dataclass(frozen=True)
 class RobustnessRows:
-    """What `make sensitivity` found on one study; each table's columns are in `TABLES`."""
+    """What `make explain` found on one study; each table's columns are in `TABLES`."""
 
     points: list[Row]
     claims: list[Row]

@@ -91,7 +91,7 @@ class ExplanationSearch(Document):
     """The search for each study's best explanation (`sensitivity.search`)."""
 
     timer_hz: Annotated[list[Literal[100, 250, 300, 1000]], Field(min_length=1)]
-    """Timer frequencies of kernels for configurations; `make sensitivity` builds them.
+    """Timer frequencies of kernels for configurations; `make explain` builds them.
     In a container there is the default one alone."""
     winsorised_log_ratio: Annotated[float, Field(gt=0)]
     """A number that is further off counts as if it were so far off."""

@@ -144,7 +144,7 @@ class Collection:
         """
         path = self.data / name
         if not path.is_file():
-            made = "make sensitivity" if name.startswith("sensitivity/") else "make report"
+            made = "make explain" if name.startswith("sensitivity/") else "make report"
             raise InputError(f"{path}: no such file; run `{made}` first")
         if path.suffix == ".parquet":
             found: pd.DataFrame = read_parquet(path).to_pandas()

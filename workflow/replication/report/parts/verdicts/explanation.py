@@ -1,4 +1,4 @@
-"""A study's best explanation in words: made from what `make sensitivity` wrote, and nothing else.
+"""A study's best explanation in words: made from what `make explain` wrote, and nothing else.
 
 `explanation_of` is what other pages take: sentences for a summary, texts for a second column.
 """
