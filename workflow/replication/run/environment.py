@@ -11,18 +11,15 @@ import os
 import pwd
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from replication.study.errors import InputError
-from replication.study.files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Where the caller's own HOME is kept, for the programs that have their settings and data there.
 CALLERS_HOME = "REPLICATION_HOME"
-_LIST = "configs/environment.yaml"
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: What runs write to.
 _WRITTEN = (".", ".snakemake", ".cache", "data/reproduced", "reports")
@@ -45,16 +42,15 @@ def enter(root: Path) -> None:
     for path in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
         if Path(path).resolve() != _PACKAGE.parent:
             raise InputError(f"PYTHONPATH: {path!r} would replace locked packages: unset it")
-    document = read_yaml(ROOT / _LIST)
     home = os.environ.get(CALLERS_HOME) or os.environ.get("HOME", "")
-    clean = _kept(document, *(set(document) - {"fixed"})) | {CALLERS_HOME: home}
+    clean = _kept() | {CALLERS_HOME: home}
     os.environ.clear()
     os.environ.update(clean)
 
 
 def core() -> dict[str, str]:
     """Return the environment of simulators."""
-    return _kept(read_yaml(ROOT / _LIST), "core")
+    return _kept("core")
 
 
 def with_callers_home() -> dict[str, str]:
@@ -66,7 +62,7 @@ def with_callers_home() -> dict[str, str]:
 def environment_of_notebooks(home: str) -> Iterator[None]:
     """Give what is started in the block the core and the project's own settings, and a HOME."""
     before = dict(os.environ)
-    clean = _kept(read_yaml(ROOT / _LIST), "core", "own") | {"HOME": home}
+    clean = _kept("core", "own") | {"HOME": home}
     os.environ.clear()
     os.environ.update(clean)
     try:
@@ -76,14 +72,20 @@ def environment_of_notebooks(home: str) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _kept(document: Mapping[str, Any], *purposes: str) -> dict[str, str]:
-    patterns = [pattern for purpose in purposes for pattern in document[purpose]]
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if any(fnmatchcase(name, pattern) for pattern in patterns)
-    }
-    fixed = {name: str(value) for name, value in document["fixed"].items()}
+def _kept(*purposes: str) -> dict[str, str]:
+    """Return what the list lets in for these purposes (all, if none), and what it fixes."""
+    kept: dict[str, str] = {}
+    fixed: dict[str, str] = {}
+    purpose = ""
+    # Without a YAML parser: every job of a run starts here.
+    for line in (ROOT / "configs" / "environment.yaml").read_text(encoding="utf-8").splitlines():
+        if found := re.fullmatch(r"(\w+):", line):
+            purpose = found[1]
+        elif found := re.fullmatch(r"  (\w+): (\S+)", line):
+            fixed[found[1]] = found[2]
+        elif line.startswith("  - ") and purpose in (purposes or (purpose,)):
+            names = [name for name in os.environ if fnmatchcase(name, line[4:].strip())]
+            kept |= {name: os.environ[name] for name in names}
     tools, path = str(Path(sys.executable).parent), kept.get("PATH", os.defpath)
     return (
         kept
