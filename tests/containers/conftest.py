@@ -1,4 +1,9 @@
-"""Container engines with data of their own, and the images of this checkout in each.
+"""Podman with storage below .cache/containers, and the images of this checkout in it.
+
+Nothing of the machine's own container engines is touched. As a program it prints the settings for a
+shell to take over:
+
+    eval "$(python tests/containers/conftest.py)"
 
 REPLICATION_CONTAINER_ENGINES names the simulators to compare.
 """
@@ -6,90 +11,58 @@ REPLICATION_CONTAINER_ENGINES names the simulators to compare.
 import os
 import shutil
 import subprocess
-import sys
-import time
+from pathlib import Path
 
 import pytest
 
-from tests.containers.machine import DATA, ROOT, SOCKET, settings
-
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("REPLICATION_CONTAINERS", ROOT / ".cache" / "containers")).resolve()
 ENGINES = os.environ.get("REPLICATION_CONTAINER_ENGINES", "ns3,ns2,linux").split(",")
-#: The image of the whole workflow holds every engine, so it is there only with all of them.
-IMAGES = [*ENGINES, "analysis"] if len(ENGINES) == 3 else ENGINES
-RUNTIMES = ("podman", "docker", "charliecloud")
+CONTAINERS_CONF = """[engine]
+runtime = "{runtime}"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+[containers]
+# Limits below the machine's: podman cannot raise them where CAP_SYS_RESOURCE is missing.
+default_ulimits = ["nofile=1024:1024", "nproc=32768:32768"]
+"""
+STORAGE_CONF = (
+    '[storage]\ndriver = "{driver}"\ngraphroot = "{data}/graph"\nrunroot = "{data}/run"\n'
+)
 
 
-def image_build(*words, check=True):
-    """Run a command of the images' build in the checkout."""
-    done = subprocess.run(
-        [sys.executable, "containers", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert not check or done.returncode == 0, done.stderr
-    return done
+def settings():
+    """Write podman's settings; return the variables that make podman heed them."""
+    DATA.mkdir(parents=True, exist_ok=True)
+    variables = {
+        "CONTAINERS_CONF": str(DATA / "containers.conf"),
+        "CONTAINERS_STORAGE_CONF": str(DATA / "storage.conf"),
+    }
+    # crun fails on a machine with both versions of control groups.
+    unified = Path("/sys/fs/cgroup/cgroup.controllers").is_file()
+    runtime = "crun" if unified and shutil.which("crun") else "runc"
+    (DATA / "containers.conf").write_text(CONTAINERS_CONF.format(runtime=runtime))
+    # The second one is slower and works everywhere.
+    for driver in ("overlay", "vfs"):
+        (DATA / "storage.conf").write_text(STORAGE_CONF.format(driver=driver, data=DATA))
+        command = ["podman", "info"]
+        info = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)
+        if info.returncode == 0:
+            return variables
+    raise AssertionError(f"podman works with no storage: {info.stderr}")
 
 
-def make_images(names, *words):
-    """Build the images; what differs from the lock is for test_images to say."""
-    only = ",".join(names)
-    done = image_build("build", "--with", "podman", "--only", only, *words, check=False)
-    assert done.returncode == 0 or "differ from the lock" in done.stderr, done.stderr
-
-
-@pytest.fixture(scope="session", autouse=True)
-def private_storage():
-    """Give podman and docker storage of their own."""
+@pytest.fixture(scope="session")
+def podman():
+    """Build base and images with podman, if need be."""
     os.environ.update(settings())
+    images = [*ENGINES, "analysis"] if len(ENGINES) == 3 else ENGINES
+    base = ["podman", "image", "exists", "localhost/replicate-base:bookworm"]
+    if subprocess.run(base, check=False).returncode != 0:
+        subprocess.run([ROOT / "containers" / "base"], check=True)
+    subprocess.run([ROOT / "containers" / "build", *images], check=True)
 
 
-@pytest.fixture(scope="session")
-def podman(private_storage):
-    """Build base and images with podman, if need be; return the runtime's name."""
-    from image_build.build import BASE
-    from replication.engines.image import stored_id
-
-    if stored_id("podman", BASE) is None:
-        image_build("base", "--with", "podman")
-    make_images(IMAGES)
-    return "podman"
-
-
-@pytest.fixture(scope="session")
-def docker(podman):
-    """Start a docker daemon with podman's images in it; return the runtime's name."""
-    from replication.engines.image import reference
-
-    command = ["dockerd", "--data-root", DATA / "docker", "--exec-root", DATA / "docker-run"]
-    command += ["--pidfile", DATA / "docker.pid", "-H", f"unix://{SOCKET}", "--iptables=false"]
-    with (DATA / "dockerd.log").open("wb") as log:
-        daemon = subprocess.Popen(
-            [*map(str, command), "--bridge=none"], stdout=log, stderr=subprocess.STDOUT
-        )
-    try:
-        deadline = time.monotonic() + 60
-        while subprocess.run(["docker", "version"], capture_output=True).returncode != 0:
-            assert daemon.poll() is None and time.monotonic() < deadline, (
-                DATA / "dockerd.log"
-            ).read_text()[-2000:]
-            time.sleep(0.5)
-        for name in ENGINES:
-            save = subprocess.Popen(
-                ["podman", "save", reference(ROOT, name)], stdout=subprocess.PIPE
-            )
-            subprocess.run(["docker", "load", "--quiet"], stdin=save.stdout, check=True)
-            assert save.wait() == 0
-        yield "docker"
-    finally:
-        daemon.terminate()
-        daemon.wait(timeout=60)
-
-
-@pytest.fixture(scope="session")
-def charliecloud(podman):
-    """Unpack the images; return the runtime's name."""
-    assert shutil.which("ch-run"), "install Debian's package charliecloud"
-    make_images(ENGINES, "--unpack", "charliecloud")
-    return "charliecloud"
+if __name__ == "__main__":
+    for name, value in settings().items():
+        print(f"export {name}='{value}'")

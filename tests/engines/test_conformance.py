@@ -11,11 +11,16 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from replication.compare.conformance import Runner, merge_conformance, run_checks, run_conformance
+from replication.compare.conformance import (
+    LIMITS,
+    Runner,
+    merge_conformance,
+    run_checks,
+    run_conformance,
+)
 from replication.compare.conformance_model import Conformance, load_conformance
 from replication.engines.catalogue import ENGINES
-from replication.run.launcher import Launch
-from replication.run.native import Native
+from replication.run.runtime import Launch, native
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = load_conformance(ROOT)
@@ -113,8 +118,10 @@ def test_a_perturbed_engine_does_not_conform(
     program.chmod(0o755)
     within = {}
     for name, path in (("plain", ns3_program), ("perturbed", program)):
-        native = Native(path)
-        (row,) = run_checks(only(check), Runner.of("ns3", native, "f", tmp_path)).to_dict("records")
-        native.close()
+        runtime = native(path, LIMITS)
+        (row,) = run_checks(only(check), Runner.of("ns3", runtime, "f", tmp_path)).to_dict(
+            "records"
+        )
+        runtime.close()
         within[name] = row["within"]
     assert within == {"plain": "true", "perturbed": "false"}

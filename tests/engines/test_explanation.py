@@ -8,8 +8,8 @@ import pytest
 import yaml
 from replication.plan.config import load_study
 from replication.plan.design import design_study
-from replication.run.launcher import Launch
 from replication.run.process import Limits
+from replication.run.runtime import Launch
 from replication.sensitivity.design_point import explored_tier
 from replication.sensitivity.explanation import explain_study
 from replication.sensitivity.machine import Machine

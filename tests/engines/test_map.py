@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from replication.plan.config import load_study
-from replication.run.launcher import Launch
 from replication.run.process import Limits
+from replication.run.runtime import Launch
 from replication.sensitivity.machine import Machine
 from replication.sensitivity.maps.account import read_account
 from replication.sensitivity.maps.explore import Explorer

@@ -11,7 +11,7 @@ from replication.compare.conformance_model import load_conformance
 from replication.engines.ns3_source import COMPILER, build_ns3
 from replication.plan.config import load_study, load_tier, study_ids
 from replication.plan.design import design_study
-from replication.run.launcher import Launch
+from replication.run.runtime import Launch
 
 ROOT = Path(__file__).parents[2]
 MINE = ROOT / "workflow/engines/ns3"

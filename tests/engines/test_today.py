@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from replication.run.launcher import Launch
 from replication.run.process import Limits
+from replication.run.runtime import Launch
 from replication.sensitivity.machine import Machine
 from replication.sensitivity.modern_kernel import run_today
 

@@ -1,7 +1,7 @@
 """A program that stands in a simulator's place: right tables, then whatever a test adds."""
 
-from replication.run.native import Native
 from replication.run.process import Limits
+from replication.run.runtime import native
 from replication.run.simulate import Job
 from replication.run.store import Store
 from replication.study.scenario import Scenario
@@ -48,4 +48,4 @@ def make_job(folder, more="", first="", columns=FLOW_NUMBERS, limits=LIMITS):
         scenario = Scenario.model_validate(minimal_scenario() | {"seed": seed})
         scenarios[scenario.id] = scenario
     store = Store(folder / "store" / "ns3-x")
-    return Job("ns3", Native(program), scenarios, store, limits)
+    return Job("ns3", native(program, limits), scenarios, store)

@@ -23,7 +23,8 @@ from replication.engines.catalogue import ENGINES
 from replication.report.pages.compared.conformance import conformance_view
 from replication.report.parts.page import plain_environment
 from replication.report.parts.source import Source
-from replication.run.native import Native
+from replication.run.process import Limits
+from replication.run.runtime import native
 from replication.study.errors import InputError
 from replication.study.storage.table import CONFORMANCE_COLUMNS, RECOVERY_COLUMNS
 
@@ -34,7 +35,7 @@ PACKET_BITS, ACK_BITS = 8 * 1040, 8 * 40
 
 
 def runner(engine="ns3"):
-    return Runner(ENGINES[engine], "1+f", Native(Path("program")), Path())
+    return Runner(ENGINES[engine], "1+f", native(Path("program"), Limits(2**30, 10.0)), Path())
 
 
 def observed(name, series=None, engine="ns3", **totals):

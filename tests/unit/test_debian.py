@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from image_build.lock import read_lock
 from replication.engines import debian
-from replication.engines.catalogue import ENGINES, NS2
+from replication.engines.catalogue import NS2
 
 from tests.unit.report_project import PROVENANCE, example, soup
 
@@ -30,12 +29,10 @@ def root(tmp_path):
     return tmp_path
 
 
-def test_the_lock_names_what_the_images_were_built_with():
-    images = read_lock(ROOT / "containers" / "lock.yaml").images
+def test_the_images_are_built_with_what_the_lock_names():
     for engine, entry in LOCK.items():
-        built = images[engine].packages | images[engine].build_packages
-        assert built[entry["package"]] == entry["version"]
-        assert engine in ENGINES
+        recipe = (ROOT / "containers" / engine / "Dockerfile").read_text(encoding="utf-8")
+        assert f"{entry['package']}={entry['version']}" in recipe
 
 
 def test_results_of_another_simulator_are_kept_apart(root):

@@ -7,7 +7,7 @@ import pytest
 from replication.engines import catalogue as engine
 from replication.plan import provision
 from replication.plan.config import Config, chosen_engines
-from replication.run.native import written_version
+from replication.run.process import written_version
 from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]

@@ -1,89 +1,183 @@
-"""The native runtime: confined, limited, and plain about what went wrong."""
+"""The runner: what a program sees of us, its limits, and how each of its ends is reported."""
 
+from __future__ import annotations
+
+import json
 import os
+import signal
+import time
 from pathlib import Path
 
 import psutil
 import pytest
-from replication.run.native import Native
+from replication.engines.lowering import PLAN_FILE
 from replication.run.process import Limits, network_is_isolated
+from replication.run.runtime import native
 from replication.study.errors import RunError
 
 AMPLE = Limits(memory_bytes=2**30, time_s=20.0)
+HEAD = "from __future__ import annotations\nimport json, os, resource, sys, time\n"
 
 
-def start(command, folder, limits):
-    native = Native(Path(command[0]))
+def start(command, folder, limits=AMPLE):
+    runtime = native(Path(command[0]), limits)
     try:
-        return native.runner.run(command, limits, (folder, str(folder)), lambda: None)
+        return runtime.run_command(command, folder, str(folder))
     finally:
-        native.close()
+        runtime.close()
 
 
-def shell(script, tmp_path, limits=AMPLE):
-    return start(["/bin/sh", "-c", script], tmp_path, limits)
+def shell(script, folder, limits=AMPLE):
+    return start(["/bin/sh", "-c", script], folder, limits)
 
 
-def test_it_says_what_a_run_used(tmp_path):
+@pytest.fixture
+def python_program(tmp_path):
+    """Return a function that makes a program of main's lines; executed, it would fail."""
+
+    def make(lines):
+        program = tmp_path / "engine" / "replicate-it"
+        (program.parent / "program").mkdir(parents=True)
+        body = "".join(f"    {line}\n" for line in lines.splitlines())
+        text = f"{HEAD}def main(words: list[str]) -> int:\n{body}"
+        (program.parent / "program" / "command.py").write_text(text, encoding="utf-8")
+        program.write_text("#!/bin/sh\necho executed >&2\nexit 9\n", encoding="utf-8")
+        program.chmod(0o755)
+        return program
+
+    return make
+
+
+def runs(program, work, times=1, limits=AMPLE):
+    """Run a program some times by one runner; return what each used."""
+    runtime = native(program, limits)
+    try:
+        work.mkdir(exist_ok=True)
+        return [runtime.run(work) for _ in range(times)]
+    finally:
+        runtime.close()
+
+
+def test_a_run_reports_its_own_usage(tmp_path):
     usage = shell("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", tmp_path)
     assert 0 < usage.cpu_s <= usage.wall_s + 0.05
-    assert usage.peak_memory_bytes > 100_000
+    # A peak starts with that of the process that forks: a small one.
+    assert 100_000 < usage.peak_memory_bytes < psutil.Process().memory_info().rss / 4
 
 
-def test_a_failure_carries_exit_code_and_last_words(tmp_path):
-    with pytest.raises(RunError, match="exit code 3: the last line"):
-        shell("echo first >&2; echo 'the last line' >&2; exit 3", tmp_path)
-
-
-def test_a_hang_is_killed_and_named(tmp_path):
-    with pytest.raises(RunError, match=r"time_limit_s = 0\.3"):
-        shell("sleep 30", tmp_path, Limits(memory_bytes=2**30, time_s=0.3))
-
-
-def test_memory_is_limited(tmp_path):
-    script = "x=a; while :; do x=$x$x; done"
-    with pytest.raises(RunError):
-        shell(script, tmp_path, Limits(memory_bytes=2**27, time_s=20.0))
+@pytest.mark.parametrize(
+    ("script", "limits", "said"),
+    [
+        ("echo first >&2; echo 'the last' >&2; exit 3", AMPLE, "exit code 3: the last$"),
+        ("kill -11 $$", AMPLE, r"killed by signal 11: .*remove data/reproduced/engines"),
+        ("sleep 30", Limits(2**30, 0.3), r"time_limit_s = 0\.3"),
+        ("x=a; while :; do x=$x$x; done", Limits(2**27, 20.0), "failed"),
+    ],
+)
+def test_a_bad_end_of_a_program_is_reported(script, limits, said, tmp_path):
+    with pytest.raises(RunError, match=said):
+        shell(script, tmp_path, limits)
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(RunError, match="/no/such/program: cannot start"):
-        start(["/no/such/program"], tmp_path, AMPLE)
+    with pytest.raises(RunError, match=r"program failed: .*cannot start: No such file"):
+        start(["/no/such/program"], tmp_path)
 
 
-def test_a_peak_is_not_that_of_what_started_the_run(tmp_path):
-    used = shell("exit 0", tmp_path)
-    assert 100_000 < used.peak_memory_bytes < psutil.Process().memory_info().rss / 4
-
-
-def test_a_runner_that_was_killed_is_said_and_started_again(tmp_path):
-    native = Native(Path("/bin/sh"))
+def test_a_runner_that_was_killed_is_started_again(tmp_path):
+    runtime = native(Path("/bin/sh"), AMPLE)
     script = "test -e again || { touch again; kill -9 $PPID; sleep 30; }"
-    run = [["/bin/sh", "-c", script], AMPLE, (tmp_path, str(tmp_path)), lambda: None]
-    with pytest.raises(RunError, match="runner: it ended without a word"):
-        native.runner.run(*run)
-    assert native.runner.run(*run).wall_s < 20
-    native.close()
+    command = ["/bin/sh", "-c", script]
+    with pytest.raises(RunError, match="native: the runner gave no answer"):
+        runtime.run_command(command, tmp_path, str(tmp_path))
+    assert runtime.run_command(command, tmp_path, str(tmp_path)).wall_s < 20
+    runtime.close()
+
+
+def test_a_program_ends_with_the_job_that_started_it(tmp_path):
+    job = os.fork()
+    if job == 0:
+        shell("echo $$ > pid; sleep 60", tmp_path)
+        os._exit(0)
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(job, signal.SIGKILL)
+    os.waitpid(job, 0)
+    program = int((tmp_path / "pid").read_text())
+    while psutil.pid_exists(program):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_run_has_no_network_and_no_privileges(tmp_path):
     if not network_is_isolated():
         pytest.fail("this kernel refuses user namespaces: enable kernel.unprivileged_userns_clone")
     shell("tail -n +3 /proc/net/dev > devices; cat /proc/self/status > status", tmp_path)
-    devices = [
-        line.split(":")[0].strip() for line in (tmp_path / "devices").read_text().splitlines()
-    ]
-    assert devices == ["lo"]
-    status = dict(
-        line.split(":\t", 1)
-        for line in (tmp_path / "status").read_text().splitlines()
-        if ":\t" in line
-    )
+    devices = (tmp_path / "devices").read_text().splitlines()
+    assert [line.split(":")[0].strip() for line in devices] == ["lo"]
+    text = (tmp_path / "status").read_text()
+    status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
     assert int(status["CapEff"], 16) == 0
     assert status["NoNewPrivs"] == "1"
 
 
-def test_a_run_sees_no_variables_of_ours(tmp_path):
-    os.environ["REPLICATION_SECRET"] = "x"
+def test_a_run_sees_no_variables_of_ours(tmp_path, monkeypatch):
+    monkeypatch.setenv("REPLICATION_SECRET", "x")
     shell("env > environment", tmp_path)
     assert "REPLICATION_SECRET" not in (tmp_path / "environment").read_text()
+
+
+def test_a_forked_program_sees_what_a_started_one_would(python_program, tmp_path, monkeypatch):
+    monkeypatch.setenv("SECRET", "of the caller")
+    program = python_program(
+        "print('lost')\n"
+        "seen = {'words': words, 'folder': os.getcwd(), 'environment': dict(os.environ),\n"
+        "        'read': sys.stdin.read(), 'open': sorted(map(int, os.listdir('/proc/self/fd'))),\n"
+        "        'memory': resource.getrlimit(resource.RLIMIT_AS)[0],\n"
+        "        'core': resource.getrlimit(resource.RLIMIT_CORE)[0],\n"
+        "        'privileges': open('/proc/self/status').read().count('NoNewPrivs:\\t1')}\n"
+        "open('seen', 'w').write(json.dumps(seen))\n"
+        "return 0"
+    )
+    work = tmp_path / "work"
+    (used,) = runs(program, work)
+    seen = json.loads((work / "seen").read_text(encoding="utf-8"))
+    assert seen["words"] == ["--plan", f"{work}/{PLAN_FILE}", "--output", str(work)]
+    assert seen["folder"] == str(work)
+    assert seen["environment"] == {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(work)}
+    assert seen["read"] == ""
+    assert len(seen["open"]) == 4  # that of the listing among them
+    assert (seen["memory"], seen["core"], seen["privileges"]) == (2**30, 0, 1)
+    assert (work / "stderr.txt").read_text(encoding="utf-8") == ""
+    assert used.cpu_s < 5 and used.peak_memory_bytes > 2**20
+
+
+def test_one_run_leaves_nothing_to_the_next(python_program, tmp_path):
+    program = python_program(
+        "with open('seen', 'a') as file: file.write(f'{hasattr(sys, \"mark\")} {os.getpid()}\\n')\n"
+        "sys.mark = True\n"
+        "return 0"
+    )
+    runs(program, tmp_path / "work", times=3)
+    seen = (tmp_path / "work" / "seen").read_text(encoding="utf-8").split()
+    assert seen[::2] == ["False"] * 3
+    assert len(set(seen[1::2])) == 3
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("print('it: no room', file=sys.stderr)\nreturn 2", "exit code 2: it: no room"),
+        ("raise ValueError('a defect')", "exit code 1: ValueError: a defect"),
+        ("bytearray(2**31)", "exit code 1: MemoryError; perhaps memory_limit_bytes"),
+        ("os.kill(os.getpid(), 15)", "killed by signal 15"),
+        ("time.sleep(60)", "time_limit_s"),
+        ("import of nothing", "exit code 9: executed"),
+    ],
+)
+def test_each_bad_end_of_a_forked_program_is_reported(python_program, tmp_path, lines, said):
+    with pytest.raises(RunError) as caught:
+        runs(python_program(lines), tmp_path / "work", limits=Limits(2**30, 2.0))
+    assert said in str(caught.value)

@@ -66,8 +66,8 @@ def run(
     Example: replicate step explore run today saxena --engine linux --folder out --store store
     --program guest
     """
-    from replication.run.launcher import Launch
     from replication.run.process import Limits
+    from replication.run.runtime import Launch
     from replication.sensitivity.explanation import explain_study
     from replication.sensitivity.explore_study import explore_study
     from replication.sensitivity.machine import Machine

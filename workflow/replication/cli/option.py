@@ -27,9 +27,7 @@ Tier = Annotated[str | None, typer.Option(help="quick, paper or deep.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
 Engines = Annotated[str | None, typer.Option(help="Comma-separated engines.")]
 Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
-Runtime = Annotated[
-    str | None, typer.Option(help="native, docker, podman, apptainer or charliecloud.")
-]
+Runtime = Annotated[str | None, typer.Option(help="native, docker or podman.")]
 
 Launcher = Annotated[
     str, typer.Option("--runtime", help="What starts the engine's program: native, or an image's.")

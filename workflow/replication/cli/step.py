@@ -75,11 +75,10 @@ def simulate(
     goal: Annotated[Path | None, typer.Option(help="What the whole run has to do.")] = None,
 ) -> None:
     """Run the scenarios of a batch that are not yet in the store, and gather their tables."""
-    from replication.run.batch import run_batch
-    from replication.run.launcher import Launch
     from replication.run.process import Limits
     from replication.run.progress import Progress
-    from replication.run.simulate import designed_batch, open_job, read_batch
+    from replication.run.runtime import Launch
+    from replication.run.simulate import designed_batch, open_job, read_batch, run_batch
 
     engine, scenarios = designed_batch(design, batch) if design else read_batch(Path(batch))
     limits = Limits(memory_limit_bytes, time_limit_s)
@@ -140,7 +139,7 @@ def conformance(
     """
     from replication.compare.conformance import run_conformance
     from replication.compare.conformance_model import load_conformance
-    from replication.run.launcher import Launch
+    from replication.run.runtime import Launch
 
     launch = Launch(runtime, engine, program, image)
     run_conformance(load_conformance(root), root, launch, fingerprint, output)

@@ -21,9 +21,8 @@ from replication.compare.conformance_recovery import compare, named, recovery_nu
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import write_inputs
 from replication.engines.model import Engine
-from replication.run.launcher import Launch, make_runtime
 from replication.run.process import Limits
-from replication.run.runtime import Runtime
+from replication.run.runtime import Launch, Runtime, make_runtime
 from replication.study.errors import InputError, RunError
 from replication.study.files import write_text
 from replication.study.scenario import Scenario, TcpFlow
@@ -50,7 +49,7 @@ class Runner:
     @classmethod
     def of(cls, name: str, runtime: Runtime, fingerprint: str, work: Path) -> Runner:
         """Return the runner of an engine."""
-        version = ENGINES[name].exact_version(runtime.written_version(LIMITS), fingerprint)
+        version = ENGINES[name].exact_version(runtime.written_version(), fingerprint)
         return cls(ENGINES[name], version, runtime, work)
 
     def run(self, scenario: Scenario) -> ObservedRun:
@@ -77,7 +76,7 @@ class Runner:
         folder = Path(tempfile.mkdtemp(prefix="run.", dir=self.work))
         write_inputs(folder, scenario, self.engine)
         try:
-            self.runtime.run(folder, LIMITS, lambda: None, trace)
+            self.runtime.run(folder, trace)
         except RunError as error:
             raise RunError(f"conformance, scenario {scenario.id}: {error}") from None
         return folder
@@ -173,7 +172,7 @@ def run_conformance(
         ``<engine>.csv``; ``<engine>.recovery.csv`` and ``<engine>.cwnd.csv`` go beside it.
     """
     with tempfile.TemporaryDirectory(prefix="conformance.") as work:
-        runtime = make_runtime(root, launch, Path(work))
+        runtime = make_runtime(root, launch, Path(work), LIMITS)
         try:
             runner = Runner.of(launch.engine, runtime, fingerprint, Path(work))
             rows = run_checks(document, runner)

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from replication.engines.catalogue import ENGINES, available, chosen_engine
-from replication.engines.image import engines_with_image
 from replication.engines.model import Engine
 from replication.engines.ns3_version import NS3_VERSION, Ns3Version
 from replication.study.errors import InputError, describe
@@ -16,7 +15,7 @@ from replication.study.files import read_model, read_yaml
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds
 from replication.study.study import ALL_STUDIES, Study, unique
 
-RuntimeName = Literal["native", "docker", "podman", "apptainer", "charliecloud"]
+RuntimeName = Literal["native", "docker", "podman"]
 
 
 class Replicates(Document):
@@ -82,7 +81,7 @@ class Config(Document):
     """`all`, or a list of study ids."""
     runtime: RuntimeName = "native"
     """What starts the simulators: `native`, or in [containers](../containers/README.md)
-    `docker`, `podman`, `apptainer`, `charliecloud`."""
+    by `docker` or `podman`."""
     batch_cost_s: PositiveSeconds | None = None
     """Runs are packed into jobs of about this CPU time; without it the tier's.
     [Clusters](../workflow/profiles/README.md) want minutes."""
@@ -178,7 +177,7 @@ def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str
             )
         if config.engines != "available":
             return list(config.engines)
-        return list(ENGINES) if inside else engines_with_image(root, config.runtime)
+        return list(ENGINES)
     if config.engines == "available":
         return available(root, config.ns3_version)
     for name in config.engines:

@@ -27,8 +27,8 @@ from replication.plan.leave import leave
 from replication.plan.notebook_kind import further, notebook_names
 from replication.plan.plan import Plan, load_plan
 from replication.plan.start import Start
+from replication.run.container import find_inside
 from replication.run.environment import require_usable
-from replication.run.inside import find_inside
 from replication.run.progress import write_goal
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
@@ -241,7 +241,7 @@ class Pipeline(Start):
         document = {
             "config": self.config.model_dump(mode="json"),
             "engines": engines,
-            "images": {} if is_native else {name: self.image(name).id for name in self.engines},
+            "images": {} if is_native else {name: self.image(name) for name in self.engines},
             "studies": self.studies,
         }
         return json.dumps(document, sort_keys=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from replication.engines.catalogue import ENGINES
 from replication.engines.debian import find_package
 from replication.plan.paths import Paths
-from replication.run.native import written_version
+from replication.run.process import written_version
 from replication.study.errors import InputError
 
 INSTALL = ("apt-get", "install", "--yes", "--quiet", "--no-install-recommends")

@@ -8,10 +8,10 @@ from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import write_inputs
 from replication.plan.config import load_config
 from replication.plan.paths import Paths
-from replication.run.inside import find_inside
-from replication.run.launcher import Launch, make_runtime
+from replication.run.container import find_inside
 from replication.run.process import Limits, Usage
 from replication.run.run_table import RunTables, check_run
+from replication.run.runtime import Launch, make_runtime
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
@@ -58,10 +58,10 @@ def run_single(
                 f"engine {engine}: is not built; run `make engines ENGINES={engine}` first"
             )
     limits = Limits(config.memory_limit_bytes, config.time_limit_s)
-    runtime = make_runtime(root, Launch(config.runtime, engine, program), work.parent)
+    runtime = make_runtime(root, Launch(config.runtime, engine, program), work.parent, limits)
     try:
         write_inputs(work, scenario, config.engine(engine))
-        used = runtime.run(work, limits, lambda: None)
+        used = runtime.run(work)
         return used, check_run(work, scenario)
     finally:
         runtime.close()

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from replication.engines.debian import FoundPackage, find_package
-from replication.engines.image import Image, find_image
 from replication.engines.ns3_source import COMPILER, built_ns3, takes_source
 from replication.engines.ns3_version import NS3_VERSION, SYSTEM_VERSION
 from replication.plan.config import Config
 from replication.plan.paths import Paths
-from replication.run.inside import Inside
+from replication.run.container import Inside, find_image
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class Start:
             self._fingerprints[engine] = self.config.engine(engine).fingerprint(self.root)
         return self._fingerprints[engine]
 
-    def image(self, engine: str) -> Image:
-        """Return the image of an engine, for a runtime that is not native."""
+    def image(self, engine: str) -> str:
+        """Return the id of the image of an engine, for a runtime that is not native."""
         return find_image(self.root, self.config.runtime, engine)
 
     def program(self, engine: str) -> Path:
@@ -56,7 +55,7 @@ class Start:
     def launch_of(self, engine: str) -> str:
         """Return the options that say how an engine is started; a change runs batches again."""
         if self.config.runtime != "native":
-            return f"--runtime {self.config.runtime} --image {self.image(engine).id}"
+            return f"--runtime {self.config.runtime} --image {self.image(engine)}"
         image = f" --image {self.inside.image}" if self.inside else ""
         return f"--runtime native --program {self.program(engine)}{image}"
 
@@ -70,7 +69,7 @@ class Start:
             return f"@inside-{self.inside.sources}"
         if self.is_native:
             return ""
-        return f"@{self.config.runtime}-{self.image(engine).id[7:19]}"
+        return f"@{self.config.runtime}-{self.image(engine)[7:19]}"
 
     def ns3_prefix(self, version: str) -> list[Path]:
         """Return the folder of headers and libraries; what is built here goes before the wheel."""

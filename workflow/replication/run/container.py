@@ -1,47 +1,77 @@
-"""Containers: an engine's image, started once for a batch and asked for one run after the other."""
+"""Images and containers: which image a runtime starts, and the command that starts it.
+
+`containers/build` names the images after a hash of their sources, so a stale image is never taken
+for a new one.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable
+import shutil
+import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
-from replication.engines.image import Image, require
 from replication.run.environment import with_callers_home
-from replication.run.process import Limits, Usage
-from replication.run.runner_process import RunnerProcess
-from replication.run.runtime import program_command
+from replication.study.errors import InputError
 
+#: The commands that start containers, and how to get them.
+COMMANDS = {
+    "docker": "apt-get install docker.io, and start its daemon",
+    "podman": "apt-get install podman",
+}
+#: The image that the whole workflow can run in.
+ANALYSIS = "analysis"
 #: Where an image has the engines' programs and the runner, and where it sees the runs.
 PROGRAMS = "/opt/replicate"
 WORK = "/work"
-RUNNER = ("/usr/bin/python3", "-ISB", f"{PROGRAMS}/runner")
+_RUNNER = ("/usr/bin/python3", "-ISB", f"{PROGRAMS}/process.py")
 #: What the runner and the folders in memory need beyond the simulator's own limit.
 _OVERHEAD_BYTES = 2**29
 _PROCESSES = 1024
 
 
-def command_line(runtime: str, source: str, folder: Path, memory_bytes: int) -> list[str]:
+@functools.cache
+def reference(root: Path, name: str) -> str:
+    """Return the name of an image made from the present sources."""
+    command = [str(root.resolve() / "containers" / "build"), "--name", name]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@functools.cache
+def find_image(root: Path, runtime: str, name: str) -> str:
+    """Return the id of the image `name` made from the present sources.
+
+    Raises
+    ------
+    InputError
+        The runtime or its daemon is absent, or the image is not built.
+    """
+    if shutil.which(runtime) is None:
+        raise InputError(f"runtime: {runtime} is not installed: {COMMANDS[runtime]}")
+    image = reference(root, name)
+    command = [runtime, "image", "inspect", "--format", "{{.Id}}", image]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=with_callers_home()
+    )
+    if done.returncode == 0:
+        return "sha256:" + done.stdout.strip().removeprefix("sha256:")
+    said = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
+    if "no such image" in done.stderr.lower() or "not known" in done.stderr.lower():
+        raise InputError(f"runtime: {runtime} has no image {image}: run `make images`")
+    raise InputError(f"runtime: {runtime} cannot be used: {said[0]}")
+
+
+def command_line(runtime: str, image: str, folder: Path, memory_bytes: int) -> list[str]:
     """Return the command that starts the runner of an image.
 
     No network, a read-only root, no capabilities, the calling user, nothing mounted but `folder`
-    (at WORK), and limits of memory and processes, as far as each runtime has them; the runner
-    itself limits memory and time of each run, and refuses to work where it sees a network.
+    (at WORK), and limits of memory and processes. The runner limits memory and time of each run.
     """
-    command = require(runtime)
-    if runtime in ("docker", "podman"):
-        return [command, *_oci_options(runtime, folder, memory_bytes), source, *RUNNER[1:]]
-    if runtime == "charliecloud":
-        options = ["--unset-env=*", "--private-tmp", f"--bind={folder}:{WORK}", f"--cd={WORK}"]
-        return [command, *options, source, "--", *RUNNER]
-    options = ["--containall", "--cleanenv", "--no-home", "--no-privs", "--net", "--network=none"]
-    return [command, "exec", *options, f"--bind={folder}:{WORK}", f"--pwd={WORK}", source, *RUNNER]
-
-
-def _oci_options(runtime: str, folder: Path, memory_bytes: int) -> list[str]:
     options = [
-        "run",
         "--rm",
         "--interactive",
         "--pull=never",
@@ -58,61 +88,63 @@ def _oci_options(runtime: str, folder: Path, memory_bytes: int) -> list[str]:
         "--tmpfs=/dev/shm:rw,nosuid,nodev,exec,size=1g",
         f"--mount=type=bind,source={folder},target={WORK}",
         f"--workdir={WORK}",
-        f"--entrypoint={RUNNER[0]}",
+        f"--entrypoint={_RUNNER[0]}",
     ]
     if runtime == "podman" and os.getuid() != 0:
         options.append("--userns=keep-id")
-    return options
+    return [runtime, "run", *options, image, *_RUNNER[1:]]
 
 
-@dataclass
-class Container:
-    """A batch's container: started when it is first asked for something."""
+@dataclass(frozen=True)
+class Inside:
+    """The analysis image that the whole workflow runs in, by the hash of its sources."""
 
-    runtime: str
-    image: Image
-    engine: str
-    folder: Path
-    _runner: RunnerProcess | None = None
-
-    def run(
-        self, work: Path, limits: Limits, waiting: Callable[[], None], trace: bool = False
-    ) -> Usage:
-        """Run the engine's program on the plan in `work`, a folder in ours.
-
-        Raises
-        ------
-        RunError
-            The container or the program could not start, failed, or went over a limit.
-        """
-        inside = f"{WORK}/{work.relative_to(self.folder)}"
-        command = program_command(f"{self._programs}/replicate-{self.engine}", inside, trace)
-        return self._started(limits).run(command, limits, (work, inside), waiting)
+    sources: str
 
     @property
-    def _programs(self) -> str:
-        return f"{PROGRAMS}/{self.engine}"
+    def image(self) -> str:
+        """Return what results name it by."""
+        return f"source:{self.sources}"
 
-    def written_version(self, limits: Limits) -> str:
-        """Return what the program's builder wrote beside it, or nothing."""
-        request = {"read": f"{self._programs}/version"}
-        return str(self._started(limits).ask(request, limits)["text"])
+    def program(self, engine: str) -> Path:
+        """Return the path, in the image, of an engine's program."""
+        return Path(PROGRAMS) / engine / f"replicate-{engine}"
 
-    def record(self) -> dict[str, str | None]:
-        """Return runtime and image, for the usage of every result."""
-        return {"runtime": self.runtime, "image": self.image.id}
+    def require(self, runtime: str) -> None:
+        """Raise InputError if `runtime` would start containers in a container."""
+        if runtime != "native":
+            raise InputError(
+                f"runtime: {runtime} cannot start containers in the image that the workflow runs "
+                "in: leave it native"
+            )
 
-    def close(self) -> None:
-        """End the container: its runner ends with its input."""
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            runner.close()
 
-    def _started(self, limits: Limits) -> RunnerProcess:
-        if self._runner is None:
-            memory_bytes = limits.memory_bytes
-            command = command_line(self.runtime, self.image.source, self.folder, memory_bytes)
-            # Charliecloud wants to know who calls.
-            environment = {"USER": str(os.getuid())} | with_callers_home()
-            self._runner = RunnerProcess(self.runtime, command, environment)
-        return self._runner
+def image_file(root: Path) -> str:
+    """Return the path of the analysis image in Apptainer's format, there or not."""
+    sources = reference(root, ANALYSIS).rpartition(":")[2]
+    return str(root / ".cache" / "images" / f"analysis-{sources}.sif")
+
+
+def find_inside(root: Path, deployment: Iterable[Enum]) -> Inside | None:
+    """Return the image that the rules run in, or None where they run natively.
+
+    Raises
+    ------
+    InputError
+        The image is not there, or was made from other sources than the checkout's.
+    """
+    here = os.environ.get("REPLICATION_IMAGE_SOURCES")
+    if here is None and not any(method.name == "APPTAINER" for method in deployment):
+        return None
+    sources = reference(root, ANALYSIS).rpartition(":")[2]
+    if here is None and not Path(image_file(root)).is_file():
+        raise InputError(
+            f"--sdm apptainer: there is no image {image_file(root)}: make it from the image "
+            f"{reference(root, ANALYSIS)}, as containers/README.md says"
+        )
+    if here not in (None, sources):
+        raise InputError(
+            f"this image was made from other sources ({here}) than the checkout's ({sources}): "
+            "run `make images`"
+        )
+    return Inside(sources)

@@ -1,35 +1,45 @@
-"""Processes: one program run to its end, confined, limited and measured.
+"""The runner: a small process that runs the simulators of a batch, natively or in a container.
 
-Standard library alone: the images of the engines hold this file too, so that a simulator is
-started, limited and measured by the same code inside a container and outside.
+It reads one line of JSON a run from standard input, {command, work, memory_bytes, time_s}, and
+answers with {status, wall_s, cpu_s, peak_memory_bytes} or {error}. It ends with its input: when the
+job that started it is gone, so are the runner, its container and the simulator.
+
+Programs in Python are imported once and forked for each run, because starting Python takes longer
+than many a run (measured on ns-2: 50 ms of CPU a run). The runner is a process of its own because a
+run's peak memory starts with that of what forked it. Standard library alone: the images hold this
+file, so that the same code starts, limits and measures a simulator there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import functools
+import importlib
+import json
 import os
 import resource
+import select
 import signal
-import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
-
-from replication.run.resident import Main, fork
+from typing import Any
 
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_PDEATHSIG = 1
-_SIGKILL = 9
-#: How often `waiting` is called while a program runs; its end is noticed at once.
-_PAUSE_S = 0.05
 _libc = ctypes.CDLL(None, use_errno=True)
 
-#: Where a program's last words go, in its working folder.
+#: Where a program's standard error goes, in its working folder.
 STDERR = "stderr.txt"
+#: What a shell ends with where it cannot start a program.
+CANNOT_START = 127
+#: Takes the words of a command line, returns the exit code.
+Main = Callable[[list[str]], int]
 
 
 @dataclass(frozen=True)
@@ -53,70 +63,8 @@ class Usage:
         return asdict(self)
 
 
-def run_confined(
-    command: list[str],
-    limits: Limits,
-    work: Path,
-    waiting: Callable[[], None],
-    main: Main | None = None,
-) -> tuple[int, Usage]:
-    """Run `command` to its end in folder `work`; return exit code (or -signal) and usage.
-
-    It gets no new privileges, a bare environment and the limits; `waiting` is called now and then
-    meanwhile. `isolate` takes the network from it. Where there is a `main`, a fork calls it with
-    the command's words in the place of executing its program.
-
-    Raises
-    ------
-    OSError
-        It cannot be started.
-    """
-    # Blocked, the end of a child is a signal to wait for; one that came before is not missed.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-    start = time.monotonic()
-    with (work / STDERR).open("wb") as stderr:
-        pid = _start(command, limits, work, stderr, main)
-    status, used = _wait(pid, limits.time_s, waiting)
-    usage = Usage(
-        wall_s=round(time.monotonic() - start, 4),
-        cpu_s=round(used.ru_utime + used.ru_stime, 4),
-        peak_memory_bytes=used.ru_maxrss * 1024,
-    )
-    return status, usage
-
-
-def _start(
-    command: list[str], limits: Limits, work: Path, stderr: IO[bytes], main: Main | None
-) -> int:
-    """Start what `run_confined` runs; return its id."""
-    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(work)}
-    if main is not None:
-
-        def confined(words: list[str]) -> int:
-            _confine(limits)
-            os.chdir(work)
-            return main(words)
-
-        return fork(confined, command[1:], environment, stderr.fileno())
-    process = subprocess.Popen(
-        command,
-        cwd=work,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=stderr,
-        preexec_fn=lambda: _confine(limits),
-    )
-    # We wait for it ourselves, for its usage; so that nobody else does.
-    process.returncode = 0
-    return process.pid
-
-
 def isolate() -> bool:
-    """Enter a user and network namespace of its own, as all that is started from here on does.
-
-    Return whether the kernel allowed that.
-    """
+    """Enter a new user and network namespace; return whether the kernel allowed that."""
     refused: int = _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
     return not refused
 
@@ -129,27 +77,122 @@ def network_is_isolated() -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def written_version(program: Path) -> str:
+    """Return what a program's builder wrote into the program's folder, or nothing."""
+    version = program.parent / "version"
+    return version.read_text(encoding="utf-8") if version.is_file() else ""
+
+
+@functools.cache
+def _python_main(program: str) -> Main | None:
+    """Return the `main` of module `command` in the program's folder `program`, if it has one."""
+    folder = Path(program).parent / "program"
+    # A runner serves one engine: another one's modules have the same names.
+    if "command" in sys.modules or not (folder / "command.py").is_file():
+        return None
+    sys.path.insert(0, str(folder))
+    try:
+        main: Main = importlib.import_module("command").main
+    except Exception:
+        # Executed, the program reports the error itself.
+        return None
+    return main
+
+
+def _run(command: list[str], limits: Limits, work: Path) -> tuple[int, Usage]:
+    """Run a command to its end in `work`; return exit code (or -signal) and usage."""
+    main = _python_main(command[0])
+    start = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        _be_program(command, limits, work, main)
+    ended = os.pidfd_open(child)
+    ready, _, _ = select.select([0, ended], [], [], limits.time_s)
+    if 0 in ready:
+        # Nothing but the end of the input comes while a run is on; the program dies with us.
+        os._exit(1)
+    if not ready:
+        os.kill(child, signal.SIGKILL)
+    os.close(ended)
+    _, status, used = os.wait4(child, 0)
+    usage = Usage(
+        wall_s=round(time.monotonic() - start, 4),
+        cpu_s=round(used.ru_utime + used.ru_stime, 4),
+        peak_memory_bytes=used.ru_maxrss * 1024,
+    )
+    return os.waitstatus_to_exitcode(status), usage
+
+
+def _be_program(command: list[str], limits: Limits, work: Path, main: Main | None) -> None:
+    """Become the program, in the forked child: confined, with a bare environment."""
+    code = CANNOT_START
+    try:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        stderr = os.open(work / STDERR, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for number, file in enumerate((nothing, nothing, stderr)):
+            os.dup2(file, number)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        _confine(limits)
+        os.chdir(work)
+        environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(work)}
+        if main is None:
+            try:
+                os.execve(command[0], command, environment)
+            except OSError as error:
+                print(f"cannot start: {error.strerror}", file=sys.stderr)
+        else:
+            code = 1
+            os.environ.clear()
+            os.environ.update(environment)
+            code = main(command[1:])
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        with contextlib.suppress(BaseException):
+            sys.stderr.flush()
+        os._exit(code)
+
+
 def _confine(limits: Limits) -> None:
-    """Run in the child before exec: drop privileges, set limits."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-    _libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    """Drop privileges, set limits, and die with the runner."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     cpu_s = int(limits.time_s) + 1
+    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _wait(
-    child: int, time_s: float, waiting: Callable[[], None]
-) -> tuple[int, resource.struct_rusage]:
-    """Reap the process with its own resource usage; kill it at the wall time limit."""
-    deadline = time.monotonic() + time_s
-    while True:
-        pid, status, used = os.wait4(child, os.WNOHANG)
-        if pid:
-            return os.waitstatus_to_exitcode(status), used
-        if time.monotonic() > deadline:
-            os.kill(child, signal.SIGKILL)
-        waiting()
-        signal.sigtimedwait({signal.SIGCHLD}, _PAUSE_S)
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    if "version_of" in request:
+        return {"version": written_version(Path(request["version_of"]))}
+    limits = Limits(request["memory_bytes"], request["time_s"])
+    status, usage = _run(request["command"], limits, Path(request["work"]))
+    return {"status": status} | usage.as_dict()
+
+
+def _has_network() -> bool:
+    devices = Path("/proc/net/dev").read_text(encoding="utf-8").splitlines()[2:]
+    return bool({line.split(":")[0].strip() for line in devices} - {"lo"})
+
+
+def serve(require_no_network: bool) -> None:
+    """Answer requests until the input ends; refuse them all if runs would see a network."""
+    isolate()
+    refused = require_no_network and _has_network()
+    with os.fdopen(os.dup(0), "rb", buffering=0) as requests:
+        for line in iter(requests.readline, b""):
+            if refused:
+                answer = {"error": "the container has a network, and the kernel keeps it"}
+            else:
+                answer = _answer(json.loads(line))
+            print(json.dumps(answer), flush=True)
+            # As process 1 of a container we collect what finished programs left running.
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+
+
+if __name__ == "__main__":
+    serve(require_no_network=sys.argv[1:] != ["native"])

@@ -1,52 +1,81 @@
-"""Runtimes: how a simulator process is started, confined and watched.
-
-`native` starts the program itself (`native`): in a user and network namespace of its own where the
-kernel allows that (no privileges, no network), always without new privileges and under limits of
-memory, CPU time and wall time. The others start it in a container of the engine's image
-(`container`). A runner (`runner`), the same code in both, starts, limits and measures it.
-"""
+"""The runtime of a batch: one runner (see `process`), native or in a container of an image."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import json
 import os
+import select
 import shutil
 import signal
-from collections.abc import Callable
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Any
 
 from replication.engines.lowering import PLAN_FILE
-from replication.run.process import STDERR, Limits, Usage
-from replication.study.errors import REMEDIES, RunError
+from replication.run import container, process
+from replication.run.environment import core, with_callers_home
+from replication.run.process import CANNOT_START, STDERR, Limits, Usage
+from replication.study.errors import REMEDIES, InputError, RunError
 
-_SIGKILL = 9
-#: What the C library's loader ends a program with.
-_CANNOT_LOAD = 127
-#: How C++, Python, Tcl and the C library say that there is no more memory.
+#: How C++, Python, Tcl and the C library report that there is no more memory.
 _NO_MEMORY = ("bad_alloc", "MemoryError", "unable to alloc", "unable to realloc", "allocate memory")
-
-#: What helps if a program, its library or its kernel was damaged after it was built.
-REBUILD = "if it was built and is damaged, remove data/reproduced/engines and run again"
-_DAMAGED = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL, _CANNOT_LOAD)
-#: What crun says on a machine with both versions of control groups, and what helps there.
-_HYBRID = "cgroups in hybrid mode"
-_USE_RUNC = (
-    "podman's crun does not work on a machine with both versions of control groups: "
-    'apt-get install runc, write the lines [engine] and runtime = "runc" into '
-    "/etc/containers/containers.conf (an ordinary user: ~/.config/containers/containers.conf), "
-    "and run again"
-)
-#: Less than this is a full disk to a simulator.
+_DAMAGED = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL, CANNOT_START)
+_REBUILD = "if it was built and is damaged, remove data/reproduced/engines and run again"
+#: A disk with less free space than this is full to a simulator.
 _ROOM_BYTES = 1 << 16
+#: How much later than the runner's own limit an answer may come.
+_GRACE_S = 60.0
 
 
-class Runtime(Protocol):
-    """Runs an engine's program on the scenarios of a batch, one after the other."""
+@dataclass(frozen=True)
+class Launch:
+    """What to start: a native program, or the image with this id (any, if None).
 
-    def run(
-        self, work: Path, limits: Limits, waiting: Callable[[], None], trace: bool = False
-    ) -> Usage:
+    The image of a native program is the one that the whole workflow runs in, if any.
+    """
+
+    runtime: str
+    engine: str
+    program: Path | None = None
+    image: str | None = None
+
+
+@dataclass
+class Runtime:
+    """Runs an engine's program on one plan after the other.
+
+    Attributes
+    ----------
+    name : str
+        `native`, `podman` or `docker`.
+    program : str
+        The program's path as the runner sees it.
+    command, environment : list of str, dict
+        Start the runner, when it is first needed.
+    limits : Limits
+        What each run may use.
+    image : str or None
+        The id of the image that the runs are in.
+    seen : tuple of Path, or None
+        A folder, and where the runner sees it; None if it sees the same paths.
+    """
+
+    name: str
+    program: str
+    command: list[str]
+    environment: dict[str, str]
+    limits: Limits
+    image: str | None = None
+    seen: tuple[Path, Path] | None = None
+    _process: subprocess.Popen[bytes] | None = None
+    _errors: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
+
+    def run(self, work: Path, trace: bool = False) -> Usage:
         """Run the program on the plan in `work`, to its end; the tables appear there too.
 
         With `trace`, so does trace.csv, the senders' events.
@@ -54,49 +83,123 @@ class Runtime(Protocol):
         Raises
         ------
         RunError
-            It could not start, failed, or went over a limit; the message holds its last words.
+            It could not start, failed, or went over a limit; the message ends with its last line.
         """
-        ...
+        there = str(self.seen[1] / work.relative_to(self.seen[0]) if self.seen else work)
+        words = [self.program, "--plan", f"{there}/{PLAN_FILE}", "--output", there]
+        if trace:
+            words += ["--trace", f"{there}/trace.csv"]
+        return self.run_command(words, work, there)
 
-    def written_version(self, limits: Limits) -> str:
-        """Return what the program's builder wrote beside it, or nothing."""
-        ...
+    def run_command(self, command: list[str], work: Path, there: str) -> Usage:
+        """Run any command in the folder `work`, which the runner sees as `there`; see `run`."""
+        limits = {"memory_bytes": self.limits.memory_bytes, "time_s": self.limits.time_s}
+        answer = self._ask({"command": command, "work": there} | limits)
+        status = int(answer.pop("status"))
+        usage = Usage(**answer)
+        if status != 0:
+            raise RunError(
+                f"{Path(command[0]).name} failed: {_reason(status, usage, self.limits, work)}"
+            )
+        return usage
+
+    def written_version(self) -> str:
+        """Return what the program's builder wrote into its folder, or nothing."""
+        return str(self._ask({"version_of": self.program})["version"])
 
     def record(self) -> dict[str, str | None]:
-        """Return what ran, for the usage of every result: runtime, and image or None."""
-        ...
+        """Return runtime and image, for the usage of every result."""
+        return {"runtime": self.name, "image": self.image}
 
     def close(self) -> None:
-        """End what was started for the batch."""
-        ...
+        """End the runner, and its container: it ends with its input."""
+        runner, self._process = self._process, None
+        if runner is None:
+            return
+        assert runner.stdin is not None and runner.stdout is not None
+        with contextlib.suppress(OSError):
+            runner.stdin.close()
+        try:
+            runner.wait(timeout=_GRACE_S)
+        except subprocess.TimeoutExpired:
+            runner.kill()
+            runner.wait()
+        runner.stdout.close()
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Send a request and wait for its answer; a runner that gives none is ended."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env=self.environment,
+            )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        wait_s = self.limits.time_s + _GRACE_S
+        answered, _, _ = select.select([self._process.stdout], [], [], wait_s)
+        line = self._process.stdout.readline() if answered else b""
+        if not line:
+            self.close()
+            self._errors.seek(0)
+            lines = self._errors.read().decode(errors="replace").strip().splitlines()
+            raise RunError(f"{self.name}: {lines[-1] if lines else 'the runner gave no answer'}")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise RunError(f"{self.name}: {answer['error']}")
+        return answer
 
 
-def program_command(program: str, work: str, trace: bool) -> list[str]:
-    """Return the command line of an engine's program on the plan in folder `work`."""
-    words = [program, "--plan", f"{work}/{PLAN_FILE}", "--output", work]
-    return [*words, "--trace", f"{work}/trace.csv"] if trace else words
-
-
-def container_hint(said: str) -> str:
-    """Return what helps against what a container engine said, with a separator; or nothing."""
-    return f"; {_USE_RUNC}" if _HYBRID in said else ""
-
-
-def check_status(program: str, status: int, usage: Usage, limits: Limits, work: Path) -> None:
-    """Raise RunError, saying why in the program's last words, unless it ended well."""
-    if status == 0:
-        return
-    text = (work / STDERR).read_text(encoding="utf-8", errors="replace").strip()
+def _reason(status: int, usage: Usage, limits: Limits, work: Path) -> str:
+    """Return why a run failed: its exit, the last line of its standard error, and what helps."""
+    file = work / STDERR
+    text = file.read_text(encoding="utf-8", errors="replace").strip() if file.is_file() else ""
     last = text.splitlines()[-1] if text else "(it printed nothing)"
-    cause = f"exit code {status}" if status > 0 else f"killed by signal {-status}"
-    hint = ""
+    reason = f"exit code {status}: {last}" if status > 0 else f"killed by signal {-status}: {last}"
     if not text and shutil.disk_usage(work).free < _ROOM_BYTES:
-        # What it said had no room either.
-        hint = f"; {os.strerror(errno.ENOSPC)}: {REMEDIES[errno.ENOSPC]}"
-    elif usage.wall_s >= limits.time_s or usage.cpu_s >= limits.time_s:
-        hint = f"; it ran longer than time_limit_s = {limits.time_s:g} (configs/config.yaml)"
-    elif status == -_SIGKILL or any(word in text for word in _NO_MEMORY):
-        hint = f"; perhaps memory_limit_bytes = {limits.memory_bytes} (configs/config.yaml) is low"
-    elif status in _DAMAGED:
-        hint = f"; {REBUILD}"
-    raise RunError(f"{Path(program).name} failed: {cause}: {last}{hint}")
+        return f"{reason}; {os.strerror(errno.ENOSPC)}: {REMEDIES[errno.ENOSPC]}"
+    if usage.wall_s >= limits.time_s or usage.cpu_s >= limits.time_s:
+        return (
+            f"{reason}; it ran longer than time_limit_s = {limits.time_s:g} (configs/config.yaml)"
+        )
+    if status == -signal.SIGKILL or any(word in text for word in _NO_MEMORY):
+        limit = f"memory_limit_bytes = {limits.memory_bytes}"
+        return f"{reason}; perhaps {limit} (configs/config.yaml) is low"
+    if status in _DAMAGED:
+        return f"{reason}; {_REBUILD}"
+    return reason
+
+
+def native(program: Path, limits: Limits, image: str | None = None) -> Runtime:
+    """Return the runtime of a program of this machine."""
+    command = [sys.executable, "-ISB", str(Path(process.__file__)), "native"]
+    return Runtime("native", str(program), command, core(), limits, image)
+
+
+def make_runtime(root: Path, launch: Launch, folder: Path, limits: Limits) -> Runtime:
+    """Return what runs the scenarios in the folders of `folder`.
+
+    Raises
+    ------
+    InputError
+        The container engine is absent, or its image is not there or not the planned one.
+    """
+    if launch.runtime == "native":
+        if launch.program is None:
+            raise InputError("program: the native runtime needs the path of the engine's program")
+        return native(launch.program.resolve(), limits, launch.image)
+    image = container.find_image(root, launch.runtime, launch.engine)
+    if launch.image not in (None, image):
+        raise InputError(
+            f"image: {launch.runtime} has {image} here, but the run was planned with "
+            f"{launch.image}: build or copy the same image to this machine"
+        )
+    command = container.command_line(launch.runtime, image, folder, limits.memory_bytes)
+    program = f"{container.PROGRAMS}/{launch.engine}/replicate-{launch.engine}"
+    seen = (folder, Path(container.WORK))
+    environment = with_callers_home()
+    return Runtime(launch.runtime, program, command, environment, limits, image, seen)

@@ -2,8 +2,9 @@
 
 A store is named by engine and engine fingerprint, a run in it by its scenario, so an old result can
 never stand in for a new one. A run is a folder until its batch is done, and then in a pack with the
-others of the batch. Its `usage.json` is written last and holds the hashes of the tables: a run
-without it, or whose tables do not match it, counts as not run.
+others of the batch: an uncompressed ZIP archive with a list of its runs, which is written last. A
+run's `usage.json` is written last and holds the hash of its tables: a run without it, or whose
+tables do not match it, counts as not run.
 """
 
 from __future__ import annotations
@@ -11,34 +12,105 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import lzma
 import shutil
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from replication.engines.lowering import PLAN_FILE, lower
 from replication.engines.model import Engine
-from replication.run.pack import Packs
+from replication.study.files import atomic, write_text
 from replication.study.scenario import Scenario
 
 TABLES = ("flows.csv", "series.csv", "run.json")
 _USAGE = "usage.json"
 #: Fewer runs than this stay folders.
 _PACKED_FROM = 8
+#: Packs that stay open while one run after the other is read.
+_MOST_OPEN = 16
+#: What reading a damaged archive raises; a flag that says "encrypted" is a RuntimeError.
+_DAMAGED = (
+    *(OSError, EOFError, KeyError, ValueError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+)
+
+
+@dataclass
+class _Packs:
+    """The packs in `folder`, whoever wrote them; what is added while we look is seen."""
+
+    folder: Path
+    _changed_ns: int = -1
+    _places: dict[str, list[Path]] = field(default_factory=dict)
+    _open: dict[Path, zipfile.ZipFile] = field(default_factory=dict)
+
+    def names(self) -> Iterable[str]:
+        """Return the runs in the packs."""
+        self._look()
+        return self._places.keys()
+
+    def copies(self, name: str, files: Iterable[str]) -> Iterator[dict[str, bytes]]:
+        """Yield the `files` of a run by their names, from each pack that has it and can be read."""
+        self._look()
+        for path in self._places.get(name, []):
+            try:
+                archive = self._archive(path)
+                yield {file: archive.read(f"{name}/{file}") for file in files}
+            except _DAMAGED:
+                self._close(path)
+
+    def add(self, folders: list[Path]) -> None:
+        """Write the runs in `folders`, one each, into a pack; the folders stay."""
+        names = sorted(folder.name for folder in folders)
+        digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+        path = self.folder / f"{digest}.zip"
+        self._close(path)
+        with atomic(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+            for folder in sorted(folders):
+                for file in (PLAN_FILE, *TABLES, _USAGE):
+                    archive.writestr(f"{folder.name}/{file}", (folder / file).read_bytes())
+        write_text(path.with_suffix(".runs"), "\n".join(names) + "\n")
+
+    def _look(self) -> None:
+        try:
+            changed_ns = self.folder.stat().st_mtime_ns
+        except FileNotFoundError:
+            return
+        if changed_ns == self._changed_ns:
+            return
+        self._changed_ns = changed_ns
+        self._places.clear()
+        for listed in sorted(self.folder.glob("*.runs")):
+            for name in listed.read_text(encoding="utf-8", errors="replace").split():
+                self._places.setdefault(name, []).append(listed.with_suffix(".zip"))
+
+    def _archive(self, path: Path) -> zipfile.ZipFile:
+        if path not in self._open:
+            if len(self._open) >= _MOST_OPEN:
+                self._close(next(iter(self._open)))
+            self._open[path] = zipfile.ZipFile(path)
+        return self._open[path]
+
+    def _close(self, path: Path) -> None:
+        if path in self._open:
+            self._open.pop(path).close()
 
 
 @dataclass(frozen=True)
 class Store:
-    """Finished runs of one engine at one fingerprint, below `folder`."""
+    """Finished runs of one engine at one fingerprint, in `folder`."""
 
     folder: Path
 
     @cached_property
-    def _packs(self) -> Packs:
-        return Packs(self.folder / "packs")
+    def _packs(self) -> _Packs:
+        return _Packs(self.folder / "packs")
 
     def entry(self, scenario_id: str) -> Path:
         """Return the folder of a run that is not packed, whether or not it is there."""
@@ -93,9 +165,9 @@ class Store:
         return work
 
     def finish(self, scenario_id: str, work: Path, usage: dict[str, Any]) -> dict[str, Any]:
-        """Seal the working folder and move it into place; return what the run in the store used.
+        """Move the working folder into place; return what the run in the store used.
 
-        A broken entry gives way. An intact one stays: another process finished the same scenario
+        A broken entry is replaced. An intact one stays: another process finished the same scenario
         first, and its result, which is the same, may be being read.
 
         Raises
@@ -104,8 +176,7 @@ class Store:
             It cannot be written or moved.
         """
         usage = usage | {"sha256": _digest(_read(work, TABLES))}
-        text = json.dumps(usage, sort_keys=True) + "\n"
-        (work / _USAGE).write_text(text, encoding="utf-8")
+        (work / _USAGE).write_text(json.dumps(usage, sort_keys=True) + "\n", encoding="utf-8")
         work.chmod(0o755)
         if self.usage(scenario_id) is None:
             shutil.rmtree(self.entry(scenario_id), ignore_errors=True)
@@ -120,7 +191,7 @@ class Store:
         return usage
 
     def pack(self, scenario_ids: Iterable[str]) -> None:
-        """Put those of the runs that are folders into a pack, if it is worth one.
+        """Put those of the runs that are folders into a pack, if there are enough.
 
         Another process may be reading the folders: it finds the pack once they are gone.
         """
@@ -128,7 +199,7 @@ class Store:
         if len(folders) < _PACKED_FROM:
             return
         try:
-            self._packs.add(folders, (PLAN_FILE, *TABLES, _USAGE))
+            self._packs.add(folders)
         except FileNotFoundError:
             # Another job, with some of the same runs, was quicker: its pack has those.
             return

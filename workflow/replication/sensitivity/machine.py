@@ -12,8 +12,8 @@ import pandas as pd
 from replication.measure.results import Results
 from replication.plan.design import Run
 from replication.run.gather import read_runs
-from replication.run.launcher import Launch
 from replication.run.process import Limits
+from replication.run.runtime import Launch
 from replication.run.simulate import open_job, run_job
 from replication.run.store import Store
 from replication.study.scenario import Scenario
