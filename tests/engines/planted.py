@@ -248,7 +248,7 @@ BY_CLAIMS = EXPLANATIONS | {
 def project(folder):
     """Write the tiny paper's files, but its numbers, below a folder; return it."""
     for path, document in (
-        ("configs/studies/planted.yaml", STUDY),
+        ("configs/studies/planted/study.yaml", STUDY),
         ("configs/explanations/planted.yaml", EXPLANATIONS),
     ):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -74,7 +74,9 @@ class Project:
 
     def add(self, study: Study, **results) -> None:
         document = study.model_dump(mode="json", exclude_none=True)
-        self.write(f"configs/studies/{study.id}.yaml", json.dumps(document, ensure_ascii=False))
+        self.write(
+            f"configs/studies/{study.id}/study.yaml", json.dumps(document, ensure_ascii=False)
+        )
         published = self.world.published(*(PUBLISHED if study.tables else []))
         self.write(f"data/published/{study.id}.csv", published.read_text())
         flows = {"slow": 4e5, "mid": 4.1e5, "fast": 4.2e5}

@@ -80,7 +80,8 @@ def project(world, tmp_path):
     for name in ("configs/studies", "data/published"):
         (root / name).mkdir(parents=True)
     document = study.model_dump_json(exclude_none=True)
-    (root / "configs" / "studies" / "synthetic.yaml").write_text(document)
+    (root / "configs" / "studies" / "synthetic").mkdir()
+    (root / "configs" / "studies" / "synthetic" / "study.yaml").write_text(document)
     published = world.published(*PUBLISHED)
     (root / "data" / "published" / "synthetic.csv").write_text(published.read_text())
     results = world.results(study, flows=flows, engines=ENGINES, refusal=refusal)

@@ -76,9 +76,7 @@ def test_a_command_starts_without_what_it_may_not_need():
 def test_what_make_and_the_rules_call_are_commands():
     sources = (ROOT / "Makefile", *(ROOT / "workflow" / "rules").glob("*.smk"))
     text = "\n".join(path.read_text("utf-8") for path in sources)
-    called = set(
-        re.findall(r"""[\s"]replicate ((?:step (?:sensitivity |maps )?)?[a-z][a-z0-9-]*)""", text)
-    )
+    called = set(re.findall(r"""[\s"]replicate ((?:step (?:explore )?)?[a-z][a-z0-9-]*)""", text))
     assert {"plan", "step simulate", "render"} <= called <= set(map(" ".join, COMMANDS))
 
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def project(tmp_path):
     """A project with the guide and one study."""
-    for name in ("configs/README.md", "configs/studies/saxena.yaml"):
+    for name in ("configs/README.md", "configs/studies/saxena/study.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "data" / "published").mkdir(parents=True)
@@ -68,4 +68,4 @@ def test_the_type_is_asked_for_with_what_there_is_to_choose(project, monkeypatch
     done = CliRunner().invoke(app, command, input="queuing\n")
     assert done.exit_code == 0
     assert "cbr_sweep" in done.output
-    assert (project / "configs/studies/asked.yaml").is_file()
+    assert (project / "configs/studies/asked/study.yaml").is_file()

@@ -87,7 +87,7 @@ def edited(path):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("configs/studies/nishitha.yaml", edited),
+        ("configs/studies/nishitha/claims.yaml", edited),
         ("configs/tiers/quick.yaml", edited),
         ("data/published/nishitha.csv", edited),
         (plan.KEPT, Path.unlink),

@@ -101,14 +101,19 @@ def test_only_results_that_repeat_none_count(project):
 
 def test_what_was_changed_after_results_is_listed_and_nothing_else(project):
     study = example(project.world)
-    tolerance = TABLE["columns"]["throughput"]["tolerance"] | {"changed": [CHANGE]}
-    column = TABLE["columns"]["throughput"] | {"tolerance": tolerance}
-    table = TABLE | {"columns": {"throughput": column}, "changed": [CHANGE | {"before": {}}]}
-    changed = claims(study, value={"changed": [CHANGE, CHANGE | {"after": {"ns3": "impossible"}}]})
-    document = study.model_dump(mode="json", exclude_none=True)
-    document |= {"tables": [table], "claims": changed}
-    document["parameters"]["access_s"]["changed"] = [CHANGE]
-    document["experiments"][0]["factors"][1]["changed"] = [CHANGE]
+    verdicts = {key: CHANGE[key] for key in ("before", "after") if key in CHANGE}
+    words = {key: text for key, text in CHANGE.items() if key not in verdicts}
+    changes = [
+        words | {"claims": {"value": verdicts}, "tables": {"1": {}}},
+        words
+        | {
+            "claims": {"value": verdicts | {"after": {"ns3": "impossible"}}},
+            "parameters": {"access_s": verdicts, "sweep/bottleneck_s": verdicts},
+        },
+    ]
+    document = study.model_dump(mode="json", exclude_none=True) | {"changes": changes}
+    own = {"bottleneck_s": document["parameters"].pop("bottleneck_s")}
+    document["experiments"][0]["parameters"] = own
     project.add(type(study).model_validate(document))
     out = project.render("synthetic")
     page = soup(out / "changes.html")
@@ -117,9 +122,8 @@ def test_what_was_changed_after_results_is_listed_and_nothing_else(project):
         "Claim value",
         "Claim value",
         "Table 1",
-        "Tolerance of table 1, throughput",
         "Parameter access_s",
-        "Factor access of sweep",
+        "Parameter bottleneck_s of sweep",
     ]
     first, second = page.select(".change")[:2]
     for words in ("Words of value", "Ties <b>counted</b>.", "They do not.", "No size is named."):
@@ -131,7 +135,7 @@ def test_what_was_changed_after_results_is_listed_and_nothing_else(project):
     assert not page.select(".change")[2].select("[data-engine]")
     assert first.h3.a["href"] == "synthetic.html#claim-value"
     assert soup(out / "synthetic.html").select_one("#claim-value a[href='changes.html']")
-    assert "6 entries" in soup(out / "index.html").get_text()
+    assert "5 entries" in soup(out / "index.html").get_text()
 
 
 def test_a_claim_whose_experiment_was_never_varied_says_so(project):

@@ -243,7 +243,7 @@ def test_a_monitor_that_does_not_resolve_is_named(world, tmp_path):
 
 
 def test_a_study_with_nothing_to_judge_is_refused(world, tmp_path):
-    with pytest.raises(InputError, match=r"synthetic\.yaml: has neither tables nor claims"):
+    with pytest.raises(InputError, match=r"synthetic: has neither tables nor claims"):
         check_study(world.study(), write(tmp_path))
 
 
@@ -286,7 +286,7 @@ def project(tmp_path):
         shutil.copy(path, folder / "configs")
     for tier in ("quick", "paper"):
         shutil.copy(ROOT / f"configs/tiers/{tier}.yaml", folder / "configs/tiers")
-    shutil.copy(ROOT / "configs/studies/nishitha.yaml", folder / "configs/studies")
+    shutil.copytree(ROOT / "configs/studies/nishitha", folder / "configs/studies/nishitha")
     (folder / "data/published").mkdir(parents=True)
     shutil.copy(ROOT / "data/published/nishitha.csv", folder / "data/published")
     return folder
@@ -310,9 +310,9 @@ def test_the_workflow_starts_with_the_same_checks(project):
 
 @pytest.mark.parametrize("name", ["2001", "010", "1e5", "1.10", "true", "null", "1_0", "a.b-c"])
 def test_a_study_of_any_name_can_be_selected(project, name):
-    for path in list(project.rglob("nishitha.*")):
+    for path in list(project.rglob("nishitha*")):
         path.rename(path.with_name(f"{name}{path.suffix}"))
-    study = project / f"configs/studies/{name}.yaml"
+    study = project / f"configs/studies/{name}/study.yaml"
     study.write_text(study.read_text().replace("id: nishitha", f'id: "{name}"', 1))
     # As the Makefile writes it.
     config = load_config(project / "configs/config.yaml", parse_config([f"studies={name},"]))

@@ -64,7 +64,7 @@ class Project:
             for flow in FLOWS
             for column, (_, unit, value) in CELLS.items()
         ]
-        self.write("configs/studies/synthetic.yaml", study.model_dump_json(exclude_none=True))
+        self.write("configs/studies/synthetic/study.yaml", study.model_dump_json(exclude_none=True))
         self.write("data/published/synthetic.csv", world.published(*rows).read_text())
         world.results(
             study,

@@ -137,7 +137,7 @@ def test_snakemakes_own_report_holds_the_verdicts_with_captions(whole, tmp_path)
 
 
 def test_a_claims_wording_reruns_no_simulation(whole, changed):
-    changed("configs/studies/nishitha.yaml", "  - id: c01", "  # reworded\n  - id: c01")
+    changed("configs/studies/nishitha/claims.yaml", "  - id: c01", "  # reworded\n  - id: c01")
     jobs = whole.jobs("all", **QUICK)
     assert not SIMULATE & jobs.keys()
     assert jobs["evaluate_study"] == 1
@@ -145,12 +145,12 @@ def test_a_claims_wording_reruns_no_simulation(whole, changed):
 
 
 def test_a_parameter_reruns_only_its_study(whole, changed):
-    study = (whole.root / "configs/studies/nishitha.yaml").read_text(encoding="utf-8")
+    study = (whole.root / "configs/studies/nishitha/study.yaml").read_text(encoding="utf-8")
     line = next(x for x in study.splitlines() if x.strip().startswith("bottleneck_delay_s"))
     block = study[study.index(line) :].split("\n", 2)
     old, new = "\n".join(block[:2]), "\n".join(block[:2]).replace("0.05", "0.06")
     assert old != new
-    changed("configs/studies/nishitha.yaml", old, new)
+    changed("configs/studies/nishitha/study.yaml", old, new)
     jobs = whole.jobs("all", **QUICK)
     design = pd.read_csv(whole.root / "data/reproduced/design/nishitha.csv")
     assert sum(jobs.get(rule, 0) for rule in SIMULATE) == design["batch"].nunique()
@@ -263,7 +263,8 @@ def test_a_further_paper_is_a_file_and_its_numbers(whole, tmp_path):
     study, numbers = (steps.split(f"```{kind}\n")[1].split("```")[0] for kind in ("yaml", "csv"))
     name = study.split("\nid: ")[1].split()[0]
     further = copy_project(tmp_path / "further", engines_from=whole.root)
-    (further.root / f"configs/studies/{name}.yaml").write_text(study, encoding="utf-8")
+    (further.root / f"configs/studies/{name}").mkdir()
+    (further.root / f"configs/studies/{name}/study.yaml").write_text(study, encoding="utf-8")
     (further.root / f"data/published/{name}.csv").write_text(numbers, encoding="utf-8")
     further.snakemake("all", tier="quick", studies=name)
     cells = pd.read_csv(further.root / "data/reproduced/cells.csv")

@@ -36,10 +36,10 @@ def small(project):
     document["held_out"]["rows"] = {"III": ["15"]}
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     # Runs of 5 s of 100, as the explanation runs every level of the three tables.
-    path = project.root / "configs" / "studies" / "saxena.yaml"
+    path = project.root / "configs" / "studies" / "saxena" / "study.yaml"
     text = path.read_text(encoding="utf-8")
-    assert "  duration_s:\n    value: 100\n" in text
-    text = text.replace("  duration_s:\n    value: 100\n", "  duration_s:\n    value: 5\n")
+    assert "  duration_s: {value: 100," in text
+    text = text.replace("  duration_s: {value: 100,", "  duration_s: {value: 5,")
     path.write_text(text, encoding="utf-8")
     return project
 

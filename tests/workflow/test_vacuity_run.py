@@ -5,7 +5,7 @@ import pytest
 
 from tests.workflow.project import ROOT, copy_project
 
-STUDY = "configs/studies/nishitha.yaml"
+STUDY = "configs/studies/nishitha/study.yaml"
 DEFAULT = "  window_segments:\n    value: 20\n"
 RANGE = "range: [20, 1000]"
 

@@ -4,7 +4,7 @@
 rule compare_engines:
     input:
         differences="configs/engine_differences.yaml",
-        studies=expand("configs/studies/{study}.yaml", study=PIPE.studies),
+        studies=PIPE.study_files(*PIPE.studies),
         design=expand(rules.design_study.output.design, study=PIPE.studies),
         scenarios=expand(rules.design_study.output.scenarios, study=PIPE.studies),
         flows=expand(rules.collect_results.output.flows, study=PIPE.studies),

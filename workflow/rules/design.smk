@@ -3,7 +3,7 @@
 
 rule design_study:
     input:
-        study="configs/studies/{study}.yaml",
+        study=lambda wildcards: PIPE.study_files(wildcards.study),
         tier=f"configs/tiers/{PIPE.config.tier}.yaml",
     output:
         design=f"{PATHS.data}/design/{{study}}.csv",

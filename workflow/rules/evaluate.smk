@@ -3,7 +3,7 @@
 
 rule evaluate_study:
     input:
-        study="configs/studies/{study}.yaml",
+        study=lambda wildcards: PIPE.study_files(wildcards.study),
         published=f"{PATHS.published}/{{study}}.csv",
         causes=lambda wildcards: PIPE.causes_of(wildcards.study),
         design=rules.design_study.output.design,
@@ -36,7 +36,7 @@ rule evaluate_study:
 # What a paper prints and traces is put to its claims' tests, without any run of ours.
 rule judge_own_data:
     input:
-        study="configs/studies/{study}.yaml",
+        study=lambda wildcards: PIPE.study_files(wildcards.study),
         published=f"{PATHS.published}/{{study}}.csv",
     output:
         own=f"{PATHS.data}/evaluation/{{study}}/own_data.csv",

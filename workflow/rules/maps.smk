@@ -55,7 +55,7 @@ rule explore_map:
     input:
         map="configs/maps/{map}.yaml",
         settings="configs/mapping.yaml",
-        study=lambda wildcards: f"configs/studies/{load_map(REPO, wildcards.map).study}.yaml",
+        study=lambda wildcards: PIPE.study_files(load_map(REPO, wildcards.map).study),
         program=lambda wildcards: PIPE.program_of(wildcards.engine),
     output:
         account=f"{MAP}/{{engine}}.json",
@@ -82,7 +82,7 @@ rule explore_map:
 rule judge_today:
     input:
         today="configs/today.yaml",
-        study="configs/studies/{study}.yaml",
+        study=lambda wildcards: PIPE.study_files(wildcards.study),
         program=lambda wildcards: PIPE.program_of(load_today(REPO).engine),
     output:
         claims=f"{TODAY}.claims.json",

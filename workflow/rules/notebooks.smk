@@ -4,7 +4,7 @@
 rule execute_notebook:
     input:
         notebook=f"{PATHS.notebooks}/{{kind}}.ipynb",
-        study="configs/studies/{study}.yaml",
+        study=lambda wildcards: PIPE.study_files(wildcards.study),
         published=f"{PATHS.published}/{{study}}.csv",
         design=rules.design_study.output.design,
         scenarios=rules.design_study.output.scenarios,

@@ -22,7 +22,7 @@ ruleorder: execute_sensitivity_notebook > execute_notebook
 
 rule explore_study:
     input:
-        study="configs/studies/{study}.yaml",
+        study=lambda wildcards: PIPE.study_files(wildcards.study),
         published=f"{PATHS.published}/{{study}}.csv",
         settings="configs/sensitivity.yaml",
         program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
@@ -98,7 +98,7 @@ rule build_explanation_kernels:
 
 rule explain_study:
     input:
-        study="configs/studies/{study}.yaml",
+        study=lambda wildcards: PIPE.study_files(wildcards.study),
         published=f"{PATHS.published}/{{study}}.csv",
         causes="configs/explanations/{study}.yaml",
         settings="configs/sensitivity.yaml",

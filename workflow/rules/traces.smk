@@ -3,7 +3,7 @@
 
 rule compare_traces:
     input:
-        studies=expand("configs/studies/{study}.yaml", study=PIPE.traced),
+        studies=PIPE.study_files(*PIPE.traced),
         published=expand(f"{PATHS.published}/{{study}}.csv", study=PIPE.traced),
         design=expand(rules.design_study.output.design, study=PIPE.traced),
         scenarios=expand(rules.design_study.output.scenarios, study=PIPE.traced),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -117,12 +118,12 @@ def metrics() -> None:
         print(f"{name} [{metric.unit}]: {metric.description}")
 
 
-def schemas(root: Root = HERE) -> None:
-    """Write configs/schemas and the tables of keys in configs/README.md from the typed models.
+def schemas(out: Annotated[Path | None, typer.Argument()] = None, root: Root = HERE) -> None:
+    """Write the JSON schemas of all files in configs into OUT; without OUT the committed one.
 
-    Example: replicate schemas
+    Example: replicate schemas /tmp/schemas
     """
     from replication.cli.schema import write_schemas
 
-    for path in write_schemas(root / "configs"):
+    for path in write_schemas(root / "configs", out):
         print(path)

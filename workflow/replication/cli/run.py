@@ -11,7 +11,6 @@ import typer
 
 from replication.cli.option import DATA, HERE, Data, Root
 from replication.study.errors import InputError
-from replication.study.files import read_json
 
 if TYPE_CHECKING:
     from replication.study.scenario import Scenario
@@ -59,6 +58,8 @@ def find_scenario(data: Path, scenario_id: str) -> Scenario:
     explained = sorted((data / "sensitivity").glob("*/explained_scenarios.json"))
     mapped = sorted((data / "maps").glob("*/*.scenarios.json"))
     for path in [*sorted(folder.glob("*.json")), *explained, *mapped]:
+        from replication.study.files import read_json
+
         scenario = read_json(path).get(scenario_id)
         if scenario is not None:
             return Scenario.model_validate(scenario)

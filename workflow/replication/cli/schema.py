@@ -1,13 +1,16 @@
-"""JSON schemas of the documents people write, from the typed models."""
+"""JSON schemas of the documents people write, from the typed models and the texts below fields."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
-from replication.cli.key_table import with_tables
 from replication.compare.conformance_model import Conformance
 from replication.compare.engine_difference import EngineDifferences
 from replication.judge.cause import Explanations
@@ -15,6 +18,7 @@ from replication.plan.config import Config, Tier
 from replication.sensitivity.maps.map_model import Map, MapSettings
 from replication.sensitivity.modern_kernel import Today
 from replication.study.files import write_text
+from replication.study.model import Document
 from replication.study.scenario import Scenario
 from replication.study.sensitivity_settings import Sensitivity
 from replication.study.study import Study
@@ -32,20 +36,82 @@ MODELS: dict[str, type[BaseModel]] = {
     "study": Study,
     "tier": Tier,
 }
+#: The one that is committed: below `configs`.
+STUDY = Path("schemas") / "study.schema.json"
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema of `model`, with the meaning of each key."""
+    schema = model.model_json_schema()
+    definitions = {model.__name__: schema, **schema.get("$defs", {})}
+    for one in (model, *_kinds_of(Document)):
+        properties = definitions.get(one.__name__, {}).get("properties", {})
+        meanings = dict(_meanings(one))
+        # Two models may have one name.
+        if meanings.keys() <= properties.keys():
+            for key, meaning in meanings.items():
+                properties[key].setdefault("description", meaning)
+    if model is Study:
+        # Its files have some of the keys each; `replicate validate` misses the others.
+        del schema["required"]
+        _explain_templates(schema["$defs"])
+    return schema
+
+
+def _explain_templates(definitions: dict[str, Any]) -> None:
+    """Give the templates of links, flows and hosts the meanings of a scenario's keys."""
+    known = schema_of(Scenario)["$defs"]
+    experiment = definitions["Experiment"]["properties"]
+    links = definitions["Topology"]["properties"]["links"]
+    for template, names in (
+        (links["items"], ("Link",)),
+        (experiment["flows"]["items"], ("CbrFlow", "TcpFlow")),
+        (experiment["host"]["anyOf"][0], ("Host",)),
+    ):
+        template["properties"] = {
+            key: {"description": entry.get("description", "")}
+            for name in names
+            for key, entry in known[name]["properties"].items()
+        }
 
 
 def schema_text(model: type[BaseModel]) -> str:
-    """Return the schema of `model` as the file holds it."""
-    return json.dumps(model.model_json_schema(), indent=2, sort_keys=True) + "\n"
+    """Return the schema of `model` as the file holds it: a line a definition."""
+    schema = schema_of(model)
+    definitions = ",\n".join(
+        f"  {json.dumps(name)}: {json.dumps(one, sort_keys=True)}"
+        for name, one in sorted(schema.pop("$defs", {}).items())
+    )
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in sorted(schema.items())]
+    return "{\n" + ",\n".join([*lines, f'"$defs": {{\n{definitions}\n}}']) + "\n}\n"
 
 
-def write_schemas(configs: Path) -> list[Path]:
-    """Write every schema, and the tables of keys in the guide, into `configs`; return the paths."""
-    guide, folder = configs / "README.md", configs / "schemas"
-    write_text(guide, with_tables(guide.read_text(encoding="utf-8")))
-    paths = [guide]
-    for name, model in MODELS.items():
-        path = folder / f"{name}.schema.json"
+def write_schemas(configs: Path, out: Path | None) -> list[Path]:
+    """Write every schema into `out`, or that of the studies into `configs`; return the paths."""
+    found: dict[Path, type[BaseModel]] = {configs / STUDY: Study}
+    if out is not None:
+        found = {out / f"{name}.schema.json": model for name, model in MODELS.items()}
+    for path, model in found.items():
         write_text(path, schema_text(model))
-        paths.append(path)
-    return paths
+    return list(found)
+
+
+def _kinds_of(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for one in model.__subclasses__():
+        yield one
+        yield from _kinds_of(one)
+
+
+def _meanings(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """Yield each field that has a text below it, by its name in a file."""
+    for owner in model.__mro__:
+        if not issubclass(owner, BaseModel) or owner is BaseModel:
+            continue
+        (body,) = ast.parse(inspect.getsource(owner)).body
+        assert isinstance(body, ast.ClassDef)
+        for field, after in zip(body.body, body.body[1:], strict=False):
+            if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
+                assert isinstance(field.target, ast.Name)
+                name = field.target.id
+                alias = model.model_fields[name].alias
+                yield alias or name, " ".join(str(ast.literal_eval(after.value)).split())

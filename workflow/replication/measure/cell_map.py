@@ -148,7 +148,7 @@ def check_complete(study: Study, cells: Sequence[MappedCell], published: str) ->
     given = {cell.key for cell in cells}
     rows = _Rows(study)
     for table in study.tables:
-        where = f"configs/studies/{study.id}.yaml: table {table.id}: not_printed"
+        where = f"configs/studies/{study.id}/claims.yaml: table {table.id}: not_printed"
         keys, columns = rows.row_keys(table), rows.column_keys(table)
         for row, absent in table.not_printed.items():
             if row not in keys:
@@ -173,7 +173,7 @@ def check_complete(study: Study, cells: Sequence[MappedCell], published: str) ->
             raise PublishedError(
                 f"{published}: table {table.id}, row {row}, column {column}: has no number, one of "
                 f"{len(missing)} in the table; add it, or name it under not_printed of the table "
-                f"in configs/studies/{study.id}.yaml"
+                f"in configs/studies/{study.id}/claims.yaml"
             )
         for row in keys:
             if row not in {key for key, _ in wanted}:

@@ -15,6 +15,7 @@ from replication.study.files import read_model, read_yaml
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds
 from replication.study.study import ALL_STUDIES, Study, unique
 
+STUDIES = Path("configs") / "studies"
 RuntimeName = Literal["native", "docker", "podman"]
 
 
@@ -196,17 +197,23 @@ def load_tier(root: Path, name: str) -> Tier:
 
 
 def study_ids(root: Path) -> list[str]:
-    """Return the ids of all studies in configs/studies, sorted."""
-    return sorted(path.stem for path in (root / "configs" / "studies").glob("*.yaml"))
+    """Return the ids of all studies, the folders of configs/studies, sorted."""
+    return sorted(path.parent.name for path in (root / STUDIES).glob("*/study.yaml"))
+
+
+def study_files(root: Path, name: str) -> list[Path]:
+    """Return the files of a study: its set-up, and its claims and changes where they are apart."""
+    files = [root / STUDIES / name / part for part in ("study.yaml", "claims.yaml", "changes.yaml")]
+    return [path for path in files if path.is_file()]
 
 
 def load_study(root: Path, name: str) -> Study:
-    """Read configs/studies/<name>.yaml; its id must be its file's name."""
+    """Read the files of configs/studies/<name>; the study's id must be the folder's name."""
     _require_study(root, name)
-    path = root / "configs" / "studies" / f"{name}.yaml"
-    study = read_model(path, Study)
+    first, *more = study_files(root, name)
+    study = read_model(first, Study, *more)
     if study.id != name:
-        raise InputError(f"{path}: id is {study.id!r} but the file is named {name!r}")
+        raise InputError(f"{first}: id is {study.id!r} but the folder is named {name!r}")
     return study
 
 

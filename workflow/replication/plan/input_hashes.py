@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from replication.engines.catalogue import ENGINES
+from replication.plan.config import study_files
 from replication.study.files import sha256_of
 from replication.study.scenario import canonical_json
 
@@ -23,9 +24,9 @@ def file_hash(path: Path) -> str:
 
 
 def input_hashes(root: Path, study: str, engine: str, **more: str) -> dict[str, str]:
-    """Return the hashes of a study's file and of its engine as they are now, and `more`."""
+    """Return the hashes of a study's files and of its engine as they are now, and `more`."""
     return {
-        "study": file_hash(root / "configs" / "studies" / f"{study}.yaml"),
+        "study": sha256_of(*study_files(root, study)),
         "engine": engine,
         "engine_fingerprint": ENGINES[engine].fingerprint(root),
         **more,

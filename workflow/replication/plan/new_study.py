@@ -53,18 +53,18 @@ def new_study(root: Path, study: str, title: str, kind: str) -> list[Path]:
     if not _ID.fullmatch(study):
         raise InputError(f"id: {study!r} is none: small letters, digits and _, a letter first")
     if study in study_ids(root):
-        raise InputError(f"id: configs/studies/{study}.yaml is there already; take another id")
+        raise InputError(f"id: configs/studies/{study} is there already; take another id")
     if not title.strip() or not title.isprintable():
         raise InputError(f"title: {title!r} is none: one line of text")
     if kind not in study_types():
         raise InputError(f"type: {kind!r} is unknown; there are {', '.join(study_types())}")
     document, numbers = example(root)
     quoted = '"' + title.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    document = document.replace(f"id: {EXAMPLE} # the file's name", f"id: {study}", 1)
+    document = document.replace(f"id: {EXAMPLE} # the folder's name", f"id: {study}", 1)
     document = document.replace(f"title: {_EXAMPLE_TITLE}", f"title: {quoted}", 1)
     document = re.sub(r"(?m)^    type: \w+$", f"    type: {kind}", document, count=1)
     made = {
-        root / "configs" / "studies" / f"{study}.yaml": _HEAD.format(title=title, id=study)
+        root / "configs" / "studies" / study / "study.yaml": _HEAD.format(title=title, id=study)
         + document,
         published_path(root, study): numbers,
     }

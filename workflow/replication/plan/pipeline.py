@@ -21,6 +21,7 @@ from replication.plan.config import (
     load_config,
     load_study,
     load_tier,
+    study_files,
 )
 from replication.plan.design import Batch
 from replication.plan.leave import leave
@@ -224,6 +225,11 @@ class Pipeline(Start):
         """Return a hash over those of the files that exist: for what is used if it is there."""
         found = [path for path in paths if path.is_file()]
         return sha256_of(*found)[:16] if found else ""
+
+    @staticmethod
+    def study_files(*studies: str) -> list[str]:
+        """Return the files of studies, below the project's folder."""
+        return [path.as_posix() for study in studies for path in study_files(Path(), study)]
 
     @property
     def settings(self) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from replication.plan.code import code
-from replication.plan.config import Config, load_tier
+from replication.plan.config import Config, load_tier, study_files
 from replication.plan.design import Batch, Run, batch_cost, batch_runs, design_study
 from replication.plan.input_hashes import file_hash, value_hash
 from replication.plan.repeat import repeat_warnings
@@ -124,7 +124,7 @@ def load_plan(
     tier_file = root / "configs" / "tiers" / f"{config.tier}.yaml"
     inputs = [
         tier_file,
-        *(root / "configs" / "studies" / f"{name}.yaml" for name in studies),
+        *(path for name in studies for path in study_files(root, name)),
         *(published_path(root, name) for name in studies),
     ]
     settings = config.model_dump(mode="json")

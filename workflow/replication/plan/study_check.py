@@ -53,7 +53,7 @@ def check_study(study: Study, published: Path) -> list[MappedCell]:
         a flow or a monitored link that is not in the runs that it is read from, or a window beyond
         them.
     """
-    where = f"configs/studies/{study.id}.yaml"
+    where = f"configs/studies/{study.id}"
     if not study.tables and not study.claims:
         raise InputError(f"{where}: has neither tables nor claims: nothing to judge; add one")
     check_ledger(study)

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from replication.plan.config import load_tier
+from replication.plan.config import load_tier, study_files
 from replication.plan.input_hashes import file_hash
 from replication.run.environment import core
 from replication.run.process import network_is_isolated
@@ -62,7 +62,7 @@ def _document(root: Path, data: Path, settings: Mapping[str, Any]) -> dict[str, 
         "tier_sha256": sha256_of(root / "configs" / "tiers" / f"{tier.id}.yaml"),
         "studies": {
             name: {
-                "study_sha256": file_hash(root / "configs" / "studies" / f"{name}.yaml"),
+                "study_sha256": sha256_of(*study_files(root, name)),
                 "published_sha256": file_hash(published_path(root, name)),
                 "points": len({(row["experiment"], row["point"]) for row in rows}),
                 "scenarios": len({row["scenario"] for row in rows}),

@@ -2,6 +2,5 @@
 
 In: `configs/`, `data/published/`. Out: checked models (`Study`, `Scenario`, `Sensitivity`) and
 tables. To add a key to the study documents, add a field to its model in `study.py`,
-`claim_model.py` or `scenario.py`, with a description, and run `replicate schemas`; it writes keys
-into the JSON schema and into `configs/README.md`.
+`claim_model.py` or `scenario.py`, with its meaning below it, and run `replicate schemas`.
 """

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from replication.study.change import Changes
 from replication.study.model import OPTIONAL, PROSE, Document, Identifier, Window
 
 
@@ -358,8 +357,6 @@ class Claim(Document):
     repeats: Identifier | None = None
     """Id of the claim that is the same finding in other words: judged and shown, not counted
     again."""
-    changed: Changes = []
-    """List of [changes](#changes-after-results) made after results were seen."""
 
     @property
     def is_counted(self) -> bool:

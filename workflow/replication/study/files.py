@@ -102,29 +102,47 @@ def read_yaml(path: Path) -> Any:
         raise InputError(f"{path}: {error}") from None
 
 
-def read_model(path: Path, model: type[ModelT]) -> ModelT:
-    """Read the YAML in `path` as `model`; InputError names the file, line and each wrong field."""
-    document = read_yaml(path)
+def read_model(path: Path, model: type[ModelT], *more: Path) -> ModelT:
+    """Read the YAML in `path`, and the keys that `more` files add to it, as `model`.
+
+    Raises
+    ------
+    InputError
+        Names the file, the line and each wrong field.
+    """
+    document: Any = read_yaml(path)
+    source = dict.fromkeys(document if isinstance(document, dict) else (), path)
+    for further in more:
+        keys = read_yaml(further)
+        if not isinstance(keys, dict):
+            raise InputError(f"{further}: must be a mapping")
+        for key in keys:
+            if key in source:
+                raise InputError(f"{further}: {key!r} is in {source[key].name} already; keep one")
+        source |= dict.fromkeys(keys, further)
+        document |= keys
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        raise InputError(f"{path}{_line(path, error)}: {describe(error)}") from None
+        place = error.errors()[0]["loc"]
+        wrong = source.get(str(place[0]), path) if place else path
+        raise InputError(f"{wrong}{_line(wrong, place)}: {describe(error)}") from None
 
 
-def _line(path: Path, error: ValidationError) -> str:
-    """Return the line of the first wrong field, as a message has it."""
+def _line(path: Path, place: tuple[int | str, ...]) -> str:
+    """Return the line of a field, as a message has it."""
     node = yaml.compose(path.read_bytes(), Loader=_Loader)
-    line = node.start_mark.line + 1 if node else 1
-    for part in error.errors()[0]["loc"]:
-        entries = node.value if isinstance(node, yaml.CollectionNode) else []
-        if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(entries):
-            node = entries[part]
+    line = 1
+    for part in place:
+        # A part that is no key is the kind of a union.
+        if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
             line = node.start_mark.line + 1
         elif isinstance(node, yaml.MappingNode):
-            # A part that is no key is the kind of a union.
-            for key, value in entries:
+            for key, value in node.value:
                 if key.value == part:
                     node, line = value, key.start_mark.line + 1
+                    break
     return f", line {line}" if line > 1 else ""
 
 

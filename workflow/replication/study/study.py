@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
     Field,
     JsonValue,
+    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
-from replication.study.change import Changes
+from replication.study.change import Change, StudyChange, Subject
 from replication.study.claim_model import AllTest, Claim, Quantity, Where, check_repeats
-from replication.study.level import MOST_POINTS, Level, LevelRange, generated
+from replication.study.errors import describe
 from replication.study.model import (
     LINE,
     Document,
@@ -39,6 +41,17 @@ from replication.study.table_model import Table, check_runs_of_one
 
 #: What stands for all studies where one is asked for.
 ALL_STUDIES = "all"
+#: Most points of an experiment, counted before any of them is made.
+MOST_POINTS = 10_000
+#: Units that the ends of parameters' names say.
+UNITS = {
+    "_bps": "bit/s",
+    "_bytes": "bytes",
+    "_hz": "1/s",
+    "_packets": "packets",
+    "_s": "s",
+    "_segments": "segments",
+}
 
 ExperimentType = Literal[
     "cbr_sweep",
@@ -95,8 +108,6 @@ class _Tagged(Document):
     """`reason` *, `source` *, and one of `range` ([low, high], in the parameter's unit) and
     `choices` (a list); `varies` ([low, high] within the range): each replicate draws its own
     value from it, unless a level sets the parameter."""
-    changed: Changes = []
-    """List of [changes](#changes-after-results) made after results were seen."""
 
     @model_validator(mode="after")
     def _one_tag(self) -> _Tagged:
@@ -111,7 +122,7 @@ class Parameter(_Tagged):
     value: JsonValue
     """A number, text, truth value, null, or a structure such as a queue; may hold references."""
     unit: Annotated[str, LINE] = ""
-    """For people."""
+    """For people; without it the one that the name ends in (`_s`, `_bps`, `_bytes` ...)."""
 
     @model_validator(mode="after")
     def _default_is_plausible(self) -> Parameter:
@@ -128,6 +139,111 @@ class Parameter(_Tagged):
         return self
 
 
+def _with_units(parameters: Any) -> Any:
+    """Give parameters without a unit the one that their name ends in."""
+    if not isinstance(parameters, dict):
+        return parameters
+    found = {}
+    for name, parameter in parameters.items():
+        unit = next((unit for end, unit in UNITS.items() if name.endswith(end)), None)
+        if unit is not None and isinstance(parameter, dict):
+            parameter = {"unit": unit} | parameter
+        found[name] = parameter
+    return found
+
+
+Parameters = Annotated[dict[Identifier, Parameter], BeforeValidator(_with_units)]
+
+
+class Level(Document):
+    """One level of a factor: `set` overrides parameters; `value` is its number on an axis."""
+
+    key: Identifier
+    """Key in tables and `where`."""
+    label: Label
+    """Label in charts."""
+    value: float | None = None
+    """Its number on an axis; `trend` and `crossover` need it."""
+    set: dict[Identifier, JsonValue]
+    """Map of parameter to value; the parameters must be declared."""
+    quick: bool = False
+    """Run in quick tiers too."""
+
+
+class LevelValues(Document):
+    """Levels that are numbers of one parameter: listed, or from one to another a step apart."""
+
+    values: list[int | float] = []
+    """The numbers; or else `from`, `to` and `step`."""
+    first: int | float | None = Field(default=None, alias="from")
+    to: int | float | None = None
+    step: Annotated[int | float, Field(gt=0)] | None = None
+    set: Identifier
+    """The parameter."""
+    times: int | float = 1
+    """What a number is multiplied by to be the parameter's value."""
+    key: str = "{}"
+    """Key of a level; `{}` is its number."""
+    label: str = "{}"
+    """Label of a level, likewise."""
+    quick: list[int | float] = []
+    """The numbers that are run in quick tiers too."""
+
+    @model_validator(mode="after")
+    def _listed(self) -> LevelValues:
+        ends = (self.first, self.to, self.step)
+        if bool(self.values) == any(end is not None for end in ends) or 0 < ends.count(None) < 3:
+            raise ValueError("give either values, or from, to and step")
+        if self.step is not None:
+            steps = self._steps()
+            if steps < 0 or steps.denominator > 1:
+                raise ValueError(
+                    f"from {self.first:g} to {self.to:g} are no whole steps of {self.step:g}; "
+                    "let the last step end at `to`"
+                )
+            if steps >= MOST_POINTS:
+                raise ValueError(f"makes more than {MOST_POINTS} levels; vary less")
+        return self
+
+    def _steps(self) -> Fraction:
+        return (_exact(self.to) - _exact(self.first)) / _exact(self.step)
+
+    def levels(self) -> list[dict[str, Any]]:
+        """Return the levels as a file would list them; of whole numbers all values are whole."""
+        exact = [_exact(number) for number in self.values]
+        if self.step is not None:
+            steps = range(int(self._steps()) + 1)
+            exact = [_exact(self.first) + number * _exact(self.step) for number in steps]
+        given = [self.times, *(self.values or (self.first, self.step))]
+        kind = int if all(isinstance(number, int) for number in given) else float
+        quick = {_exact(number) for number in self.quick}
+        return [
+            {
+                "key": self.key.replace("{}", f"{float(number):.12g}"),
+                "label": self.label.replace("{}", f"{float(number):.12g}"),
+                "value": float(number),
+                "set": {self.set: kind(number * _exact(self.times))},
+                "quick": number in quick,
+            }
+            for number in exact
+        ]
+
+
+def _exact(number: float | None) -> Fraction:
+    # As it is written: 0.1 is a tenth.
+    return Fraction(repr(number))
+
+
+def _generated(levels: Any) -> Any:
+    """Return the levels that a `LevelValues` stands for, and any other levels as they are."""
+    if not isinstance(levels, dict):
+        return levels
+    try:
+        return LevelValues.model_validate(levels).levels()
+    except ValidationError as error:
+        raise ValueError(describe(error)) from None
+
+
 class Factor(_Tagged):
     """What an experiment varies. Tagged like a parameter, for all its levels at once."""
 
@@ -139,11 +255,11 @@ class Factor(_Tagged):
     """Of the levels' `value`."""
     levels: Annotated[
         list[Level],
-        BeforeValidator(generated, json_schema_input_type=list[Level] | LevelRange),
+        BeforeValidator(_generated, json_schema_input_type=list[Level] | LevelValues),
         Field(min_length=1),
     ]
-    """List of levels, or `{from, to, step, set}`: a level for each value from `from` to `to`,
-    `step` apart, which gives the parameter `set` that value; its key and label are the value."""
+    """List of levels; or `{values: [1, 2, 5], set: parameter}`, a level for each number, which the
+    parameter takes; or `{from, to, step, set}`."""
     averaged: bool = False
     """The paper prints means over these levels: each is a replicate of every point, and no point of
     its own. Tables and claims cannot name it."""
@@ -187,7 +303,7 @@ class Experiment(Document):
     """What it asks."""
     place: Text
     """Where the paper describes it."""
-    parameters: dict[Identifier, Parameter] = {}
+    parameters: Parameters = {}
     """Over the study's."""
     factors: Annotated[list[Factor], Field(min_length=1)]
     """What is varied; every combination of levels is a point, or a replicate of one where the
@@ -195,12 +311,13 @@ class Experiment(Document):
     topology: Topology
     """`nodes` *, `links` *, `monitors`."""
     flows: Annotated[list[dict[str, JsonValue]], Field(min_length=1)]
-    """Templates of flows."""
+    """Templates of flows; a key that is left out takes the parameter of its name, if there is
+    one."""
     host: dict[str, JsonValue] | None = None
-    """Template of what all hosts have in common; see [topology and flows](#topology-and-flows)."""
-    duration_s: JsonValue
+    """Template of what all hosts have in common."""
+    duration_s: JsonValue = "$duration_s"
     """Length of a run."""
-    sampling_interval_s: JsonValue
+    sampling_interval_s: JsonValue = "$sampling_interval_s"
     """Of the series: 0.1 for what is read over time, 0.5 to 1 for tables."""
     replicates_at_least: ReplicatesAtLeast | None = None
     """`count` *, `where_cost_below_s`: the least number of replicates, in tiers that heed it, on
@@ -290,16 +407,18 @@ class Study(Document):
     notes: Notes
     """Prose of the summary page: `scope` *, `easy` *, `hard` *, `threats` (list), `differences`
     (list)."""
-    parameters: dict[Identifier, Parameter]
-    """[Values](#parameters) that all experiments share."""
+    parameters: Parameters
+    """Values that all experiments share."""
     substitutions: list[Substitution] = []
-    """List; see [substitutions](#substitutions)."""
+    """What an engine runs where it cannot have what the study asks for."""
     experiments: Annotated[list[Experiment], Field(min_length=1)]
-    """List; see [experiments](#experiments)."""
+    """Factorials of points to run."""
     tables: list[Table] = []
-    """List; see [tables](#tables)."""
+    """Published tables, mapped to points."""
     claims: list[Claim] = []
-    """List; see [claims](#claims)."""
+    """The paper's sentences, each with its test."""
+    changes: list[StudyChange] = []
+    """What was changed after results were seen."""
 
     @field_validator("id")
     @classmethod
@@ -343,7 +462,15 @@ class Study(Document):
                 self._check_quantity(quantity, f"claim {claim.id}")
         check_repeats(self.claims)
         check_runs_of_one(self.tables)
+        self._check_changes()
         return self
+
+    def changes_to(self, kind: Subject, name: str) -> list[Change]:
+        """Return what was changed of a claim, table or parameter after results were seen."""
+        readings = {claim.id: claim.reading for claim in self.claims}
+        reading = readings.get(name, "") if kind == "claims" else ""
+        found = [change.to(kind, name, reading) for change in self.changes]
+        return [change for change in found if change is not None]
 
     def substituted(self, engine: str) -> Substitution | None:
         """Return what an engine runs in the place of values that it cannot have, if anything."""
@@ -355,6 +482,22 @@ class Study(Document):
             if experiment.id == name:
                 return experiment
         raise KeyError(name)
+
+    def _check_changes(self) -> None:
+        parameters = set(self.parameters)
+        for experiment in self.experiments:
+            parameters |= {f"{experiment.id}/{name}" for name in experiment.parameters}
+        claims, tables = {claim.id for claim in self.claims}, {table.id for table in self.tables}
+        subjects: dict[Subject, set[str]] = {
+            "claims": claims,
+            "tables": tables,
+            "parameters": parameters,
+        }
+        for kind, known in subjects.items():
+            for name in {name for change in self.changes for name in getattr(change, kind)}:
+                if name not in known:
+                    raise ValueError(f"changes: {kind}: the study has no {name!r}")
+                self.changes_to(kind, name)
 
     def _check_table(self, table: Table) -> None:
         where = f"table {table.id}"

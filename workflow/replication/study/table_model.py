@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from replication.study.change import Changes
 from replication.study.claim_model import Flows, Links, Where
 from replication.study.model import LINE, OPTIONAL, Document, Identifier, Label, Text, Window
 
@@ -33,7 +32,6 @@ class Tolerance(Document):
     absolute: Annotated[float, Field(gt=0)] | None = None
     rank: Rank | None = None
     reason: Text
-    changed: Changes = []
 
     @model_validator(mode="after")
     def _one_kind(self) -> Tolerance:
@@ -66,8 +64,8 @@ class Cell(Document):
     n - 1), which takes three replicates."""
     tolerance: Tolerance
     """One of `relative` (0 to 1, of the published value), `absolute` (in the unit of the CSV) and
-    `rank` (`{false_discovery: 0.05}`: the value's [rank](#ranks) among the replicates), with
-    `reason` *, `changed`."""
+    `rank` (`{false_discovery: 0.05}`: the value's rank among the replicates), with
+    `reason` *."""
     monotonic: Literal["increasing", "decreasing"] | None = None
     """`increasing` or `decreasing`: how the column has to run along its rows; the audit checks
     the published numbers against it."""
@@ -133,8 +131,6 @@ class Table(Document):
     not_comparable: dict[Identifier, dict[Identifier, Text]] = {}
     """Row key to column key to reason: the number is printed, but of another thing than the
     metric, and is `not testable`."""
-    changed: Changes = []
-    """List of [changes](#changes-after-results) made after results were seen."""
 
     @model_validator(mode="after")
     def _shape(self) -> Table:

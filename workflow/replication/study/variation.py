@@ -13,9 +13,8 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue, model_validator
 
 from replication.study.errors import InputError
-from replication.study.level import Level
 from replication.study.model import Document, Identifier
-from replication.study.study import Experiment, Parameter, Study
+from replication.study.study import Experiment, Level, Parameter, Study
 
 #: Stands for a number in a variation that takes one.
 VALUE = "$value"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from replication.study.change import Change
 from replication.study.study import Study
-from replication.study.table_model import Table
 
 
 @dataclass(frozen=True)
@@ -38,34 +36,24 @@ class Changed:
 
 
 def changes_of(study: Study) -> list[Changed]:
-    """Return the changes to a study: its claims, then tables, parameters and factors."""
+    """Return the changes to a study: its claims, then tables and parameters."""
     found = [
         Changed(f"Claim {claim.id}", claim.quote, f"claim-{claim.id}", change)
         for claim in study.claims
-        for change in claim.changed
+        for change in study.changes_to("claims", claim.id)
     ]
-    for table in study.tables:
-        found += _of_table(table)
-    for name, parameter in study.parameters.items():
-        found += [Changed(f"Parameter {name}", "", "parameters", c) for c in parameter.changed]
+    found += [
+        Changed(f"Table {table.id}", "", "", change)
+        for table in study.tables
+        for change in study.changes_to("tables", table.id)
+    ]
+    parameters = {name: f"Parameter {name}" for name in study.parameters}
     for experiment in study.experiments:
-        for name, parameter in experiment.parameters.items():
-            what = f"Parameter {name} of {experiment.id}"
-            found += [Changed(what, "", "parameters", c) for c in parameter.changed]
-        for factor in experiment.factors:
-            what = f"Factor {factor.id} of {experiment.id}"
-            found += [Changed(what, "", f"experiment-{experiment.id}", c) for c in factor.changed]
+        for name in experiment.parameters:
+            parameters[f"{experiment.id}/{name}"] = f"Parameter {name} of {experiment.id}"
+    found += [
+        Changed(what, "", "parameters", change)
+        for key, what in parameters.items()
+        for change in study.changes_to("parameters", key)
+    ]
     return found
-
-
-def _of_table(table: Table) -> Iterator[Changed]:
-    what = f"Table {table.id}"
-    for change in table.changed:
-        yield Changed(what, "", "", change)
-    cells = dict(table.columns or {})
-    if table.cell is not None:
-        cells[""] = table.cell
-    for column, cell in cells.items():
-        named = f", {column.replace('_', ' ')}" if column else ""
-        for change in cell.tolerance.changed:
-            yield Changed(f"Tolerance of table {table.id}{named}", "", "", change)

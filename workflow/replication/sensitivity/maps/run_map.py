@@ -120,7 +120,7 @@ def check_map(root: Path, name: str) -> str:
     base = load_study(root, found.study)
     # Alone: what it repeats is not there.
     claim = found.claim_of(base).model_copy(update={"repeats": None})
-    document = base.model_dump() | {"claims": [claim.model_dump()], "tables": []}
+    document = base.model_dump() | {"claims": [claim.model_dump()], "tables": [], "changes": []}
     try:
         study = Study.model_validate(document)
         validate_study_metrics(study)

@@ -97,7 +97,7 @@ def claim_cards(
                 chart=claim_chart(claim, results) if claim else None,
                 points=links.under(results),
                 apart=_apart(claim) if claim else "",
-                changes=len(claim.changed) if claim else 0,
+                changes=len(study.changes_to("claims", name)),
                 unexplored=_unexplored(study, claim, scale) if claim else [],
             )
         )
