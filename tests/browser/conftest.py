@@ -8,8 +8,8 @@ from pathlib import Path
 import nbformat
 import pytest
 from playwright.sync_api import sync_playwright
-from replication.compare.agreement_table import write_agreement
-from replication.compare.run_difference import differences
+from replication.compare.agreement import write_agreement
+from replication.compare.verdicts import compare_results
 from replication.plan.config import study_ids
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.pages.compared.difference import write_differences
@@ -84,7 +84,7 @@ def comparison(tmp_path_factory) -> Path:
         assert "not reproduced" in text and ",0.9" in text
         changed = text.replace("not reproduced", "reproduced").replace(",0.9", ",0.7")
         write_text(sides[1] / name, changed)
-    write_differences(differences(*sides), ("the example", "another"), work / "html")
+    write_differences(compare_results(*sides), ("the example", "another"), work / "html")
     return work / "html"
 
 

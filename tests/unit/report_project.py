@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from bs4 import BeautifulSoup
-from replication.compare.agreement_table import write_agreement
+from replication.compare.agreement import write_agreement
 from replication.judge.evaluate import evaluate_study, merge
 from replication.judge.flags.own_data import write_own_data
 from replication.report.render import render

@@ -3,20 +3,18 @@
 import csv
 import math
 
-import numpy as np
 import pytest
-from replication.compare.agreement import CELL, CLAIM, rates
-from replication.compare.agreement_table import disagreements, read_judged, write_agreement
+from replication.compare.agreement import StudyVerdicts, disagreements, rates, write_agreement
 from replication.compare.engine_difference import (
     EngineDifference,
     EngineDifferences,
     load_differences,
 )
+from replication.compare.verdicts import CELL, CLAIM, Compared
 from replication.judge.evaluate import evaluate_study
 from replication.judge.verdict_table import read_verdicts, write_verdicts
-from replication.measure.statistic import Estimate, estimate, relative_difference, wilson_interval
+from replication.measure.statistic import wilson_interval
 from replication.study.errors import InputError
-from scipy import stats
 
 RATE = {"metric": "throughput_bps", "experiment": "sweep", "aggregate": "sum"}
 
@@ -91,33 +89,39 @@ def project(world, tmp_path):
 
 @pytest.fixture
 def judged(project):
-    return read_judged(*project, "synthetic")
+    return StudyVerdicts.read(*project, "synthetic")
+
+
+def counts(row):
+    return row["items"], row["compared"], row["agreed"]
 
 
 def test_rates_are_those_counted_by_hand(judged):
-    found = {(r.study, r.kind, r.left, r.right): r for r in rates([judged], list(judged.pairs()))}
+    rows = rates([judged], list(judged.pairs()))
+    found = {(r["study"], r["kind"], r["left"], r["right"]): r for r in rows}
     claims = found["synthetic", CLAIM, "ns3", "ns2"]
     # same: agrees. other: reproduced on ns3 (8e5), direction only on ns2 (6e5). unequal: agrees,
     # on six and four points. refused and open: not testable on ns2.
-    assert (claims.items, claims.compared, claims.agreed) == (5, 3, 2)
+    assert counts(claims) == (5, 3, 2)
     # "same" is over all nine points, of which ns2 ran four.
-    assert claims.unequal == 3
+    assert claims["unequal"] == 3
     cells = found["synthetic", CELL, "ns3", "ns2"]
     # slow: inside on ns3, 25 % off on ns2. mid: 14 % off on both. fast: outside on both.
-    assert (cells.items, cells.compared, cells.agreed, cells.unequal) == (3, 3, 2, 0)
-    row = cells.row()
-    assert row["share"] == 2 / 3
-    assert (row["low"], row["high"]) == wilson_interval(2, 3)
-    assert found["", CELL, "ns3", "ns2"].agreed == 2
+    assert counts(cells) == (3, 3, 2) and cells["unequal"] == 0
+    assert cells["share"] == 2 / 3
+    assert (cells["low"], cells["high"]) == wilson_interval(2, 3)
+    assert found["", CELL, "ns3", "ns2"]["agreed"] == 2
 
 
 def test_an_engine_that_refused_everything_is_left_out_by_name(judged):
     pairs = list(judged.pairs())
-    assert {(pair.left, pair.right) for pair in pairs} == {("ns3", "ns2")}
-    found = [r for r in rates([judged], pairs) if r.study and "linux" in (r.left, r.right)]
-    assert len(found) == 4 and all(r.compared == r.items == 0 for r in found)
-    assert {r.reason for r in found} == {"linux refuses all 9 points (linux has no <b>tahoe</b>)"}
-    assert all(math.isnan(r.row()["share"]) for r in found)
+    assert {pair.engines for pair in pairs} == {("ns3", "ns2")}
+    found = [r for r in rates([judged], pairs) if r["study"] and "linux" in (r["left"], r["right"])]
+    assert len(found) == 4 and all(r["compared"] == r["items"] == 0 for r in found)
+    assert {r["reason"] for r in found} == {
+        "linux refuses all 9 points (linux has no <b>tahoe</b>)"
+    }
+    assert all(math.isnan(r["share"]) for r in found)
 
 
 def test_a_verdict_of_the_audit_is_not_compared(project):
@@ -128,33 +132,26 @@ def test_a_verdict_of_the_audit_is_not_compared(project):
         if row["row"] == "fast":
             row["verdict"] = "impossible"
     write_verdicts(path.parent, "cells", rows)
-    judged = read_judged(root, data, "synthetic")
-    (cells,) = [r for r in rates([judged], list(judged.pairs())) if r.kind == CELL and r.compared][
-        :1
+    judged = StudyVerdicts.read(root, data, "synthetic")
+    found = rates([judged], list(judged.pairs()))
+    cells = next(row for row in found if row["kind"] == CELL and row["compared"])
+    assert counts(cells) == (3, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    # Half-widths of 3 and 4 make 5 together, in quadrature.
+    [(16.1, 24.1, "no"), (17.1, 25.1, "yes"), (None, None, "not known")],
+)
+def test_noise_is_both_half_widths_in_quadrature(low, high, word):
+    mean = 20.1 if low is None else (low + high) / 2
+    rows = [
+        {"reproduced_mean": 15.2, "reproduced_low": 12.2, "reproduced_high": 18.2},
+        {"reproduced_mean": mean, "reproduced_low": low, "reproduced_high": high},
     ]
-    assert (cells.items, cells.compared, cells.agreed) == (3, 2, 1)
-
-
-def test_the_relative_difference_has_welchs_interval():
-    left, right = np.array([10.0, 11.0, 12.0]), np.array([20.0, 23.0, 26.0, 23.0])
-    found = relative_difference(estimate(left), estimate(right))
-    ratio = right.mean() / left.mean()
-    assert found.mean == pytest.approx(ratio - 1)
-    errors = [side.std(ddof=1) ** 2 / side.size for side in (left, right)]
-    parts = [ratio**2 * errors[0] / left.mean() ** 2, errors[1] / left.mean() ** 2]
-    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 3)
-    half = stats.t.ppf(0.975, freedom) * math.sqrt(sum(parts))
-    assert (found.low, found.high) == pytest.approx((ratio - 1 - half, ratio - 1 + half))
-
-
-def test_a_difference_without_replicates_or_base_has_no_interval():
-    one, three = estimate([2.0]), estimate([1.0, 1.0, 1.0])
-    found = relative_difference(one, three)
-    assert found.mean == -0.5 and not found.has_interval
-    exact = relative_difference(three, estimate([3.0, 3.0, 3.0]))
-    assert (exact.mean, exact.low, exact.high) == (2.0, 2.0, 2.0)
-    assert math.isnan(relative_difference(estimate([0.0] * 3), three).mean)
-    assert math.isnan(relative_difference(Estimate(math.nan, math.nan, math.nan, 0), three).mean)
+    found = Compared(("1", "a", "b"), *(row | {"verdict": "reproduced"} for row in rows))
+    assert found.beyond_noise == word
+    assert found.relative_change == pytest.approx((mean - 15.2) / 15.2)
 
 
 def write(project, **difference):
@@ -204,13 +201,13 @@ def test_what_was_measured_stands_beside_a_disagreement(project):
     ],
 )
 def test_a_known_difference_is_offered_only_for_runs_that_it_concerns(project, change, found):
-    causes = write(project, **change)["agreement_causes"]
-    assert bool(causes) == found
-    assert {row["difference"] for row in causes} <= {"timer"}
+    rows = write(project, **change)["agreement_pairs"]
+    assert {row["causes"] for row in rows} == ({"", "timer"} if found else {""})
+    assert all(row["agree"] == "false" for row in rows if row["causes"])
 
 
 def test_cells_of_a_column_are_one_group(judged):
-    groups = {group[0].group for group in disagreements(list(judged.pairs()))}
+    groups = {group[0].group for group in disagreements(list(judged.pairs())).values()}
     assert groups == {"other", "1: throughput"}
 
 

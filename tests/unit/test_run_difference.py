@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from replication.compare.run_difference import BEYOND, UNKNOWN, WITHIN, differences
+from replication.compare.verdicts import BEYOND, UNKNOWN, WITHIN, compare_results
 from replication.report.archive import pack
 from replication.report.pages.compared.difference import PAGE, TABLE, write_differences
 from replication.report.results_at import RELEASED, results_at
@@ -49,13 +49,13 @@ def has_interval(row):
 
 
 def moved(results):
-    return [item for item in differences(*results) if item.has_moved]
+    return [item for item in compare_results(*results) if item.has_moved]
 
 
 def test_the_same_results_have_not_moved(results, tmp_path):
-    assert differences(*results) and not moved(results)
-    counted = write_differences(differences(*results), ("a", "b"), tmp_path / "out")
-    assert all("0 changed in value" in one.sentence() for one in counted)
+    assert compare_results(*results) and not moved(results)
+    counted = write_differences(compare_results(*results), ("a", "b"), tmp_path / "out")
+    assert all("0 changed in value" in one for one in counted)
     assert "Nothing moved" in (tmp_path / "out" / PAGE).read_text()
 
 
@@ -69,7 +69,7 @@ def test_a_change_is_held_against_both_intervals(results):
         }
         change(results[1], "cells.csv", has_interval, **shifted)
         (item,) = moved(results)
-        assert item.beyond == word and item.change == pytest.approx(shift, rel=1e-6)
+        assert item.beyond_noise == word and item.change == pytest.approx(shift, rel=1e-6)
         assert not item.verdict_moved
         change(results[1], "cells.csv", has_interval, **{name: row[name] for name in shifted})
 
@@ -79,15 +79,15 @@ def test_without_an_interval_noise_is_not_known(results):
     row = change(results[1], "cells.csv", one_run)
     change(results[1], "cells.csv", one_run, reproduced_mean=str(2 * float(row["reproduced_mean"])))
     (item,) = moved(results)
-    assert item.beyond == UNKNOWN and item.relative_change == pytest.approx(1.0)
+    assert item.beyond_noise == UNKNOWN and item.relative_change == pytest.approx(1.0)
 
 
 def test_a_verdict_that_moved_is_on_the_page_and_in_the_table(results, tmp_path):
     reproduced = lambda row: row["verdict"] == "reproduced"  # noqa: E731
     was = change(results[1], "claims.csv", reproduced, verdict="not reproduced")
     (item,) = moved(results)
-    assert item.verdict_moved and item.beyond == ""
-    write_differences(differences(*results), ("old <b>", "new"), tmp_path / "out")
+    assert item.verdict_moved and item.beyond_noise == ""
+    write_differences(compare_results(*results), ("old <b>", "new"), tmp_path / "out")
     page = soup(tmp_path / "out" / PAGE)
     (line,) = page.select("#moved tbody tr")
     assert was["claim"] in line.get_text() and "not reproduced" in line.get_text()
@@ -105,7 +105,7 @@ def test_results_are_found_in_folders_and_releases(results, tmp_path):
     (clone / RELEASED).write_bytes(pack(files))
     for name in (clone, clone / RELEASED):
         with results_at(ROOT, str(name)) as folder:
-            assert not [item for item in differences(results[0], folder) if item.has_moved]
+            assert not [item for item in compare_results(results[0], folder) if item.has_moved]
 
 
 @pytest.mark.parametrize("name", ["/nowhere", "no-such-tag", "--upload-pack=x", "a b"])

@@ -15,7 +15,6 @@ rule compare_engines:
         rates=f"{PATHS.data}/agreement.csv",
         pairs=f"{PATHS.data}/agreement_pairs.csv",
         contrasts=f"{PATHS.data}/agreement_contrasts.csv",
-        causes=f"{PATHS.data}/agreement_causes.csv",
     log:
         f"{PATHS.data}/logs/compare_engines.log",
     benchmark:

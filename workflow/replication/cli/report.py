@@ -72,18 +72,21 @@ def compare(
 
     Example: replicate compare HEAD data/reproduced
     """
-    from replication.compare.run_difference import differences
+    from replication.compare.verdicts import compare_results
     from replication.report.pages.compared.difference import PAGE, write_differences
     from replication.report.results_at import results_at
 
     with results_at(root, before) as old, results_at(root, after) as new:
-        found = differences(old, new)
+        found = compare_results(old, new)
     for counted in write_differences(found, (before, after), output):
-        print(counted.sentence())
+        print(counted)
     for item in found:
         if item.verdict_moved and item.before and item.after:
-            words = f"{item.before.verdict} -> {item.after.verdict}"
-            print(f"  {item.study} {item.kind} {item.item} on {item.engine}: {words}")
+            row = item.row()
+            print(
+                f"  {row['study']} {item.kind} {row['item']} on {row['engine']}: "
+                f"{' -> '.join(item.verdicts)}"
+            )
     print(f"{output / PAGE}")
 
 

@@ -220,7 +220,7 @@ def agreement(studies: list[str], root: Root = HERE, data: Data = DATA) -> None:
 
     Example: replicate step agreement nishitha kapadia
     """
-    from replication.compare.agreement_table import write_agreement
+    from replication.compare.agreement import write_agreement
 
     write_agreement(root, data, studies)
 

@@ -1,234 +1,350 @@
 """Agreement of the engines: the same claim and the same cell judged on two of them.
 
-Two engines agree on an item that both can decide if their verdicts are the same word; for a cell
-that is inside or outside its tolerance. `not testable` decides nothing, and `impossible` is the
-audit's word on the paper, whatever the engine: neither is compared. An engine that ran no point of
-a study is left out of it by name, with the reason.
+Two engines agree on an item that both can decide if their verdicts are the same; for a cell that is
+inside or outside its tolerance. `not testable` decides nothing, and `impossible` is the audit's
+verdict on the paper, whatever the engine: neither is compared. An engine that ran no point of a
+study is left out of it by name, with the reason. An engine that refuses some of the points that an
+item rests on judges less than the other does; such comparisons count, and their number is given
+with the share (`unequal`).
 
-An engine that refuses some of the points that an item rests on judges less than the other does;
-such comparisons count, and how many there are is said beside the share (`unequal`).
+What disagrees is looked at in groups: a claim, or the cells of one column of a table. Each group is
+given what both engines measured at its points, and the known differences that concern its runs.
+Engines run the same scenario in each replicate, so that measured values are compared in pairs: of a
+metric's differences, replicate by replicate and averaged over the points that both ran, the mean
+and its 95 % interval. They differ beyond the replicates if the interval does not hold zero.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import pandas as pd
+
+from replication.compare.engine_difference import CONTRASTED, EngineDifferences, load_differences
+from replication.compare.verdicts import CELL, CLAIM, Compared, Row, compare_verdicts
 from replication.judge.participation import Participation, participations
-from replication.judge.verdict_table import Judged
-from replication.measure.statistic import Estimate, relative_difference, wilson_interval
-from replication.study.claim_model import Quantity
-from replication.study.storage.table import Row
+from replication.judge.verdict_table import read_verdicts
+from replication.judge.wording import qualifier
+from replication.measure.metric import quantity
+from replication.measure.metric_model import METRICS
+from replication.measure.results import Results
+from replication.measure.statistic import estimate, wilson_interval
+from replication.plan.config import load_study
+from replication.study.claim_model import Flows, Quantity, Where
+from replication.study.storage.table import DESIGN_COLUMNS, read_rows, write_table
 from replication.study.study import Study
-from replication.study.verdict import DECIDED
 
-CLAIM, CELL = "claim", "cell"
+#: The tables by the names of their files: rates, items, and what was measured where they disagree.
+TABLES = {
+    "agreement.csv": (
+        *("study", "kind", "left", "right", "items", "compared", "agreed", "unequal", "share"),
+        *("low", "high", "reason"),
+    ),
+    "agreement_pairs.csv": (
+        *("study", "kind", "claim", "table", "row", "column", "left", "right", "left_verdict"),
+        *("right_verdict", "left_points", "right_points", "agree", "difference", "beyond_noise"),
+        "causes",
+    ),
+    "agreement_contrasts.csv": (
+        *("study", "group", "left", "right", "side", "metric", "unit", "left_mean", "right_mean"),
+        *("difference", "low", "high", "n", "differs"),
+    ),
+}
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One claim or one cell on two engines.
-
-    Attributes
-    ----------
-    study, kind, key
-        What is judged: the claim's id, or table, row and column.
-    left, right
-        The engines.
-    left_verdict, right_verdict
-        Their verdicts.
-    left_points, right_points
-        How many of the points that the item rests on each ran.
-    equal
-        Whether these are the same points.
-    difference
-        Of a cell, (right - left) / abs(left) of the reproduced means; NaN otherwise.
-    quantities
-        What the item is made from.
-    """
+    """One claim or one cell of a study on two engines."""
 
     study: str
-    kind: str
-    key: tuple[str, ...]
-    left: str
-    right: str
-    left_verdict: str
-    right_verdict: str
-    left_points: int
-    right_points: int
-    equal: bool
-    difference: Estimate
-    quantities: tuple[Quantity, ...]
+    engines: tuple[str, str]
+    found: Compared
 
     @property
-    def compared(self) -> bool:
-        """Whether both engines decide the item."""
-        return self.left_verdict in DECIDED and self.right_verdict in DECIDED
+    def points(self) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+        """The points that the item rests on, of each engine."""
+        left, right = (
+            {(point["experiment"], point["point"]) for point in row["points"]}
+            for row in (self.found.before, self.found.after)
+            if row
+        )
+        return left, right
 
     @property
-    def agrees(self) -> bool:
-        """Whether both decide it the same way."""
-        return self.compared and self.left_verdict == self.right_verdict
+    def quantities(self) -> list[Quantity]:
+        """What the item is made from."""
+        return [
+            Quantity.model_validate_json(text) for text in (self.found.before or {})["quantities"]
+        ]
 
     @property
     def group(self) -> str:
         """What is explained together: a claim, or the cells of a table's column."""
-        return self.key[0] if self.kind == CLAIM else f"{self.key[0]}: {self.key[2]}"
+        item = self.found.item
+        return item[0] if self.found.kind == CLAIM else f"{item[0]}: {item[2]}"
 
-    def row(self) -> dict[str, object]:
-        """Return the row of agreement_pairs.csv."""
-        cell = self.kind == CELL
+    def row(self, causes: Sequence[str]) -> dict[str, object]:
+        """Return the row of agreement_pairs.csv, with the known differences that concern it."""
+        is_cell, item = self.found.kind == CELL, self.found.item
+        left, right = self.points
         return {
             "study": self.study,
-            "kind": self.kind,
-            "claim": "" if cell else self.key[0],
-            "table": self.key[0] if cell else "",
-            "row": self.key[1] if cell else "",
-            "column": self.key[2] if cell else "",
-            "left": self.left,
-            "right": self.right,
-            "left_verdict": self.left_verdict,
-            "right_verdict": self.right_verdict,
-            "left_points": self.left_points,
-            "right_points": self.right_points,
-            "agree": self.agrees if self.compared else None,
-            "difference": self.difference.mean,
-            "difference_low": self.difference.low,
-            "difference_high": self.difference.high,
+            "kind": self.found.kind,
+            "claim": "" if is_cell else item[0],
+            "table": item[0] if is_cell else "",
+            "row": item[1] if is_cell else "",
+            "column": item[2] if is_cell else "",
+            "left": self.engines[0],
+            "right": self.engines[1],
+            "left_verdict": self.found.verdicts[0],
+            "right_verdict": self.found.verdicts[1],
+            "left_points": len(left),
+            "right_points": len(right),
+            "agree": self.found.agrees,
+            "difference": self.found.relative_change if is_cell else math.nan,
+            "beyond_noise": self.found.beyond_noise,
+            "causes": "; ".join(causes),
         }
-
-
-@dataclass(frozen=True)
-class Rate:
-    """How often two engines agree: `agreed` of the `compared` of `items`, with Wilson's interval.
-
-    `study` is empty for all studies together. `unequal` of the compared rest on different points.
-    `reason` says why a pair is left out, and is empty otherwise.
-    """
-
-    study: str
-    kind: str
-    left: str
-    right: str
-    items: int
-    compared: int
-    agreed: int
-    unequal: int
-    reason: str
-
-    def row(self) -> dict[str, object]:
-        """Return the row of agreement.csv."""
-        share = low = high = math.nan
-        if self.compared:
-            share = self.agreed / self.compared
-            low, high = wilson_interval(self.agreed, self.compared)
-        return {**self.__dict__, "share": share, "low": low, "high": high}
 
 
 class StudyVerdicts:
     """The verdicts of one study on every engine, with the points that each rests on."""
 
-    def __init__(
-        self,
-        study: Study,
-        design: Sequence[Row],
-        claims: Iterable[Judged],
-        cells: Iterable[Judged],
-    ) -> None:
+    def __init__(self, study: Study, design: Sequence[Row], rows: Sequence[Row]) -> None:
         self.study = study
         self.parts: dict[str, Participation] = participations(design)
-        self._items: dict[tuple[str, tuple[str, ...]], dict[str, Judged]] = {}
-        for row in claims:
-            self._items.setdefault((CLAIM, (row["claim"],)), {})[row["engine"]] = row
-        for row in cells:
-            key = row["table"], row["row"], row["column"]
-            self._items.setdefault((CELL, key), {})[row["engine"]] = row
+        self.rows = rows
+
+    @classmethod
+    def read(cls, root: Path, data: Path, study: str) -> StudyVerdicts:
+        """Read a study's verdicts on every engine.
+
+        Raises
+        ------
+        InputError
+            A file is missing or malformed; the message names it and what to run.
+        """
+        folder = data / "evaluation" / study
+        rows = [
+            row for name in ("claims", "cells") for row in read_verdicts(folder / f"{name}.parquet")
+        ]
+        design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
+        return cls(load_study(root, study), design, rows)
 
     def engine_pairs(self) -> Iterator[tuple[str, str]]:
         """Yield every pair of engines of the design, in its order."""
         yield from itertools.combinations(self.parts, 2)
 
-    def left_out(self, left: str, right: str) -> str:
+    def left_out(self, engines: tuple[str, str]) -> str:
         """Return why a pair has nothing to compare: an engine of it ran no point; else empty."""
-        why = [f"{e} {self.parts[e].why_not()}" for e in (left, right) if not self.parts[e].ran]
-        return "; ".join(why)
+        return "; ".join(
+            f"{name} {self.parts[name].why_not()}" for name in engines if not self.parts[name].ran
+        )
 
     def pairs(self) -> Iterator[Pair]:
         """Yield every claim and cell on every pair of engines that both ran a point."""
-        for left, right in self.engine_pairs():
-            if self.left_out(left, right):
-                continue
-            for (kind, key), rows in self._items.items():
-                if left in rows and right in rows:
-                    yield self._pair(kind, key, rows[left], rows[right])
-
-    def _pair(self, kind: str, key: tuple[str, ...], left: Judged, right: Judged) -> Pair:
-        points = [
-            {(point["experiment"], point["point"]) for point in row["points"]}
-            for row in (left, right)
-        ]
-        unknown = Estimate(math.nan, math.nan, math.nan, 0)
-        return Pair(
-            study=self.study.id,
-            kind=kind,
-            key=key,
-            left=left["engine"],
-            right=right["engine"],
-            left_verdict=left["verdict"],
-            right_verdict=right["verdict"],
-            left_points=len(points[0]),
-            right_points=len(points[1]),
-            equal=points[0] == points[1],
-            difference=unknown
-            if kind == CLAIM
-            else relative_difference(_estimate(left), _estimate(right)),
-            quantities=tuple(map(Quantity.model_validate_json, left["quantities"])),
-        )
+        for engines in self.engine_pairs():
+            if not self.left_out(engines):
+                left, right = ([r for r in self.rows if r["engine"] == name] for name in engines)
+                for found in compare_verdicts(left, right):
+                    if found.before and found.after:
+                        yield Pair(self.study.id, engines, found)
 
 
-def _estimate(row: Judged) -> Estimate:
-    ends = (row[f"reproduced_{name}"] for name in ("mean", "low", "high"))
-    mean, low, high = (math.nan if end is None else end for end in ends)
-    return Estimate(mean, low, high, row["n"])
-
-
-def rates(judged: Sequence[StudyVerdicts], pairs: Sequence[Pair]) -> Iterator[Rate]:
-    """Yield how often each pair of engines agrees: a study at a time, then over all studies.
+def rates(judged: Sequence[StudyVerdicts], pairs: Sequence[Pair]) -> Iterator[dict[str, object]]:
+    """Yield the rows of agreement.csv: a study at a time, then (without a name) over all of them.
 
     Parameters
     ----------
     judged, pairs
         The studies, and the pairs of all of them.
     """
-    engines: dict[tuple[str, str], None] = {}
+    every: dict[tuple[str, str], None] = {}
     for study in judged:
-        for left, right in study.engine_pairs():
-            engines[left, right] = None
-            reason = study.left_out(left, right)
-            for kind in (CLAIM, CELL):
-                yield _rate(study.study.id, kind, left, right, pairs, reason)
-    for left, right in engines:
-        for kind in (CLAIM, CELL):
-            yield _rate("", kind, left, right, pairs, "")
+        for engines in study.engine_pairs():
+            every[engines] = None
+            own = [pair for pair in pairs if pair.study == study.study.id]
+            yield from _rates(study.study.id, engines, own, study.left_out(engines))
+    for engines in every:
+        yield from _rates("", engines, pairs, "")
 
 
-def _rate(study: str, kind: str, left: str, right: str, pairs: Iterable[Pair], reason: str) -> Rate:
-    ours = [
-        pair
-        for pair in pairs
-        if (pair.left, pair.right, pair.kind) == (left, right, kind) and study in ("", pair.study)
-    ]
-    compared = [pair for pair in ours if pair.compared]
-    return Rate(
-        study=study,
-        kind=kind,
-        left=left,
-        right=right,
-        items=len(ours),
-        compared=len(compared),
-        agreed=sum(pair.agrees for pair in compared),
-        unequal=sum(not pair.equal for pair in compared),
-        reason=reason,
-    )
+def _rates(
+    study: str, engines: tuple[str, str], pairs: Sequence[Pair], reason: str
+) -> Iterator[dict[str, object]]:
+    for kind in (CLAIM, CELL):
+        own = [pair for pair in pairs if (pair.engines, pair.found.kind) == (engines, kind)]
+        compared = [pair for pair in own if pair.found.is_decided]
+        agreed = sum(bool(pair.found.agrees) for pair in compared)
+        share, interval = math.nan, (math.nan, math.nan)
+        if compared:
+            share, interval = agreed / len(compared), wilson_interval(agreed, len(compared))
+        yield {
+            "study": study,
+            "kind": kind,
+            "left": engines[0],
+            "right": engines[1],
+            "items": len(own),
+            "compared": len(compared),
+            "agreed": agreed,
+            "unequal": sum(pair.points[0] != pair.points[1] for pair in compared),
+            "reason": reason,
+            "share": share,
+            "low": interval[0],
+            "high": interval[1],
+        }
+
+
+def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
+    """Write the tables of `TABLES` below `data` for the studies in the order given."""
+    judged = [StudyVerdicts.read(root, data, study) for study in studies]
+    pairs = [list(study.pairs()) for study in judged]
+    known = load_differences(root)
+    items: list[dict[str, object]] = []
+    measured: list[dict[str, object]] = []
+    for study, own in zip(judged, pairs, strict=True):
+        causes: dict[tuple[object, ...], list[str]] = {}
+        groups = disagreements(own)
+        results = Results.load(data, study.study.id) if groups else None
+        for key, group in groups.items():
+            assert results is not None
+            found = _Group(study.study, results, group)
+            measured += found.contrasts()
+            causes[key] = found.causes(known)
+        items += [
+            pair.row(causes.get(_group_of(pair), []) if pair.found.agrees is False else [])
+            for pair in own
+        ]
+    everything = [pair for own in pairs for pair in own]
+    tables = (rates(judged, everything), items, measured)
+    for (name, columns), rows in zip(TABLES.items(), tables, strict=True):
+        write_table(data / name, rows, columns)
+
+
+def _group_of(pair: Pair) -> tuple[object, ...]:
+    return pair.found.kind, pair.group, pair.engines
+
+
+def disagreements(pairs: Sequence[Pair]) -> dict[tuple[object, ...], list[Pair]]:
+    """Return the pairs that disagree, those that are explained together in a list each."""
+    groups: dict[tuple[object, ...], list[Pair]] = {}
+    for pair in pairs:
+        if pair.found.agrees is False:
+            groups.setdefault(_group_of(pair), []).append(pair)
+    return groups
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Flows at points of one experiment that items rest on; `label` tells sides apart."""
+
+    label: str
+    experiment: str
+    flows: Flows
+    wheres: tuple[Where, ...]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """What is explained together, and the results it rests on."""
+
+    study: Study
+    results: Results
+    pairs: Sequence[Pair]
+
+    def _sides(self) -> list[_Side]:
+        """Return what the items rest on: each side of a claim, a column's cells at once."""
+        found: dict[tuple[str, str, str], list[Where]] = {}
+        flows: dict[str, Flows] = {}
+        shared = _shared([wanted.where for pair in self.pairs for wanted in pair.quantities])
+        for pair in self.pairs:
+            for wanted in pair.quantities:
+                where = shared if pair.found.kind == CELL else wanted.where
+                label = qualifier(self.study, _whole(wanted, where)) or "all points"
+                flows[str(wanted.flows)] = wanted.flows
+                wheres = found.setdefault((label, wanted.experiment, str(wanted.flows)), [])
+                if wanted.where not in wheres:
+                    wheres.append(wanted.where)
+        return [
+            _Side(label, experiment, flows[chosen], tuple(wheres))
+            for (label, experiment, chosen), wheres in found.items()
+        ]
+
+    def contrasts(self) -> Iterator[dict[str, object]]:
+        """Yield each metric that both engines have at points that both ran."""
+        first = self.pairs[0]
+        left, right = first.engines
+        for side in self._sides():
+            for metric in CONTRASTED:
+                wanted = Quantity(experiment=side.experiment, metric=metric, flows=side.flows)
+                values = quantity(self.results, wanted).dropna(subset="value")
+                values = values[_covered(values, side.wheres)]
+                keys = [column for column in values if column not in ("engine", "value")]
+                both = values[values["engine"] == left].merge(
+                    values[values["engine"] == right], on=keys, suffixes=("_left", "_right")
+                )
+                if both.empty:
+                    continue
+                means = both.groupby("replicate")[["value_left", "value_right"]].mean()
+                found = estimate((means["value_right"] - means["value_left"]).to_numpy())
+                differs = not found.low <= 0 <= found.high if found.has_interval else None
+                yield {
+                    "study": first.study,
+                    "group": first.group,
+                    "left": left,
+                    "right": right,
+                    "side": side.label,
+                    "metric": metric,
+                    "unit": METRICS[metric].unit,
+                    "left_mean": float(means["value_left"].mean()),
+                    "right_mean": float(means["value_right"].mean()),
+                    "difference": found.mean,
+                    "low": found.low,
+                    "high": found.high,
+                    "n": found.n,
+                    "differs": differs,
+                }
+
+    def causes(self, known: EngineDifferences) -> list[str]:
+        """Return the known differences that concern the group's runs."""
+        engines = self.pairs[0].engines
+        runs = [run for side in self._sides() for run in self._scenarios(side, engines)]
+        return [difference.id for difference in known.concerning(*engines, runs)]
+
+    def _scenarios(self, side: _Side, engines: Iterable[str]) -> list[Mapping[str, Any]]:
+        """Return the scenarios of a side's points that all of the engines ran."""
+        ran: list[set[str]] = []
+        for engine in engines:
+            runs = [self.results.runs(side.experiment, where) for where in side.wheres]
+            own = (
+                one.loc[(one["engine"] == engine) & one["supported"], "scenario"] for one in runs
+            )
+            ran.append({name for names in own for name in names})
+        return [self.results.scenarios[name] for name in sorted(set.intersection(*ran))]
+
+
+def _shared(wheres: Sequence[Where]) -> Where:
+    """Return the levels that are the same in all."""
+    first = wheres[0] if wheres else {}
+    return {k: v for k, v in first.items() if all(where.get(k) == v for where in wheres)}
+
+
+def _whole(wanted: Quantity, where: Where) -> Quantity:
+    """Return the mean of the quantity's flows over whole runs."""
+    changes = {"metric": CONTRASTED[0], "aggregate": "mean", "where": where}
+    return wanted.model_copy(update={**changes, "window_s": None, "links": None})
+
+
+def _covered(values: pd.DataFrame, wheres: Iterable[Where]) -> pd.Series[bool]:
+    covered = pd.Series(False, index=values.index)
+    for where in wheres:
+        inside = pd.Series(True, index=values.index)
+        for factor, keys in where.items():
+            inside &= values[factor].isin(keys)
+        covered |= inside
+    return covered

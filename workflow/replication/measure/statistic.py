@@ -213,36 +213,6 @@ def relative_deviation(reproduced: float, published: float) -> float:
     return (reproduced - published) / abs(published)
 
 
-def relative_difference(left: Estimate, right: Estimate) -> Estimate:
-    """Return (right - left) / abs(left) of two independent means, with its 95 % interval.
-
-    The standard errors propagate to first order, with Welch's degrees of freedom (Welch 1947).
-    NaN where `left` is zero or a mean is unknown; no interval where either mean has none.
-    """
-    n = min(left.n, right.n)
-    if left.mean == 0 or not (math.isfinite(left.mean) and math.isfinite(right.mean)):
-        return Estimate(math.nan, math.nan, math.nan, n)
-    mean = (right.mean - left.mean) / abs(left.mean)
-    ends = (left.low, left.high, right.low, right.high)
-    if not all(math.isfinite(end) for end in ends):
-        return Estimate(mean, math.nan, math.nan, n)
-    parts = (
-        right.mean / left.mean**2 * _standard_error(left),
-        _standard_error(right) / left.mean,
-    )
-    variance = parts[0] ** 2 + parts[1] ** 2
-    if variance == 0:
-        return Estimate(mean, mean, mean, n)
-    freedom = variance**2 / (parts[0] ** 4 / (left.n - 1) + parts[1] ** 4 / (right.n - 1))
-    half_width = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(variance)
-    return Estimate(mean, mean - half_width, mean + half_width, n)
-
-
-def _standard_error(found: Estimate) -> float:
-    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, found.n - 1))
-    return (found.high - found.low) / 2 / quantile
-
-
 def simplest_fraction(low: float, high: float) -> Fraction:
     """Return the fraction with the smallest denominator in [low, high] (Stern-Brocot).
 

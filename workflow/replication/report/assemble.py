@@ -12,7 +12,7 @@ from pathlib import Path
 
 from altair.utils.schemapi import debug_mode
 
-from replication.compare.agreement_table import TABLES
+from replication.compare.agreement import TABLES
 from replication.judge.flags.claim_flag import FLAGS
 from replication.judge.flags.own_data import OWN_DATA
 from replication.report.charts.run import run_chart

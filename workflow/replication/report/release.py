@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from replication.compare.agreement_table import write_agreement
+from replication.compare.agreement import write_agreement
 from replication.judge.cause import load_causes
 from replication.judge.evaluate import evaluate_study, merge
 from replication.judge.flags.own_data import OWN_DATA, write_own_data

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from replication.compare.verdicts import Compared, compare_verdicts
 from replication.judge.headline import Headline
-from replication.judge.verdict_table import Judged
 from replication.report.parts.source import Source
 from replication.report.parts.verdicts.flag import NO_FLAG
 from replication.report.parts.verdicts.verdict import Tally
 from replication.sensitivity.modern_kernel import judged_today
+from replication.study.claim_model import Claim
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 
@@ -27,13 +28,7 @@ class ClaimToday:
     today: str
     vacuous: bool
     reason: str
-
-    @property
-    def differs(self) -> bool:
-        """Whether the two say something, and not the same."""
-        plain = not (self.own_vacuous or self.vacuous)
-        said = Verdict.NOT_TESTABLE not in (self.own, self.today)
-        return plain and said and self.own != self.today
+    differs: bool
 
 
 @dataclass(frozen=True)
@@ -84,28 +79,29 @@ def today_views(source: Source) -> list[StudyToday]:
 
 def _study(source: Source, study: Study, found: Mapping[str, Any]) -> StudyToday:
     own: Headline = source.headlines[study.id]
-    rows = {r["claim"]: r for r in source.headline(source.claims) if r["study"] == study.id}
-    judged = {str(one["claim"]): one for one in found["claims"]}
+    rows = [row for row in source.headline(source.claims) if row["study"] == study.id]
+    compared = {one.item[0]: one for one in compare_verdicts(rows, found["claims"], same=())}
     claims = [
-        _claim(source, claim.id, claim.quote, rows.get(claim.id), judged[claim.id])
+        _claim(source, claim, compared[claim.id])
         for claim in study.claims
-        if claim.id in judged
+        if claim.id in compared and compared[claim.id].after
     ]
     words = [one.today for one in claims if not one.vacuous]
     tally = Tally.of(words, vacuous=len(claims) - len(words))
     return StudyToday(study, own.engine, found, tally, claims)
 
 
-def _claim(
-    source: Source, name: str, quote: str, own: Judged | None, found: Mapping[str, Any]
-) -> ClaimToday:
-    flag = source.flag(own) if own else NO_FLAG
+def _claim(source: Source, claim: Claim, found: Compared) -> ClaimToday:
+    flag = source.flag(dict(found.before)) if found.before else NO_FLAG
+    vacuous = bool(found.known["vacuous"])
+    own, today = found.verdicts
     return ClaimToday(
-        id=name,
-        quote=quote,
-        own=str(own["verdict"]) if own else Verdict.NOT_TESTABLE,
+        id=claim.id,
+        quote=claim.quote,
+        own=own or Verdict.NOT_TESTABLE,
         own_vacuous=flag.vacuous,
-        today=str(found["verdict"]),
-        vacuous=bool(found["vacuous"]),
-        reason=str(found["reason"]),
+        today=today,
+        vacuous=vacuous,
+        reason=str(found.known["reason"]),
+        differs=found.agrees is False and not (flag.vacuous or vacuous),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from replication.compare.agreement_table import TABLES
+from replication.compare.agreement import TABLES
 from replication.report.charts.engine import engine_figures
 from replication.report.pages.compared.agreement import MEANINGS
 from replication.report.pages.compared.engines import engines_page

@@ -132,59 +132,6 @@ TRACE_COLUMNS = (
 )
 TRACE_NEARNESS_COLUMNS = ("study", "metric", "engine", "nearest", "flows", "share")
 TRACE_WINDOW_COLUMNS = ("study", "trace", "flow", "source", "time_s", "cwnd_segments")
-#: How often two engines agree on a study; `study` is empty for all studies together.
-AGREEMENT_COLUMNS = (
-    "study",
-    "kind",
-    "left",
-    "right",
-    "items",
-    "compared",
-    "agreed",
-    "unequal",
-    "share",
-    "low",
-    "high",
-    "reason",
-)
-#: Each claim and cell on two engines; a claim has no table, row and column, a cell no claim.
-PAIR_COLUMNS = (
-    "study",
-    "kind",
-    "claim",
-    "table",
-    "row",
-    "column",
-    "left",
-    "right",
-    "left_verdict",
-    "right_verdict",
-    "left_points",
-    "right_points",
-    "agree",
-    "difference",
-    "difference_low",
-    "difference_high",
-)
-#: What two engines measured at the points that a disagreement rests on.
-CONTRAST_COLUMNS = (
-    "study",
-    "group",
-    "left",
-    "right",
-    "side",
-    "metric",
-    "unit",
-    "left_mean",
-    "right_mean",
-    "difference",
-    "low",
-    "high",
-    "n",
-    "differs",
-)
-#: Known differences of two engines that concern the runs of a disagreement.
-CAUSE_COLUMNS = ("study", "group", "left", "right", "difference")
 #: A check on one engine; `within` is true, false or refused.
 CONFORMANCE_COLUMNS = (
     "check",

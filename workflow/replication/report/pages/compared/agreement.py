@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from replication.compare.agreement_table import TABLES
+from replication.compare.agreement import TABLES
 from replication.compare.engine_difference import EngineDifference, load_differences
 from replication.judge.verdict_table import Judged
 from replication.measure.metric_label import metric_label
@@ -122,7 +122,6 @@ class _Gathering:
         self.rates = tables["agreement.csv"]
         self.pairs = tables["agreement_pairs.csv"]
         self.contrasts = tables["agreement_contrasts.csv"]
-        self.causes = tables["agreement_causes.csv"]
 
     @cached_property
     def known(self) -> dict[str, EngineDifference]:
@@ -221,7 +220,7 @@ class _Gathering:
     def _disagreement(self, key: tuple[str, str, str, str], rows: list[Row]) -> Disagreement:
         study, group, left, right = key
         measured = [row for row in self.contrasts if _of_group(row, key)]
-        named = [row["difference"] for row in self.causes if _of_group(row, key)]
+        named = rows[0]["causes"].split("; ")
         claim = bool(rows[0]["claim"])
         return Disagreement(
             study=self.source.studies[study],

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from replication.compare.run_difference import COLUMNS, Counts, Difference, counts
+from replication.compare.verdicts import CELL, CLAIM, COLUMNS, Compared, counted
 from replication.report.parts.page import ASSETS, plain_environment
 from replication.study.files import write_text
 from replication.study.storage.table import write_table
@@ -14,10 +14,8 @@ from replication.study.storage.table import write_table
 PAGE, TABLE = "index.html", "differences.csv"
 
 
-def write_differences(
-    found: Sequence[Difference], names: tuple[str, str], folder: Path
-) -> list[Counts]:
-    """Write the page and its table into `folder`; return the counts.
+def write_differences(found: Sequence[Compared], names: tuple[str, str], folder: Path) -> list[str]:
+    """Write the page and its table into `folder`; return the counts in words.
 
     Parameters
     ----------
@@ -29,14 +27,14 @@ def write_differences(
         Made if need be; nothing else in it is touched.
     """
     moved = [item for item in found if item.has_moved]
-    moved.sort(key=lambda item: (not item.verdict_moved, item.beyond != "yes"))
-    counted = counts(found)
+    moved.sort(key=lambda item: (not item.verdict_moved, item.beyond_noise != "yes"))
+    counts = [counted(kind, found) for kind in (CELL, CLAIM)]
     text = (
         plain_environment()
         .get_template("difference.html")
         .render(
             names=names,
-            counts=counted,
+            counts=counts,
             rows=moved,
             table=TABLE,
         )
@@ -47,4 +45,4 @@ def write_differences(
         shutil.copy(ASSETS / name, assets / name)
     write_table(folder / TABLE, (item.row() for item in moved), COLUMNS)
     write_text(folder / PAGE, text)
-    return counted
+    return counts

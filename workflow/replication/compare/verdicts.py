@@ -1,0 +1,185 @@
+"""Two tables of verdicts set side by side: which values and verdicts differ, and beyond noise.
+
+One rule says what noise is, whatever the two tables are (two results, two engines, a study and a
+modern kernel): a change is beyond noise if it is larger than the two 95 % intervals together leave
+to chance, taken as independent: their half-widths are added in squares. Without intervals on both
+sides noise is not known. A verdict that differs is named whatever its value did.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replication.study.storage.table import CELL_COLUMNS, CLAIM_COLUMNS, read_rows
+from replication.study.verdict import DECIDED
+
+#: Words on whether a change is more than noise.
+BEYOND, WITHIN, UNKNOWN = "yes", "no", "not known"
+CLAIM, CELL = "claim", "cell"
+#: Columns of what `replicate compare` writes.
+COLUMNS = (
+    *("study", "kind", "item", "engine", "unit", "before", "after", "change", "relative_change"),
+    *("beyond_noise", "verdict_before", "verdict_after"),
+)
+_CELL_KEY, _CLAIM_KEY = ("table", "row", "column"), ("claim",)
+#: What has a verdict: a row of a verdict table, typed or as text.
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A claim or a cell in two tables of verdicts; where one lacks it, that side is None."""
+
+    item: tuple[str, ...]
+    before: Row | None
+    after: Row | None
+
+    @property
+    def known(self) -> Row:
+        """The row of either table, the second first."""
+        found = self.after or self.before
+        assert found is not None
+        return found
+
+    @property
+    def kind(self) -> str:
+        """Whether it is a claim or a cell."""
+        return CLAIM if len(self.item) == 1 else CELL
+
+    @property
+    def verdicts(self) -> tuple[str, str]:
+        """Its verdicts; empty where there is none."""
+        first, second = (str(row["verdict"]) if row else "" for row in (self.before, self.after))
+        return first, second
+
+    @property
+    def values(self) -> tuple[float, float]:
+        """Its values: a claim's statistic, a cell's mean; NaN where there is none."""
+        name = "observed" if self.kind == CLAIM else "reproduced_mean"
+        return _number(self.before, name), _number(self.after, name)
+
+    @property
+    def change(self) -> float:
+        """The second value minus the first; NaN where either is not there."""
+        return self.values[1] - self.values[0]
+
+    @property
+    def relative_change(self) -> float:
+        """The change over the first value; NaN where that is zero or not there."""
+        first = self.values[0]
+        return self.change / abs(first) if first else math.nan
+
+    @property
+    def beyond_noise(self) -> str:
+        """Whether the change is more than noise; empty where nothing changed."""
+        if not self.change or math.isnan(self.change):
+            return ""
+        prefix = "" if self.kind == CLAIM else "reproduced_"
+        widths = [
+            (_number(row, f"{prefix}high") - _number(row, f"{prefix}low")) / 2
+            for row in (self.before, self.after)
+        ]
+        noise = math.hypot(*widths)
+        if math.isnan(noise):
+            return UNKNOWN
+        return BEYOND if abs(self.change) > noise else WITHIN
+
+    @property
+    def verdict_moved(self) -> bool:
+        """Whether the verdicts differ, or only one of the tables has it."""
+        return self.verdicts[0] != self.verdicts[1]
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether anything of it differs."""
+        gone = math.isnan(self.values[0]) != math.isnan(self.values[1])
+        return self.verdict_moved or gone or bool(self.beyond_noise)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether runs decide it in both tables."""
+        return all(verdict in DECIDED for verdict in self.verdicts)
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether both decide it the same way; None where one does not decide it."""
+        return not self.verdict_moved if self.is_decided else None
+
+    def row(self) -> dict[str, object]:
+        """Return the row of the table of differences."""
+        return {
+            "study": self.known["study"],
+            "kind": self.kind,
+            "item": ", ".join(self.item),
+            "engine": self.known["engine"],
+            "unit": self.known.get("unit", ""),
+            "before": self.values[0],
+            "after": self.values[1],
+            "change": self.change,
+            "relative_change": self.relative_change,
+            "beyond_noise": self.beyond_noise,
+            "verdict_before": self.verdicts[0],
+            "verdict_after": self.verdicts[1],
+        }
+
+
+def compare_verdicts(
+    before: Iterable[Row], after: Iterable[Row], same: Sequence[str] = ("study",)
+) -> list[Compared]:
+    """Return every claim and cell of two tables of verdicts, in the order of the second.
+
+    Parameters
+    ----------
+    before, after
+        Rows of claims and of cells.
+    same
+        Columns that an item has the same values of in both tables.
+    """
+    old, new = ({_key(row, same): row for row in rows} for rows in (before, after))
+    return [
+        Compared(key[len(same) :], old.get(key), new.get(key))
+        for key in dict.fromkeys([*new, *old])
+    ]
+
+
+def _key(row: Row, same: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in (*same, *(_CLAIM_KEY if "claim" in row else _CELL_KEY)))
+
+
+def _number(row: Row | None, name: str) -> float:
+    value = row.get(name) if row else None
+    return math.nan if value is None or value == "" else float(value)
+
+
+def compare_results(before: Path, after: Path) -> list[Compared]:
+    """Return every number and claim of two folders of results, engine by engine.
+
+    Raises
+    ------
+    InputError
+        A folder lacks cells.csv or claims.csv, or they are damaged; the message names the file.
+    """
+    tables = (("cells.csv", CELL_COLUMNS), ("claims.csv", CLAIM_COLUMNS))
+    old, new = (
+        [row for name, columns in tables for row in read_rows(folder / name, columns)]
+        for folder in (before, after)
+    )
+    return compare_verdicts(old, new, ("study", "engine"))
+
+
+def counted(kind: str, found: Iterable[Compared]) -> str:
+    """Return in words how many items of a kind moved: verdicts, and values beyond noise or not."""
+    own = [item for item in found if item.kind == kind]
+    words = [item.beyond_noise for item in own]
+    alone = sum(item.before is None or item.after is None for item in own)
+    said = (
+        f"Of {len(own)} {'claims' if kind == CLAIM else 'numbers'}, "
+        f"{len(words) - words.count('')} changed in value ({words.count(BEYOND)} beyond noise, "
+        f"{words.count(WITHIN)} within it, {words.count(UNKNOWN)} without intervals to tell) and "
+        f"{sum(item.verdict_moved for item in own)} in verdict"
+    )
+    return f"{said}; {alone} are in one of the two only." if alone else f"{said}."
