@@ -1,0 +1,284 @@
+"""The environment: what of the caller's reaches the project, in which folders and accounts it runs.
+
+Where no results are needed, make and Snakemake run in a folder with the Makefile, the list of
+variables and a workflow of one rule.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+import pytest
+from replication.report.notebooks.notebook import execute
+from replication.report.provenance import commit_of
+from replication.run import environment
+from replication.study.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+STRANGERS = (
+    *("IPYTHONDIR", "JUPYTER_PATH", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "NBCONVERT_X"),
+    *("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONUSERBASE", "PIP_TARGET"),
+    *("CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "CXXFLAGS", "LDFLAGS", "CXX", "LD_PRELOAD"),
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_GLOBAL", "BASH_ENV", "ENV"),
+    *("SNAKEMAKE_PROFILE", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "MPLBACKEND"),
+    *("OMP_NUM_THREADS", "TCLLIBPATH", "PYDEVD_X", "OPENBLAS_NUM_THREADS"),
+)
+WANTED = ("LC_ALL", "PIP_INDEX_URL", "https_proxy", "DOCKER_HOST", "SLURM_CONF", "DISPLAY", "CI")
+#: A workflow whose only job writes down its environment.
+SNAKEFILE = 'rule all:\n    output: "made"\n    shell: "env > made"\n'
+ODD = (" ", "$", "'", '"', "#", "[", "]", ";", "&", "\\", ":", "(", "*", "?", "|", "<", "!", "`")
+PLAIN = ("dir", "a_b", "v1.2", "x@y", "tmp~1", "ü", "a+b", "a=b", "a,b", "a%b", "日本")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+
+
+@pytest.fixture
+def folder():
+    """Return a folder that every user may enter, with what make and Snakemake need."""
+    path = Path(tempfile.mkdtemp(prefix="environment-"))
+    path.chmod(0o755)
+    furnish(path)
+    yield path
+    shutil.rmtree(path)
+
+
+def furnish(path):
+    shutil.copy(ROOT / "Makefile", path)
+    (path / "Snakefile").write_text(SNAKEFILE)
+    shutil.copytree(ROOT / "workflow/profiles", path / "workflow/profiles")
+    (path / "configs").mkdir()
+    shutil.copy(ROOT / "configs/environment.yaml", path / "configs")
+    (path / ".venv").symlink_to(sys.prefix)
+
+
+def run(words, cwd, **variables):
+    """Run a command with variables laid over ours; one that is None is not set."""
+    merged = os.environ | variables
+    kept = {name: value for name, value in merged.items() if value is not None}
+    return subprocess.run(
+        words, cwd=cwd, env=kept, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def make(folder, *words, **variables):
+    return run(["make", "-o", "setup", *words], folder, **variables)
+
+
+def made(folder):
+    lines = (folder / "made").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def refused(done, *words):
+    """Assert that a command ended in one line that has these words, with code 2."""
+    (line,) = [x for x in done.stderr.splitlines() if not x.startswith("Using ")]
+    assert done.returncode == 2 and all(word in line for word in words), done.stderr
+
+
+def test_of_the_callers_environment_only_what_is_listed_reaches_a_job(folder, tmp_path):
+    strange = dict.fromkeys(STRANGERS, str(tmp_path)) | {"PYTHONPATH": str(tmp_path)}
+    wanted = dict.fromkeys(WANTED, "a 'b' $c") | {"LC_ALL": "C.UTF-8"}
+    (tmp_path / "yaml.py").write_text("raise RuntimeError('a module from elsewhere')\n")
+    done = make(folder, "report", **strange, **wanted, HOME=str(tmp_path))
+    assert done.returncode == 0 and "report: " in done.stdout, done.stderr
+    seen = made(folder)
+    assert {name: seen[name] for name in WANTED} == wanted
+    assert not [
+        name for name, value in seen.items() if value == str(tmp_path) and "HOME" not in name
+    ]
+    assert seen["HOME"] == f"{folder}/.cache/home"
+    assert seen["PYTHONPATH"] == f"{folder}/workflow"
+
+
+def test_make_and_python_read_the_same_list(folder, monkeypatch, tmp_path):
+    for name in (*STRANGERS, *WANTED, "LC_TIME", "REPLICATION_X", "NS3_PREFIX"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    (folder / ".venv").unlink()
+    (folder / ".venv/bin").mkdir(parents=True)
+    (folder / ".venv/bin/replicate").write_text("#!/bin/sh\nenv > made\n")
+    (folder / ".venv/bin/replicate").chmod(0o755)
+    make(folder, "plan")
+    before = dict(os.environ)
+    try:
+        environment.enter(tmp_path)
+        entered = dict(os.environ)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    assert made(folder).keys() - {"PWD", "OLDPWD", "SHLVL", "_"} == entered.keys()
+
+
+def test_simulators_get_the_core_alone(monkeypatch):
+    for name in (*STRANGERS, *WANTED, "REPLICATION_X"):
+        monkeypatch.setenv(name, "strange")
+    seen = environment.core()
+    assert [name for name, value in seen.items() if value == "strange"] == ["LC_ALL"]
+
+
+def write_notebook(path):
+    cells = ["# + tags\nstudy = 'x'", "import os, sys\nimport pandas as pd\n1 / 3\n2", "HOME = 1"]
+    cells += ["pd.DataFrame({'a': [1 / 3] * 5})", "sorted(n for n in os.environ if 'STR' in n)"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    notebook.cells[0].metadata.tags = ["parameters"]
+    nbformat.write(notebook, path)
+
+
+def test_no_ipython_profile_and_no_kernel_of_the_caller_changes_a_notebook(tmp_path, monkeypatch):
+    write_notebook(tmp_path / "a.ipynb")
+    execute(tmp_path / "a.ipynb", tmp_path / "plain.ipynb", {"study": "saxena"})
+    profile = tmp_path / "home/.ipython/profile_default"
+    (profile / "startup").mkdir(parents=True)
+    (profile / "startup/10-mine.py").write_text(
+        "import pandas as pd\npd.options.display.precision = 1\nprint('mine')\n"
+    )
+    (profile / "ipython_config.py").write_text(
+        "c = get_config()\nc.InteractiveShell.ast_node_interactivity = 'all'\n"
+    )
+    kernel = tmp_path / "jupyter/kernels/python3"
+    kernel.mkdir(parents=True)
+    (kernel / "kernel.json").write_text(
+        '{"argv": ["/bin/false", "{connection_file}"], "language": "python", "display_name": "x"}'
+    )
+    for name, value in (
+        ("HOME", tmp_path / "home"),
+        ("IPYTHONDIR", tmp_path / "home/.ipython"),
+        ("JUPYTER_PATH", tmp_path / "jupyter"),
+        ("JUPYTER_DATA_DIR", tmp_path / "jupyter"),
+        ("PYTHONSTARTUP", profile / "startup/10-mine.py"),
+        ("STRANGE", "x"),
+    ):
+        monkeypatch.setenv(name, str(value))
+    execute(tmp_path / "a.ipynb", tmp_path / "strange.ipynb", {"study": "saxena"})
+    assert (tmp_path / "strange.ipynb").read_bytes() == (tmp_path / "plain.ipynb").read_bytes()
+    assert os.environ["STRANGE"] == "x"
+
+
+def test_plain_snakemake_refuses_a_profile_and_modules_from_elsewhere(tmp_path):
+    (tmp_path / "config.yaml").write_text("dry-run: true\n")
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run", "--nolock"]
+    done = run(command, ROOT, SNAKEMAKE_PROFILE=str(tmp_path), PYTHONPATH=None)
+    refused(done, "SNAKEMAKE_PROFILE", str(tmp_path), "unset")
+    refused(run(command, ROOT, PYTHONPATH=str(tmp_path)), "PYTHONPATH", str(tmp_path), "unset")
+
+
+def test_a_profile_of_the_user_is_none_of_makes(folder, tmp_path):
+    profile = tmp_path / "snakemake/mine"
+    profile.mkdir(parents=True)
+    (profile / "config.yaml").write_text("dry-run: true\n")
+    done = make(folder, "report", "PROFILE=mine", XDG_CONFIG_HOME=str(tmp_path))
+    refused(done, "PROFILE: mine is unknown; there are", "default", "slurm")
+    done = make(folder, "report", XDG_CONFIG_HOME=str(tmp_path), SNAKEMAKE_PROFILE="mine")
+    assert done.returncode == 0 and (folder / "made").is_file()
+
+
+@pytest.mark.parametrize("what", ["TIER=nowhere", "CORES=0", "STUDIES=it's"])
+def test_a_setting_is_one_word_and_a_wrong_one_makes_nothing(what, folder):
+    (folder / "Snakefile").write_text("import sys\nprint(config)\nsys.exit(3)\n")
+    done = make(folder, "report", what)
+    assert done.returncode == 2 and "report: " not in done.stdout
+    name, value = what.split("=")
+    assert value in done.stdout or f"{name}: must be at least 1" in done.stderr
+
+
+@pytest.mark.parametrize("home", ["/", None, "/nowhere"])
+def test_an_account_without_home_and_name_runs(home, folder):
+    nobody = ["unshare", "--user", "--map-user=12345", "--map-group=12345"]
+    names = dict.fromkeys(("USER", "LOGNAME", "USERNAME", "LNAME"))
+    done = run([*nobody, "make", "-o", "setup", "report"], folder, HOME=home, **names)
+    assert done.returncode == 0, done.stderr
+    assert made(folder)["LOGNAME"] == "12345"
+
+
+@as_root
+def test_root_leaves_nothing_in_anothers_folder(folder):
+    os.chown(folder, 12345, 12345)
+    before = sorted(folder.rglob("*"))
+    for target in ("report", "plan", "setup", "clean"):
+        refused(make(folder, target), str(folder), "belongs to user 12345")
+    assert make(folder, "help").returncode == 0
+    assert sorted(folder.rglob("*")) == before
+    with pytest.raises(InputError, match="belongs to 12345"):
+        environment.require_usable(folder)
+
+
+@pytest.mark.parametrize("sign", ODD)
+def test_a_folder_that_cannot_work_is_refused_at_once(sign, tmp_path):
+    path = tmp_path / f"a{sign}b"
+    path.mkdir()
+    furnish(path)
+    refused(run(["make", "report"], path), "in its name", "move the project")
+    assert not (path / ".cache").exists()
+    with pytest.raises(InputError, match="in its name"):
+        environment.require_usable(path)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_plain_folder_is_taken(name, tmp_path):
+    path = tmp_path / name
+    path.mkdir()
+    furnish(path)
+    assert make(path, "report").returncode == 0 and made(path)["HOME"] == f"{path}/.cache/home"
+    environment.require_usable(path)
+
+
+def git(folder, *words):
+    names = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
+    done = run(["git", *names, *words], folder, GIT_DIR=None, GIT_WORK_TREE=None)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def repository(folder):
+    (folder / "configs/studies").mkdir(parents=True)
+    (folder / "configs/studies/a.yaml").write_text("id: a\n")
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "c")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def test_the_commit_is_that_of_the_projects_own_repository_or_none(tmp_path, monkeypatch):
+    own, other = tmp_path / "own", tmp_path / "other"
+    head, _ = repository(own), repository(other)
+    (other / "b").touch()
+    git(other, "add", ".")
+    git(other, "commit", "-qm", "another")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other))
+    assert commit_of(own) == head
+    (own / "configs/studies/b.yaml").touch()
+    assert commit_of(own) == f"{head}, untracked: configs/studies/b.yaml"
+    (own / "configs/studies/a.yaml").write_text("id: b\n")
+    assert commit_of(own).startswith(f"{head} with changes, untracked")
+    assert commit_of(other / "configs") is None
+    assert commit_of(tmp_path) is None
+
+
+def test_a_clone_has_the_same_bytes_whatever_git_does_with_line_ends(tmp_path):
+    source, clone = tmp_path / "source", tmp_path / "clone"
+    repository(source)
+    shutil.copy(ROOT / ".gitattributes", source)
+    content = {"run": b"#!/bin/sh\ntrue\n", "t.parquet": b"PAR1\r\n\n", "t.png": b"\x89\n\r\n"}
+    for name, data in content.items():
+        (source / name).write_bytes(data)
+    git(source, "add", ".")
+    git(source, "commit", "-qm", "files")
+    git(tmp_path, "clone", "-q", "-c", "core.autocrlf=true", str(source), str(clone))
+    assert {name: (clone / name).read_bytes() for name in content} == content
+
+
+def test_the_makefile_has_these_targets_and_no_more():
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):.*##", text, flags=re.MULTILINE))
+    assert targets == {
+        *("setup", "report", "plan", "test", "lab", "engines", "images", "explain", "maps"),
+        *("release", "fetch-results", "traces", "bench", "lint", "lock", "unlock", "clean", "help"),
+    }
+    assert len(text.splitlines()) <= 100
