@@ -55,8 +55,8 @@ engines: $(if $(OWNER),,setup) ## Install (as root) and build every engine, or t
 	@$(RUN) PYTHONDONTWRITEBYTECODE=1 replicate install-engines $(call given,ENGINES,--engines )
 	@$(if $(OWNER),echo "now run \`make engines\` as user $(OWNER)",$(SNAKEMAKE) engines --config \
 	  engines=$(or $(call given,ENGINES),ns3$(comma)ns2$(comma)linux) $(call given,NS3_VERSION,ns3_version=) && $(RUN) replicate engines)
-images: setup ## Build the simulators' images, for RUNTIME=docker or podman
-	@$(RUN) HOME="$$HOME" containers/build $(call given,RUNTIME)
+images: ## Build the simulators' images, by RUNTIME=docker or podman (BASE= names another base)
+	@$(RUN) HOME="$$HOME" $(call given,BASE,BASE=) containers/build $(call given,RUNTIME)
 lab: setup-lab ## Open the notebooks in JupyterLab, at notebooks/start_here.ipynb
 	@$(SNAKEMAKE) engines --config engines=ns3
 	@$(RUN) jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir=$(CURDIR) \

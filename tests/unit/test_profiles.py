@@ -20,7 +20,7 @@ PROFILES = ROOT / "workflow" / "profiles"
 SIMULATIONS = {
     "simulate_batch",
     "simulate_heavy_batch",
-    "simulate_sensitivity",
+    "explore_study",
     "explain_study",
     "explore_map",
     "judge_today",
