@@ -34,7 +34,7 @@ COMPILE = $(RUN) pip-compile --quiet --generate-hashes --allow-unsafe --strip-ex
 .PHONY: help setup setup-dev setup-lab setup-slurm report plan explain maps release fetch-results traces engines images lab test bench lint lock unlock clean
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
-	@echo; echo "  settings: TIER=quick|paper|deep STUDIES=a,b ENGINES=ns3,ns2,linux RUNTIME=podman NS3_VERSION=3.43.post9 CORES=n PROFILE=slurm"
+	@echo; echo "  settings: TIER=quick|paper|deep STUDIES=a,b ENGINES=ns3,ns2,linux RUNTIME=podman NS3_VERSION=3.39.post2 CORES=n PROFILE=slurm"
 	@echo "  examples: make report TIER=quick STUDIES=saxena,nishitha CORES=2; make plan TIER=deep; make engines ENGINES=ns3"
 report: setup ## Run everything that is not up to date and write reports/html/index.html
 	@$(SNAKEMAKE) $(CONFIG) && echo "report: $(CURDIR)/reports/html/index.html"

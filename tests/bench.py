@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.engines.catalogue import ENGINES
+from replication.engines.ns3 import Prefix, compile_program
 from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.plan.pipeline import Paths
 from replication.study.scenario import Scenario
@@ -167,8 +168,7 @@ def batch_rows(work: Path) -> Iterator[Row]:
 
 def compiled(prefix: Path, folder: Path) -> Path:
     """Compile our ns-3 program against an installed ns-3."""
-    words = [f"NS3_PREFIX={prefix.resolve()}", f"BUILD={folder}", f"--jobs={os.cpu_count()}"]
-    timed(["make", "--silent", "-C", str(ROOT / "workflow/engines/ns3"), *words], ROOT)
+    compile_program(ROOT, Prefix.find(prefix), folder)
     return folder / "replicate-ns3"
 
 

@@ -15,8 +15,10 @@ from engine_bench import TRAITS, Bench, Invoke, Run, write_plan
 from engine_recovery import RTT_S, SEGMENT, VARIANTS
 from engine_results import Result, read_result
 from engine_scenarios import listed, single_link
+from replication.engines.ns3 import NS3_VERSION, Prefix, installed
+from replication.plan.paths import Paths
 
-from tests.workflow.project import program
+from tests.workflow.project import ROOT, program
 
 
 def invoker(program: Path) -> Invoke:
@@ -42,6 +44,11 @@ def runner(engine: str, invoke: Invoke, folders: pytest.TempPathFactory) -> Run:
         return read_result(output, trace_path if trace else None)
 
     return run
+
+
+def linked_ns3() -> Prefix:
+    """Return the ns-3 that the engine is linked to: what NS3_PREFIX names, or the wheel."""
+    return installed(NS3_VERSION) or Prefix.find(ROOT / Paths().ns3_wheel(NS3_VERSION))
 
 
 @pytest.fixture(scope="session")

@@ -1,28 +1,32 @@
-"""Another version of ns-3: the program builds against it, says which it is, and keeps packets."""
+"""Another ns-3: our program builds on it, says which it is, and keeps packets.
+
+An earlier wheel, Debian's package where it is installed, and the default version as a folder that
+NS3_PREFIX names.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import invoker, runner
+from conftest import invoker, linked_ns3, runner
 from engine_bench import write_plan
 from engine_scenarios import codel, dumbbell, pie, red, tcp
 from replication.engines.catalogue import chosen_engine
-from replication.engines.ns3_version import (
-    NS3_VERSION,
-    NS3_VERSIONS,
-    WHEEL_VERSIONS,
-    missing_packages,
-)
+from replication.engines.ns3 import CANONICAL, NS3_VERSION, PREFIX, WHEEL_VERSIONS, canonical_digest
 from replication.plan.config import load_study, load_tier
 from replication.plan.design import design_study
+from replication.study.files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-ALL = [v for v in NS3_VERSIONS if v != NS3_VERSION and not missing_packages(v)]
-VERSIONS = ALL if os.environ.get("REPLICATION_NS3_VERSIONS") == "all" else [WHEEL_VERSIONS[0]]
+DEBIAN = "3.37"
+HAS_DEBIAN = pytest.mark.skipif(
+    not Path("/usr/include/ns3/core-module.h").is_file(), reason="libns3-dev is not installed"
+)
+VERSIONS = [WHEEL_VERSIONS[0], pytest.param(DEBIAN, marks=HAS_DEBIAN)]
 CONTROLS = sorted(chosen_engine("ns3").congestion_controls)
 
 
@@ -32,14 +36,20 @@ def version(request) -> str:
     return request.param
 
 
+def environment(prefix: str | Path) -> dict[str, str]:
+    """Return the variables of a user who names an installed ns-3, or none."""
+    return os.environ | {PREFIX: str(prefix)}
+
+
 @pytest.fixture(scope="module")
 def program(version) -> Path:
     """Return the version's program, built as a user would."""
+    env = environment("/usr" if version == DEBIAN else "")
     command = ["make", "engines", "ENGINES=ns3", f"NS3_VERSION={version}"]
-    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    made = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr[-4000:]
     words = ["replicate", "program", "ns3", "--ns3-version", version]
-    return Path(subprocess.check_output(words, cwd=ROOT, text=True).strip())
+    return Path(subprocess.check_output(words, cwd=ROOT, env=env, text=True).strip())
 
 
 @pytest.fixture(scope="module")
@@ -143,3 +153,33 @@ def test_a_point_of_a_study_runs_on_it_and_on_the_default(run_version, run_ns3, 
         check_conserved(result)
         assert result.run["version"] == release(expected)
         assert result.run["scenario"] == run.scenario_id
+
+
+def test_the_wheel_writes_what_is_pinned(ns3_program):
+    own = chosen_engine("ns3").own_program(ROOT)
+    digest = canonical_digest(ns3_program, chosen_engine("ns3"))
+    is_pinned = digest == read_yaml(ROOT / CANONICAL)["sha256"]
+    assert is_pinned == (own is None or own.as_pinned), digest
+
+
+def test_a_folder_with_the_same_ns3_stands_for_the_wheel(monkeypatch, tmp_path):
+    wheel = linked_ns3()
+    wheel_print = chosen_engine("ns3").fingerprint(ROOT)
+    prefix = tmp_path / "prefix"
+    prefix.symlink_to(wheel.folder)
+    monkeypatch.setenv(PREFIX, str(prefix))
+    own = chosen_engine("ns3").own_program(ROOT)
+    assert chosen_engine("ns3").fingerprint(ROOT) == wheel_print
+    assert subprocess.check_output([ROOT / own.path, "--version"], text=True).startswith("ns3 3.44")
+    shutil.rmtree((ROOT / own.path).parent)
+
+
+@HAS_DEBIAN
+def test_debians_release_is_refused_for_another():
+    words = ["replicate", "program", "ns3"]
+    done = subprocess.run(
+        words, cwd=ROOT, env=environment("/usr"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "NS3_PREFIX: /usr: holds ns-3 3.37, but ns3_version is 3.44.post0" in done.stderr

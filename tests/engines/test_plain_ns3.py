@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from conftest import linked_ns3
 from engine_bench import Run
 from engine_results import Result
 from engine_scenarios import Json, codel, droptail, pfifo, pie, red, single_link, tcp
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "workflow" / "engines" / "ns3"
-MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
 RATE_BPS, DELAY_S, DURATION_S = 1e7, 0.02, 5
 #: ns-3's own defaults, in the scenario's words; and what is stated in both, a segment that fills an
 #: Ethernet packet, a first timeout that ns-3 has in two places, a receive buffer for any window and
@@ -102,16 +102,14 @@ Plain = Callable[..., tuple[list[Event], dict[str, int]]]
 
 
 @pytest.fixture(scope="session")
-def plain_program(ns3_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plain_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compile the plain program against the libraries that the engine is linked to."""
-    linked = subprocess.check_output(["ldd", ns3_program], text=True)
-    core = Path(re.findall(r"=> (\S*libns3[^/]*-core\.so)", linked)[0])
-    stem = core.name.removeprefix("lib").removesuffix("-core.so")
+    ns3 = linked_ns3()
     program = tmp_path_factory.mktemp("plain") / "plain"
-    command = ["g++", "-O1", "-std=c++20", "-isystem", core.parents[1] / "include"]
+    command = ["g++", "-O1", "-std=c++20", "-isystem", ns3.folder / "include"]
     command += ["-o", program, Path(__file__).parent / "plain" / "ns3.cpp"]
-    command += [f"-L{core.parent}", f"-Wl,-rpath,{core.parent}", "-Wl,--no-as-needed"]
-    subprocess.check_call([*command, *(f"-l{stem}-{module}" for module in MODULES)])
+    command += [f"-Wl,-rpath,{ns3.core.parent}", "-Wl,--no-as-needed", *ns3.libraries]
+    subprocess.check_call(command)
     return program
 
 

@@ -21,8 +21,8 @@ COPIED = (
 )
 BUILT = "data/reproduced/engines"
 BUILDERS = (
-    *("fetch_ns3_wheel", "build_ns3_libraries"),
-    *("build_ns3_program", "build_ns2_program", "build_linux_program"),
+    *("fetch_ns3_wheel", "build_ns3_program"),
+    *("build_ns2_program", "build_linux_program"),
 )
 #: What `make report ENGINES=ns3,ns2,linux TIER=quick` runs.
 QUICK = {"tier": "quick", "engines": "ns3,ns2,linux"}

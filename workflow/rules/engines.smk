@@ -2,7 +2,7 @@
 
 
 wildcard_constraints:
-    version="|".join(NS3_VERSIONS),
+    version="|".join(map(re.escape, WHEEL_VERSIONS)),
     digest="[0-9a-f]+",
 
 
@@ -30,26 +30,9 @@ rule fetch_ns3_wheel:
         " || {{ cat {log} >&2; exit 1; }}"
 
 
-rule build_ns3_libraries:
-    output:
-        prefix=directory(PIPE.ns3_built),
-    log:
-        f"{PATHS.data}/logs/build_ns3_libraries.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/build_ns3_libraries.tsv"
-    priority: BUILDS_FIRST
-    localrule: True
-    threads: workflow.cores
-    shell:
-        'echo "building ns-3 from its sources (some 2 CPU minutes, once)" >&2; '
-        "replicate step build-ns3 --output {output.prefix} --jobs {threads} > {log} 2>&1"
-        " || {{ cat {log} >&2; exit 1; }}"
-
-
 rule build_ns3_program:
     input:
-        # A wheel, what is built from sources, or nothing for Debian's version, which is installed.
-        prefix=lambda wildcards: PIPE.ns3_prefix(wildcards.version),
+        prefix=rules.fetch_ns3_wheel.output.prefix,
         sources=lambda wildcards: [
             p.relative_to(REPO)
             for p in chosen_engine("ns3", wildcards.version).program_sources(REPO)
@@ -65,15 +48,12 @@ rule build_ns3_program:
     threads: workflow.cores
     params:
         build=lambda wildcards, output: Path(output.program).parent,
-        prefix=lambda wildcards, input: (
-            Path(*input.prefix).absolute() if input.prefix else SYSTEM_PREFIX
-        ),
-        compiler=lambda wildcards: PIPE.ns3_compiler(wildcards.version),
+        prefix=lambda wildcards, input: Path(input.prefix).absolute(),
     shell:
-        'echo "compiling our program for ns-3 {wildcards.version}" >&2; '
+        'echo "compiling our program for the wheel of ns-3 {wildcards.version}" >&2; '
         # Objects of another build of the same ns-3 may be there.
         "rm -rf {params.build}; ( make --silent --directory workflow/engines/ns3 --jobs {threads}"
-        ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" CXX={params.compiler:q} )'
+        ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" CXX=g++ )'
         " > {log} 2>&1"
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 

@@ -50,4 +50,4 @@ def program(
 
     settings = given(engines=engine, ns3_version=ns3)
     config = load_config(root / "configs" / "config.yaml", settings)
-    print((root / Paths().program(engine, config.engine(engine).fingerprint(root))).resolve())
+    print((root / config.engine(engine).program(root, Paths().data)).resolve())

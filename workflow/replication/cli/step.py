@@ -93,21 +93,9 @@ def fetch_wheel(
     output: Annotated[Path, typer.Option(help="Folder to unpack to.")],
 ) -> None:
     """Fetch the pinned ns-3 wheel and unpack its headers and libraries."""
-    from replication.engines.wheel import fetch_wheel as fetch
+    from replication.engines.ns3 import fetch_wheel as fetch
 
     fetch(lock, output)
-
-
-@app.command("build-ns3")
-def build_ns3(
-    output: Annotated[Path, typer.Option(help="Folder to install to.")],
-    jobs: Annotated[int, typer.Option(min=1, help="How many compilers run at once.")] = 1,
-    root: Root = HERE,
-) -> None:
-    """Build ns-3 from the archive or folder of its release that NS3_SOURCE names."""
-    from replication.engines.ns3_source import build_ns3 as build
-
-    build(root.resolve(), output, jobs)
 
 
 @app.command()

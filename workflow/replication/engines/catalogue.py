@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from replication.engines.debian import other_build
-from replication.engines.model import Engine, knows_no_host
-from replication.engines.ns3_version import NS3_VERSION, lacks, missing_packages, system_libraries
+from replication.engines.model import Engine, OwnProgram, knows_no_host
+from replication.engines.ns3 import NS3_VERSION, installed, lacks, own_program
 from replication.study.link import Cake, CoDel, DropTail, FqCoDel, FqPie, Pie, Queue, Red
 from replication.study.scenario import Scenario, TcpFlow
 
@@ -279,7 +279,7 @@ def _linux_key(root: Path) -> str:
     return "" if _linux_lacks(root) else _ask_linux_build(root, "--key")
 
 
-NS3 = Engine(
+_NS3 = Engine(
     name="ns3",
     title="ns-3",
     version=NS3_VERSION,
@@ -314,6 +314,33 @@ NS3 = Engine(
     cost_per_crossing_s=4.2e-6,
     nominal_cost=(0.05, 4e-6),
 )
+
+
+@functools.cache
+def ns3(version: str) -> Engine:
+    """Return the engine ns3 in a version, on a wheel or on what NS3_PREFIX names."""
+
+    def refuse_flow(flow: TcpFlow) -> str:
+        return _ns3_refuses_flow(flow) or lacks(version, flow)
+
+    def missing(root: Path) -> list[str]:
+        installed(version)
+        return []
+
+    def own(root: Path) -> OwnProgram | None:
+        return own_program(root, engine)
+
+    engine = replace(
+        _NS3,
+        version=version,
+        refuse_flow=refuse_flow,
+        missing=missing,
+        own_program=own,
+    )
+    return engine
+
+
+NS3 = ns3(NS3_VERSION)
 NS2 = Engine(
     name="ns2",
     title="ns-2",
@@ -376,22 +403,6 @@ ENGINES: dict[str, Engine] = {engine.name: engine for engine in (NS3, NS2, LINUX
 def family_of(name: str) -> str:
     """Return an engine's family as people write it; of an unknown engine its name."""
     return ENGINES[name].title if name in ENGINES else name
-
-
-@functools.cache
-def ns3(version: str) -> Engine:
-    """Return the engine ns3 in a version of its own."""
-
-    def refuse_flow(flow: TcpFlow) -> str:
-        return NS3.refuse_flow(flow) or lacks(version, flow)
-
-    return replace(
-        NS3,
-        version=version,
-        refuse_flow=refuse_flow,
-        missing=lambda root: missing_packages(version),
-        machine=lambda root: system_libraries(version),
-    )
 
 
 def chosen_engine(name: str, ns3_version: str = NS3_VERSION) -> Engine:

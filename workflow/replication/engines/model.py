@@ -25,6 +25,30 @@ def knows_no_host(scenario: Scenario) -> str:
 
 
 @dataclass(frozen=True)
+class OwnProgram:
+    """An engine's program on a simulator that the user installed.
+
+    Attributes
+    ----------
+    path
+        The program, below the project's folder.
+    build
+        Hash of the simulator's libraries.
+    as_pinned
+        Whether it writes the pinned simulator's bytes in the canonical scenarios.
+    """
+
+    path: Path
+    build: str
+    as_pinned: bool
+
+    @property
+    def machine(self) -> str:
+        """Return what its results are named after: nothing if they are the pinned simulator's."""
+        return "" if self.as_pinned else self.build
+
+
+@dataclass(frozen=True)
 class Engine:
     """What the workflow needs to know of one engine.
 
@@ -56,6 +80,9 @@ class Engine:
         Whether what takes minutes to build is there already, given the project's folder.
     machine : callable
         What else of this machine decides its results (a compiler, a kernel's sources), as text.
+    own_program : callable
+        Its program on a simulator that the user installed, given the project's folder; None
+        where the workflow builds it.
     cost_base_s, cost_per_crossing_s : float
         Linear cost model of CPU seconds, from measured runs; high rather than low.
     nominal_cost : tuple of float
@@ -81,6 +108,7 @@ class Engine:
     missing: Callable[[Path], list[str]] = lambda root: []
     built: Callable[[Path], bool] = lambda root: True
     machine: Callable[[Path], str] = lambda root: ""
+    own_program: Callable[[Path], OwnProgram | None] = lambda root: None
 
     def source_folder(self, root: Path) -> Path:
         """Return the folder with what runs inside the engine."""
@@ -111,7 +139,15 @@ class Engine:
 
     def fingerprint(self, root: Path) -> str:
         """Return 12 hex digits over version and sources; results of others are never reused."""
-        return _fingerprint(self.version, tuple(self.sources(root)), self.machine(root))
+        own = self.own_program(root)
+        machine = own.machine if own else self.machine(root)
+        return _fingerprint(self.version, tuple(self.sources(root)), machine)
+
+    def program(self, root: Path, data: Path) -> Path:
+        """Return its program below `root`: on the user's simulator, or built below `data`."""
+        own = self.own_program(root)
+        folder = data / "engines" / f"{self.name}-{self.fingerprint(root)}"
+        return own.path if own else folder / f"replicate-{self.name}"
 
     def exact_version(self, written: str, fingerprint: str) -> str:
         """Return the version that results carry.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from replication.engines.catalogue import ENGINES, available, chosen_engine
 from replication.engines.model import Engine
-from replication.engines.ns3_version import NS3_VERSION, Ns3Version
+from replication.engines.ns3 import NS3_VERSION, PREFIX, Ns3Version
 from replication.study.errors import InputError, describe
 from replication.study.files import read_model, read_yaml
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds
@@ -76,8 +77,8 @@ class Config(Document):
     """Simulators or kernels to run on: a list of `ns3`, `ns2` and `linux`, or `available` for
     those that are there (`replicate engines` tells; `make engines` gets the others)."""
     ns3_version: Ns3Version = NS3_VERSION
-    """Which ns-3 the engine `ns3` is: a pinned wheel (`3.39.post2`, `3.42.post2`, `3.43.post9`,
-    `3.44.post0`), or `3.37`, Debian 12's package `libns3-dev`."""
+    """Which ns-3 the engine `ns3` is: a pinned wheel (`3.39.post2`, `3.44.post0`), or the release
+    that is installed in the folder `NS3_PREFIX` (`3.37` for Debian 12's package `libns3-dev`)."""
     studies: Annotated[list[Identifier], Field(min_length=1)] | Literal["all"] = "all"
     """`all`, or a list of study ids."""
     runtime: RuntimeName = "native"
@@ -171,10 +172,10 @@ def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str
         An engine that is asked for lacks a package, or is not in the images.
     """
     if inside or config.runtime != "native":
-        if config.ns3_version != NS3_VERSION:
+        if config.ns3_version != NS3_VERSION or os.environ.get(PREFIX):
             raise InputError(
-                f"ns3_version: images hold {NS3_VERSION} alone, not {config.ns3_version}; run that "
-                "natively"
+                f"ns3_version: images hold the wheel {NS3_VERSION} alone: run another ns-3 "
+                f"natively, or leave ns3_version and {PREFIX} out"
             )
         if config.engines != "available":
             return list(config.engines)

@@ -17,7 +17,7 @@ from typing import Any
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.cost import link_crossings
 from replication.engines.model import Engine
-from replication.engines.ns3_version import NS3_VERSION
+from replication.engines.ns3 import NS3_VERSION
 from replication.plan.config import Tier
 from replication.study.assumption import drawn
 from replication.study.errors import InputError

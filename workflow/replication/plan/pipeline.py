@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from replication.engines.catalogue import ENGINES
-from replication.engines.ns3_version import NS3_VERSION
+from replication.engines.ns3 import NS3_VERSION
 from replication.measure.trace_folder import find_folder, has_traces, traces_hash
 from replication.plan.code import Code, code
 from replication.plan.config import (
@@ -242,8 +242,9 @@ class Pipeline(Start):
             if found := self.package(name):
                 engines[name]["package"] = found.as_dict()
             # A whole workflow in an image runs the program of that image, which its id names.
-            if name == "ns3" and self.is_native and self.from_source(version):
-                engines[name]["from_source"] = True
+            own = self.config.engine(name).own_program(self.root) if self.is_native else None
+            if own is not None:
+                engines[name]["installed"] = {"build": own.build, "as_pinned": own.as_pinned}
         document = {
             "config": self.config.model_dump(mode="json"),
             "engines": engines,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from replication.engines.catalogue import ENGINES
 from replication.engines.debian import find_package
+from replication.plan.config import load_config
 from replication.plan.paths import Paths
 from replication.run.process import written_version
 from replication.study.errors import InputError
@@ -41,12 +42,14 @@ def provide(root: Path, names: Sequence[str] | None) -> Iterator[str]:
 
 def state(root: Path) -> Iterator[str]:
     """Yield a line an engine: there and in which version, or what it lacks."""
-    for name, engine in ENGINES.items():
+    config = load_config(root / "configs" / "config.yaml")
+    for name in ENGINES:
+        engine = config.engine(name)
         if packages := engine.missing(root):
             yield f"{name}: not there; lacks {', '.join(packages)}: run `make engines`"
             continue
         fingerprint = engine.fingerprint(root)
-        program = root / Paths().program(name, fingerprint)
+        program = root / engine.program(root, Paths().data)
         if program.is_file():
             yield f"{name}: built, {engine.exact_version(written_version(program), fingerprint)}"
         elif engine.built(root):

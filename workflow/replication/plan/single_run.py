@@ -7,7 +7,6 @@ from pathlib import Path
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import write_inputs
 from replication.plan.config import load_config
-from replication.plan.paths import Paths
 from replication.run.container import find_inside
 from replication.run.process import Limits, Usage
 from replication.run.run_table import RunTables, check_run
@@ -49,8 +48,7 @@ def run_single(
     if inside is not None:
         program = inside.program(engine)
     else:
-        fingerprint = config.engine(engine).fingerprint(root)
-        program = root / Paths(data=data).program(engine, fingerprint)
+        program = root / config.engine(engine).program(root, data)
     if inside is None and config.runtime == "native":
         config.engine(engine).require(root)
         if not program.is_file():

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from replication.engines.debian import FoundPackage, find_package
-from replication.engines.ns3_source import COMPILER, built_ns3, takes_source
-from replication.engines.ns3_version import NS3_VERSION, SYSTEM_VERSION
 from replication.plan.config import Config
 from replication.plan.paths import Paths
 from replication.run.container import Inside, find_image
@@ -37,7 +35,7 @@ class Start:
         """Return the path of an engine's program."""
         if self.inside is not None:
             return self.inside.program(engine)
-        return self.paths.program(engine, self.fingerprint(engine))
+        return self.config.engine(engine).program(self.root, self.paths.data)
 
     @property
     def is_native(self) -> bool:
@@ -70,22 +68,3 @@ class Start:
         if self.is_native:
             return ""
         return f"@{self.config.runtime}-{self.image(engine)[7:19]}"
-
-    def ns3_prefix(self, version: str) -> list[Path]:
-        """Return the folder of headers and libraries; what is built here goes before the wheel."""
-        if version == SYSTEM_VERSION:
-            return []
-        return [self.ns3_built if self.from_source(version) else self.paths.ns3_wheel(version)]
-
-    @property
-    def ns3_built(self) -> Path:
-        """Return the folder of the ns-3 that is built from its release's sources."""
-        return built_ns3(self.root).relative_to(self.root)
-
-    def ns3_compiler(self, version: str) -> str:
-        """Return what compiles and links our program against a version."""
-        return COMPILER if self.from_source(version) else "g++"
-
-    def from_source(self, version: str) -> bool:
-        """Return whether a version of ns-3 is built from its sources."""
-        return version == NS3_VERSION and takes_source(self.root)

@@ -41,15 +41,15 @@ class Section:
 class EngineView:
     """One engine: its exact version, whose papers ran it, and its part in each study.
 
-    `warning` says that Debian's package of it is not the one that the lock names, `from_source`
-    that its libraries were built from its release's sources.
+    `warning` says that Debian's package of it is not the one that the lock names, `installed`
+    which installed simulator it ran on, if the user named one.
     """
 
     name: str
     family: str
     version: str
     warning: str
-    from_source: bool
+    installed: str
     ran: bool
     original_of: list[Study]
     parts: list[tuple[Study, Participation]]
@@ -96,7 +96,7 @@ def _engine(source: Source, name: str) -> EngineView:
         family=family_of(name),
         version=str(ran.get("version", known)),
         warning=package_warning(ran.get("package") or {}),
-        from_source=bool(ran.get("from_source")),
+        installed=_installed(ran.get("installed")),
         ran=name in source.engines,
         original_of=[s for s in source.studies.values() if s.original_system.engine == name],
         parts=[
@@ -105,3 +105,10 @@ def _engine(source: Source, name: str) -> EngineView:
             if name in source.parts[id]
         ],
     )
+
+
+def _installed(found: dict[str, Any] | None) -> str:
+    if not found:
+        return ""
+    same = "gives the wheel’s bytes" if found["as_pinned"] else "gives results of its own"
+    return f"an installed build ({found['build']}) that {same} in the canonical scenarios"

@@ -1,0 +1,178 @@
+"""Which ns-3 the engine is: pinned wheels, installed ones, and what each refuses."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from replication.cli.main import app
+from replication.engines import ns3
+from replication.engines.catalogue import chosen_engine
+from replication.engines.ns3 import LINKED, NS3_VERSION, PREFIX, WHEEL_VERSIONS, Prefix, installed
+from replication.plan.config import load_config, load_study, load_tier
+from replication.plan.design import design_study
+from replication.plan.pipeline import Pipeline
+from replication.study.errors import InputError
+from replication.study.files import read_yaml
+from typer.testing import CliRunner
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG = ROOT / "configs" / "config.yaml"
+LOCKS = ROOT / "workflow" / "engines" / "ns3" / "wheels"
+
+
+@pytest.fixture(autouse=True)
+def on_the_wheel(monkeypatch):
+    """Let the tests choose which ns-3 is named, and forget what others chose."""
+    monkeypatch.delenv(PREFIX, raising=False)
+    ns3._compiled.cache_clear()
+    yield
+    ns3._compiled.cache_clear()
+
+
+def install(folder, release="3.44", stem="libns3.44", suffix="-optimized", below="lib"):
+    """Lay out what ns-3's `./ns3 install` leaves, as far as it is looked at."""
+    (folder / "include/ns3").mkdir(parents=True)
+    (folder / "include/ns3/core-module.h").touch()
+    libraries = folder / below
+    (libraries / "pkgconfig").mkdir(parents=True)
+    (libraries / f"pkgconfig/ns3-core{suffix}.pc").write_text(
+        f"Name: ns3-core\nVersion: {release}\n"
+    )
+    for module in LINKED:
+        (libraries / f"{stem}-{module}{suffix}.so").write_text(module)
+    return folder
+
+
+def test_every_wheel_is_pinned_by_one_hash_and_nothing_else():
+    assert sorted(p.name for p in LOCKS.iterdir()) == sorted(f"{v}.lock" for v in WHEEL_VERSIONS)
+    for version in WHEEL_VERSIONS:
+        lines = (LOCKS / f"{version}.lock").read_text().splitlines()
+        (pin,) = [line for line in lines if not line.startswith("#")]
+        assert re.fullmatch(rf"ns3=={re.escape(version)} --hash=sha256:[0-9a-f]{{64}}", pin)
+    assert load_config(CONFIG).ns3_version == NS3_VERSION == WHEEL_VERSIONS[-1]
+
+
+def test_a_version_that_yaml_reads_as_a_number_is_meant_as_text():
+    assert load_config(CONFIG, {"ns3_version": 3.37}).ns3_version == "3.37"
+    with pytest.raises(InputError, match="ns3_version"):
+        load_config(CONFIG, {"ns3_version": "dev"})
+
+
+def test_a_version_depends_on_its_own_lock_alone():
+    prints = {v: chosen_engine("ns3", v).fingerprint(ROOT) for v in WHEEL_VERSIONS}
+    assert len(set(prints.values())) == len(WHEEL_VERSIONS)
+    for version in WHEEL_VERSIONS:
+        assert prints[version].endswith(version)
+        sources = chosen_engine("ns3", version).sources(ROOT)
+        assert [p.name for p in sources if p.suffix == ".lock"] == [f"{version}.lock"]
+
+
+@pytest.mark.parametrize("version", WHEEL_VERSIONS)
+def test_cubic_is_refused_by_version_where_it_has_no_friendliness(version):
+    tier = load_tier(ROOT, "quick")
+    runs = design_study(load_study(ROOT, "dzivhani"), tier, ["ns3"], version)
+    refused = {run.levels["variant"]: run.refusal for run in runs}
+    assert refused["newreno"] == ""
+    expected = f"ns3 has no cubic with TCP friendliness in version {version}"
+    assert refused["cubic"] == (expected if version.startswith("3.39") else "")
+
+
+def test_what_the_wheel_writes_is_pinned_for_the_present_program():
+    assert read_yaml(ROOT / ns3.CANONICAL)["fingerprint"] == chosen_engine("ns3").fingerprint(ROOT)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {},
+        {"suffix": ""},
+        {"suffix": "-default"},
+        {"suffix": "", "stem": "libns3", "below": "lib/x86_64-linux-gnu"},
+        {"suffix": "", "below": "lib64"},
+    ],
+    ids=["optimized", "release", "default", "debian", "wheel"],
+)
+def test_an_installed_ns3_is_found_however_its_libraries_are_called(tmp_path, layout):
+    found = Prefix.find(install(tmp_path, **layout))
+    assert found.release == "3.44"
+    assert all(path.is_file() for path in found.libraries)
+    names = [path.name.removeprefix("lib").removesuffix(".so") for path in found.libraries]
+    assert f"LDLIBS={' '.join(f'-l{name}' for name in names)}" in found.make_settings()
+
+
+def test_the_optimized_build_of_several_is_taken(tmp_path):
+    install(tmp_path, suffix="-debug")
+    shutil.rmtree(tmp_path / "include")
+    install_again = tmp_path / "other"
+    install(install_again)
+    for path in (install_again / "lib").glob("*.so"):
+        path.rename(tmp_path / "lib" / path.name)
+    (install_again / "include").rename(tmp_path / "include")
+    assert Prefix.find(tmp_path).core.name == "libns3.44-core-optimized.so"
+
+
+@pytest.mark.parametrize("gone", ["include", "lib/pkgconfig", "lib/libns3.44-core-optimized.so"])
+def test_a_folder_without_ns3_is_refused(tmp_path, monkeypatch, gone):
+    path = install(tmp_path) / gone
+    path.unlink() if path.is_file() else shutil.rmtree(path)
+    monkeypatch.setenv(PREFIX, str(tmp_path))
+    with pytest.raises(InputError, match=rf"NS3_PREFIX: {tmp_path}: holds no installed ns-3"):
+        installed(NS3_VERSION)
+
+
+def test_a_module_that_is_not_enabled_is_named(tmp_path):
+    (install(tmp_path) / "lib/libns3.44-internet-optimized.so").unlink()
+    with pytest.raises(InputError, match=r"lacks libns3\.44-internet-optimized\.so: enable"):
+        _ = Prefix.find(tmp_path).build
+
+
+def test_another_release_is_refused_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv(PREFIX, str(install(tmp_path, release="3.37")))
+    done = CliRunner().invoke(app, ["program", "ns3"])
+    assert isinstance(done.exception, InputError)  # `replicate` prints it and ends with 2
+    said = str(done.exception)
+    assert said.startswith(
+        f"NS3_PREFIX: {tmp_path}: holds ns-3 3.37, but ns3_version is 3.44.post0"
+    )
+    assert "set ns3_version to 3.37" in said and "\n" not in said
+    assert installed("3.37").release == "3.37"
+
+
+def test_a_release_without_a_wheel_needs_the_variable():
+    with pytest.raises(InputError, match=r"ns3_version: 3\.37 has no wheel .* set NS3_PREFIX"):
+        chosen_engine("ns3", "3.37").require(ROOT)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_results_are_named_after_a_build_unless_it_gives_the_wheels_bytes(
+    tmp_path, monkeypatch, same
+):
+    root = tmp_path / "project"
+    for name in ("configs", "workflow/engines", "data/published"):
+        shutil.copytree(ROOT / name, root / name)
+    wheel = chosen_engine("ns3").fingerprint(root)
+    pinned = read_yaml(ROOT / ns3.CANONICAL)["sha256"]
+    monkeypatch.setattr(ns3, "compile_program", lambda root, prefix, build: build.mkdir())
+    digest = pinned if same else "0" * 64
+    monkeypatch.setattr(ns3, "canonical_digest", lambda program, engine: digest)
+    prefix = install(tmp_path / "prefix")
+    monkeypatch.setenv(PREFIX, str(prefix))
+    pipeline = Pipeline.load(root, {"tier": "quick", "engines": "ns3"})
+    assert (pipeline.fingerprint("ns3") == wheel) == same
+    assert pipeline.fingerprint("ns3").endswith(NS3_VERSION)
+    assert pipeline.program("ns3").parts[:2] == (".cache", "ns3")
+    told = json.loads(pipeline.settings)["engines"]["ns3"]["installed"]
+    assert told == {"build": Prefix.find(prefix).build, "as_pinned": same}
+    # Another build of the same release is another engine.
+    before = pipeline.program("ns3")
+    (prefix / "lib/libns3.44-core-optimized.so").write_text("another")
+    ns3._compiled.cache_clear()  # as in another process
+    assert Pipeline.load(root, {"tier": "quick", "engines": "ns3"}).program("ns3") != before
+
+
+def test_images_hold_the_wheel_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv(PREFIX, str(install(tmp_path)))
+    with pytest.raises(InputError, match="images hold the wheel"):
+        Pipeline.load(ROOT, {"tier": "quick", "engines": "ns3", "runtime": "podman"})

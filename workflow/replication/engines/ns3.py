@@ -1,0 +1,338 @@
+"""Which ns-3 the engine ns3 is: a pinned wheel, or the installed one that NS3_PREFIX names.
+
+An installed ns-3 is accepted by its version. It stands for the wheel if our program on it writes
+the wheel's bytes in the canonical scenarios below; otherwise its results are named after it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from replication.engines.lowering import PLAN_FILE, write_inputs
+from replication.engines.model import Engine, OwnProgram
+from replication.study.errors import InputError, RunError
+from replication.study.files import read_yaml, sha256_of, write_text
+from replication.study.scenario import Scenario, TcpFlow
+
+#: A wheel's version, or the release of an installed ns-3.
+Ns3Version = Annotated[str, Field(pattern=r"^3\.\d+(\.post\d+)?$")]
+NS3_VERSION = "3.44.post0"
+#: Each is pinned by its hash in workflow/engines/ns3/wheels/<version>.lock.
+WHEEL_VERSIONS = ("3.39.post2", NS3_VERSION)
+#: The variable that names the folder of an installed ns-3.
+PREFIX = "NS3_PREFIX"
+PROGRAM = "replicate-ns3"
+#: The digest of what our program on the wheel writes in the canonical scenarios.
+CANONICAL = Path("workflow/engines/ns3_canonical.yaml")
+#: CUBIC's Reno-friendly region came with ns-3.41 (its release notes, #1001).
+_CUBIC_FRIENDLINESS = 41
+
+#: The wheel's tags: what is used of it, C++ headers and libraries, is the same for any Python.
+TAGS = (
+    *("--python-version", "311", "--implementation", "cp", "--abi", "cp311"),
+    *("--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:"),
+)
+#: Modules that our program links, and all that it needs of ns-3.
+LINKED = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
+MODULES = (*LINKED, "stats", "bridge", "flow-monitor")
+#: Where a wheel says which version it is; most of what is in it says "dev".
+_METADATA = "ns3-*.dist-info/METADATA"
+#: Members to unpack: of the headers ns-3's own, of the libraries the modules and what comes from
+#: elsewhere, which has a hash in its name. Left out are Boost's headers and the other modules.
+_WANTED = (
+    _METADATA,
+    "ns3/include/ns3/*",
+    *(f"ns3/lib64/libns3*[0-9v]-{module}.so" for module in MODULES),
+    "ns3/lib64/lib*-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f].so*",
+)
+
+
+def minor(version: str) -> int:
+    """Return the number after "3." in a version."""
+    return int(version.split(".")[1])
+
+
+def lacks(version: str, flow: TcpFlow) -> str:
+    """Return what `flow` asks for that this version has not, or an empty string."""
+    friendly = flow.congestion_control == "cubic" and flow.cubic_tcp_friendliness
+    if friendly and minor(version) < _CUBIC_FRIENDLINESS:
+        return f"with TCP friendliness in version {version}"
+    return ""
+
+
+def download(lock: Path, folder: Path, tags: Sequence[str]) -> None:
+    """Let pip download the packages that `lock` pins by hash, for the Python that `tags` name.
+
+    Raises
+    ------
+    RunError
+        A download failed or a hash differs; the message holds pip's last line.
+    """
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *tags]
+    command += ["--require-hashes", "--dest", str(folder), "-r", str(lock)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["pip gave nothing"]
+        raise RunError(f"{lock}: the packages cannot be fetched: {lines[-1]}")
+
+
+def fetch_wheel(lock: Path, output: Path) -> None:
+    """Download the wheel pinned in `lock` and unpack it to `output`; RunError as `download`."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".wheel.") as folder:
+        work = Path(folder)
+        download(lock, work, TAGS)
+        (wheel,) = work.glob("*.whl")
+        unpack(wheel, output)
+
+
+def unpack(wheel: Path, output: Path) -> None:
+    """Unpack what is wanted of a wheel to `output`, which is replaced as a whole."""
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".wheel.") as folder:
+        work = Path(folder)
+        with zipfile.ZipFile(wheel) as archive:
+            names = archive.namelist()
+            archive.extractall(work, [n for w in _WANTED for n in fnmatch.filter(names, w)])
+        for path in work.glob(_METADATA):
+            path.rename(work / "ns3" / path.name)
+        shutil.rmtree(output, ignore_errors=True)
+        (work / "ns3").rename(output)
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """An ns-3 that can be linked: an unpacked wheel, or what a user or Debian installed.
+
+    Attributes
+    ----------
+    folder
+        Its headers are in include/ns3.
+    core
+        The library of the module core; the others have its name but for the module.
+    release
+        As its package states it: "3.44".
+    """
+
+    folder: Path
+    core: Path
+    release: str
+
+    @classmethod
+    def find(cls, folder: Path) -> Prefix:
+        """Return the ns-3 in a folder.
+
+        Raises
+        ------
+        InputError
+            Headers, libraries or the version are not there.
+        """
+        found = [
+            path
+            for below in ("lib64", "lib", "lib/*")
+            for path in sorted(folder.glob(f"{below}/libns3*.so"))
+            if re.fullmatch(r"libns3[\w.]*(-dev)?-core(-[a-z]+)?\.so", path.name)
+        ]
+        # Of several builds in one folder the one that ns-3 calls optimized, else a release.
+        found.sort(key=lambda path: not path.name.endswith(("-optimized.so", "-core.so")))
+        stated = [folder / "METADATA", *(path.parent / "pkgconfig" for path in found[:1])]
+        texts = [
+            p.read_text(encoding="utf-8")
+            for s in stated
+            for p in (s, *s.glob("ns3*-core*.pc"))
+            if p.is_file()
+        ]
+        release = re.search(r"^Version: *(3[.-]\w+)", "\n".join(texts), re.MULTILINE)
+        if not (folder / "include/ns3/core-module.h").is_file() or not found or not release:
+            raise InputError(
+                f"{PREFIX}: {folder}: holds no installed ns-3 (include/ns3, libns3*-core.so below "
+                "lib or lib64, and its pkgconfig): name the folder that ns-3's `./ns3 install` "
+                f"wrote to, or unset {PREFIX} to use the wheel"
+            )
+        return cls(folder.absolute(), found[0].absolute(), release[1])
+
+    @functools.cached_property
+    def libraries(self) -> list[Path]:
+        """Return the libraries that our program links."""
+        return [self.core.with_name(self.core.name.replace("-core", f"-{m}")) for m in LINKED]
+
+    @functools.cached_property
+    def build(self) -> str:
+        """Return 12 hex digits over the libraries: two builds of one release differ."""
+        missing = [path.name for path in self.libraries if not path.is_file()]
+        if missing:
+            raise InputError(
+                f"{PREFIX}: {self.folder}: lacks {', '.join(missing)}: enable the modules "
+                f"{', '.join(LINKED)} when ns-3 is configured"
+            )
+        return sha256_of(*self.libraries)[:12]
+
+    def make_settings(self) -> list[str]:
+        """Return what the engine's Makefile has to know to link it."""
+        names = [path.name.removeprefix("lib").removesuffix(".so") for path in self.libraries]
+        return [
+            f"NS3_PREFIX={self.folder}",
+            f"CORE={self.core}",
+            f"RELEASE={self.release}",
+            f"LDLIBS={' '.join(f'-l{name}' for name in names)}",
+        ]
+
+
+def installed(version: str) -> Prefix | None:
+    """Return the installed ns-3 that is to be `version`; None for the pinned wheel.
+
+    Raises
+    ------
+    InputError
+        NS3_PREFIX names no ns-3 or another release, or it is unset and there is no such wheel.
+    """
+    named = os.environ.get(PREFIX)
+    release = ".".join(version.split(".")[:2])
+    if not named:
+        if version in WHEEL_VERSIONS:
+            return None
+        raise InputError(
+            f"ns3_version: {version} has no wheel here ({', '.join(WHEEL_VERSIONS)} have): set "
+            f"{PREFIX} to a folder where ns-3 {release} is installed (/usr for a Debian package)"
+        )
+    found = Prefix.find(Path(named))
+    if found.release != release:
+        raise InputError(
+            f"{PREFIX}: {named}: holds ns-3 {found.release}, but ns3_version is {version}: install "
+            f"ns-3 {release} and name its folder, set ns3_version to {found.release}, or unset "
+            f"{PREFIX} to use the wheel"
+        )
+    return found
+
+
+def own_program(root: Path, engine: Engine) -> OwnProgram | None:
+    """Return our program on the ns-3 that NS3_PREFIX names, compiled once; None for a wheel.
+
+    Raises
+    ------
+    InputError
+        As `installed`.
+    RunError
+        It cannot be compiled, or fails in a canonical scenario.
+    """
+    prefix = installed(engine.version)
+    return None if prefix is None else _compiled(root.absolute(), engine, prefix)
+
+
+@functools.cache
+def _compiled(root: Path, engine: Engine, prefix: Prefix) -> OwnProgram:
+    sources = sha256_of(*engine.sources(root))
+    key = hashlib.sha256(f"{sources} {prefix.build} {prefix.folder}".encode()).hexdigest()[:12]
+    own = Path(".cache/ns3") / key / PROGRAM
+    folder = (root / own).parent
+    if not folder.is_dir():
+        print(
+            f"ns-3 {prefix.release} in {prefix.folder}: compiling our program, and comparing it "
+            "with the wheel (once, about a minute)",
+            file=sys.stderr,
+        )
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".built.") as made:
+            build = Path(made) / key
+            compile_program(root, prefix, build)
+            # Other releases have other results, by which the wheel is not known.
+            is_pinned = engine.version == NS3_VERSION
+            digest = canonical_digest(build / PROGRAM, engine) if is_pinned else ""
+            write_text(build / "canonical", digest)
+            build.rename(folder)
+    pinned = {"fingerprint": f"{sources[:8]}-{engine.version}"}
+    pinned["sha256"] = (folder / "canonical").read_text(encoding="utf-8")
+    return OwnProgram(own, prefix.build, read_yaml(root / CANONICAL) == pinned)
+
+
+def compile_program(root: Path, prefix: Prefix, build: Path) -> None:
+    """Compile our program on an installed ns-3 into the folder `build`."""
+    words = [*prefix.make_settings(), f"BUILD={build}", "CXX=g++"]
+    command = ["make", "--silent", "-C", str(root / "workflow/engines/ns3")]
+    command += [f"--jobs={os.cpu_count() or 1}", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
+        raise RunError(f"{prefix.folder}: our program cannot be compiled on this ns-3:\n{last}")
+
+
+def canonical_digest(program: Path, engine: Engine) -> str:
+    """Return a hash over the tables that our program writes in the canonical scenarios."""
+    digest = hashlib.sha256()
+    with tempfile.TemporaryDirectory(prefix="canonical-") as name:
+        for number, scenario in enumerate(canonical_scenarios(engine)):
+            work = Path(name) / str(number)
+            write_inputs(work, scenario, engine)
+            command = [str(program), "--plan", str(work / PLAN_FILE), "--output", str(work / "out")]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise RunError(f"{program}: fails in a canonical scenario: {done.stderr.strip()}")
+            for table in ("flows.csv", "series.csv"):
+                digest.update((work / "out" / table).read_bytes())
+    return digest.hexdigest()
+
+
+def canonical_scenarios(engine: Engine) -> list[Scenario]:
+    """Return, for each kind of queue, a lossy bottleneck that all congestion controls share."""
+    controls = sorted(engine.congestion_controls)
+    short, long = (_queue("droptail", limit_packets=packets) for packets in (60, 1000))
+    red = {"minimum_threshold_packets": 15, "maximum_threshold_packets": 45, "queue_weight": 0.002}
+    red |= {"limit_packets": 200, "maximum_probability": 0.1, "mean_packet_bytes": 1000}
+    delay = {"limit_packets": 1000, "target_s": 0.005}
+    queues = [
+        *(short, _queue("pfifo", limit_packets=60), _queue("red", **red)),
+        *(_queue(kind, **delay, interval_s=0.1) for kind in ("codel", "fq_codel")),
+        _queue("pie", **delay, update_interval_s=0.015),
+    ]
+    access = {"id": "access", "a": "s", "b": "r", "rate_bps": 1e8, "delay_s": 0.0013}
+    bottleneck = {"id": "bottleneck", "a": "r", "b": "d", "rate_bps": 2e7, "delay_s": 0.017}
+    bottleneck |= {"jitter_s": 0.0005, "loss_ab": {"kind": "random", "probability": 0.0003}}
+    scenario = {
+        **{"schema_version": 1, "duration_s": 10, "sampling_interval_s": 0.1, "seed": 1},
+        "nodes": ["s", "r", "d"],
+        "flows": [_canonical_flow(number, control) for number, control in enumerate(controls)],
+        "monitors": [{"link": "bottleneck"}],
+    }
+    links = (
+        [
+            access | {"queue_ab": long, "queue_ba": long},
+            bottleneck | {"queue_ab": queue, "queue_ba": long},
+        ]
+        for queue in queues
+    )
+    return [Scenario.model_validate(scenario | {"links": pair}) for pair in links]
+
+
+def _queue(kind: str, **settings: float) -> dict[str, Any]:
+    return {"kind": kind} | settings
+
+
+def _canonical_flow(number: int, control: str) -> dict[str, Any]:
+    modern = control not in ("tahoe", "reno")
+    return {
+        **{"kind": "tcp", "id": control, "source": "s", "destination": "d"},
+        **{"congestion_control": control, "start_s": 0.05 * number, "stop_s": 10},
+        **{"minimum_rto_s": 0.2, "initial_rto_s": 1, "timestamps": True, "limited_transmit": True},
+        # Each has settings of its own.
+        "segment_bytes": 1000 + 10 * number,
+        # ns-3 searches thousands of outstanding segments for long.
+        "maximum_window_bytes": 120_000,
+        "initial_window_segments": 1 + number % 10,
+        "delayed_ack_segments": 1 + number % 2,
+        "sack": modern,
+        "recovery": "prr" if modern and number % 2 else "classic",
+    }
