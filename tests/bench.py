@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.engines.catalogue import ENGINES
-from replication.engines.ns3 import Prefix, compile_program
 from replication.engines.lowering import PLAN_FILE, write_inputs
+from replication.engines.ns3 import Prefix, compile_program
 from replication.plan.pipeline import Paths
 from replication.study.scenario import Scenario
 
