@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,7 +42,7 @@ CANONICAL = Path("workflow/engines/ns3_canonical.yaml")
 _CUBIC_FRIENDLINESS = 41
 
 #: The wheel's tags: what is used of it, C++ headers and libraries, is the same for any Python.
-TAGS = (
+_TAGS = (
     *("--python-version", "311", "--implementation", "cp", "--abi", "cp311"),
     *("--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:"),
 )
@@ -75,29 +74,23 @@ def lacks(version: str, flow: TcpFlow) -> str:
     return ""
 
 
-def download(lock: Path, folder: Path, tags: Sequence[str]) -> None:
-    """Let pip download the packages that `lock` pins by hash, for the Python that `tags` name.
+def fetch_wheel(lock: Path, output: Path) -> None:
+    """Let pip download the wheel that `lock` pins by its hash, and unpack it to `output`.
 
     Raises
     ------
     RunError
-        A download failed or a hash differs; the message holds pip's last line.
+        The download failed or its hash differs; the message holds pip's last line.
     """
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *tags]
-    command += ["--require-hashes", "--dest", str(folder), "-r", str(lock)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or ["pip gave nothing"]
-        raise RunError(f"{lock}: the packages cannot be fetched: {lines[-1]}")
-
-
-def fetch_wheel(lock: Path, output: Path) -> None:
-    """Download the wheel pinned in `lock` and unpack it to `output`; RunError as `download`."""
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".wheel.") as folder:
-        work = Path(folder)
-        download(lock, work, TAGS)
-        (wheel,) = work.glob("*.whl")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *_TAGS]
+        command += ["--require-hashes", "--dest", folder, "-r", str(lock)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines() or ["pip gave nothing"]
+            raise RunError(f"{lock}: the wheel cannot be fetched: {lines[-1]}")
+        (wheel,) = Path(folder).glob("*.whl")
         unpack(wheel, output)
 
 
