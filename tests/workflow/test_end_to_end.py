@@ -230,14 +230,20 @@ def test_a_run_killed_midway_elsewhere_resumes_on_more_cores_to_the_same_bytes(w
 def test_one_scenario_can_be_run_again_to_the_same_bytes(whole, tmp_path, study, engine):
     design = pd.read_csv(whole.root / f"data/reproduced/design/{study}.csv")
     scenario = design[design["supported"] & (design["engine"] == engine)]["scenario"].iloc[0]
-    subprocess.run(
-        ["replicate", "run", scenario, "--engine", engine, "--output", str(tmp_path)],
-        cwd=whole.root,
-        env=whole.environment(),
-        check=True,
-    )
     stored = whole.stores[engine].tables(scenario)
-    assert {name: (tmp_path / name).read_bytes() for name in stored} == stored
+    # By its id, and by the file that it was left in.
+    for given, folder in ((scenario, tmp_path / "1"), (tmp_path / "1/scenario.json", tmp_path)):
+        done = subprocess.run(
+            ["replicate", "run", given, "--engine", engine, "--output", folder],
+            cwd=whole.root,
+            env=whole.environment(),
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert {name: (folder / name).read_bytes() for name in stored} == stored
+        flows = pd.read_csv(folder / "flows.csv")["flow"]
+        assert [line.split()[0] for line in done.stdout.splitlines()[1:-1]] == list(flows)
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,10 @@ def run_single(
     Raises
     ------
     InputError
-        The engine is unknown, not built, or refuses the scenario.
+        The engine is not built, or refuses the scenario.
     RunError
         The run failed.
     """
-    require_engine(engine)
     config = load_config(root / "configs" / "config.yaml")
     inside = find_inside(root, ())
     if inside is not None:
