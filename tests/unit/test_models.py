@@ -169,7 +169,6 @@ def test_a_level_and_a_list_of_it_are_the_same_quantity():
         for keys in ("a", ["a"], ["a", "b"])
     )
     assert one == listed and one.where == {"factor": ["a"]}
-    # Registrations and stamps are hashes of what is written.
     assert one.model_dump(mode="json")["where"] == {"factor": "a"}
     assert two.model_dump(mode="json")["where"] == {"factor": ["a", "b"]}
     assert Quantity.model_validate_json(two.model_dump_json()) == two
