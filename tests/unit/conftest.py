@@ -12,8 +12,9 @@ import pytest
 from hypothesis import settings
 from replication.measure.results import Results
 from replication.study.files import atomic, write_text
+from replication.study.parameter import plain_values
 from replication.study.storage.table import FLOW_COLUMNS, SERIES_COLUMNS
-from replication.study.study import Study, parameters_of, plain_values
+from replication.study.study import Study, parameters_of
 from replication.study.template import instantiate
 
 # Time on a shared machine says nothing about the code.

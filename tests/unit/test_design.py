@@ -19,7 +19,8 @@ from replication.plan.design import (
     design_study,
 )
 from replication.plan.plan import make_plan
-from replication.study.study import Factor, Study
+from replication.study.parameter import Factor
+from replication.study.study import Study
 from replication.study.variation import Variation, apply
 
 from tests.unit.conftest import CLAIM, parameter, study_document

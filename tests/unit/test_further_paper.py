@@ -7,8 +7,8 @@ from replication.measure.cell_map import map_cells
 from replication.report.charts.points import describe_lines
 from replication.report.drawing.data import Display, levels_in_brief, unsaid_unit
 from replication.report.parts.ran import ran
+from replication.study.parameter import Factor
 from replication.study.published import read_published
-from replication.study.study import Factor
 
 from tests.unit.conftest import PUBLISHED, tolerance
 

@@ -12,9 +12,10 @@ from replication.plan.config import Config, Tier, load_config, load_study, study
 from replication.study.claim_model import Quantity, covers
 from replication.study.errors import InputError, describe
 from replication.study.files import read_yaml
+from replication.study.parameter import Factor
 from replication.study.published import read_published
 from replication.study.scenario import Scenario
-from replication.study.study import Factor, Study
+from replication.study.study import Study
 from replication.study.verdict import Verdict
 
 from tests.unit.conftest import CLAIM

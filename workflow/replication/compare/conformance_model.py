@@ -21,8 +21,8 @@ from replication.study.model import (
     Seconds,
     Text,
 )
+from replication.study.parameter import unique
 from replication.study.scenario import Scenario
-from replication.study.study import unique
 
 Settings = dict[str, JsonValue]
 #: What is told of one loss recovery; see compare.conformance_recovery.

@@ -15,8 +15,8 @@ from pydantic import Field, model_validator
 
 from replication.study.files import read_model
 from replication.study.model import Document, EngineName, Identifier
+from replication.study.parameter import unique
 from replication.study.scenario import CongestionControl
-from replication.study.study import unique
 
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"]

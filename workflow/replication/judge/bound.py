@@ -19,8 +19,9 @@ from typing import Any
 
 from replication.study.claim_model import Flows, Quantity, StartOrder, Where
 from replication.study.link import Link
+from replication.study.parameter import Level, plain_values
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario
-from replication.study.study import Experiment, Level, Study, parameters_of, plain_values
+from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import expand, instantiate, resolve
 
 #: What makes a TCP variant; runs that never need it are alike whichever variant they use.

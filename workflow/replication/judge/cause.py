@@ -27,8 +27,9 @@ from replication.study.claim_model import Flows
 from replication.study.errors import InputError
 from replication.study.files import read_model
 from replication.study.model import Document, Identifier, PositiveSeconds, Text, Window
+from replication.study.parameter import unique
 from replication.study.sensitivity_settings import explanations_path
-from replication.study.study import Study, unique
+from replication.study.study import Study
 from replication.study.variation import Range, Variation, apply
 
 

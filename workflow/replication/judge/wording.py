@@ -27,7 +27,8 @@ from replication.study.claim_model import (
     Where,
     flows_in_words,
 )
-from replication.study.study import Factor, Study
+from replication.study.parameter import Factor
+from replication.study.study import Study
 
 #: Ids by which papers number their tables: 5.1, II, A3.
 _NUMBERED = re.compile(r"[A-Z]?[\d.]+[a-z]?|[IVXLC]+")

@@ -14,7 +14,8 @@ from replication.engines.ns3 import NS3_VERSION, PREFIX, Ns3Version
 from replication.study.errors import InputError, describe
 from replication.study.files import read_model, read_yaml
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds
-from replication.study.study import ALL_STUDIES, Study, unique
+from replication.study.parameter import unique
+from replication.study.study import ALL_STUDIES, Study
 
 STUDIES = Path("configs") / "studies"
 RuntimeName = Literal["native", "docker", "podman"]

@@ -22,9 +22,10 @@ from replication.plan.config import Tier
 from replication.study.assumption import drawn
 from replication.study.errors import InputError
 from replication.study.files import write_text
+from replication.study.parameter import Factor, Level, plain_values
 from replication.study.scenario import Scenario, canonical_json
 from replication.study.storage.table import DESIGN_COLUMNS
-from replication.study.study import Experiment, Factor, Level, Study, parameters_of, plain_values
+from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import TemplateError, instantiate, replicate_seed
 
 #: Keeps a DAG under 500 jobs: above that Snakemake's own time grows faster than their number.

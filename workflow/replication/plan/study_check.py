@@ -23,8 +23,9 @@ from replication.study.claim_model import (
     covers,
 )
 from replication.study.errors import InputError
+from replication.study.parameter import plain_values
 from replication.study.published import read_published
-from replication.study.study import Experiment, Study, parameters_of, plain_values
+from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import TemplateError, expand, resolve
 
 #: Sampling times are sums of intervals; an end that rounding moves is no other end.

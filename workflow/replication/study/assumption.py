@@ -15,7 +15,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from replication.study.errors import InputError
-from replication.study.study import Assumed, Experiment, Study, parameters_of
+from replication.study.parameter import Assumed
+from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import whole_flow
 from replication.study.variation import Range, parameters
 

@@ -1,58 +1,26 @@
 """A study: one published paper as data - its set-up, its experiments and where its numbers map.
 
-A study is a YAML file under ``configs/studies/``. Every value that shapes a run is a parameter,
-and every parameter is tagged `published` (with its place in the paper) or `assumed` (with the
-reason, the source of the reason and the plausible range). Templates refer to parameters as
-``$name`` or as products and sums such as ``"$window_segments * $segment_bytes"``.
+A study is a folder of YAML files under ``configs/studies/``. Every value that shapes a run is a
+parameter; templates refer to it as ``$name``, or in a product or sum.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from fractions import Fraction
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    JsonValue,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, JsonValue, ValidationInfo, field_validator, model_validator
 
 from replication.study.change import Change, StudyChange, Subject
 from replication.study.claim_model import AllTest, Claim, Quantity, Where, check_repeats
-from replication.study.errors import describe
-from replication.study.model import (
-    LINE,
-    Document,
-    EngineName,
-    Identifier,
-    Interval,
-    Label,
-    PositiveSeconds,
-    Text,
-)
+from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
+from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
 from replication.study.report_page import REPORT_PAGES
 from replication.study.table_model import Table, check_runs_of_one
 
 #: What stands for all studies where one is asked for.
 ALL_STUDIES = "all"
-#: Most points of an experiment, counted before any of them is made.
-MOST_POINTS = 10_000
-#: Units that the ends of parameters' names say.
-UNITS = {
-    "_bps": "bit/s",
-    "_bytes": "bytes",
-    "_hz": "1/s",
-    "_packets": "packets",
-    "_s": "s",
-    "_segments": "segments",
-}
-
 ExperimentType = Literal[
     "cbr_sweep",
     "pairwise_fairness",
@@ -65,209 +33,6 @@ ExperimentType = Literal[
 
 #: What no study may be called: the report's own pages, and words that stand for all of a list.
 RESERVED = frozenset({*(page.name for page in REPORT_PAGES), ALL_STUDIES, "available"})
-
-
-class Published(Document):
-    """Where the paper states a value, and its words."""
-
-    place: Text
-    quote: Text | None = None
-
-
-class Assumed(Document):
-    """Why a value that the paper does not state was chosen, and what else would be plausible.
-
-    `range` is the closed interval of plausible values of a number; `choices` lists the plausible
-    values of anything else. `source` names the documentation or practice behind the reason.
-    `varies` is the part of the range that a testbed's runs draw from, anew for each replicate.
-    """
-
-    reason: Text
-    source: Text
-    range: Interval | None = None
-    choices: list[JsonValue] | None = None
-    varies: Interval | None = None
-
-    @model_validator(mode="after")
-    def _one_kind_of_plausible(self) -> Assumed:
-        if (self.range is None) == (self.choices is None):
-            raise ValueError("give exactly one of range and choices")
-        if self.range is not None and self.range[0] > self.range[1]:
-            raise ValueError("range must be [low, high]")
-        if self.varies is not None:
-            low, high = self.range or (math.inf, -math.inf)
-            if not low <= self.varies[0] <= self.varies[1] <= high:
-                raise ValueError("varies must be [low, high] within the range")
-        return self
-
-
-class _Tagged(Document):
-    published: Published | None = None
-    """`place` *, `quote`: where the paper states it, in its words."""
-    assumed: Assumed | None = None
-    """`reason` *, `source` *, and one of `range` ([low, high], in the parameter's unit) and
-    `choices` (a list); `varies` ([low, high] within the range): each replicate draws its own
-    value from it, unless a level sets the parameter."""
-
-    @model_validator(mode="after")
-    def _one_tag(self) -> _Tagged:
-        if (self.published is None) == (self.assumed is None):
-            raise ValueError("tag it as exactly one of published and assumed")
-        return self
-
-
-class Parameter(_Tagged):
-    """A named value that templates use; `unit` is for people ("bit/s", "s", "segments")."""
-
-    value: JsonValue
-    """A number, text, truth value, null, or a structure such as a queue; may hold references."""
-    unit: Annotated[str, LINE] = ""
-    """For people; without it the one that the name ends in (`_s`, `_bps`, `_bytes` ...)."""
-
-    @model_validator(mode="after")
-    def _default_is_plausible(self) -> Parameter:
-        if self.assumed is None:
-            return self
-        if self.assumed.range is not None:
-            low, high = self.assumed.range
-            if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-                raise ValueError("a range needs a numeric value; use choices")
-            if not low <= self.value <= high:
-                raise ValueError(f"value {self.value} lies outside its range [{low}, {high}]")
-        elif self.assumed.choices is not None and self.value not in self.assumed.choices:
-            raise ValueError(f"value {self.value!r} is not among its choices")
-        return self
-
-
-def _with_units(parameters: Any) -> Any:
-    """Give parameters without a unit the one that their name ends in."""
-    if not isinstance(parameters, dict):
-        return parameters
-    found = {}
-    for name, parameter in parameters.items():
-        unit = next((unit for end, unit in UNITS.items() if name.endswith(end)), None)
-        if unit is not None and isinstance(parameter, dict):
-            parameter = {"unit": unit} | parameter
-        found[name] = parameter
-    return found
-
-
-Parameters = Annotated[dict[Identifier, Parameter], BeforeValidator(_with_units)]
-
-
-class Level(Document):
-    """One level of a factor: `set` overrides parameters; `value` is its number on an axis."""
-
-    key: Identifier
-    """Key in tables and `where`."""
-    label: Label
-    """Label in charts."""
-    value: float | None = None
-    """Its number on an axis; `trend` and `crossover` need it."""
-    set: dict[Identifier, JsonValue]
-    """Map of parameter to value; the parameters must be declared."""
-    quick: bool = False
-    """Run in quick tiers too."""
-
-
-class LevelValues(Document):
-    """Levels that are numbers of one parameter: listed, or from one to another a step apart."""
-
-    values: list[int | float] = []
-    """The numbers; or else `from`, `to` and `step`."""
-    first: int | float | None = Field(default=None, alias="from")
-    to: int | float | None = None
-    step: Annotated[int | float, Field(gt=0)] | None = None
-    set: Identifier
-    """The parameter."""
-    times: int | float = 1
-    """What a number is multiplied by to be the parameter's value."""
-    key: str = "{}"
-    """Key of a level; `{}` is its number."""
-    label: str = "{}"
-    """Label of a level, likewise."""
-    quick: list[int | float] = []
-    """The numbers that are run in quick tiers too."""
-
-    @model_validator(mode="after")
-    def _listed(self) -> LevelValues:
-        ends = (self.first, self.to, self.step)
-        if bool(self.values) == any(end is not None for end in ends) or 0 < ends.count(None) < 3:
-            raise ValueError("give either values, or from, to and step")
-        if self.step is not None:
-            steps = self._steps()
-            if steps < 0 or steps.denominator > 1:
-                raise ValueError(
-                    f"from {self.first:g} to {self.to:g} are no whole steps of {self.step:g}; "
-                    "let the last step end at `to`"
-                )
-            if steps >= MOST_POINTS:
-                raise ValueError(f"makes more than {MOST_POINTS} levels; vary less")
-        return self
-
-    def _steps(self) -> Fraction:
-        return (_exact(self.to) - _exact(self.first)) / _exact(self.step)
-
-    def levels(self) -> list[dict[str, Any]]:
-        """Return the levels as a file would list them; of whole numbers all values are whole."""
-        exact = [_exact(number) for number in self.values]
-        if self.step is not None:
-            steps = range(int(self._steps()) + 1)
-            exact = [_exact(self.first) + number * _exact(self.step) for number in steps]
-        given = [self.times, *(self.values or (self.first, self.step))]
-        kind = int if all(isinstance(number, int) for number in given) else float
-        quick = {_exact(number) for number in self.quick}
-        return [
-            {
-                "key": self.key.replace("{}", f"{float(number):.12g}"),
-                "label": self.label.replace("{}", f"{float(number):.12g}"),
-                "value": float(number),
-                "set": {self.set: kind(number * _exact(self.times))},
-                "quick": number in quick,
-            }
-            for number in exact
-        ]
-
-
-def _exact(number: float | None) -> Fraction:
-    # As it is written: 0.1 is a tenth.
-    return Fraction(repr(number))
-
-
-def _generated(levels: Any) -> Any:
-    """Return the levels that a `LevelValues` stands for, and any other levels as they are."""
-    if not isinstance(levels, dict):
-        return levels
-    try:
-        return LevelValues.model_validate(levels).levels()
-    except ValidationError as error:
-        raise ValueError(describe(error)) from None
-
-
-class Factor(_Tagged):
-    """What an experiment varies. Tagged like a parameter, for all its levels at once."""
-
-    id: Identifier
-    """Its name."""
-    label: Label
-    """Its name in charts."""
-    unit: Annotated[str, LINE] = ""
-    """Of the levels' `value`."""
-    levels: Annotated[
-        list[Level],
-        BeforeValidator(_generated, json_schema_input_type=list[Level] | LevelValues),
-        Field(min_length=1),
-    ]
-    """List of levels; or `{values: [1, 2, 5], set: parameter}`, a level for each number, which the
-    parameter takes; or `{from, to, step, set}`."""
-    averaged: bool = False
-    """The paper prints means over these levels: each is a replicate of every point, and no point of
-    its own. Tables and claims cannot name it."""
-
-    @model_validator(mode="after")
-    def _unique_levels(self) -> Factor:
-        unique((level.key for level in self.levels), f"level of factor {self.id}")
-        return self
 
 
 class Topology(Document):
@@ -555,20 +320,6 @@ def _written_out(claim: Claim, experiments: Mapping[str, Experiment]) -> Claim:
         raise ValueError(f"claim {claim.id}: {error}") from None
 
 
-def unique(names: Iterable[str], what: str) -> None:
-    """Raise ValueError naming the first of `names` that occurs twice."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"duplicate {what}: {name!r}")
-        seen.add(name)
-
-
 def parameters_of(study: Study, experiment: Experiment) -> dict[str, Parameter]:
     """Return the study's parameters with the experiment's own laid over them."""
     return {**study.parameters, **experiment.parameters}
-
-
-def plain_values(parameters: dict[str, Parameter]) -> dict[str, Any]:
-    """Return name to value, without tags."""
-    return {name: parameter.value for name, parameter in parameters.items()}

@@ -14,7 +14,8 @@ from pydantic import Field, JsonValue, model_validator
 
 from replication.study.errors import InputError
 from replication.study.model import Document, Identifier
-from replication.study.study import Experiment, Level, Parameter, Study
+from replication.study.parameter import Level, Parameter
+from replication.study.study import Experiment, Study
 
 #: Stands for a number in a variation that takes one.
 VALUE = "$value"

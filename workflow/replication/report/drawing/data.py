@@ -18,8 +18,9 @@ from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.measure.statistic import estimate
 from replication.study.claim_model import Flows, Links, Quantity
+from replication.study.parameter import Factor
 from replication.study.storage.parquet import read_parquet
-from replication.study.study import Experiment, Factor
+from replication.study.study import Experiment
 
 #: What a judged cell is known by, in its study.
 _CELL = ["table", "row", "column", "engine"]

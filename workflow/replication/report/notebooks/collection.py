@@ -26,10 +26,11 @@ from replication.report.notebooks.live import LiveRun, run_live
 from replication.report.notebooks.map_data import MapData, map_list, read_map, scenarios_at
 from replication.study.assumption import drawn
 from replication.study.errors import InputError, describe
+from replication.study.parameter import Factor, plain_values
 from replication.study.scenario import Scenario
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import FLAG_COLUMNS, read_frame
-from replication.study.study import Experiment, Factor, Study, parameters_of, plain_values
+from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import instantiate, replicate_seed
 
 _STUDIES = Path("configs") / "studies"

@@ -12,7 +12,8 @@ from replication.judge.flags.own_data import FAILS
 from replication.report.notebooks.collection import Collection
 from replication.report.notebooks.markup import Html, rounded, table, text
 from replication.report.parts.verdicts.flag import OWN_WORDS
-from replication.study.study import Parameter, parameters_of
+from replication.study.parameter import Parameter
+from replication.study.study import parameters_of
 from replication.study.verdict import Verdict
 
 #: A verdict at a glance; its word stands beside it.

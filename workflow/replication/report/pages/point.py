@@ -28,8 +28,9 @@ from replication.report.parts.link import PointLink, PointLinks
 from replication.report.parts.source import Source
 from replication.report.parts.topology import Topology, draw
 from replication.report.parts.verdicts.number import MISSING, significant
+from replication.study.parameter import Factor, Parameter
 from replication.study.storage.table import Row
-from replication.study.study import Experiment, Factor, Parameter, Study, parameters_of
+from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import TemplateError, resolve
 
 #: Rows of flows that a page shows for each engine; the Parquet file has all.

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from replication.report.drawing.data import levels_in_brief, unsaid_unit
-from replication.study.study import Assumed, Factor, Parameter, Study
+from replication.study.parameter import Assumed, Factor, Parameter
+from replication.study.study import Study
 
 
 @dataclass(frozen=True)

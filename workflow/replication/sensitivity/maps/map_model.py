@@ -26,7 +26,8 @@ from replication.study.model import (
     PositiveSeconds,
     Text,
 )
-from replication.study.study import Study, unique
+from replication.study.parameter import unique
+from replication.study.study import Study
 from replication.study.variation import Range, Variation
 
 MAPS = Path("configs/maps")

@@ -20,133 +20,50 @@ Row = dict[str, str]
 #: Significant digits of every number written: more than any input has, less than rounding noise.
 DIGITS = 10
 
+
+def _named(names: str) -> tuple[str, ...]:
+    return tuple(names.split())
+
+
 PUBLISHED_COLUMNS = ("table", "row", "column", "unit", "value", "printed", "place")
-DESIGN_COLUMNS = (
-    "study",
-    "experiment",
-    "point",
-    "levels",
-    "replicate",
-    "engine",
-    "scenario",
-    "supported",
-    "reason",
-    "batch",
-    "cost_s",
+DESIGN_COLUMNS = _named(
+    "study experiment point levels replicate engine scenario supported reason batch cost_s"
 )
 #: Numbers of an engine's flows.csv; `flow` and `kind` come before them.
-FLOW_NUMBERS = (
-    "throughput_bps",
-    "goodput_bps",
-    "delay_mean_s",
-    "delay_p95_s",
-    "rtt_mean_s",
-    "packets_sent",
-    "packets_received",
-    "packets_dropped",
-    "packets_in_flight",
-    "retransmissions",
-    "timeouts",
-    "loss_rate",
-    "delivery_ratio",
+FLOW_NUMBERS = _named(
+    "throughput_bps goodput_bps delay_mean_s delay_p95_s rtt_mean_s packets_sent "
+    "packets_received packets_dropped packets_in_flight retransmissions timeouts loss_rate "
+    "delivery_ratio"
 )
 #: Numbers of an engine's series.csv; `time_s`, `flow` and `link` come before them.
-SERIES_NUMBERS = (
-    "throughput_bps",
-    "cwnd_bytes",
-    "ssthresh_bytes",
-    "rtt_s",
-    "delay_s",
-    "queue_packets",
-    "drops",
-    "retransmissions",
+SERIES_NUMBERS = _named(
+    "throughput_bps cwnd_bytes ssthresh_bytes rtt_s delay_s queue_packets drops retransmissions"
 )
 FLOW_COLUMNS = ("scenario", "engine", "flow", "kind", *FLOW_NUMBERS)
 SERIES_COLUMNS = ("scenario", "engine", "time_s", "flow", "link", *SERIES_NUMBERS)
-CELL_COLUMNS = (
-    "study",
-    "table",
-    "row",
-    "column",
-    "engine",
-    "unit",
-    "published",
-    "published_half_ulp",
-    "reproduced_mean",
-    "reproduced_low",
-    "reproduced_high",
-    "n",
-    "relative_deviation",
-    "inside",
-    "verdict",
-    "reason",
+CELL_COLUMNS = _named(
+    "study table row column engine unit published published_half_ulp reproduced_mean "
+    "reproduced_low reproduced_high n relative_deviation inside verdict reason"
 )
-CLAIM_COLUMNS = (
-    "study",
-    "claim",
-    "quote",
-    "place",
-    "engine",
-    "statistic",
-    "observed",
-    "low",
-    "high",
-    "margin",
-    "verdict",
-    "reason",
+CLAIM_COLUMNS = _named(
+    "study claim quote place engine statistic observed low high margin verdict reason"
 )
 #: Whether a claim's verdict on an engine is vacuous (true or false), with what shows it.
 VACUITY_COLUMNS = ("study", "claim", "engine", "vacuous", "evidence")
 #: How a claim's test fares on the paper's own numbers and traces: holds, fails or none.
 OWN_DATA_COLUMNS = ("study", "claim", "own_data", "reason")
 FLAG_COLUMNS = (*VACUITY_COLUMNS, "own_data")
-AUDIT_COLUMNS = (
-    "study",
-    "table",
-    "row",
-    "column",
-    "check",
-    "published",
-    "bound",
-    "finding",
-    "reason",
-    "reading",
-)
-TRACE_COLUMNS = (
-    "study",
-    "experiment",
-    "point",
-    "trace",
-    "flow",
-    "congestion_control",
-    "engine",
-    "metric",
-    "unit",
-    "evidence",
-    "published",
-    "reproduced_mean",
-    "reproduced_low",
-    "reproduced_high",
-    "n",
-    "relative_deviation",
+AUDIT_COLUMNS = _named("study table row column check published bound finding reason reading")
+TRACE_COLUMNS = _named(
+    "study experiment point trace flow congestion_control engine metric unit evidence published "
+    "reproduced_mean reproduced_low reproduced_high n relative_deviation"
 )
 TRACE_NEARNESS_COLUMNS = ("study", "metric", "engine", "nearest", "flows", "share")
 TRACE_WINDOW_COLUMNS = ("study", "trace", "flow", "source", "time_s", "cwnd_segments")
 #: A check on one engine; `within` is true, false or refused.
-CONFORMANCE_COLUMNS = (
-    "check",
-    "engine",
-    "engine_version",
-    "quantity",
-    "unit",
-    "expected",
-    "low",
-    "high",
-    "observed",
-    "deviation",
-    "within",
-    "source",
-    "note",
+CONFORMANCE_COLUMNS = _named(
+    "check engine engine_version quantity unit expected low high observed deviation within "
+    "source note"
 )
 RECOVERY_COLUMNS = ("variant", "losses", "engine", "engine_version", "quantity", "value")
 WINDOW_COLUMNS = ("variant", "losses", "engine", "time_s", "cwnd_segments")
