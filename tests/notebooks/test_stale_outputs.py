@@ -32,13 +32,13 @@ def compare(project):
 
 
 def test_a_changed_number_fails(project):
-    path = project / "notebooks" / "fixture" / "evaluation" / "nishitha" / "cells.parquet"
-    rows = read_verdicts(path)
+    study = project / "notebooks" / "fixture" / "evaluation" / "nishitha"
+    rows = read_verdicts(study, "cells")
     known = [row for row in rows if row["published"] == 0.997667]
     assert known
     for row in known:
         row["published"] = 0.123456
-    write_verdicts(path.parent, "cells", rows)
+    write_verdicts(study, rows, read_verdicts(study, "claims"))
     result = compare(project)
     assert result.returncode == 1
     assert "0.123" in result.stdout

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from replication.judge.verdict_table import read_table
 from replication.measure.results import Results
 from replication.measure.thin import kept_samples, thin
 from replication.plan.config import load_study, study_ids
@@ -191,8 +192,12 @@ def test_claimed_ratio_is_drawn_from_the_reproduced_baseline():
         assert row["value"] == pytest.approx(1.1 * base[row["x"]])
 
 
+def verdicts(folder, kind):
+    return read_table(folder, kind).to_pandas()
+
+
 def test_scatter_and_verdicts_are_drawn_from_the_files():
-    cells, claims = (pd.read_parquet(FIXTURE / f"{name}.parquet") for name in ("cells", "claims"))
+    cells, claims = (verdicts(FIXTURE, kind) for kind in ("cells", "claims"))
     scatter = scatter_figure(cells, {})
     assert len(scatter.data) == cells["reproduced_mean"].notna().sum()
     counts = verdicts_figure(claims, cells).data
@@ -200,8 +205,8 @@ def test_scatter_and_verdicts_are_drawn_from_the_files():
 
 
 def test_empty_evaluations_give_a_figure_and_not_an_error():
-    cells = pd.read_parquet(FIXTURE / "cells.parquet").iloc[:0]
-    claims = pd.read_parquet(FIXTURE / "claims.parquet").iloc[:0]
+    cells = verdicts(FIXTURE, "cells").iloc[:0]
+    claims = verdicts(FIXTURE, "claims").iloc[:0]
     for figure in (scatter_figure(cells, {}), verdicts_figure(claims, cells)):
         assert figure.specification()
 
@@ -209,7 +214,7 @@ def test_empty_evaluations_give_a_figure_and_not_an_error():
 def test_tolerance_in_the_chart_is_that_of_the_verdict():
     study = load_study(ROOT, "saxena")
     table = next(table for table in study.tables if table.id == "II")
-    cells = pd.read_parquet(FIXTURE / "evaluation" / "saxena" / "cells.parquet")
+    cells = verdicts(FIXTURE / "evaluation" / "saxena", "cells")
     data = cells_figure(cells, table).data
     judged = data[data["verdict"].isin(["reproduced", "not reproduced"])]
     assert len(judged)

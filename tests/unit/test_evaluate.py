@@ -9,7 +9,13 @@ from replication.judge.claim import EVIDENCE_COLUMNS
 from replication.judge.evaluate import QUANTITY_COLUMNS, evaluate_study, merge
 from replication.judge.flags.claim_flag import FLAGS
 from replication.judge.flags.own_data import OWN_DATA
-from replication.judge.verdict_table import COLUMNS, SCHEMAS, read_verdicts, write_verdicts
+from replication.judge.verdict_table import (
+    COLUMNS,
+    NAME,
+    SCHEMA,
+    read_verdicts,
+    write_verdicts,
+)
 from replication.measure.metric import HEADLINE_METRICS
 from replication.measure.metric_model import MetricError
 from replication.plan.study_check import ClaimError, check_study
@@ -30,9 +36,8 @@ from replication.study.storage.table import (
 )
 
 FILES = (
-    *("cells.csv", "claims.csv", "vacuity.csv", "audit.csv", "quantities.csv"),
-    "evidence.parquet",
-    *("cells.parquet", "claims.parquet"),
+    *("vacuity.csv", "audit.csv", "quantities.csv"),
+    *("evidence.parquet", "verdicts.parquet"),
 )
 
 
@@ -69,8 +74,6 @@ def own(evaluated):
 
 def test_every_file_has_its_columns(evaluated):
     for name, columns in (
-        ("cells", CELL_COLUMNS),
-        ("claims", CLAIM_COLUMNS),
         ("audit", AUDIT_COLUMNS),
         ("quantities", QUANTITY_COLUMNS),
     ):
@@ -95,25 +98,27 @@ def test_the_contracted_columns_are_as_the_design_fixes_them():
 
 
 def test_the_audit_makes_cells_impossible(evaluated):
-    cells = pd.read_csv(evaluated / "cells.csv").set_index("row")
-    assert cells.loc["slow", "verdict"] == "reproduced"
-    assert cells.loc["mid", "verdict"] == "impossible"
-    assert "propagation delay" in cells.loc["mid", "reason"]
+    cells = {row["row"]: row for row in read_verdicts(evaluated, "cells")}
+    assert cells["slow"]["verdict"] == "reproduced"
+    assert cells["mid"]["verdict"] == "impossible"
+    assert "propagation delay" in cells["mid"]["reason"]
 
 
 # -- the typed tables -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "columns"), [("cells", CELL_COLUMNS), ("claims", CLAIM_COLUMNS)])
-def test_the_csv_holds_the_typed_table_and_nothing_else(evaluated, name, columns):
-    rows = read_verdicts(evaluated / f"{name}.parquet")
-    texts = read_rows(evaluated / f"{name}.csv", columns)
+@pytest.mark.usefixtures("own")
+def test_the_csv_holds_the_typed_table_and_nothing_else(world, evaluated, name, columns):
+    merge([evaluated], world.folder / "all")
+    rows = read_verdicts(evaluated, name)
+    texts = read_rows(world.folder / "all" / f"{name}.csv", columns)
     assert [{c: written(row[c]) for c in columns} for row in rows] == texts
     assert all(row["reason"] == " ".join(row["reasons"]) for row in rows)
 
 
 def test_a_cell_has_its_points_labels_units_and_margin(evaluated):
-    slow, mid, _ = read_verdicts(evaluated / "cells.parquet")
+    slow, mid, _ = read_verdicts(evaluated, "cells")
     (wanted,) = map(Quantity.model_validate_json, slow["quantities"])
     assert wanted.metric == "delay_mean_s" and wanted.where["access"] == ["slow"]
     # Other factors are free: a point for each of their levels.
@@ -126,32 +131,31 @@ def test_a_cell_has_its_points_labels_units_and_margin(evaluated):
 
 
 def test_reasons_are_sentences_that_nobody_has_to_cut(evaluated):
-    slow, mid, _ = read_verdicts(evaluated / "cells.parquet")
+    slow, mid, _ = read_verdicts(evaluated, "cells")
     assert [part.partition(" ")[0] for part in slow["reasons"][:2]] == ["Deviation", "No"]
     assert "propagation delay" in mid["reasons"][0]
-    (claim,) = read_verdicts(evaluated / "claims.parquet")
+    (claim,) = read_verdicts(evaluated, "claims")
     assert claim["finding"].endswith(" points.") and "interval" not in claim["finding"]
     assert claim["reasons"][0].startswith(claim["finding"].removesuffix("."))
 
 
 def test_a_typed_table_of_another_version_or_word_is_refused(evaluated):
-    path = evaluated / "claims.parquet"
-    rows = read_verdicts(path)
-    write_verdicts(evaluated, "claims", [{**row, "verdict": "perhaps"} for row in rows])
-    with pytest.raises(InputError, match=r"claims\.parquet: verdict 'perhaps' is unknown"):
-        read_verdicts(path)
-    narrow = pa.Table.from_pylist(rows, SCHEMAS["claims"]).drop_columns(["finding"])
-    write_parquet(narrow, path)
-    with pytest.raises(InputError, match=r"claims\.parquet: made by another version"):
-        read_verdicts(path)
+    cells, claims = (read_verdicts(evaluated, kind) for kind in COLUMNS)
+    write_verdicts(evaluated, cells, [{**row, "verdict": "perhaps"} for row in claims])
+    with pytest.raises(InputError, match=r"verdicts\.parquet: verdict 'perhaps' is unknown"):
+        read_verdicts(evaluated, "cells")
+    table = pa.Table.from_pylist(claims, SCHEMA).drop_columns(["finding"])
+    write_parquet(table, evaluated / NAME)
+    with pytest.raises(InputError, match=r"verdicts\.parquet: made by another version"):
+        read_verdicts(evaluated, "claims")
 
 
 @pytest.mark.usefixtures("own")
 def test_merged_typed_tables_hold_the_rows_of_all_in_order(world, evaluated):
     merge([evaluated, evaluated], world.folder / "all")
     for name in COLUMNS:
-        one = read_verdicts(evaluated / f"{name}.parquet")
-        assert read_verdicts(world.folder / "all" / f"{name}.parquet") == one + one
+        one = read_verdicts(evaluated, name)
+        assert read_verdicts(world.folder / "all", name) == one + one
 
 
 def test_the_same_results_give_the_same_bytes(world, evaluated):
@@ -165,11 +169,11 @@ def test_the_same_results_give_the_same_bytes(world, evaluated):
 
 
 def test_a_changed_result_changes_the_bytes(world, evaluated):
-    before = (evaluated / "claims.csv").read_bytes()
+    before = (evaluated / NAME).read_bytes()
     study, published = complete(world)
     results = world.results(study, flows=lambda **_: {"throughput_bps": 4.1e5})
     evaluate_study(study, published, results, evaluated)
-    assert before != (evaluated / "claims.csv").read_bytes()
+    assert before != (evaluated / NAME).read_bytes()
 
 
 def test_quantities_are_per_point_engine_flow_and_metric(evaluated):
@@ -186,7 +190,7 @@ def test_quantities_are_per_point_engine_flow_and_metric(evaluated):
 def test_a_study_without_tables_and_testable_claims_gives_empty_files(world):
     study = world.claim({"kind": "not_testable", "reason": "Nothing is measured."})
     evaluate_study(study, world.published(), world.results(study), world.folder / "out")
-    assert (world.folder / "out" / "cells.csv").read_text() == ",".join(CELL_COLUMNS) + "\n"
+    assert read_verdicts(world.folder / "out", "cells") == []
     assert pd.read_parquet(world.folder / "out" / "evidence.parquet").empty
 
 
@@ -215,18 +219,17 @@ def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
     merge([evaluated, evaluated], world.folder / "all")
     flags = pd.read_csv(world.folder / "all" / FLAGS)
     assert list(flags.columns) == list(FLAG_COLUMNS)
-    assert len(flags) == 2 * len(pd.read_csv(evaluated / "claims.csv"))
-    for name in ("cells", "claims", "audit"):
-        one = pd.read_csv(evaluated / f"{name}.csv")
-        both = pd.read_csv(world.folder / "all" / f"{name}.csv")
-        pd.testing.assert_frame_equal(both, pd.concat([one, one], ignore_index=True))
+    assert len(flags) == 2 * len(read_verdicts(evaluated, "claims"))
+    one, both = (pd.read_csv(f / "audit.csv") for f in (evaluated, world.folder / "all"))
+    pd.testing.assert_frame_equal(both, pd.concat([one, one], ignore_index=True))
 
 
+@pytest.mark.usefixtures("own")
 def test_merging_names_what_is_missing_or_foreign(world, evaluated):
-    with pytest.raises(InputError, match=r"none/cells\.csv: is missing or of another version"):
+    with pytest.raises(InputError, match=r"none/own_data\.csv: is missing or of another version"):
         merge([evaluated, world.folder / "none"], world.folder / "all")
-    write_text(evaluated / "claims.csv", "study,claim\n")
-    with pytest.raises(InputError, match=r"claims\.csv: is missing or of another version"):
+    write_text(evaluated / "audit.csv", "study,claim\n")
+    with pytest.raises(InputError, match=r"audit\.csv: is missing or of another version"):
         merge([evaluated], world.folder / "all")
 
 

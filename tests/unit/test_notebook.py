@@ -290,12 +290,12 @@ def other_data(tmp_path_factory):
     """The fixture with one number changed."""
     folder = tmp_path_factory.mktemp("other") / "data"
     shutil.copytree(FIXTURE, folder)
-    path = folder / "evaluation" / "nishitha" / "cells.parquet"
-    rows = read_verdicts(path)
+    study = folder / "evaluation" / "nishitha"
+    rows = read_verdicts(study, "cells")
     for row in rows:
         if row["n"]:
             row["published"] = 0.123456
-    write_verdicts(path.parent, "cells", rows)
+    write_verdicts(study, rows, read_verdicts(study, "claims"))
     return folder
 
 

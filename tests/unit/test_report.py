@@ -398,9 +398,9 @@ def test_a_failed_rendering_leaves_the_last_report(project):
     project.add(example(project.world))
     out = project.render("synthetic")
     before = (out / "index.html").read_bytes()
-    rows = read_verdicts(project.data / "cells.parquet")
-    write_verdicts(project.data, "cells", [{**row, "verdict": "perhaps"} for row in rows])
-    with pytest.raises(InputError, match=r"cells\.parquet: verdict 'perhaps' is unknown"):
+    rows = read_verdicts(project.data, "cells")
+    write_verdicts(project.data, [{**row, "verdict": "perhaps"} for row in rows], [])
+    with pytest.raises(InputError, match=r"verdicts\.parquet: verdict 'perhaps' is unknown"):
         render(project.root, project.data, project.root / "none", out)
     assert (out / "index.html").read_bytes() == before
     assert [p.name for p in out.parent.iterdir()] == ["html"]
@@ -409,8 +409,8 @@ def test_a_failed_rendering_leaves_the_last_report(project):
 def test_a_missing_result_is_named(project):
     project.add(example(project.world))
     project.merge("synthetic")
-    (project.data / "claims.parquet").unlink()
-    with pytest.raises(InputError, match=r"claims\.parquet: cannot be read.*run"):
+    (project.data / "verdicts.parquet").unlink()
+    with pytest.raises(InputError, match=r"verdicts\.parquet: no such file; run"):
         render(project.root, project.data, project.root / "none", project.out)
     assert not project.out.exists()
 

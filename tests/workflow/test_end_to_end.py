@@ -170,7 +170,7 @@ def test_a_published_number_reruns_only_the_judging_of_its_study(whole, changed)
     [
         ("batches/*-light-*.series.parquet", "simulate_batch"),
         ("results/saxena/flows.parquet", "collect_results"),
-        ("evaluation/saxena/cells.csv", "evaluate_study"),
+        ("evaluation/saxena/verdicts.parquet", "evaluate_study"),
         ("conformance/ns3.csv", "run_conformance"),
     ],
 )

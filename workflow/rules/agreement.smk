@@ -9,8 +9,7 @@ rule compare_engines:
         scenarios=expand(rules.design_study.output.scenarios, study=PIPE.studies),
         flows=expand(rules.collect_results.output.flows, study=PIPE.studies),
         series=expand(rules.collect_results.output.series, study=PIPE.studies),
-        claims=expand(rules.evaluate_study.output.typed_claims, study=PIPE.studies),
-        cells=expand(rules.evaluate_study.output.typed_cells, study=PIPE.studies),
+        verdicts=expand(rules.evaluate_study.output.verdicts, study=PIPE.studies),
     output:
         rates=f"{PATHS.data}/agreement.csv",
         pairs=f"{PATHS.data}/agreement_pairs.csv",

@@ -11,14 +11,11 @@ rule evaluate_study:
         flows=rules.collect_results.output.flows,
         series=rules.collect_results.output.series,
     output:
-        cells=f"{PATHS.data}/evaluation/{{study}}/cells.csv",
-        claims=f"{PATHS.data}/evaluation/{{study}}/claims.csv",
+        verdicts=f"{PATHS.data}/evaluation/{{study}}/verdicts.parquet",
         audit=f"{PATHS.data}/evaluation/{{study}}/audit.csv",
         vacuity=f"{PATHS.data}/evaluation/{{study}}/vacuity.csv",
         quantities=f"{PATHS.data}/evaluation/{{study}}/quantities.csv",
         evidence=f"{PATHS.data}/evaluation/{{study}}/evidence.parquet",
-        typed_cells=f"{PATHS.data}/evaluation/{{study}}/cells.parquet",
-        typed_claims=f"{PATHS.data}/evaluation/{{study}}/claims.parquet",
     log:
         f"{PATHS.data}/logs/evaluate_study/{{study}}.log",
     benchmark:
@@ -60,16 +57,10 @@ rule merge_evaluations:
     input:
         own=expand(rules.judge_own_data.output.own, study=PIPE.studies),
         vacuity=expand(rules.evaluate_study.output.vacuity, study=PIPE.studies),
-        cells=expand(rules.evaluate_study.output.cells, study=PIPE.studies),
-        claims=expand(rules.evaluate_study.output.claims, study=PIPE.studies),
+        verdicts=expand(rules.evaluate_study.output.verdicts, study=PIPE.studies),
         audit=expand(rules.evaluate_study.output.audit, study=PIPE.studies),
-        typed_cells=expand(rules.evaluate_study.output.typed_cells, study=PIPE.studies),
-        typed_claims=expand(
-            rules.evaluate_study.output.typed_claims, study=PIPE.studies
-        ),
     output:
-        typed_cells=f"{PATHS.data}/cells.parquet",
-        typed_claims=f"{PATHS.data}/claims.parquet",
+        verdicts=f"{PATHS.data}/verdicts.parquet",
         cells=f"{PATHS.data}/cells.csv",
         claims=f"{PATHS.data}/claims.csv",
         flags=f"{PATHS.data}/claim_flags.csv",

@@ -130,9 +130,7 @@ class StudyVerdicts:
             A file is missing or malformed; the message names it and what to run.
         """
         folder = data / "evaluation" / study
-        rows = [
-            row for name in ("claims", "cells") for row in read_verdicts(folder / f"{name}.parquet")
-        ]
+        rows = [row for kind in ("claims", "cells") for row in read_verdicts(folder, kind)]
         design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
         return cls(load_study(root, study), design, rows)
 

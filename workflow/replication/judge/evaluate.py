@@ -26,8 +26,6 @@ from replication.plan.study_check import check_study
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import (
     AUDIT_COLUMNS,
-    CELL_COLUMNS,
-    CLAIM_COLUMNS,
     OWN_DATA_COLUMNS,
     VACUITY_COLUMNS,
     merge_tables,
@@ -51,8 +49,6 @@ QUANTITY_COLUMNS = (
     "n",
 )
 MERGED = {
-    "cells": CELL_COLUMNS,
-    "claims": CLAIM_COLUMNS,
     "own_data": OWN_DATA_COLUMNS,
     "audit": AUDIT_COLUMNS,
 }
@@ -90,8 +86,7 @@ def evaluate_study(
         claims += rows
         evidence.append(values)
     judged = evaluate_cells(cells, study, results, impossible_cells(audit))
-    write_verdicts(out_dir, "cells", judged)
-    write_verdicts(out_dir, "claims", claims)
+    write_verdicts(out_dir, judged, claims)
     write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), AUDIT_COLUMNS)
     write_table(out_dir / VACUITY, vacuity_rows(study, results, claims), VACUITY_COLUMNS)
     write_table(out_dir / "quantities.csv", headline_quantities(results), QUANTITY_COLUMNS)
@@ -107,7 +102,7 @@ def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
         Folders that `evaluate_study` and `judge.flags.own_data.write_own_data` wrote.
     out_dir
         Where cells.csv, claims.csv, claim_flags.csv, own_data.csv and audit.csv go, and the typed
-        tables of the first two.
+        table of the first two.
 
     Raises
     ------

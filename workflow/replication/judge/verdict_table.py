@@ -1,8 +1,8 @@
-"""The verdicts of a study as typed tables, which every later stage only formats.
+"""The verdicts on cells and claims as one typed table, which every later stage only formats.
 
-`cells.parquet` and `claims.parquet` hold the columns of the CSV files of these names, typed, and
-beside them what a verdict rests on: the points that its engine ran, the quantities over them, the
-labels and the unit to show, and the reason in its parts. The CSV files are written from them.
+`verdicts.parquet` holds the columns of cells.csv and claims.csv, typed, and what a verdict rests
+on: the points that its engine ran, the quantities over them, the labels and the unit to show, and
+the reason in its parts. Each study has one; the CSV files are those of all studies together.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from replication.study.errors import InputError
 from replication.study.files import REMEDY
@@ -45,23 +46,30 @@ COLUMNS = {
     "cells": (*CELL_COLUMNS, *_SHOWN, *_SHARED),
     "claims": (*CLAIM_COLUMNS, "statistic_unit", "finding", *_SHARED),
 }
-SCHEMAS = {
-    name: pa.schema([(column, _TYPES.get(column, _TEXT)) for column in columns])
-    for name, columns in COLUMNS.items()
-}
 CSV_COLUMNS = {"cells": CELL_COLUMNS, "claims": CLAIM_COLUMNS}
+NAME = "verdicts.parquet"
+#: Which of the two a row is, and the columns of both.
+KIND = "kind"
+SCHEMA = pa.schema(
+    [
+        (column, _TYPES.get(column, _TEXT))
+        for column in dict.fromkeys([KIND, *COLUMNS["cells"], *COLUMNS["claims"]])
+    ]
+)
+Rows = Iterable[Mapping[str, Any]]
 
 
-def write_verdicts(folder: Path, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write the rows of "cells" or "claims" as a typed table and as CSV.
+def write_verdicts(folder: Path, cells: Rows, claims: Rows) -> None:
+    """Write the rows of cells and of claims as a typed table.
 
-    Numbers have as many digits in both, so that either gives the same page.
+    Numbers have as many digits as in the CSV files, so that either gives the same page.
     """
-    judged = [{column: _plain(row[column]) for column in COLUMNS[name]} for row in rows]
-    write_parquet(pa.Table.from_pylist(judged, SCHEMAS[name]), folder / f"{name}.parquet")
-    columns = CSV_COLUMNS[name]
-    narrow = ({column: row[column] for column in columns} for row in judged)
-    write_table(folder / f"{name}.csv", narrow, columns)
+    judged = [
+        {KIND: kind} | {column: _plain(row[column]) for column in COLUMNS[kind]}
+        for kind, rows in (("cells", cells), ("claims", claims))
+        for row in rows
+    ]
+    write_parquet(pa.Table.from_pylist(judged, SCHEMA), folder / NAME)
 
 
 def _plain(value: Any) -> Any:
@@ -70,23 +78,28 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def read_verdicts(path: Path) -> list[Judged]:
-    """Return the rows of a typed table.
+def read_verdicts(folder: Path, kind: str) -> list[Judged]:
+    """Return the rows of "cells" or "claims" of the typed table in a folder.
 
     Raises
     ------
     InputError
-        It is missing, not what was written, of another version, or has an unknown verdict.
+        It is missing, damaged, of another version, or has an unknown verdict.
     """
-    rows: list[Judged] = read_table(path).to_pylist()
+    rows: list[Judged] = read_table(folder, kind).to_pylist()
     return rows
 
 
-def read_table(path: Path) -> pa.Table:
-    """Return a typed table, as `read_verdicts` does."""
-    name = path.stem
+def read_table(folder: Path, kind: str) -> pa.Table:
+    """Return the part of a typed table, as `read_verdicts` does."""
+    table = _read(folder)
+    return table.filter(pc.equal(table[KIND], kind)).select(list(COLUMNS[kind]))
+
+
+def _read(folder: Path) -> pa.Table:
+    path = folder / NAME
     table = read_parquet(path)
-    if table.schema != SCHEMAS[name]:
+    if table.schema != SCHEMA:
         raise InputError(f"{path}: made by another version; {REMEDY}")
     for word in table["verdict"].unique().to_pylist():
         if word not in set(Verdict):
@@ -95,7 +108,8 @@ def read_table(path: Path) -> pa.Table:
 
 
 def merge_verdicts(folders: Sequence[Path], out_dir: Path) -> None:
-    """Put the typed tables of several studies together, in the order given."""
-    for name in COLUMNS:
-        tables = [read_table(folder / f"{name}.parquet") for folder in folders]
-        write_parquet(pa.concat_tables(tables), out_dir / f"{name}.parquet")
+    """Put the typed tables of several studies together, in the order given; write the CSV files."""
+    write_parquet(pa.concat_tables(map(_read, folders)), out_dir / NAME)
+    for kind, columns in CSV_COLUMNS.items():
+        rows = read_table(out_dir, kind).select(list(columns)).to_pylist()
+        write_table(out_dir / f"{kind}.csv", rows, columns)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-from replication.judge.verdict_table import read_table
+from replication.judge.verdict_table import NAME, read_table
 from replication.measure.metric import quantity
 from replication.measure.metric_label import capitalised, display_unit, metric_label
 from replication.measure.metric_model import METRICS
@@ -270,10 +270,10 @@ def flow_label(flow: Mapping[str, object]) -> str:
 
 def read_cells(data: Path, study: str) -> pd.DataFrame:
     """Read a study's judged cells; an empty table where it has none."""
-    path = data / "evaluation" / study / "cells.parquet"
-    if not path.is_file():
+    folder = data / "evaluation" / study
+    if not (folder / NAME).is_file():
         return pd.DataFrame()
-    cells: pd.DataFrame = read_table(path).to_pandas()
+    cells: pd.DataFrame = read_table(folder, "cells").to_pandas()
     return cells
 
 

@@ -126,7 +126,7 @@ class Collection:
         """Return the claims with verdict and flags, on every engine; of one type of experiment."""
         document = self.study(study)
         folder = self.data / "evaluation" / study
-        claims: pd.DataFrame = read_table(folder / "claims.parquet").to_pandas()
+        claims: pd.DataFrame = read_table(folder, "claims").to_pandas()
         flags = pd.DataFrame(read_flags(folder), columns=list(FLAG_COLUMNS))
         claims = claims.merge(flags, on=["study", "claim", "engine"], how="left")
         if kind is None:

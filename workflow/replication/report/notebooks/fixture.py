@@ -19,6 +19,7 @@ from replication.compare.trace_comparison import COMPARISON, NEARNESS, PUBLISHED
 from replication.judge.evaluate import merge
 from replication.judge.flags.claim_flag import VACUITY
 from replication.judge.flags.own_data import OWN_DATA
+from replication.judge.verdict_table import NAME as VERDICTS
 from replication.measure.results import Results
 from replication.measure.trace_folder import has_traces
 from replication.plan.config import load_study
@@ -40,9 +41,8 @@ PROVENANCE = ("config", "engines", "studies", "tier")
 #: Maps that a notebook takes apart; a quick run's are too coarse for it.
 MAPPED = ("kapadia_bbr_beside_reno",)
 _EVALUATION = (
-    *("cells.csv", "claims.csv", "audit.csv", "quantities.csv"),
-    *(VACUITY, OWN_DATA),
-    *("cells.parquet", "claims.parquet"),
+    *("audit.csv", "quantities.csv"),
+    *(VACUITY, OWN_DATA, VERDICTS),
 )
 
 

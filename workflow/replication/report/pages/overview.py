@@ -108,7 +108,7 @@ def all_numbers(source: Source) -> list[Figure]:
     """
     if not source.cells:
         return []
-    cells = read_table(source.data / "cells.parquet").to_pandas()
+    cells = read_table(source.data, "cells").to_pandas()
     chosen = {name: found.engine for name, found in source.headlines.items()}
     titles = {name: short_title(study) for name, study in source.studies.items()}
     return [scatter_figure(cells[cells["engine"] == cells["study"].map(chosen)], titles)]

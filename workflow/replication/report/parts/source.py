@@ -64,8 +64,8 @@ class Source:
         return cls(
             root=root,
             data=data,
-            cells=read_verdicts(data / "cells.parquet"),
-            claims=read_verdicts(data / "claims.parquet"),
+            cells=read_verdicts(data, "cells"),
+            claims=read_verdicts(data, "claims"),
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
             provenance=read_provenance(data / "provenance.json"),
             flags=read_flags(data),
