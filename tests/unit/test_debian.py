@@ -9,8 +9,6 @@ import yaml
 from replication.engines import debian
 from replication.engines.catalogue import NS2
 
-from tests.unit.report_project import PROVENANCE, example, soup
-
 ROOT = Path(__file__).parents[2]
 LOCK = yaml.safe_load((ROOT / debian.LOCK).read_text(encoding="utf-8"))
 
@@ -57,15 +55,3 @@ def test_another_package_is_said_with_both_versions(root, monkeypatch):
     assert "Debian's ns2 is 2.36-1 here, the lock has 2.35+dfsg-5" in found.warning()
     assert debian.package_warning(json.loads(json.dumps(found.as_dict()))) == found.warning()
     assert debian.find_package(root, "ns3") is None
-
-
-def test_the_report_says_that_a_package_is_not_the_locked_one(project):
-    package = {"package": "ns2", "version": "2.36-1", "sha256": "f" * 64}
-    package |= {"locked_version": "2.35+dfsg-5", "as_locked": False}
-    ran = {"version": "2.35", "fingerprint": "f", "package": package}
-    project.provenance = PROVENANCE | {"engines": PROVENANCE["engines"] | {"ns2": ran}}
-    project.add(example(project.world), engines=("ns3", "ns2"))
-    out = project.render("synthetic")
-    for page in ("index.html", "engines.html"):
-        text = soup(out / page).get_text()
-        assert "Debian's ns2 is 2.36-1 here, the lock has 2.35+dfsg-5" in text

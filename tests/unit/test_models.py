@@ -7,14 +7,11 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 from replication.cli.schema import schema_text, write_schemas
-from replication.measure.cell_map import map_cells
 from replication.plan.config import Config, Tier, load_config, load_study, study_files, study_ids
 from replication.study.claim_model import Quantity, covers
 from replication.study.errors import InputError, describe
 from replication.study.files import read_yaml
 from replication.study.parameter import Factor
-from replication.study.published import read_published
-from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 
@@ -23,64 +20,6 @@ from tests.unit.report_project import TABLE
 
 ROOT = Path(__file__).parents[2]
 STUDIES = study_ids(ROOT)
-
-
-def minimal_scenario():
-    queue = {"kind": "droptail", "limit_packets": 50}
-    return {
-        "duration_s": 1.0,
-        "sampling_interval_s": 0.1,
-        "seed": 1,
-        "nodes": ["a", "b"],
-        "links": [
-            {"id": "ab", "a": "a", "b": "b", "rate_bps": 1e6, "delay_s": 0.01,
-             "queue_ab": queue, "queue_ba": queue}
-        ],
-        "flows": [
-            {"id": "f", "kind": "cbr", "source": "a", "destination": "b", "start_s": 0.0,
-             "stop_s": 1.0, "rate_bps": 1e5, "packet_bytes": 500}
-        ],
-    }  # fmt: skip
-
-
-def test_a_scenario_survives_its_json_with_the_same_id():
-    scenario = Scenario.model_validate(minimal_scenario())
-    assert Scenario.model_validate(json.loads(scenario.canonical_json())).id == scenario.id
-
-
-def test_whole_numbers_and_floats_are_the_same_scenario():
-    other = minimal_scenario() | {"duration_s": 1}
-    assert Scenario.model_validate(other).id == Scenario.model_validate(minimal_scenario()).id
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "field"),
-    [
-        (("links", 0, "rate_bps"), -1.0, "rate_bps"),
-        (("links", 0, "rate_bps"), float("nan"), "rate_bps"),
-        (("links", 0, "delay_s"), float("inf"), "delay_s"),
-        (("links", 0, "rate_mbps"), 1.0, "rate_mbps"),
-        (("links", 0, "queue_ab"), {"kind": "fifo"}, "queue_ab"),
-        (("links", 0, "queue_ab"), {"kind": "droptail"}, "queue_ab"),
-        (("links", 0, "b"), "a", "link ab"),
-        (("links", 0, "b"), "z", "unknown node 'z'"),
-        (("nodes",), ["a", "b", "a"], "duplicate node id: a"),
-        (("nodes",), ["a", "../b"], "nodes.1"),
-        (("flows", 0, "stop_s"), 0.0, "stop_s"),
-        (("flows", 0, "destination"), "a", "same node"),
-        (("seed",), 0, "seed"),
-        (("sampling_interval_s",), 2.0, "sampling_interval_s"),
-    ],
-)
-def test_a_bad_scenario_is_refused_by_field(path, value, field):
-    document = minimal_scenario()
-    place = document
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = value
-    with pytest.raises(ValidationError) as caught:
-        Scenario.model_validate(document)
-    assert field in str(caught.value)
 
 
 CHANGE = {"date": "2026-11-22", "was": "a tie passes", "why": "no size"}
@@ -138,11 +77,6 @@ def test_what_is_repeated_is_another_claim_that_repeats_none(world, repeated):
         world.study(claims=told)
 
 
-@pytest.mark.parametrize("name", STUDIES)
-def test_every_study_is_valid_and_named_like_its_file(name):
-    assert load_study(ROOT, name).id == name
-
-
 def test_a_study_called_by_a_path_is_refused():
     with pytest.raises(InputError, match="unknown"):
         load_study(ROOT, "../studies/" + STUDIES[0])
@@ -189,19 +123,6 @@ def test_links_that_are_not_given_leave_a_quantity_what_it_was():
             Quantity(experiment="e", metric="queue_drops", links=links)
 
 
-@pytest.mark.parametrize("name", study_ids(ROOT))
-def test_claims_and_cells_without_links_are_written_as_before(name):
-    study = load_study(ROOT, name)
-    read = [quantity for claim in study.claims for quantity in claim.quantities()]
-    cells = map_cells(study, read_published(ROOT / f"data/published/{name}.csv"))
-    read += [part for cell in cells for part in (cell.cell, cell.quantity)]
-    assert read
-    for one in read:
-        if one.links is None:
-            assert one.model_dump_json() == one.model_dump_json(exclude={"links"})
-            assert one.model_dump() == one.model_dump(exclude={"links"})
-
-
 def test_a_quantity_covers_the_points_of_its_levels():
     where = Quantity(experiment="e", metric="m", where={"x": ["a", "b"], "y": "c"}).where
     assert covers(where, {"x": "a", "y": "c", "z": "d"}) and covers(where, {"x": "b", "y": "c"})
@@ -233,15 +154,6 @@ def test_tiers_end_with_an_open_step():
     steps = [{"cost_below_s": 1.0, "count": 5}]
     with pytest.raises(ValidationError, match="every step but the last"):
         Tier(id="t", title="t", replicates=steps, levels="all", batch_cost_s=1.0)
-
-
-@pytest.mark.parametrize("key", ["a\nb", "\x1b[31m", "x" * 1000])
-def test_a_key_of_any_text_is_named_in_one_line(key):
-    with pytest.raises(ValidationError) as caught:
-        Scenario.model_validate(minimal_scenario() | {key: 1})
-    line = describe(caught.value)
-    assert line.isprintable() and len(line) < 200
-    assert "Extra inputs" in line
 
 
 def levels(**range_):

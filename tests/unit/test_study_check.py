@@ -49,7 +49,6 @@ def test_a_sound_file_is_read(tmp_path):
             ("1,slow,throughput,bit/s,800000,0.80,Table 1, left\n", *ROWS[1:]),
             "line 2: has 8 fields",
         ),
-        (("1,slow,throughput,bit/s,800000,0.80,Table 1,\n", *ROWS[1:]), "line 2: has 8 fields"),
         ((*ROWS[:2], "1,fast,throughput,bit/s,990000,0.99\n"), "line 4: has 6 fields"),
         ((*ROWS[:2], '1,fast,throughput,bit/s,990000,0.99,"Table 1\n'), "line 4"),
         (
