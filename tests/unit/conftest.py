@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
-from replication.measure.results import Results
+from replication.measure.collect import load_sampled
+from replication.measure.sampled import SampledResults
 from replication.study.files import atomic, write_text
 from replication.study.parameter import plain_values
-from replication.study.storage.table import FLOW_COLUMNS, SERIES_COLUMNS
+from replication.study.storage.table import FLOW_COLUMNS, SERIES_COLUMNS, SERIES_NUMBERS
 from replication.study.study import Study, parameters_of
 from replication.study.template import instantiate
 
@@ -173,8 +174,8 @@ class World:
         runs=lambda levels: True,
         refusal=lambda engine, levels: "",
         duration_s=None,
-    ) -> Results:
-        """Write results and load them.
+    ) -> SampledResults:
+        """Write the results of one batch and load them with their series.
 
         `flows(engine, replicate, flow, **levels)` overrides columns of a flow's row (None: no
         row); `series(...)` gives a flow's samples; `runs(levels)` says whether a tier has a point.
@@ -207,7 +208,7 @@ class World:
                             "scenario": scenario.id,
                             "supported": not why,
                             "reason": why,
-                            "batch": "b",
+                            "batch": f"{study.id}-batch",
                             "cost_s": 1.0,
                         }
                     )
@@ -226,7 +227,7 @@ class World:
                         key = {"scenario": scenario.id, "engine": engine, "link": name}
                         samples += [{**key, **sample} for sample in series(**run)]
         self.write(design, flow_rows, samples, scenarios, study.id)
-        return Results.load(self.folder, study.id)
+        return load_sampled(self.folder, study.id, SERIES_NUMBERS)
 
     def write(self, design, flows, series, scenarios, study_id) -> None:
         root = self.folder
@@ -242,8 +243,9 @@ class World:
         numbers = {name: float for name in SERIES_COLUMNS if name not in text}
         samples = samples.astype(numbers | text)
         samples = samples.where(samples.notna(), None).astype(numbers)
-        with atomic(folder / "series.parquet") as path:
-            samples.to_parquet(path)
+        for name, rows in (("flows", table), ("series", samples)):
+            with atomic(root / "batches" / f"{study_id}-batch.{name}.parquet") as path:
+                rows.to_parquet(path)
 
 
 def flow_row(flow) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from bs4 import BeautifulSoup
 from replication.compare.agreement import write_agreement
 from replication.judge.evaluate import evaluate_study, merge
 from replication.judge.flags.own_data import write_own_data
+from replication.measure.collect import collect_study
+from replication.measure.results import Results
 from replication.report.render import render
 from replication.study.files import write_text
 from replication.study.study import Study
@@ -84,7 +86,9 @@ class Project:
             "flows",
             lambda access, replicate, **_: {"throughput_bps": flows[access] + 1000 * replicate},
         )
-        found = self.world.results(study, **results)
+        self.world.results(study, **results)
+        collect_study(study, self.data)
+        found = Results.load(self.data, study.id)
         evaluate_study(study, published, found, self.data / "evaluation" / study.id)
         write_own_data(self.root, self.data, study.id)
 

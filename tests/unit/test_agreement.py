@@ -13,6 +13,7 @@ from replication.compare.engine_difference import (
 from replication.compare.verdicts import CELL, CLAIM, Compared
 from replication.judge.evaluate import evaluate_study
 from replication.judge.verdict_table import read_verdicts, write_verdicts
+from replication.measure.collect import collect_study
 from replication.measure.statistic import wilson_interval
 from replication.study.errors import InputError
 
@@ -84,6 +85,7 @@ def project(world, tmp_path):
     (root / "data" / "published" / "synthetic.csv").write_text(published.read_text())
     results = world.results(study, flows=flows, engines=ENGINES, refusal=refusal)
     evaluate_study(study, published, results, world.folder / "evaluation" / "synthetic")
+    collect_study(study, world.folder)
     return root, world.folder
 
 

@@ -4,14 +4,17 @@ import json
 
 import pandas as pd
 import pytest
+from replication.measure.collect import collect_study
+from replication.measure.metric import quantity
 from replication.measure.results import Results, ResultsError
+from replication.study.claim_model import Quantity
 from replication.study.errors import InputError
 from replication.study.files import atomic, write_text
 
 
 @pytest.fixture
-def loaded(world):
-    world.results(world.study(), replicates=2)
+def loaded(world, sampled):
+    world.results(world.study(), replicates=2, series=lambda **_: sampled([1, 2, 3]))
     return world.folder
 
 
@@ -44,7 +47,6 @@ def test_segment_sizes_come_from_the_scenarios(loaded):
         "design/synthetic.csv",
         "design/scenarios/synthetic.json",
         "results/synthetic/flows.parquet",
-        "results/synthetic/series.parquet",
     ],
 )
 def test_a_missing_file_is_named_with_the_remedy(loaded, name):
@@ -63,12 +65,12 @@ def test_a_truncated_file_is_named_with_the_remedy(loaded, name):
         load(loaded)
 
 
-def test_a_damaged_series_is_found_when_it_is_needed(loaded):
-    path = loaded / "results/synthetic/series.parquet"
-    path.write_bytes(b"PAR1")
-    results = load(loaded)
-    with pytest.raises(InputError, match=r"series\.parquet: cannot be read .*; remove it"):
-        _ = results.series
+def test_a_feature_that_was_not_collected_is_named_with_the_remedy(world, loaded):
+    collect_study(world.study(), loaded)
+    wanted = Quantity(experiment="sweep", metric="window_reductions")
+    assert len(quantity(load(loaded), wanted)) == 18
+    with pytest.raises(ResultsError, match=r"no cwnd_peak_segments of every run .* `make report`"):
+        quantity(load(loaded), wanted.model_copy(update={"metric": "cwnd_peak_segments"}))
 
 
 def test_a_missing_column_is_named(loaded):

@@ -3,14 +3,13 @@
 import json
 from functools import partial
 
-import pyarrow as pa
 import pytest
-from replication.run.gather import collect, gather, read_runs
+from replication.run.gather import gather, read_runs
 from replication.run.simulate import designed_batch, read_batch, run_job
 from replication.study.errors import InputError, RunError
 from replication.study.files import write_text
 from replication.study.scenario import Scenario, canonical_json
-from replication.study.storage.parquet import read_parquet, write_parquet
+from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import FLOW_NUMBERS, write_table
 
 from tests.unit import stand_in
@@ -160,16 +159,3 @@ def test_a_scenario_under_anothers_id_is_refused(tmp_path):
     path = batch_file(tmp_path, scenarios={"0" * 16: minimal_scenario()})
     with pytest.raises(InputError, match="has content"):
         read_batch(path)
-
-
-def test_how_runs_were_batched_leaves_no_trace(tmp_path):
-    rows = [{"scenario": s, "flow": f, "x": i} for i, (s, f) in enumerate(["ba", "aa", "ab", "bb"])]
-    contents = []
-    for split in ([rows[:1], rows[1:]], [rows[2:], rows[:2]]):
-        parts = []
-        for i, part in enumerate(split):
-            parts.append(tmp_path / f"{i}.parquet")
-            write_parquet(pa.Table.from_pylist(part), parts[-1])
-        collect(parts, tmp_path / "all.parquet", ["scenario", "flow"])
-        contents.append((tmp_path / "all.parquet").read_bytes())
-    assert contents[0] == contents[1]

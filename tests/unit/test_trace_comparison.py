@@ -8,13 +8,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from replication.compare.trace_comparison import compare_traces, nearness
-from replication.measure.results import Results
+from replication.measure.collect import load_sampled
 from replication.measure.trace_folder import ENVIRONMENT, find_folder, has_traces, traces_hash
 from replication.measure.window import FIGURES
 from replication.plan.config import load_study
 from replication.sensitivity.finding import distances
 from replication.study.errors import InputError
-from replication.study.storage.table import TRACE_COLUMNS
+from replication.study.storage.table import SERIES_NUMBERS, TRACE_COLUMNS
 
 DURATION_S = 61
 CELLS = {
@@ -167,7 +167,8 @@ def test_an_explanation_is_judged_by_distributions_of_window_round_trip_and_retr
     ]
     path = project.raw / "synthetic/made-up.sender-ss.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    study, results = load_study(project.root, "synthetic"), Results.load(project.data, "synthetic")
+    study = load_study(project.root, "synthetic")
+    results = load_sampled(project.data, "synthetic", SERIES_NUMBERS)
     before, after = (
         replace(results, design=results.design[results.design["engine"] == engine], memo={})
         for engine in ("ns3", "linux")

@@ -8,7 +8,7 @@ rule compare_engines:
         design=expand(rules.design_study.output.design, study=PIPE.studies),
         scenarios=expand(rules.design_study.output.scenarios, study=PIPE.studies),
         flows=expand(rules.collect_results.output.flows, study=PIPE.studies),
-        series=expand(rules.collect_results.output.series, study=PIPE.studies),
+        features=expand(rules.collect_results.output.features, study=PIPE.studies),
         verdicts=expand(rules.evaluate_study.output.verdicts, study=PIPE.studies),
     output:
         rates=f"{PATHS.data}/agreement.csv",

@@ -9,7 +9,7 @@ rule evaluate_study:
         design=rules.design_study.output.design,
         scenarios=rules.design_study.output.scenarios,
         flows=rules.collect_results.output.flows,
-        series=rules.collect_results.output.series,
+        features=rules.collect_results.output.features,
     output:
         verdicts=f"{PATHS.data}/evaluation/{{study}}/verdicts.parquet",
         audit=f"{PATHS.data}/evaluation/{{study}}/audit.csv",

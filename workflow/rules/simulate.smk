@@ -70,16 +70,18 @@ rule collect_results:
         ),
     output:
         flows=f"{PATHS.data}/results/{{study}}/flows.parquet",
+        features=f"{PATHS.data}/results/{{study}}/features.parquet",
         series=f"{PATHS.data}/results/{{study}}/series.parquet",
     log:
         f"{PATHS.data}/logs/collect_results/{{study}}.log",
     benchmark:
         f"{PATHS.data}/benchmarks/collect_results/{{study}}.tsv"
     localrule: True
+    params:
+        code=PIPE.code.judge,
+        features=lambda wildcards: PIPE.features(wildcards.study),
+        data=PATHS.data,
     shell:
         'echo "collecting the results of {wildcards.study}" >&2; '
-        "( replicate step collect --output {output.flows} --keys engine,scenario,flow"
-        " {input.flows}"
-        " && replicate step collect --output {output.series}"
-        " --keys engine,scenario,time_s,flow,link {input.series} ) > {log} 2>&1"
+        "replicate step collect {wildcards.study} --data {params.data} > {log} 2>&1"
         " || {{ cat {log} >&2; exit 1; }}"

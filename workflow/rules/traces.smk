@@ -8,7 +8,14 @@ rule compare_traces:
         design=expand(rules.design_study.output.design, study=PIPE.traced),
         scenarios=expand(rules.design_study.output.scenarios, study=PIPE.traced),
         flows=expand(rules.collect_results.output.flows, study=PIPE.traced),
-        series=expand(rules.collect_results.output.series, study=PIPE.traced),
+        # Of every replicate: what is collected has the series of those that are drawn.
+        series=[
+            file
+            for study in PIPE.traced
+            for file in expand(
+                rules.simulate_batch.output.series, batch=PIPE.batch_ids(study)
+            )
+        ],
     output:
         comparison=f"{PATHS.data}/trace_comparison.csv",
         nearness=f"{PATHS.data}/trace_nearness.csv",

@@ -99,15 +99,15 @@ def fetch_wheel(
 
 
 @app.command()
-def collect(
-    output: Annotated[Path, typer.Option(help="Parquet file to write.")],
-    keys: Annotated[str, typer.Option(help="Comma-separated columns to sort by.")],
-    parts: Annotated[list[Path], typer.Argument(help="Parquet files of batches.")],
-) -> None:
-    """Put the tables of batches together."""
-    from replication.run.gather import collect as collect_parts
+def collect(study: str, root: Root = HERE, data: Data = DATA) -> None:
+    """Put a study's batches together, and compute what is read off their series.
 
-    collect_parts(parts, output, keys.split(","))
+    Example: replicate step collect saxena
+    """
+    from replication.measure.collect import collect_study
+    from replication.plan.config import load_study
+
+    collect_study(load_study(root, study), data)
 
 
 @app.command()

@@ -25,13 +25,13 @@ from typing import Any
 
 import pandas as pd
 
-from replication.compare.engine_difference import CONTRASTED, EngineDifferences, load_differences
+from replication.compare.engine_difference import EngineDifferences, load_differences
 from replication.compare.verdicts import CELL, CLAIM, Compared, Row, compare_verdicts
 from replication.judge.participation import Participation, participations
 from replication.judge.verdict_table import read_verdicts
 from replication.judge.wording import qualifier
 from replication.measure.metric import quantity
-from replication.measure.metric_model import METRICS
+from replication.measure.metric_model import CONTRASTED, METRICS
 from replication.measure.results import Results
 from replication.measure.statistic import estimate, wilson_interval
 from replication.plan.config import load_study

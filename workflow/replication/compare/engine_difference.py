@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from replication.measure.metric_model import CONTRASTED
 from replication.study.files import read_model
 from replication.study.model import Document, EngineName, Identifier
 from replication.study.parameter import unique
@@ -20,18 +21,7 @@ from replication.study.scenario import CongestionControl
 
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"]
-#: What is set side by side, whole runs: what the senders did, and what the path did to them.
-CONTRASTED = (
-    "throughput_bps",
-    "rtt_mean_s",
-    "cwnd_mean_segments",
-    "start_up_duration_s",
-    "window_reductions",
-    "retransmissions",
-    "timeouts",
-    "packets_dropped",
-    "queue_mean_packets",
-)
+
 PATH = Path("configs") / "engine_differences.yaml"
 
 

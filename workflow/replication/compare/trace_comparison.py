@@ -24,9 +24,10 @@ import pyarrow as pa
 from scipy.stats import wasserstein_distance
 
 from replication.compare.published_trace import PublishedFlow, known, published_flows
+from replication.measure.collect import load_sampled
 from replication.measure.cwnd import FloatArray
-from replication.measure.metric import RUN, chosen_flows, samples
-from replication.measure.results import Results, ResultsError
+from replication.measure.metric import chosen_flows
+from replication.measure.sampled import RUN, SampledResults, samples
 from replication.measure.statistic import estimate
 from replication.measure.thin import thin
 from replication.measure.trace_folder import find_folder, trace_files
@@ -55,6 +56,8 @@ _SUMMARIES = {
     "cwnd_minimum_segments": "cwnd_minimum",
     "window_reductions": "reductions_per_minute",
 }
+#: What of the series is compared.
+_SAMPLED = ("cwnd_bytes", "ssthresh_bytes", "rtt_s")
 #: Samples of a window that are kept for drawing.
 DRAWN_SAMPLES = 220
 
@@ -215,7 +218,8 @@ def compare_traces(
     rows: list[dict[str, object]] = []
     windows = [pd.DataFrame(columns=list(TRACE_WINDOW_COLUMNS))]
     for name in studies:
-        study, results = load_study(root, name), Results.load(data, name)
+        study = load_study(root, name)
+        results = load_sampled(data, name, _SAMPLED)
         published = published_path(root, name)
         flows = published_flows(study, published, trace_files(folder, name))
         for comparison in compare_flows(results, flows):
@@ -231,7 +235,9 @@ def compare_traces(
     return f"{data / COMPARISON}: {len(flows_by)} published flows, {raw} of them with raw traces"
 
 
-def compare_flows(results: Results, flows: Sequence[PublishedFlow]) -> Iterator[TraceComparison]:
+def compare_flows(
+    results: SampledResults, flows: Sequence[PublishedFlow]
+) -> Iterator[TraceComparison]:
     """Yield a comparison for each published flow and point of ours that was run."""
     found = [
         TraceComparison.of(flow, point, ours)
@@ -248,7 +254,7 @@ def compare_flows(results: Results, flows: Sequence[PublishedFlow]) -> Iterator[
         yield replace(one, like=[samples for samples in like if samples is not None])
 
 
-def _our_flows(results: Results, published: PublishedFlow) -> dict[str, list[OurFlow]]:
+def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, list[OurFlow]]:
     """Return our flows that stand for a published one, by point."""
     wanted = published.quantity
     runs = results.runs(wanted.experiment, wanted.where)
@@ -260,12 +266,7 @@ def _our_flows(results: Results, published: PublishedFlow) -> dict[str, list[Our
     found: dict[str, list[OurFlow]] = {}
     for row in chosen.sort_values(["point", "engine", "replicate", "flow"]).to_dict("records"):
         document = _flow_document(results, row["scenario"], row["flow"])
-        group = by_flow.get(tuple(row[key] for key in keys))
-        if group is None:
-            raise ResultsError(
-                f"{results.series_path}: has no sample of flow {row['flow']} of scenario "
-                f"{row['scenario']} on {row['engine']}; delete it and run the workflow again"
-            )
+        group = by_flow[tuple(row[key] for key in keys)]
         segment = float(document["segment_bytes"])
         stop_s = min(float(document["stop_s"]), float(group["time_s"].max()))
         found.setdefault(row["point"], []).append(
@@ -288,7 +289,7 @@ def _our_flows(results: Results, published: PublishedFlow) -> dict[str, list[Our
     return found
 
 
-def _flow_document(results: Results, scenario: str, flow: str) -> Mapping[str, Any]:
+def _flow_document(results: SampledResults, scenario: str, flow: str) -> Mapping[str, Any]:
     return next(f for f in results.scenarios[scenario]["flows"] if f["id"] == flow)
 
 

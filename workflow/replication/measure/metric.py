@@ -1,34 +1,34 @@
-"""How the metrics of `measure.metric_model` are computed from results.
+"""Quantities: a metric of `measure.metric_model` over chosen flows and points, a value a run.
 
-Four kinds. *Flow totals* are columns of the flows table, over the flow's active time. *Sampled*
-metrics are reduced over a time window of the series: the window (a, b] holds the samples with
-a < time_s <= b, a sample standing for the interval that ends at its time. *Features* read the
-shape of the series (`measure.feature`). Metrics of *links* are taken of each monitored link and
-combined over the links (`measure.link_delay`). A metric that is both a flow total and sampled is a
+*Flow totals* are columns of the flows table, over the flow's active time. What is read off the
+series was computed when the results were collected (`measure.sampled`). A metric that is both is a
 flow total unless `window_s` is given.
 
-Values are taken per flow, then combined over the chosen flows: sum, mean, maximum, minimum, Jain's
-index, or `pooled`, the ratio of sums over all packets of all flows.
+Values are taken per flow, or per monitored link, then combined over the chosen ones: sum, mean,
+maximum, minimum, Jain's index, or `pooled`, the ratio of sums over all packets of all flows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import cast
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
-from replication.measure.fairness import fairness_values
-from replication.measure.feature import WINDOW_FEATURES, FlowSeries, feature
-from replication.measure.link_delay import link_delays
-from replication.measure.metric_model import METRICS, Metric, MetricError, check_metric
-from replication.measure.results import Results
+from replication.measure.feature import WINDOW_FEATURES
+from replication.measure.metric_model import (
+    METRICS,
+    Metric,
+    MetricError,
+    check_metric,
+    is_total,
+)
+from replication.measure.results import SUBJECT, Feature, Results
+from replication.measure.sampled import RUN
 from replication.measure.statistic import estimate, jain_index
 from replication.study.claim_model import Flows, Links, Quantity, StartOrder
 
-RUN = ["scenario", "engine"]
 #: Given for each flow at every point, whatever a study asks for.
 HEADLINE_METRICS = (
     "throughput_bps",
@@ -37,12 +37,6 @@ HEADLINE_METRICS = (
     "loss_rate",
     "delivery_ratio",
 )
-
-_QUEUE: dict[str, str] = {
-    "queue_mean_packets": "mean",
-    "queue_peak_packets": "max",
-    "queue_drops": "sum",
-}
 
 
 def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
@@ -106,38 +100,64 @@ def chosen_flows(results: Results, runs: pd.DataFrame, chosen: Flows) -> pd.Data
     return flows[flows["flow"].isin(chosen)]
 
 
-def chosen_links(results: Results, series: pd.DataFrame, chosen: Links | None) -> pd.DataFrame:
-    """Return the series' samples of the monitored links that are `chosen`; of all without."""
-    monitored = series[series["link"].notna() & (series["link"] != "")]
-    if chosen is None or series.empty:
-        return monitored
-    unknown = sorted(set(chosen) - set(monitored["link"]))
+def feature_of(wanted: Quantity) -> Feature | None:
+    """Return the feature of the series that a quantity needs; None for totals of flows."""
+    return None if is_total(wanted) else Feature(wanted.metric, wanted.window_s)
+
+
+def subjects(
+    results: Results, metric: Metric, flows: pd.DataFrame, wanted: Quantity
+) -> pd.DataFrame:
+    """Return what a feature is taken of in the runs of `flows`; see `Results.values`."""
+    if metric.source == "queue":
+        return monitored_links(results, flows, wanted.links)
+    if metric.source == "fairness":
+        return flows[[*RUN, "flow"]].assign(subject=set_name(wanted.flows))
+    if wanted.metric in WINDOW_FEATURES:
+        flows = flows[flows["kind"] == "tcp"]
+    return flows[[*RUN, "flow"]].rename(columns={"flow": "subject"})
+
+
+def set_name(flows: Flows) -> str:
+    """Return what features.parquet calls a set of flows."""
+    if isinstance(flows, StartOrder):
+        return f"start_order {flows.start_order}"
+    return flows if isinstance(flows, str) else "+".join(sorted(flows))
+
+
+def monitored_links(
+    results: Results, flows: pd.DataFrame, chosen: Links | None = None
+) -> pd.DataFrame:
+    """Return scenario, engine, subject: the monitored links of the runs of `flows`, or `chosen`."""
+    pairs = flows[RUN].drop_duplicates()
+    rows = [
+        (scenario, engine, f"{monitor['link']}:{monitor['direction']}")
+        for scenario, engine in zip(pairs["scenario"], pairs["engine"], strict=True)
+        for monitor in results.scenarios[scenario].get("monitors", [])
+    ]
+    links = pd.DataFrame(rows, columns=SUBJECT, dtype=object)
+    if chosen is None or pairs.empty:
+        return links
+    unknown = sorted(set(chosen) - set(links["subject"]))
     if unknown:
-        known = ", ".join(sorted(monitored["link"].unique()))
+        known = ", ".join(sorted(links["subject"].unique()))
         raise MetricError(
             f"no monitored link {unknown[0]!r} in {results.study_id}; monitored: {known or 'none'}"
         )
-    return monitored[monitored["link"].isin(chosen)]
+    return links[links["subject"].isin(chosen)]
 
 
 def _values(
     results: Results, wanted: Quantity, metric: Metric, flows: pd.DataFrame
 ) -> pd.DataFrame:
     """Return scenario, engine, value."""
-    window = wanted.window_s
-    if metric.source == "queue":
-        return _queue_values(results, wanted, metric, flows)
-    if metric.source == "fairness":
-        table = samples(results, flows, [*RUN, "flow"], None)
-        return fairness_values(wanted.metric, table, RUN, window)
-    if metric.source == "feature":
-        per_flow = _features(results, wanted.metric, flows, window)
-    elif metric.source == "sampled" or window is not None:
-        per_flow = _sampled(results, metric, flows, window)
-    elif wanted.aggregate == "pooled":
+    found = feature_of(wanted)
+    if found is not None:
+        values = results.values(found, subjects(results, metric, flows, wanted))
+        return values if metric.source == "fairness" else aggregate(values, wanted.aggregate)
+    if wanted.aggregate == "pooled":
         return _pooled(metric, flows)
-    else:
-        per_flow = flows[[*RUN, "flow"]].assign(value=flows[wanted.metric].astype(float))
+    per_flow = flows[[*RUN, "flow"]].assign(value=flows[wanted.metric].astype(float))
     return aggregate(per_flow, wanted.aggregate)
 
 
@@ -170,87 +190,6 @@ def _pooled(metric: Metric, flows: pd.DataFrame) -> pd.DataFrame:
     # A flow without packets has no mean delay, and no weight either: NaN adds nothing.
     sums = table.groupby(RUN, observed=True)[["top", "bottom"]].sum()
     return (sums["top"] / sums["bottom"]).rename("value").reset_index()
-
-
-def samples(
-    results: Results,
-    pairs: pd.DataFrame,
-    keys: Sequence[str],
-    window_s: tuple[float, float] | None,
-) -> pd.DataFrame:
-    """Return the samples of the series whose `keys` are among those of `pairs`, in time order."""
-    series = results.series_of(pairs[RUN].drop_duplicates())
-    if window_s is not None:
-        low, high = window_s
-        # Sampling times are sums of intervals: a rounding error must not move a sample out.
-        slack = 1e-9
-        series = series[(series["time_s"] > low + slack) & (series["time_s"] <= high + slack)]
-    if "flow" in keys:
-        # Which flows are asked for may differ from run to run.
-        wanted = pairs[list(keys)].drop_duplicates()
-        for key in keys:
-            wanted = wanted[wanted[key].isin(series[key].unique())]
-        same = {key: series[key].dtype for key in keys}
-        series = series.merge(wanted.astype(same), on=list(keys))
-    # Categories stand in order, and sort as fast as numbers do.
-    series = series.sort_values([*keys, "time_s"], ignore_index=True, kind="stable")
-    return series.astype({key: object for key in ("scenario", "engine", "flow", "link")})
-
-
-def _sampled(
-    results: Results, metric: Metric, flows: pd.DataFrame, window_s: tuple[float, float] | None
-) -> pd.DataFrame:
-    keys = [*RUN, "flow"]
-    table = samples(results, flows, keys, window_s)
-    table["value"] = table[metric.column].astype(float)
-    if metric.reduce == "weighted":
-        table = table[table["value"].notna() & (table["throughput_bps"] > 0)]
-        table = table.assign(
-            weight=table["throughput_bps"], value=table["value"] * table["throughput_bps"]
-        )
-        sums = table.groupby(keys)[["value", "weight"]].sum()
-        values = (sums["value"] / sums["weight"]).rename("value")
-    else:
-        grouped = table.groupby(keys)["value"]
-        values = grouped.sum(min_count=1) if metric.reduce == "sum" else grouped.mean()
-    return values.reset_index()
-
-
-def _features(
-    results: Results, name: str, flows: pd.DataFrame, window_s: tuple[float, float] | None
-) -> pd.DataFrame:
-    keys = [*RUN, "flow"]
-    if name in WINDOW_FEATURES:
-        flows = flows[flows["kind"] == "tcp"]
-    table = samples(results, flows, keys, window_s)
-    table = table.merge(results.segment_bytes, on=["scenario", "flow"], how="left")
-    segment = table["segment_bytes"].to_numpy(dtype=float)
-    columns = {
-        "time_s": table["time_s"].to_numpy(dtype=float),
-        "cwnd_segments": table["cwnd_bytes"].to_numpy(dtype=float) / segment,
-        "ssthresh_segments": table["ssthresh_bytes"].to_numpy(dtype=float) / segment,
-        "rtt_s": table["rtt_s"].to_numpy(dtype=float),
-        "throughput_bps": table["throughput_bps"].to_numpy(dtype=float),
-    }
-    rows = []
-    for key, places in table.groupby(keys, sort=True).indices.items():
-        one = {column: values[places] for column, values in columns.items()}
-        series = FlowSeries(**one, windowed=window_s is not None)
-        rows.append((*cast("tuple[str, ...]", key), feature(name, series)))
-    return pd.DataFrame(rows, columns=[*keys, "value"]).astype({"value": float})
-
-
-def _queue_values(
-    results: Results, wanted: Quantity, metric: Metric, flows: pd.DataFrame
-) -> pd.DataFrame:
-    table = samples(results, flows, RUN, wanted.window_s)
-    links = chosen_links(results, table, wanted.links)
-    if wanted.metric in _QUEUE:
-        grouped = links.groupby([*RUN, "link"])[metric.column]
-        per_link = grouped.agg(_QUEUE[wanted.metric]).rename("value").reset_index()
-    else:
-        per_link = link_delays(results.scenarios, links, table)
-    return aggregate(per_link, wanted.aggregate)
 
 
 def headline_quantities(results: Results) -> Iterator[dict[str, object]]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from replication.study.claim_model import Flows, Quantity
 from replication.study.errors import InputError
 from replication.study.study import Study
 
@@ -195,6 +196,18 @@ METRICS: dict[str, Metric] = {
     ),
 }
 
+#: What engines are compared by, over whole runs: what senders did, and what the path did to them.
+CONTRASTED = (
+    "throughput_bps",
+    "rtt_mean_s",
+    "cwnd_mean_segments",
+    "start_up_duration_s",
+    "window_reductions",
+    "retransmissions",
+    "timeouts",
+    "packets_dropped",
+    "queue_mean_packets",
+)
 #: Metrics that count events: whole numbers, larger the longer a run lasts.
 COUNTS = {
     "packets_sent",
@@ -259,6 +272,42 @@ def check_metric(
             f"out, or name one of {', '.join(queues)}"
         )
     return metric
+
+
+def is_total(wanted: Quantity) -> bool:
+    """Return whether a quantity is a total of flows, and not read off their series."""
+    return METRICS[wanted.metric].source == "flow" and wanted.window_s is None
+
+
+def wanted_quantities(study: Study) -> list[Quantity]:
+    """Return the quantities of a study that are read off series, each over a whole experiment.
+
+    Values are taken flow by flow, or link by link: one quantity stands for all choices of flows,
+    unless the flows together have the value.
+    """
+    asked = [wanted for claim in study.claims for wanted in claim.quantities()]
+    for table in study.tables:
+        rows = list((table.rows or {}).values())
+        experiments = {table.experiment, *(row.experiment for row in rows if row.experiment)}
+        for cell in [table.cell] if table.cell else (table.columns or {}).values():
+            for flows in [cell.flows, *(row.flows for row in rows if row.flows is not None)]:
+                asked += [_whole(e, cell.metric, flows, cell.window_s) for e in experiments]
+    for own in study.experiments:
+        asked += [_whole(own.id, metric) for metric in CONTRASTED]
+    found = {}
+    for wanted in asked:
+        if not is_total(wanted):
+            is_joint = METRICS[wanted.metric].source == "fairness"
+            flows = wanted.flows if is_joint else "all"
+            one = _whole(wanted.experiment, wanted.metric, flows, wanted.window_s)
+            found[one.model_dump_json()] = one
+    return [found[key] for key in sorted(found)]
+
+
+def _whole(
+    experiment: str, metric: str, flows: Flows = "all", window_s: tuple[float, float] | None = None
+) -> Quantity:
+    return Quantity(experiment=experiment, metric=metric, flows=flows, window_s=window_s)
 
 
 def validate_study_metrics(study: Study) -> None:

@@ -1,7 +1,8 @@
-"""The results of one study: its design, flows, series and scenarios, joined and checked.
+"""The results of one study: its design, flows, features and scenarios, joined and checked.
 
 A run is one row of the design: a point of an experiment, a replicate and an engine. Its flows and
-series are found by scenario and engine, because points that are the same scenario are run once.
+features are found by scenario and engine, because points that are the same scenario are run once.
+Features are what was read off the series when they were collected (`measure.sampled`).
 """
 
 from __future__ import annotations
@@ -10,27 +11,51 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import repeat
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from replication.study.claim_model import Where
 from replication.study.errors import InputError
 from replication.study.files import read_json
 from replication.study.storage.parquet import read_columns, read_parquet
-from replication.study.storage.table import DESIGN_COLUMNS, FLOW_COLUMNS, SERIES_COLUMNS, read_frame
+from replication.study.storage.table import (
+    DESIGN_COLUMNS,
+    FEATURE_COLUMNS,
+    FLOW_COLUMNS,
+    read_frame,
+)
 
 #: Columns of a design that concern how it is run, not what was run.
 _UNUSED = ("study", "batch", "cost_s")
-_SERIES_KEYS = ("scenario", "engine", "flow", "link")
+#: What a feature is of: a flow, a link or a set of flows of a run.
+SUBJECT = ["scenario", "engine", "subject"]
 
 
 class ResultsError(InputError):
     """A file of results is missing, damaged or does not fit the others."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A quantity that is read off the series of a run: a metric, in a time window if there is one.
+
+    Attributes
+    ----------
+    metric
+        A key of `measure.metric_model.METRICS`, or `SHARE_AT_WINDOW`.
+    window_s
+        (from, to]; None for the whole run.
+    """
+
+    metric: str
+    window_s: tuple[float, float] | None = None
+
+    @property
+    def window(self) -> str:
+        """The window as features.parquet has it; empty for the whole run."""
+        return "" if self.window_s is None else "-".join(f"{end:.12g}" for end in self.window_s)
 
 
 @dataclass(frozen=True)
@@ -48,8 +73,10 @@ class Results:
         One row per scenario, engine and flow; units stand in the column names.
     scenarios
         Scenario id to the scenario's JSON document.
+    features_path
+        Parquet file of what was read off the series, read when first needed.
     series_path
-        Parquet file of the sampled series, read when first needed.
+        Parquet file of the series that charts draw.
     memo
         Quantities that were computed before: claims and cells ask for the same ones.
     """
@@ -58,7 +85,8 @@ class Results:
     design: pd.DataFrame
     flows: pd.DataFrame
     scenarios: Mapping[str, Mapping[str, Any]]
-    series_path: Path
+    features_path: Path = Path()
+    series_path: Path = Path()
     memo: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -83,6 +111,7 @@ class Results:
             design=data / "design" / f"{study_id}.csv",
             scenarios=data / "design" / "scenarios" / f"{study_id}.json",
             flows=folder / "flows.parquet",
+            features=folder / "features.parquet",
             series=folder / "series.parquet",
         )
 
@@ -91,41 +120,44 @@ class Results:
         """Engines of the design, sorted."""
         return sorted(self.design["engine"].unique())
 
-    @cached_property
-    def series(self) -> pd.DataFrame:
-        """One row per scenario, engine, time and flow or monitored link."""
-        return _read_series(self.series_path)
-
-    def series_of(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Return the series of the given runs: scenario by scenario, engine by engine.
+    def values(self, feature: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
+        """Return a feature of some runs' flows, links or sets of flows.
 
         Parameters
         ----------
-        runs
-            scenario, engine; every run once. Those without a series are passed over.
+        feature
+            Which.
+        subjects
+            scenario, engine, subject and, for a set of flows, each `flow` of it in a row.
 
         Returns
         -------
         pandas.DataFrame
-            The columns of the series; rows of one run stay in the order of the file.
+            scenario, engine, subject, value, in this order; NaN where it is undefined.
+
+        Raises
+        ------
+        ResultsError
+            It was not computed when these results were collected.
         """
-        rows, first_row = self._rows_of_runs
-        wanted = runs.sort_values(["scenario", "engine"])
-        pairs = zip(wanted["scenario"], wanted["engine"], strict=True)
-        kept = [rows[first:end] for first, end in map(first_row.get, pairs, repeat((0, 0)))]
-        return self.series.take(np.concatenate(kept) if kept else rows[:0])
+        wanted = subjects[SUBJECT].drop_duplicates()
+        none = wanted.iloc[:0].assign(value=0.0)
+        found = wanted.merge(self._by_feature.get((feature.metric, feature.window), none))
+        if len(found) < len(wanted):
+            raise ResultsError(
+                f"{self.features_path}: has no {feature.metric} of every run of {self.study_id}"
+                f"{f' in {feature.window} s' if feature.window else ''}; the study has changed "
+                "since its results were collected: run `make report`"
+            )
+        return found.sort_values(SUBJECT, ignore_index=True)
 
     @cached_property
-    def _rows_of_runs(self) -> tuple[npt.NDArray[np.intp], dict[tuple[str, str], tuple[int, int]]]:
-        """The series' rows run by run, and the first and the end of each run's among them."""
-        scenario, engine = (self.series[key].cat for key in ("scenario", "engine"))
-        run = scenario.codes.to_numpy(dtype=np.int64) * len(engine.categories) + engine.codes
-        rows = np.argsort(run, kind="stable")
-        found, first, size = np.unique(run[rows], return_index=True, return_counts=True)
-        names = (divmod(int(number), len(engine.categories)) for number in found)
-        keys = [(scenario.categories[s], engine.categories[e]) for s, e in names]
-        spans = zip(first.tolist(), (first + size).tolist(), strict=True)
-        return rows, dict(zip(keys, spans, strict=True))
+    def _by_feature(self) -> dict[tuple[str, str], pd.DataFrame]:
+        table = _read_parquet(self.features_path, FEATURE_COLUMNS)
+        return {
+            (str(key[0]), str(key[1])): part[[*SUBJECT, "value"]]
+            for key, part in table.groupby(["metric", "window"], sort=False)
+        }
 
     def alone(self, replicate: int) -> Self:
         """Return a replicate's results as if there were no other, with what was computed of it."""
@@ -192,7 +224,7 @@ class Results:
 
 
 def read_results(
-    study_id: str, *, design: Path, scenarios: Path, flows: Path, series: Path
+    study_id: str, *, design: Path, scenarios: Path, flows: Path, features: Path, series: Path
 ) -> Results:
     """Load the results of one study from the named files; see `Results.load`."""
     documents = _read_scenarios(scenarios)
@@ -212,9 +244,7 @@ def read_results(
             f"{flows}: flow {row['flow']} of scenario {row['scenario']} on {row['engine']} is "
             "there twice; delete the file and simulate again"
         )
-    if not series.is_file():
-        raise _missing(series)
-    return Results(study_id, runs, table, documents, series)
+    return Results(study_id, runs, table, documents, features, series)
 
 
 def _missing(path: Path) -> ResultsError:
@@ -264,25 +294,13 @@ def _read_scenarios(path: Path) -> dict[str, dict[str, Any]]:
     return documents
 
 
-def _read_parquet(path: Path, columns: Sequence[str], keys: Sequence[str] = ()) -> pd.DataFrame:
+def _read_parquet(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     if not path.is_file():
         raise _missing(path)
     _check_columns(path, read_columns(path), columns)
-    table = read_parquet(path, columns=list(columns), read_dictionary=list(keys))
+    table = read_parquet(path, columns=list(columns))
     frame: pd.DataFrame = table.to_pandas()
     return frame
-
-
-def _read_series(path: Path) -> pd.DataFrame:
-    return with_categories(_read_parquet(path, SERIES_COLUMNS, _SERIES_KEYS))
-
-
-def with_categories(series: pd.DataFrame) -> pd.DataFrame:
-    """Return a series whose scenario, engine, flow and link are categories in order of name."""
-    categories = {key: series[key].astype("category").cat for key in _SERIES_KEYS}
-    return series.assign(
-        **{key: c.reorder_categories(sorted(c.categories)) for key, c in categories.items()}
-    )
 
 
 def _check_columns(path: Path, have: Sequence[str] | pd.Index, need: Sequence[str]) -> None:

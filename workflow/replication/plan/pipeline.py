@@ -13,6 +13,7 @@ from typing import Any
 
 from replication.engines.catalogue import ENGINES
 from replication.engines.ns3 import NS3_VERSION
+from replication.measure.metric_model import wanted_quantities
 from replication.measure.trace_folder import find_folder, has_traces, traces_hash
 from replication.plan.code import Code, code
 from replication.plan.config import (
@@ -32,7 +33,7 @@ from replication.run.container import find_inside
 from replication.run.environment import require_usable
 from replication.run.progress import write_goal
 from replication.study.errors import InputError
-from replication.study.files import sha256_of
+from replication.study.files import digest_of, sha256_of
 from replication.study.report_page import MADE_OF, REPORT_PAGES
 from replication.study.sensitivity_settings import (
     Sensitivity,
@@ -167,6 +168,11 @@ class Pipeline(Start):
     def launch_with_kernel(self, engine: str) -> str:
         """Return how an engine is started whose kernel, if any, is that of the report alone."""
         return self.launch_of(engine) + (" --timers 250" if engine == "linux" else "")
+
+    def features(self, study: str) -> str:
+        """Return a hash over what of a study is read off series when its runs are collected."""
+        wanted = wanted_quantities(self.documents[study])
+        return digest_of("".join(one.model_dump_json() for one in wanted).encode())[:16]
 
     @functools.cached_property
     def traced(self) -> list[str]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from replication.run.run_table import TEXT, RunTables, read_run_table
 from replication.run.store import Store
 from replication.study.errors import RunError
-from replication.study.storage.parquet import read_parquet, write_parquet
+from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS
 
 
@@ -101,22 +101,3 @@ def _repeated(text: str, count: int) -> pa.Array:
     offsets = np.arange(count + 1, dtype=np.int64) * len(content)
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(content * count)]
     return pa.Array.from_buffers(TEXT, count, buffers)
-
-
-def collect(parts: list[Path], path: Path, keys: list[str]) -> None:
-    """Concatenate Parquet files into one, sorted by `keys` so that batching leaves no trace.
-
-    Raises
-    ------
-    InputError, RunError
-        A file is not what its batch wrote, or cannot be read.
-    """
-    table = pa.concat_tables([_read_part(part) for part in parts])
-    write_parquet(table.sort_by([(key, "ascending") for key in keys]), path)
-
-
-def _read_part(part: Path) -> pa.Table:
-    try:
-        return read_parquet(part)
-    except OSError:
-        raise RunError(f"{part}: cannot be read; remove it and run again") from None

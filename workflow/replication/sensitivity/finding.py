@@ -26,6 +26,7 @@ from replication.judge.cause import Reading, as_read
 from replication.judge.claim import evaluate_claim
 from replication.measure.cell_map import MappedCell
 from replication.measure.results import Results
+from replication.measure.sampled import SampledResults
 from replication.measure.window import DISTANCE
 from replication.sensitivity.score import Choice, Combination, FamilyScore, Numbers
 from replication.sensitivity.search import CellJudge, Found, Trial
@@ -322,7 +323,11 @@ class Distance:
 
 
 def distances(
-    study: Study, published: Path, files: Mapping[str, Path], before: Results, after: Results
+    study: Study,
+    published: Path,
+    files: Mapping[str, Path],
+    before: SampledResults,
+    after: SampledResults,
 ) -> list[Distance]:
     """Return the distances of two configurations to each flow of a study's raw traces.
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
-from replication.measure.results import Results
+from replication.measure.sampled import SampledResults
 from replication.plan.design import Run
 from replication.run.gather import read_runs
 from replication.run.process import Limits
@@ -21,22 +20,6 @@ from replication.study.storage.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_N
 
 #: Runs scenarios into the store.
 Simulate = Callable[[dict[str, Scenario]], None]
-_SERIES_KEYS = ("scenario", "engine", "flow", "link")
-
-
-@dataclass(frozen=True, kw_only=True)
-class PointResults(Results):
-    """Results of points, a replicate each; series are read from the store when needed."""
-
-    store: Store
-
-    @cached_property
-    def series(self) -> pd.DataFrame:
-        """One row per scenario, engine, time and flow or monitored link."""
-        wanted = self.design.loc[self.design["supported"], "scenario"].unique()
-        table = read_runs(self.store, wanted, self.engines[0], "", "series.csv", SERIES_NUMBERS)
-        series: pd.DataFrame = table.to_pandas()
-        return series.astype(dict.fromkeys(_SERIES_KEYS, "category"))
 
 
 @dataclass(frozen=True)
@@ -82,7 +65,7 @@ class Machine:
         """Run what lacks of points; RunError where a run fails."""
         self.simulate({r.scenario_id: r.scenario for own in points for r in own if not r.refusal})
 
-    def results(self, study: str, points: Sequence[Sequence[Run]]) -> PointResults:
+    def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
         """Return the results of points of a study, each a replicate; runs what lacks.
 
         Raises
@@ -93,7 +76,7 @@ class Machine:
         self.run(points)
         return self.read(study, points)
 
-    def read(self, study: str, points: Sequence[Sequence[Run]]) -> PointResults:
+    def read(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
         """Return the results of points that were run, numbered as replicates in their order.
 
         Raises
@@ -124,11 +107,12 @@ class Machine:
             flows = found.to_pandas()[list(FLOW_COLUMNS)]
             flows = flows.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
         scenarios = {run.scenario_id: run.scenario for _, run in runs}
-        return PointResults(
+        return SampledResults(
             study_id=study,
             design=design,
             flows=flows,
             scenarios={name: scenarios[name].model_dump(mode="json") for name in wanted},
-            series_path=Path(),
-            store=self.store,
+            read_series=lambda: read_runs(
+                self.store, wanted, self.engine, "", "series.csv", SERIES_NUMBERS
+            ).to_pandas(),
         )

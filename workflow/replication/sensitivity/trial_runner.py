@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from replication.judge.cause import Explanations, Stage
 from replication.measure.cell_map import MappedCell
+from replication.measure.sampled import SampledResults
 from replication.plan.design import Run, design_study
 from replication.sensitivity.design_point import explored_tier
-from replication.sensitivity.machine import Machine, PointResults
+from replication.sensitivity.machine import Machine
 from replication.study.claim_model import covers
 from replication.study.errors import InputError
 from replication.study.study import Study
@@ -163,7 +164,7 @@ class TrialRunner:
     spent_s: float = 0.0
     _charged: set[str] = field(default_factory=set)
     _designed: dict[tuple[Configuration, str], list[Run] | None] = field(default_factory=dict)
-    _replicated: dict[tuple[Configuration, str, int], PointResults] = field(default_factory=dict)
+    _replicated: dict[tuple[Configuration, str, int], SampledResults] = field(default_factory=dict)
 
     @property
     def budget_s(self) -> float:
@@ -225,7 +226,7 @@ class TrialRunner:
         runs = design_study(study, tier, [self.machine.engine], whole_averages=False)
         return [run for run in runs if part.needs(run, self.cells)]
 
-    def results(self, configurations: Sequence[Configuration], part: StudyPart) -> PointResults:
+    def results(self, configurations: Sequence[Configuration], part: StudyPart) -> SampledResults:
         """Return the results of configurations, a replicate each; runs what lacks.
 
         Raises
@@ -235,13 +236,15 @@ class TrialRunner:
         """
         return self._results([self.runs(one, part) or [] for one in configurations])
 
-    def _results(self, points: Sequence[Sequence[Run]]) -> PointResults:
+    def _results(self, points: Sequence[Sequence[Run]]) -> SampledResults:
         costs = {r.scenario_id: r.cost_s for runs in points for r in runs if not r.refusal}
         self.spent_s += sum(cost for key, cost in costs.items() if key not in self._charged)
         self._charged |= set(costs)
         return self.machine.results(self.study.id, points)
 
-    def replicated(self, configuration: Configuration, part: StudyPart, count: int) -> PointResults:
+    def replicated(
+        self, configuration: Configuration, part: StudyPart, count: int
+    ) -> SampledResults:
         """Return the results of a configuration in so many replicates; runs what lacks."""
         key = configuration, part.name, count
         if key not in self._replicated:

@@ -8,11 +8,11 @@ the link's rate, whatever algorithm runs.
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
-from replication.measure.metric import RUN
-from replication.measure.results import Results
+from replication.measure.metric import monitored_links
+from replication.measure.results import Feature, Results
+from replication.measure.sampled import RUN, SHARE_AT_WINDOW
 
 #: A flow is at its window in this share of its samples or it is not limited by it.
 LIMITED_SHARE = 0.5
@@ -46,33 +46,13 @@ def run_pressure(results: Results) -> pd.DataFrame:
 
 def _at_window(results: Results) -> pd.Series[float]:
     """Return the least share of a run's TCP flows' samples at the window."""
-    rows = [
-        (scenario, flow["id"], _limit_bytes(flow))
-        for scenario, document in results.scenarios.items()
-        for flow in document["flows"]
-        if "segment_bytes" in flow
-    ]
-    limits = pd.DataFrame(rows, columns=["scenario", "flow", "limit_bytes"])
-    keys = [*RUN, "flow"]
-    series = results.series.loc[results.series["cwnd_bytes"].notna(), [*keys, "cwnd_bytes"]]
-    series = series.astype(dict.fromkeys(keys, object)).merge(limits, on=["scenario", "flow"])
-    series["at_window"] = (series["cwnd_bytes"] >= series["limit_bytes"]).astype(float)
-    return series.groupby(keys)["at_window"].mean().groupby(RUN).min()
-
-
-def _limit_bytes(flow: dict[str, object]) -> float:
-    """Return from which congestion window on a flow is at its largest, give or take a segment.
-
-    A congestion window counts whole segments, the largest window whole bytes.
-    """
-    most, segment = flow.get("maximum_window_bytes"), flow["segment_bytes"]
-    assert isinstance(segment, int | float)
-    return most - segment if isinstance(most, int | float) else np.inf
+    tcp = results.flows[results.flows["kind"] == "tcp"]
+    flows = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
+    found = results.values(Feature(SHARE_AT_WINDOW), flows)
+    return found.groupby(RUN)["value"].min().rename("at_window")
 
 
 def _queue(results: Results) -> pd.Series[float]:
     """Return the longest mean of a run's monitored queues, in packets."""
-    series = results.series
-    series = series[series["link"].notna() & (series["link"] != "")]
-    means = series.groupby([*RUN, "link"], observed=True)["queue_packets"].mean()
-    return means.groupby(RUN, observed=True).max().rename("queue_packets")
+    found = results.values(Feature("queue_mean_packets"), monitored_links(results, results.flows))
+    return found.groupby(RUN)["value"].max().rename("queue_packets")

@@ -9,8 +9,7 @@ queues. Rates are its delivery rates, weighted by time, zero where it prints non
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from replication.measure.metric_model import METRICS
-from replication.measure.results import Results, with_categories
+from replication.measure.sampled import SampledResults
 from replication.measure.trace import read_flows
 from replication.measure.trace_folder import TABLE_PREFIX
 from replication.study.claim_model import Quantity
@@ -33,18 +32,6 @@ RATES = ("throughput_bps", "goodput_bps")
 _UNKNOWN = {"queue", "fairness"}, {"cwnd_bytes"}
 
 
-@dataclass(frozen=True)
-class _Published(Results):
-    """Results whose series are at hand."""
-
-    samples: pd.DataFrame = field(default_factory=pd.DataFrame)
-
-    @cached_property
-    def series(self) -> pd.DataFrame:
-        """The samples of the traces."""
-        return with_categories(self.samples)
-
-
 def can_tell(wanted: Quantity, alone: bool) -> bool:
     """Return whether traces can tell a quantity; `alone`: it is set against a bound, not another.
 
@@ -56,7 +43,7 @@ def can_tell(wanted: Quantity, alone: bool) -> bool:
     return not (alone and wanted.metric in RATES and wanted.aggregate != "jain")
 
 
-def trace_results(study: Study, files: Mapping[str, Path]) -> Results:
+def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
     """Return the traces of a study as results of an engine called `PUBLISHED`.
 
     Parameters
@@ -91,13 +78,12 @@ def trace_results(study: Study, files: Mapping[str, Path]) -> Results:
         samples += series.values()
         flows += [_totals(trace, flow, one) for flow, one in series.items()]
         scenarios[trace] = _scenario(series)
-    return _Published(
+    return SampledResults(
         study_id=study.id,
         design=pd.DataFrame(design),
         flows=pd.DataFrame(flows, columns=list(FLOW_COLUMNS)),
         scenarios=scenarios,
-        series_path=Path(),
-        samples=pd.concat(samples, ignore_index=True) if samples else pd.DataFrame(),
+        read_series=partial(pd.concat, samples, ignore_index=True),
     )
 
 

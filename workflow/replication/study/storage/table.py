@@ -40,6 +40,8 @@ SERIES_NUMBERS = _named(
     "throughput_bps cwnd_bytes ssthresh_bytes rtt_s delay_s queue_packets drops retransmissions"
 )
 FLOW_COLUMNS = ("scenario", "engine", "flow", "kind", *FLOW_NUMBERS)
+#: A subject is a flow, a link (`bottleneck:ab`) or the name of a set of flows (`tcp`).
+FEATURE_COLUMNS = ("scenario", "engine", "subject", "metric", "window", "value")
 SERIES_COLUMNS = ("scenario", "engine", "time_s", "flow", "link", *SERIES_NUMBERS)
 CELL_COLUMNS = _named(
     "study table row column engine unit published published_half_ulp reproduced_mean "

@@ -1,0 +1,95 @@
+"""Collecting: features are computed once, and give what the series would; few series are kept."""
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from replication.measure.collect import collect_study
+from replication.measure.metric import quantity
+from replication.measure.results import Results
+from replication.study.claim_model import Quantity
+from replication.study.files import write_text
+from replication.study.storage.parquet import write_parquet
+
+from tests.unit.conftest import study_document
+
+TCP = {"experiment": "sweep", "where": {"variant": "reno"}}
+WANTED = [
+    TCP | {"metric": "cwnd_peak_segments", "aggregate": "maximum"},
+    TCP | {"metric": "throughput_bps", "window_s": [2, 6], "flows": ["tcp2"]},
+    TCP | {"metric": "rtt_s", "aggregate": "sum"},
+    TCP | {"metric": "queue_peak_packets", "links": ["bottleneck:ab"]},
+    TCP | {"metric": "link_delay_mean_s", "window_s": [1, 5]},
+    TCP | {"metric": "jain_mean", "flows": ["tcp2", "tcp1"]},
+    TCP | {"metric": "jain_since_start_minimum", "window_s": [3, 8]},
+]
+
+
+def claim(number, wanted):
+    test = {"kind": "value", "of": wanted, "expect": {"at_least": 0}}
+    return {"id": f"c{number}", "quote": "q", "place": "p", "reading": "r", "test": test}
+
+
+def study_of(quantities, world):
+    return world.study(claims=[claim(n, wanted) for n, wanted in enumerate(quantities)])
+
+
+@pytest.fixture
+def collected(world, sampled):
+    def series(flow, replicate, **_):
+        if flow == "bottleneck:ab":
+            numbers = {"queue_packets": [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0], "drops": 1.0}
+        else:
+            numbers = {"delay_s": 0.1, "throughput_bps": [1e5 * (i % 3 + 1) for i in range(8)]}
+        return sampled([replicate + len(flow) + second for second in range(8)], **numbers)
+
+    study = study_of(WANTED, world)
+    results = world.results(study, series=series, engines=("ns3", "ns2"))
+    collect_study(study, world.folder)
+    return results, Results.load(world.folder, study.id)
+
+
+@pytest.mark.parametrize("wanted", WANTED, ids=lambda wanted: wanted["metric"])
+def test_a_feature_is_to_the_last_bit_what_the_series_give(collected, wanted):
+    from_series, from_features = (
+        quantity(results, Quantity.model_validate(wanted)) for results in collected
+    )
+    assert from_series["value"].notna().all() and len(from_series) == 2 * 9
+    pd.testing.assert_frame_equal(from_features, from_series, check_exact=True)
+
+
+def test_series_are_kept_of_first_replicates_alone_without_a_delay_that_nothing_draws(collected):
+    _, results = collected
+    series = pd.read_parquet(results.series_path)
+    first = results.design[results.design["replicate"] == 0]
+    assert set(series["scenario"]) == set(first["scenario"])
+    assert series["delay_s"].isna().all() and series["queue_packets"].notna().any()
+
+
+def test_every_replicate_is_kept_with_its_delay_where_the_delay_is_drawn_over_time(world, sampled):
+    document = study_document()
+    document["experiments"][0]["type"] = "queuing"
+    study = world.study(experiments=document["experiments"])
+    results = world.results(study, series=lambda **_: sampled([1, 2], delay_s=0.1))
+    collect_study(study, world.folder)
+    series = pd.read_parquet(Results.load(world.folder, study.id).series_path)
+    assert set(series["scenario"]) == set(results.design["scenario"])
+    assert series.loc[series["flow"].notna(), "delay_s"].eq(0.1).all()
+
+
+def test_how_runs_were_batched_leaves_no_trace(collected, world):
+    _, results = collected
+    folder, batches = results.series_path.parent, world.folder / "batches"
+    names = ("flows", "features", "series")
+    before = [(folder / f"{name}.parquet").read_bytes() for name in names]
+    path = world.folder / "design/synthetic.csv"
+    design = pd.read_csv(path, dtype=str).sort_values("engine")
+    design["batch"] = [f"b{number % 3}" for number in range(len(design))]
+    write_text(path, design.to_csv(index=False))
+    for name in ("flows", "series"):
+        table = pd.read_parquet(batches / f"synthetic-batch.{name}.parquet")
+        of = table.merge(design, on=["scenario", "engine"])["batch"]
+        for batch, rows in table.groupby(of):
+            part = pa.Table.from_pandas(rows, preserve_index=False)
+            write_parquet(part, batches / f"{batch}.{name}.parquet")
+    collect_study(study_of(WANTED, world), world.folder)
+    assert [(folder / f"{name}.parquet").read_bytes() for name in names] == before

@@ -1,0 +1,221 @@
+"""Features: what is read off the series of runs, for each flow, link or set of flows.
+
+*Sampled* metrics are reduced over a time window of the series: the window (a, b] holds the samples
+with a < time_s <= b, a sample standing for the interval that ends at its time. *Features* of a flow
+read the shape of its series (`measure.feature`). *Queue* metrics are of each monitored link
+(`measure.link_delay`). *Fairness* is of a set of flows (`measure.fairness`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from replication.measure.fairness import fairness_values
+from replication.measure.feature import FlowSeries, feature
+from replication.measure.link_delay import link_delays
+from replication.measure.metric_model import METRICS, Metric
+from replication.measure.results import SUBJECT, Feature, Results
+
+RUN = ["scenario", "engine"]
+#: Share of a flow's samples with a congestion window within a segment of the largest allowed.
+SHARE_AT_WINDOW = "share_at_window"
+_QUEUE = {"queue_mean_packets": "mean", "queue_peak_packets": "max", "queue_drops": "sum"}
+_SERIES_KEYS = ("scenario", "engine", "flow", "link")
+
+Window = tuple[float, float] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledResults(Results):
+    """Results with the series of every run, from which features are computed when needed.
+
+    Attributes
+    ----------
+    read_series
+        Returns one row per scenario, engine, time and flow or monitored link.
+    """
+
+    read_series: Callable[[], pd.DataFrame]
+
+    @cached_property
+    def series(self) -> pd.DataFrame:
+        """The series; scenario, engine, flow and link are categories in order of name."""
+        series = self.read_series()
+        categories = {key: series[key].astype("category").cat for key in _SERIES_KEYS}
+        return series.assign(
+            **{key: c.reorder_categories(sorted(c.categories)) for key, c in categories.items()}
+        )
+
+    def series_of(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """Return the series of the given runs: scenario by scenario, engine by engine.
+
+        Parameters
+        ----------
+        runs
+            scenario, engine; every run once. Those without a series are passed over.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of the series; rows of one run stay in the order of the file.
+        """
+        rows, first_row = self._rows_of_runs
+        wanted = runs.sort_values(RUN)
+        pairs = zip(wanted["scenario"], wanted["engine"], strict=True)
+        kept = [rows[first:end] for first, end in map(first_row.get, pairs, repeat((0, 0)))]
+        return self.series.take(np.concatenate(kept) if kept else rows[:0])
+
+    @cached_property
+    def _rows_of_runs(self) -> tuple[npt.NDArray[np.intp], dict[tuple[str, str], tuple[int, int]]]:
+        """The series' rows run by run, and the first and the end of each run's among them."""
+        scenario, engine = (self.series[key].cat for key in RUN)
+        run = scenario.codes.to_numpy(dtype=np.int64) * len(engine.categories) + engine.codes
+        rows = np.argsort(run, kind="stable")
+        found, first, size = np.unique(run[rows], return_index=True, return_counts=True)
+        names = (divmod(int(number), len(engine.categories)) for number in found)
+        keys = [(scenario.categories[s], engine.categories[e]) for s, e in names]
+        spans = zip(first.tolist(), (first + size).tolist(), strict=True)
+        return rows, dict(zip(keys, spans, strict=True))
+
+    def values(self, feature: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
+        """Compute a feature; see `Results.values`."""
+        found = _computed(self, feature, subjects)
+        wanted = subjects[SUBJECT].drop_duplicates()
+        joined = wanted.merge(found[[*SUBJECT, "value"]], on=SUBJECT, how="left")
+        return joined.astype({"value": float}).sort_values(SUBJECT, ignore_index=True)
+
+
+def _computed(results: SampledResults, wanted: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
+    """Return scenario, engine, subject, value of those that have samples."""
+    name, window = wanted.metric, wanted.window_s
+    if name == SHARE_AT_WINDOW:
+        return _at_window(results, subjects)
+    metric = METRICS[name]
+    if metric.source == "queue":
+        return _queue_values(results, name, subjects, window)
+    if metric.source == "fairness":
+        named = subjects[SUBJECT].drop_duplicates()
+        sets = [part for _, part in subjects.groupby("subject", sort=False)]
+        parts = [
+            samples(results, part, [*RUN, "flow"], None).assign(**_name(part)) for part in sets
+        ]
+        found = [fairness_values(name, part, SUBJECT, window) for part in parts]
+        return pd.concat(found) if found else named.assign(value=np.nan)
+    flows = subjects.assign(flow=subjects["subject"])
+    if metric.source == "feature":
+        return _features(results, name, flows, window)
+    return _sampled(results, metric, flows, window)
+
+
+def _name(subjects: pd.DataFrame) -> dict[str, str]:
+    return {"subject": str(subjects["subject"].iloc[0])}
+
+
+def samples(
+    results: SampledResults, pairs: pd.DataFrame, keys: Sequence[str], window_s: Window
+) -> pd.DataFrame:
+    """Return the samples of the series whose `keys` are among those of `pairs`, in time order."""
+    series = results.series_of(pairs[RUN].drop_duplicates())
+    if window_s is not None:
+        low, high = window_s
+        # Sampling times are sums of intervals: a rounding error must not move a sample out.
+        slack = 1e-9
+        series = series[(series["time_s"] > low + slack) & (series["time_s"] <= high + slack)]
+    if "flow" in keys:
+        # Which flows are asked for may differ from run to run.
+        wanted = pairs[list(keys)].drop_duplicates()
+        for key in keys:
+            wanted = wanted[wanted[key].isin(series[key].unique())]
+        same = {key: series[key].dtype for key in keys}
+        series = series.merge(wanted.astype(same), on=list(keys))
+    # Categories stand in order, and sort as fast as numbers do.
+    series = series.sort_values([*keys, "time_s"], ignore_index=True, kind="stable")
+    return series.astype({key: object for key in ("scenario", "engine", "flow", "link")})
+
+
+def _sampled(
+    results: SampledResults, metric: Metric, flows: pd.DataFrame, window_s: Window
+) -> pd.DataFrame:
+    keys = [*RUN, "flow"]
+    table = samples(results, flows, keys, window_s)
+    table["value"] = table[metric.column].astype(float)
+    if metric.reduce == "weighted":
+        table = table[table["value"].notna() & (table["throughput_bps"] > 0)]
+        table = table.assign(
+            weight=table["throughput_bps"], value=table["value"] * table["throughput_bps"]
+        )
+        sums = table.groupby(keys)[["value", "weight"]].sum()
+        values = (sums["value"] / sums["weight"]).rename("value")
+    else:
+        grouped = table.groupby(keys)["value"]
+        values = grouped.sum(min_count=1) if metric.reduce == "sum" else grouped.mean()
+    return values.reset_index().rename(columns={"flow": "subject"})
+
+
+def _features(
+    results: SampledResults, name: str, flows: pd.DataFrame, window_s: Window
+) -> pd.DataFrame:
+    keys = [*RUN, "flow"]
+    table = samples(results, flows, keys, window_s)
+    table = table.merge(results.segment_bytes, on=["scenario", "flow"], how="left")
+    segment = table["segment_bytes"].to_numpy(dtype=float)
+    columns = {
+        "time_s": table["time_s"].to_numpy(dtype=float),
+        "cwnd_segments": table["cwnd_bytes"].to_numpy(dtype=float) / segment,
+        "ssthresh_segments": table["ssthresh_bytes"].to_numpy(dtype=float) / segment,
+        "rtt_s": table["rtt_s"].to_numpy(dtype=float),
+        "throughput_bps": table["throughput_bps"].to_numpy(dtype=float),
+    }
+    rows = []
+    for key, places in table.groupby(keys, sort=True).indices.items():
+        one = {column: values[places] for column, values in columns.items()}
+        series = FlowSeries(**one, windowed=window_s is not None)
+        rows.append((*cast("tuple[str, ...]", key), feature(name, series)))
+    return pd.DataFrame(rows, columns=[*SUBJECT, "value"])
+
+
+def _queue_values(
+    results: SampledResults, name: str, links: pd.DataFrame, window_s: Window
+) -> pd.DataFrame:
+    table = samples(results, links, RUN, window_s)
+    monitored = table[table["link"].isin(links["subject"].unique())]
+    if name in _QUEUE:
+        grouped = monitored.groupby([*RUN, "link"])[METRICS[name].column]
+        found = grouped.agg(_QUEUE[name]).rename("value").reset_index()
+    else:
+        found = link_delays(results.scenarios, monitored, table)
+    return found.rename(columns={"link": "subject"})
+
+
+def _at_window(results: SampledResults, flows: pd.DataFrame) -> pd.DataFrame:
+    limits = [
+        (scenario, flow["id"], _limit_bytes(flow))
+        for scenario, document in results.scenarios.items()
+        for flow in document["flows"]
+        if "segment_bytes" in flow
+    ]
+    table = samples(results, flows.assign(flow=flows["subject"]), [*RUN, "flow"], None)
+    table = table[table["cwnd_bytes"].notna()].merge(
+        pd.DataFrame(limits, columns=["scenario", "flow", "limit_bytes"]), on=["scenario", "flow"]
+    )
+    table["value"] = (table["cwnd_bytes"] >= table["limit_bytes"]).astype(float)
+    found = table.groupby([*RUN, "flow"])["value"].mean().reset_index()
+    return found.rename(columns={"flow": "subject"})
+
+
+def _limit_bytes(flow: dict[str, object]) -> float:
+    """Return from which congestion window on a flow is at its largest, give or take a segment.
+
+    A congestion window counts whole segments, the largest window whole bytes.
+    """
+    most, segment = flow.get("maximum_window_bytes"), flow["segment_bytes"]
+    assert isinstance(segment, int | float)
+    return most - segment if isinstance(most, int | float) else np.inf
