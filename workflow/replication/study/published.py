@@ -22,10 +22,6 @@ from replication.study.model import break_in
 from replication.study.storage.table import PUBLISHED_COLUMNS
 
 UNITS = ("1", "bit/s", "s", "packets", "segments", "bytes")
-#: A table of a paper has some hundred numbers.
-MOST_BYTES = 2**22
-#: Largest power of ten of a printed number, either way.
-MOST_TENS = 30
 #: What stands before a number that is computed from a paper's data rather than printed in it.
 DERIVED = "derived:"
 
@@ -130,9 +126,7 @@ def read_published(path: Path) -> list[PublishedNumber]:
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
     """Return the lines below the header that hold anything, each with its number."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
-        text = raw.decode("utf-8")
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise PublishedError(
             f"{path}: no such file; transcribe the paper's numbers into it"
@@ -140,10 +134,8 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
     except OSError as error:
         raise PublishedError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
+        line = error.object[: error.start].count(b"\n") + 1
         raise PublishedError(f"{path}: line {line}: is not UTF-8 text; save it as UTF-8") from None
-    if len(raw) > MOST_BYTES:
-        raise PublishedError(f"{path}: is larger than {MOST_BYTES} bytes; a study has less")
     if text.startswith("\ufeff"):
         raise PublishedError(f"{path}: starts with a byte order mark; save it as UTF-8 without one")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -201,42 +193,31 @@ def _number(where: str, row: Mapping[str, str]) -> tuple[float, float | None]:
             f"{given}: no number is printed; copy it from the paper, or write {DERIVED} and the "
             "number that was computed"
         )
-    meant = printed.number * _SUFFIXES.get(printed.suffix, 1.0)
-    if printed.suffix in _SUFFIXES or not meant:
-        is_right, factor = math.isclose(value, meant, rel_tol=_NOISE), None
-    else:
-        factor = next((f for f in _FACTORS if math.isclose(value, meant * f, rel_tol=_NOISE)), None)
-        is_right = factor is not None
-    if not is_right:
-        says = f"{meant:.10g}" + (
-            "" if printed.suffix in _SUFFIXES else ", or that by a power of ten"
-        )
+    number, suffix = printed
+    meant = number * _SUFFIXES.get(suffix, 1.0)
+    # Where no unit is printed, the value is the number times a factor that its column shares.
+    factors = [1.0] if suffix in _SUFFIXES or not meant else _FACTORS
+    factor = next((f for f in factors if math.isclose(value, meant * f, rel_tol=_NOISE)), None)
+    if factor is None:
+        says = f"{meant:.10g}" + ("" if suffix in _SUFFIXES else ", or that by a power of ten")
         raise PublishedError(f"{given}: what is printed says {says}; correct one of them")
-    return float(value), factor
+    return float(value), factor if factors is _FACTORS else None
 
 
-@dataclass(frozen=True)
-class _Printed:
-    """The number of a printed text and the unit behind it."""
-
-    number: float
-    suffix: str
-
-
-def _printed(text: str) -> _Printed | None:
-    """Return what a printed text says; None where it holds no number."""
+def _printed(text: str) -> tuple[float, str] | None:
+    """Return the number of a printed text and the unit behind it; None where it holds none."""
     text = text.removeprefix(DERIVED)
     found = _NUMBER.search(text)
     if found is None:
         word = _NUMBER_WORDS.get(text.strip().lower())
-        return None if word is None else _Printed(float(word), "")
+        return None if word is None else (float(word), "")
     exponent = _EXPONENT.match(text, found.end())
-    digits = found.group() + (exponent.group() if exponent else "")
-    if len(digits) > MOST_TENS + 10 or (exponent and abs(int(exponent.group(1))) > MOST_TENS):
-        raise InputError(f"more digits or tens than {MOST_TENS}; no printed number has them")
+    number = float(found.group().replace(",", "") + (exponent.group() if exponent else ""))
+    if math.isinf(number):
+        raise InputError("no printed number is so large")
     sign = -1 if text[: found.start()].endswith(("-", "−")) else 1
     rest = text[exponent.end() if exponent else found.end() :].split()
-    return _Printed(sign * float(digits.replace(",", "")), rest[0] if rest else "")
+    return sign * number, rest[0] if rest else ""
 
 
 def half_ulp(printed: str, value: float) -> float:
