@@ -11,8 +11,8 @@ from playwright.sync_api import sync_playwright
 from replication.compare.agreement import write_agreement
 from replication.compare.verdicts import compare_results
 from replication.plan.config import study_ids
+from replication.report.difference import write_differences
 from replication.report.notebooks.notebook import write_notebook
-from replication.report.pages.compared.difference import write_differences
 from replication.report.render import render
 from replication.study.files import write_text
 

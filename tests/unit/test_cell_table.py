@@ -1,9 +1,8 @@
 """Published tables on the page: the paper's own shape, shades by deviation, answers from counts."""
 
 import pytest
-from replication.report.pages.answer import answer
 from replication.report.pages.cell_table import shade
-from replication.report.parts.verdicts.verdict import Tally
+from replication.report.parts.verdict import Tally, answer
 
 from tests.unit.report_project import example, soup
 

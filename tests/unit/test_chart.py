@@ -18,9 +18,8 @@ from replication.measure.results import Results
 from replication.measure.thin import kept_samples, thin
 from replication.plan.config import load_study, study_ids
 from replication.report.charts.cells import cells_figure, scatter_figure
-from replication.report.charts.claim import claimed_values
 from replication.report.charts.experiment import figures_of
-from replication.report.charts.points import published_figures
+from replication.report.charts.points import claimed_values, published_figures
 from replication.report.charts.verdict import verdicts_figure
 from replication.report.drawing.data import (
     Display,
@@ -30,8 +29,7 @@ from replication.report.drawing.data import (
     estimates,
     read_cells,
 )
-from replication.report.drawing.figure import MAXIMUM_POINTS, PALETTE, to_png
-from replication.report.drawing.line import Horizontal
+from replication.report.drawing.figure import MAXIMUM_POINTS, PALETTE, Horizontal, to_png
 from replication.study.claim_model import Quantity
 
 from tests.unit.conftest import study_document

@@ -20,7 +20,7 @@ from replication.compare.conformance_model import Conformance, load_conformance,
 from replication.compare.conformance_quantity import QUANTITIES, ObservedRun
 from replication.compare.conformance_recovery import UNITS, compare, recovery_numbers, windows
 from replication.engines.catalogue import ENGINES
-from replication.report.pages.compared.conformance import conformance_view
+from replication.report.pages.conformance import conformance_view
 from replication.report.parts.page import plain_environment
 from replication.report.parts.source import Source
 from replication.run.process import Limits

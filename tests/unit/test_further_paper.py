@@ -6,7 +6,7 @@ from replication.judge.audits.audit import CONSISTENT, SUSPICIOUS, audit_study
 from replication.measure.cell_map import map_cells
 from replication.report.charts.points import describe_lines
 from replication.report.drawing.data import Display, levels_in_brief, unsaid_unit
-from replication.report.parts.ran import ran
+from replication.report.parts.page import ran
 from replication.study.parameter import Factor
 from replication.study.published import read_published
 

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from replication.judge.verdict_table import read_verdicts, write_verdicts
 from replication.report.assemble import PACKAGE
 from replication.report.notebooks.notebook import write_notebook
+from replication.report.parts import number as numbers
 from replication.report.parts.figure import script_json
-from replication.report.parts.verdicts import number as numbers
-from replication.report.parts.verdicts.verdict import BADGES, Tally
+from replication.report.parts.verdict import BADGES, Tally
 from replication.report.render import render
 from replication.study.errors import InputError
 from replication.study.study import RESERVED, Study

@@ -5,8 +5,16 @@ import shutil
 
 import pytest
 import yaml
-from replication.report.parts.map import answer, areas, axes_of, check, details, headline
-from replication.report.parts.map_picture import picture, ticks
+from replication.report.parts.map import (
+    answer,
+    areas,
+    axes_of,
+    check,
+    details,
+    headline,
+    picture,
+    ticks,
+)
 from replication.sensitivity.maps.account import MAP_COLUMNS, made_from, merge_maps
 from replication.study.files import write_text
 from replication.study.storage.table import read_rows

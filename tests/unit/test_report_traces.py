@@ -11,9 +11,9 @@ import pytest
 from bs4 import BeautifulSoup
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.plan.config import load_study
-from replication.report.charts.overlay import overlay_figures
+from replication.report.charts.trace import overlay_figures
 from replication.report.drawing.figure import INK, MAXIMUM_POINTS
-from replication.report.pages.compared.traces import trace_figures, trace_section
+from replication.report.pages.traces import trace_figures, trace_section
 from replication.report.parts.page import environment
 from replication.report.parts.source import Source
 from replication.study.files import write_text

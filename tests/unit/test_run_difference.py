@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from replication.compare.verdicts import BEYOND, UNKNOWN, WITHIN, compare_results
 from replication.report.archive import pack
-from replication.report.pages.compared.difference import PAGE, TABLE, write_differences
-from replication.report.results_at import RELEASED, results_at
+from replication.report.difference import PAGE, RELEASED, TABLE, results_at, write_differences
 from replication.study.errors import InputError
 from replication.study.files import write_text
 

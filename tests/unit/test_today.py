@@ -6,7 +6,7 @@ import shutil
 import pytest
 import yaml
 from replication.plan.config import load_study, study_ids
-from replication.report.pages.today import today_views
+from replication.report.pages.maps import today_views
 from replication.report.parts.source import Source
 from replication.sensitivity.maps.account import merge_maps
 from replication.sensitivity.modern_kernel import load_today, made_from, plan_today

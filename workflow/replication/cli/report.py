@@ -73,8 +73,7 @@ def compare(
     Example: replicate compare HEAD data/reproduced
     """
     from replication.compare.verdicts import compare_results
-    from replication.report.pages.compared.difference import PAGE, write_differences
-    from replication.report.results_at import results_at
+    from replication.report.difference import PAGE, results_at, write_differences
 
     with results_at(root, before) as old, results_at(root, after) as new:
         found = compare_results(old, new)

@@ -16,9 +16,8 @@ from replication.compare.agreement import TABLES
 from replication.judge.flags.claim_flag import FLAGS
 from replication.judge.flags.own_data import OWN_DATA
 from replication.report.charts.run import run_chart
-from replication.report.pages.compared.traces import FILES as TRACE_FILES
-from replication.report.parts.download import copy_download, study_downloads
-from replication.report.parts.figure import chart_script
+from replication.report.pages.traces import FILES as TRACE_FILES
+from replication.report.parts.figure import chart_script, copy_download, study_downloads
 from replication.report.parts.source import Source
 from replication.study.files import write_text
 from replication.study.report_page import MADE_OF

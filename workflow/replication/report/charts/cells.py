@@ -24,9 +24,9 @@ from replication.report.drawing.figure import (
     Figure,
     legend_filter,
     make_figure,
+    published_legend,
     three_digits,
 )
-from replication.report.drawing.line import published_legend
 from replication.study.table_model import Table
 from replication.study.verdict import Verdict
 

@@ -1,15 +1,16 @@
-"""Traces of one run: window, round-trip time, throughput, queue and losses on one time axis."""
+"""Traces of one run on one time axis, and a published congestion window under reproduced ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import altair as alt
 import pandas as pd
 
+from replication.compare.trace_comparison import PUBLISHED as PUBLISHED_SOURCE
 from replication.measure.results import Results
-from replication.report.charts.run_line import (
+from replication.report.charts.run import (
     TITLES,
     line_frame,
     lines_of,
@@ -27,6 +28,10 @@ from replication.report.drawing.data import (
     scenario_flows,
 )
 from replication.report.drawing.figure import (
+    DASHES,
+    INK,
+    PALETTE,
+    PUBLISHED,
     PUBLISHED_MARK,
     WIDTH,
     Drawing,
@@ -34,12 +39,14 @@ from replication.report.drawing.figure import (
     colours,
     dashes,
     legend_filter,
+    legend_of,
     make_figure,
     stacked,
     three_digits,
     zoom_of,
 )
 from replication.study.claim_model import covers, flows_in_words
+from replication.study.model import EngineName
 from replication.study.study import Experiment
 
 #: Samples that each panel may keep, all flows together; under 2000 in all.
@@ -208,4 +215,105 @@ def _describe(long: pd.DataFrame, marks: pd.DataFrame, published: Sequence[Publi
         )
     if published:
         words += " Published values are hollow diamonds at the right."
+    return words
+
+
+HEIGHT = 150
+#: An engine has one colour and dash, whichever others ran; the published line has the ink.
+_ENGINES = sorted(get_args(EngineName))
+
+
+def overlay_figures(windows: pd.DataFrame, comparison: pd.DataFrame) -> list[Figure]:
+    """Return a figure for each published trace of one study.
+
+    Parameters
+    ----------
+    windows
+        Columns of trace_windows.parquet; the published windows are there with the raw traces.
+    comparison
+        Columns of trace_comparison.csv: without a raw trace its published means are drawn.
+    """
+    return [
+        _overlay(str(trace), part, comparison[comparison["trace"] == trace])
+        for trace, part in windows.groupby("trace", sort=False)
+    ]
+
+
+def _overlay(trace: str, windows: pd.DataFrame, comparison: pd.DataFrame) -> Figure:
+    data = pd.DataFrame(
+        {
+            "flow": windows["flow"].to_numpy(),
+            "source": windows["source"].replace(PUBLISHED_SOURCE, PUBLISHED).to_numpy(),
+            "time_s": windows["time_s"].round(3).to_numpy(),
+            "cwnd_segments": [float(f"{value:.4g}") for value in windows["cwnd_segments"]],
+        }
+    )
+    order = [source for source in (PUBLISHED, *_ENGINES) if (data["source"] == source).any()]
+    means = _published_means(comparison) if PUBLISHED not in order else {}
+    picked, opacity = legend_filter("source", trace)
+    panels = [
+        _overlay_panel(part, str(flow), order, opacity, means.get(str(flow)))
+        for flow, part in data.groupby("flow", sort=False)
+    ]
+    chart = stacked(panels, 10, picked, zoom_of(trace))
+    title = f"Trace {trace}: congestion windows, published and reproduced"
+    return make_figure(["", "trace", trace], title, chart, _overlay_description(data, means), data)
+
+
+def _published_means(comparison: pd.DataFrame) -> dict[str, float]:
+    rows = comparison[comparison["metric"] == "cwnd_mean"].drop_duplicates("flow")
+    return {str(flow): float(v) for flow, v in zip(rows["flow"], rows["published"], strict=True)}
+
+
+def _overlay_panel(
+    data: pd.DataFrame, flow: str, order: list[str], opacity: Any, mean: float | None
+) -> Drawing:
+    x = alt.X("time_s:Q", title="Time since the flow's start (s)")
+    y = alt.Y("cwnd_segments:Q", title="Window (segments)", scale=alt.Scale(zero=True))
+    lines = (
+        alt.Chart(data)
+        .mark_line(strokeWidth=1.5)
+        .encode(
+            x=x,
+            y=y,
+            color=_styles(alt.Color, order, INK, PALETTE),
+            strokeDash=_styles(alt.StrokeDash, order, DASHES[0], DASHES[1:]),
+            opacity=opacity,
+            tooltip=[
+                alt.Tooltip("source:N", title="Source"),
+                alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
+                alt.Tooltip("cwnd_segments:Q", title="Window (segments)", format=".4g"),
+            ],
+        )
+    )
+    layers: list[Drawing] = [lines]
+    if mean is not None:
+        base = alt.Chart(pd.DataFrame({"cwnd_segments": [mean], "word": ["published mean"]}))
+        base = base.encode(y=y)
+        layers.append(base.mark_rule(color=INK, strokeDash=[6, 3], strokeWidth=1.4))
+        words = base.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=10)
+        layers.append(words.encode(text="word:N", x=alt.value(0)))
+    return alt.layer(*layers).properties(title=flow, width=WIDTH + 60, height=HEIGHT)
+
+
+def _styles(channel: type[Any], order: list[str], published: Any, engines: Any) -> Any:
+    """Return an encoding of the source: the published style, and one of each engine for good."""
+    styles = {PUBLISHED: published, **dict(zip(_ENGINES, engines, strict=False))}
+    scale = alt.Scale(domain=order, range=[styles[source] for source in order])
+    legend = legend_of(order, lines=True)
+    return channel(field="source", type="nominal", sort=order, scale=scale, legend=legend)
+
+
+def _overlay_description(data: pd.DataFrame, means: dict[str, float]) -> str:
+    words = (
+        "Congestion window (segments) against the time since the flow's start (s), a panel for "
+        "each flow; of each engine the first replicate."
+    )
+    for (flow, source), part in data.groupby(["flow", "source"], sort=False):
+        low, high = float(part["cwnd_segments"].min()), float(part["cwnd_segments"].max())
+        words += (
+            f" {flow}, {str(source).lower()}: from {three_digits(low)} to {three_digits(high)}."
+        )
+    for flow, mean in means.items():
+        words += f" {flow}: published mean {three_digits(mean)}."
     return words

@@ -10,8 +10,8 @@ import pandas as pd
 
 from replication.judge.flags.own_data import FAILS
 from replication.report.notebooks.collection import Collection
-from replication.report.notebooks.markup import Html, rounded, table, text
-from replication.report.parts.verdicts.flag import OWN_WORDS
+from replication.report.notebooks.picture import Html, rounded, table, text
+from replication.report.parts.verdict import OWN_WORDS
 from replication.study.parameter import Parameter
 from replication.study.study import parameters_of
 from replication.study.verdict import Verdict

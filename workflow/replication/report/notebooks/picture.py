@@ -1,11 +1,12 @@
-"""Charts of notebooks: in the one theme, with Vega-Lite for readers that run it and a PNG beside.
+"""What notebooks show: charts in the one theme, tables and text, the same on every machine.
 
-JupyterLab shows the first, with hover and selection; GitHub and the report's pages, which run no
-script, show the second.
+A chart is there with Vega-Lite for readers that run it and as a PNG. JupyterLab shows the first,
+with hover and selection; GitHub and the report's pages, which run no script, show the second.
 """
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from replication.report.drawing.figure import (
     dashes,
     symbols,
     themed,
+    three_digits,
     to_png,
 )
 from replication.report.parts.topology import HOST_HALF, ROUTER_HALF, Json, draw
@@ -188,3 +190,38 @@ def _lean(specification: dict[str, Any]) -> dict[str, Any]:
 
 def _six_digits(value: Any) -> Any:
     return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+@dataclass(frozen=True)
+class Html:
+    """Markup that a notebook shows."""
+
+    markup: str
+
+    def _repr_html_(self) -> str:
+        return self.markup
+
+    def __repr__(self) -> str:
+        return "(a table or text)"
+
+
+def rounded(value: object) -> str:
+    """Return a number with three significant digits; a dash where there is none."""
+    return three_digits(float(value)) if isinstance(value, float | int) else "–"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str) -> str:
+    """Return a table, its cells escaped."""
+    titles = "".join(f"<th>{text(title)}</th>" for title in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>\n" for row in rows
+    )
+    return (
+        f"<table><caption>{text(caption)}</caption><thead><tr>{titles}</tr></thead>\n"
+        f"<tbody>{body}</tbody></table>\n"
+    )
+
+
+def text(value: object) -> str:
+    """Return a value as escaped text; a dash where there is none."""
+    return html.escape("–" if value is None or value != value else str(value))

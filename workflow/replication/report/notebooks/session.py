@@ -1,18 +1,24 @@
-"""The session that a notebook runs in: how it shows numbers and errors, and what it was given."""
+"""The session that a notebook runs in: its numbers, errors and parameters, and a live run."""
 
 from __future__ import annotations
 
 import ast
 import os
+import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from replication.report.notebooks.markup import Html
+from replication.plan.single_run import run_single
+from replication.report.drawing.data import flow_algorithm
 from replication.report.notebooks.notebook import assigned_names
+from replication.report.notebooks.picture import Html
 from replication.study.errors import InputError, RunError
+from replication.study.scenario import Scenario
 
 #: How papermill's cell begins.
 _INJECTED = "# Parameters\n"
@@ -85,3 +91,47 @@ def _namespace() -> dict[str, Any]:
 
     shell = get_ipython()
     return {} if shell is None else dict(shell.user_ns)
+
+
+DATA = Path("data/reproduced")
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """What one run gave.
+
+    Attributes
+    ----------
+    scenario
+        What was run.
+    flows, series
+        The tables of `Collection.flows` and `Collection.series`, without factors.
+    """
+
+    scenario: Scenario
+    flows: pd.DataFrame
+    series: pd.DataFrame
+
+
+def run_live(root: Path, scenario: Scenario, engine: str) -> LiveRun:
+    """Run a scenario here and now; the same scenario gives the same numbers everywhere.
+
+    Raises
+    ------
+    InputError
+        The engine is not built (the message says what to run), or refuses the scenario.
+    RunError
+        The run failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="live-") as folder:
+        _, tables = run_single(root, DATA, scenario, engine, Path(folder) / "run")
+    tcp = [flow.model_dump() for flow in scenario.flows if flow.kind == "tcp"]
+    facts = pd.DataFrame(
+        [(flow["id"], flow_algorithm(flow), float(flow["segment_bytes"])) for flow in tcp],
+        columns=["flow", "algorithm", "segment_bytes"],
+    )
+    flows, series = (
+        tables[name].to_pandas().assign(engine=engine).merge(facts, on="flow", how="left")
+        for name in ("flows.csv", "series.csv")
+    )
+    return LiveRun(scenario, flows, series)

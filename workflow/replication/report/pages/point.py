@@ -25,9 +25,9 @@ from replication.report.drawing.data import (
 )
 from replication.report.parts.ledger import plain
 from replication.report.parts.link import PointLink, PointLinks
+from replication.report.parts.number import MISSING, significant
 from replication.report.parts.source import Source
 from replication.report.parts.topology import Topology, draw
-from replication.report.parts.verdicts.number import MISSING, significant
 from replication.study.parameter import Factor, Parameter
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study, parameters_of

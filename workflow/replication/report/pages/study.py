@@ -14,16 +14,15 @@ from replication.judge.participation import is_supported
 from replication.judge.wording import table_names
 from replication.measure.results import Results
 from replication.report.drawing.data import level_label, levels_in_brief, unsaid_unit
-from replication.report.pages.answer import answer
 from replication.report.pages.cell_table import CellView, TableView, table_views
-from replication.report.parts.changes import changes_of
+from replication.report.parts.claim import ClaimView, claim_cards, not_counted
 from replication.report.parts.figure import FigureView
+from replication.report.parts.ledger import changes_of
 from replication.report.parts.link import PointLinks
+from replication.report.parts.number import parse
 from replication.report.parts.source import Source, of_study
 from replication.report.parts.topology import Topology, draw
-from replication.report.parts.verdicts.claim_card import ClaimView, claim_cards, not_counted
-from replication.report.parts.verdicts.number import parse
-from replication.report.parts.verdicts.verdict import Tally
+from replication.report.parts.verdict import Tally, answer
 from replication.study.claim_model import Claim
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study

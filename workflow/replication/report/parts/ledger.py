@@ -1,14 +1,19 @@
-"""The ledger: every parameter of a study, where the paper states it or why it was assumed."""
+"""A study's ledger: its parameters and their sources, its environment, what was changed and why."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from replication.engines.catalogue import family_of
+from replication.judge.participation import is_supported
 from replication.report.drawing.data import levels_in_brief, unsaid_unit
+from replication.report.parts.source import Source
+from replication.study.change import Change
 from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Study
 
@@ -96,3 +101,94 @@ def plain(value: JsonValue) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
+
+
+def environment_rows(source: Source, study: Study, ledger: Ledger) -> list[tuple[str, str, str]]:
+    """Return the rows of a study's table: what the paper says of an aspect, and what was done."""
+    stated, assumed = len(ledger.published), len(ledger.assumed)
+    return [
+        ("System", study.original_system.description, _engines(source, study)),
+        (
+            "Parameters",
+            f"states {stated} of {stated + assumed}",
+            f"assumes the other {assumed}, each with a plausible range (see Parameters)",
+        ),
+        (
+            "Repetitions",
+            study.original_system.repetitions or "no variance is printed",
+            _replicates(source, study),
+        ),
+    ]
+
+
+def _engines(source: Source, study: Study) -> str:
+    versions = source.provenance.get("engines") or {}
+    names = []
+    for name in source.shown_engines(study.id):
+        version = str((versions.get(name) or {}).get("version", "")).partition("+")[0]
+        names.append(f"{family_of(name)} {version}".strip())
+    return "; ".join(names) or "nothing was run"
+
+
+def _replicates(source: Source, study: Study) -> str:
+    counted = Counter(
+        (row["experiment"], row["point"], row["engine"])
+        for row in source.design(study.id)
+        if is_supported(row)
+    )
+    if not counted:
+        return "–"
+    low, high = min(counted.values()), max(counted.values())
+    runs = f"{low}" if low == high else f"{low} to {high}"
+    return f"{runs} with other seeds and start times at each point; intervals from three on"
+
+
+@dataclass(frozen=True)
+class Changed:
+    """One change.
+
+    Attributes
+    ----------
+    what, quote
+        What was changed, and the paper's words where it is a claim.
+    anchor
+        Where the study's page shows it; empty where nowhere by itself.
+    change
+        The entry of the file.
+    """
+
+    what: str
+    quote: str
+    anchor: str
+    change: Change
+
+    @property
+    def verdicts(self) -> list[tuple[str, str, str]]:
+        """Return engine, verdict before and after; either may be empty."""
+        before, after = self.change.before, self.change.after
+        engines = dict.fromkeys([*before, *after])
+        return [(name, before.get(name, ""), after.get(name, "")) for name in engines]
+
+
+def changes_of(study: Study) -> list[Changed]:
+    """Return the changes to a study: its claims, then tables and parameters."""
+    found = [
+        Changed(f"Claim {claim.id}", claim.quote, f"claim-{claim.id}", change)
+        for claim in study.claims
+        for change in study.changes_to("claims", claim.id)
+    ]
+    found += [
+        Changed(f"Table {table.id}", "", "", change)
+        for table in study.tables
+        for change in study.changes_to("tables", table.id)
+    ]
+    parameters = {name: f"Parameter {name}" for name in study.parameters}
+    for experiment in study.experiments:
+        for name in experiment.parameters:
+            parameters[f"{experiment.id}/{name}"] = f"Parameter {name} of {experiment.id}"
+    found += [
+        Changed(what, "", "parameters", change)
+        for key, what in parameters.items()
+        for change in study.changes_to("parameters", key)
+    ]
+    return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from replication.judge.participation import is_supported
 from replication.judge.verdict_table import Judged
 from replication.report.drawing.data import level_label
-from replication.report.drawing.name import file_of, name_of
+from replication.report.drawing.figure import file_of, name_of
 from replication.study.storage.table import Row
 from replication.study.study import Study
 

@@ -14,8 +14,7 @@ from replication.judge.participation import Participation, participations
 from replication.judge.verdict_table import Judged, read_verdicts
 from replication.judge.wording import table_name, table_names
 from replication.plan.config import load_study
-from replication.report.parts.verdicts.flag import NO_FLAG, Flag, Flags, read_flags
-from replication.report.parts.verdicts.verdict import Tally
+from replication.report.parts.verdict import NO_FLAG, Flag, Flags, Tally, read_flags
 from replication.study.errors import InputError
 from replication.study.files import REMEDY, read_json
 from replication.study.published import PublishedNumber, published_path, read_published

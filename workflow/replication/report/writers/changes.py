@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from replication.report.parts.changes import changes_of
+from replication.report.parts.ledger import changes_of
 from replication.report.parts.page import write_page
 from replication.report.parts.source import Source
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from replication.compare.agreement import TABLES
-from replication.report.charts.engine import engine_figures
-from replication.report.pages.compared.agreement import MEANINGS
-from replication.report.pages.compared.engines import engines_page
+from replication.report.charts.verdict import engine_figures
+from replication.report.pages.engines import MEANINGS, engines_page
 from replication.report.parts.figure import write_figures
 from replication.report.parts.page import write_page
 from replication.report.parts.source import Source

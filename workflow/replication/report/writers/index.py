@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from replication.report.pages.overview import all_numbers, overview
-from replication.report.pages.surprise import surprises
+from replication.report.pages.overview import all_numbers, overview, surprises
 from replication.report.parts.figure import write_figures
 from replication.report.parts.page import write_page
 from replication.report.parts.source import Source

@@ -11,17 +11,13 @@ from replication.report.charts.experiment import figures_of
 from replication.report.drawing.data import read_cells, with_explained
 from replication.report.drawing.figure import Figure
 from replication.report.notebooks.notebook import to_html
-from replication.report.pages.compared.traces import trace_figures, trace_section
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
-from replication.report.pages.robust import robust_view
+from replication.report.pages.sensitivity import robust_view, why_view
 from replication.report.pages.study import study_page, topologies
-from replication.report.pages.why import why_view
-from replication.report.parts.download import study_downloads
-from replication.report.parts.environment import environment_rows
-from replication.report.parts.figure import write_figures
-from replication.report.parts.ledger import ledger
-from replication.report.parts.page import environment
-from replication.report.parts.ran import ran
+from replication.report.pages.traces import trace_figures, trace_section
+from replication.report.parts.figure import study_downloads, write_figures
+from replication.report.parts.ledger import environment_rows, ledger
+from replication.report.parts.page import environment, ran
 from replication.report.parts.source import Source
 from replication.study.files import write_text
 from replication.study.storage.table import Row

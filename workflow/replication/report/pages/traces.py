@@ -1,4 +1,4 @@
-"""The page's section on published traces: figures of the windows beside ours, and who is nearer."""
+"""The section on published traces: figures of the windows beside ours, and who is nearer."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
 from replication.measure.trace_folder import TABLE_PREFIX
 from replication.measure.window import LABELS
-from replication.report.charts.overlay import overlay_figures
-from replication.report.drawing.figure import Figure, with_prefix
-from replication.report.drawing.name import name_of
+from replication.report.charts.trace import overlay_figures
+from replication.report.drawing.figure import Figure, name_of, with_prefix
+from replication.report.parts import number as numbers
 from replication.report.parts.source import Source, of_study
-from replication.report.parts.verdicts import number as numbers
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
