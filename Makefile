@@ -37,14 +37,17 @@ help: ## List the targets
 	@echo; echo "  settings: TIER=quick|paper|deep STUDIES=a,b ENGINES=ns3,ns2,linux RUNTIME=podman NS3_VERSION=3.39.post2 CORES=n PROFILE=slurm"
 	@echo "  examples: make report TIER=quick STUDIES=saxena,nishitha CORES=2; make plan TIER=deep; make engines ENGINES=ns3"
 report: setup ## Run everything that is not up to date and write reports/html/index.html
-	@$(SNAKEMAKE) $(CONFIG) && echo "report: $(CURDIR)/reports/html/index.html"
+	@$(SNAKEMAKE) $(CONFIG)
+	@echo "report: $(CURDIR)/reports/html/index.html"
 plan: setup ## Say what would run, how many scenarios, and the expected cost
 	@$(RUN) replicate plan $(call given,TIER,--tier ) $(call given,STUDIES,--studies ) $(call given,ENGINES,--engines ) \
 	  $(call given,RUNTIME,--runtime ) $(call given,NS3_VERSION,--ns3-version )
 explain: setup ## Vary what the papers do not state, and search why numbers differ (some 70 minutes on 2 cores)
-	@$(SNAKEMAKE) explain $(CONFIG) && echo "explanations: $(CURDIR)/data/reproduced/sensitivity; the next \`make report\` shows them"
+	@$(SNAKEMAKE) explain $(CONFIG)
+	@echo "explanations: $(CURDIR)/data/reproduced/sensitivity; the next \`make report\` shows them"
 maps: setup ## Map where the papers' sentences hold (an hour of CPU; TIER=quick: some 5 minutes)
-	@$(SNAKEMAKE) maps $(CONFIG) && echo "maps: $(CURDIR)/data/reproduced/maps.csv; the next \`make report\` shows them"
+	@$(SNAKEMAKE) maps $(CONFIG)
+	@echo "maps: $(CURDIR)/data/reproduced/maps.csv; the next \`make report\` shows them"
 release: report ## Render what is finished into data/release and reports/release, to be committed
 	@$(RUN) replicate release
 fetch-results: setup ## Get the full series of the released runs, and verify them
@@ -64,7 +67,8 @@ lab: setup-lab ## Open the notebooks in JupyterLab, at notebooks/start_here.ipyn
 test: setup-dev setup-slurm engines ## Run every test and check
 	@$(RUN) tests/run
 bench: setup-dev ## Print what the workflow costs against a shell loop over the same simulator
-	@$(SNAKEMAKE) engines --config engines=ns3 && $(RUN) PYTHONSAFEPATH= python -m tests.bench
+	@$(SNAKEMAKE) engines --config engines=ns3
+	@$(RUN) PYTHONSAFEPATH= python -m tests.bench
 lint: setup-dev ## Check format, style, types and the workflow
 	@$(RUN) tests/lint
 lock: setup-dev ## Pin the newest allowed Python packages by hash
