@@ -26,7 +26,8 @@ given = $(if $(strip $($(1))),$(2)'$(subst ','\'',$(strip $($(1))))')
 SETTINGS = $(call given,TIER,tier=) $(if $(STUDIES),$(call given,STUDIES,studies=)$(comma)) $(call given,ENGINES,engines=) \
   $(call given,RUNTIME,runtime=) $(call given,NS3_VERSION,ns3_version=)
 CONFIG = $(if $(strip $(SETTINGS)),--config $(SETTINGS))
-SNAKEMAKE = $(RUN) snakemake --quiet progress rules reason host --workflow-profile workflow/profiles/$(PROFILE) $(call given,CORES,--cores )
+# Make passes SIGTERM on to what it starts: to Snakemake itself, not to a shell.
+SNAKEMAKE = exec $(RUN) snakemake --quiet progress rules reason host --workflow-profile workflow/profiles/$(PROFILE) $(call given,CORES,--cores )
 # The locks are complete, so nothing is resolved. The caller's home has pip's own settings and cache.
 PIP = $(RUN) HOME="$$([ -w "$$HOME" ] && echo "$$HOME" || echo .cache/home)" python -m pip install --quiet --disable-pip-version-check --no-compile
 COMPILE = $(RUN) pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
@@ -57,7 +58,8 @@ traces: setup ## Get the traces that kapadia's authors published, and verify the
 engines: $(if $(OWNER),,setup) ## Install (as root) and build every engine, or those of ENGINES=
 	@$(RUN) PYTHONDONTWRITEBYTECODE=1 replicate install-engines $(call given,ENGINES,--engines )
 	@$(if $(OWNER),echo "now run \`make engines\` as user $(OWNER)",$(SNAKEMAKE) engines --config \
-	  engines=$(or $(call given,ENGINES),ns3$(comma)ns2$(comma)linux) $(call given,NS3_VERSION,ns3_version=) && $(RUN) replicate engines)
+	  engines=$(or $(call given,ENGINES),ns3$(comma)ns2$(comma)linux) $(call given,NS3_VERSION,ns3_version=))
+	@$(if $(OWNER),,$(RUN) replicate engines)
 images: ## Build the simulators' images, by RUNTIME=docker or podman (BASE= names another base)
 	@$(RUN) HOME="$$HOME" $(call given,BASE,BASE=) containers/build $(call given,RUNTIME)
 lab: setup-lab ## Open the notebooks in JupyterLab, at notebooks/start_here.ipynb
