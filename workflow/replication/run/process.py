@@ -136,6 +136,9 @@ def _be_program(command: list[str], limits: Limits, work: Path, main: Main | Non
         os.chdir(work)
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(work)}
         if main is None:
+            # Python ignores these two.
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
             try:
                 os.execve(command[0], command, environment)
             except OSError as error:
