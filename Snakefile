@@ -57,7 +57,6 @@ include: "workflow/rules/simulate.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/agreement.smk"
 include: "workflow/rules/traces.smk"
-include: "workflow/rules/conformance.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/sensitivity.smk"
@@ -72,7 +71,6 @@ rule all:
         rules.assemble_report.input,
         rules.write_provenance.input,
         expand(rules.simulate_batch.output, batch=PIPE.batches),
-        expand(rules.run_conformance.output, engine=PIPE.engines),
     localrule: True
 
 

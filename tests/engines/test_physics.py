@@ -1,7 +1,7 @@
 """Laws that every engine must obey, each with a tolerance decided from its reasons.
 
 What the windows do (doubling, slope, sawtooth), Mathis's law and equal shares are in
-configs/conformance.yaml and tested by test_conformance.
+conformance.yaml and tested by test_conformance.
 """
 
 from __future__ import annotations

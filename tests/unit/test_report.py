@@ -3,7 +3,9 @@
 import itertools
 import json
 import re
+import shutil
 from html.parser import HTMLParser
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -16,10 +18,13 @@ from replication.report.parts.figure import script_json
 from replication.report.parts.verdict import BADGES, Tally
 from replication.report.render import render
 from replication.study.errors import InputError
+from replication.study.report_page import CONFORMANCE
+from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows
 from replication.study.study import RESERVED, Study
 
 from tests.unit.report_project import NASTY, PROVENANCE, PUBLISHED, TABLE, example, soup
 
+ROOT = Path(__file__).parents[2]
 TEXTS = {
     *("title", "description", "scope", "easy", "hard", "reason", "source", "quote", "place"),
     *("question", "label", "reading", "venue", "authors", "threats", "differences"),
@@ -224,6 +229,21 @@ def test_the_environment_of_the_paper_stands_beside_ours(project):
     assumed = len(page.select("#assumed ~ .scroll")[0].select("tbody tr"))
     assert f"the other {assumed}," in rows["Parameters"][1]
     assert rows["Repetitions"][1].startswith("3 with other seeds")
+
+
+def test_the_engines_page_shows_what_each_engine_must_show_first(project):
+    project.add(example(project.world))
+    (project.root / CONFORMANCE).parent.mkdir(exist_ok=True)
+    shutil.copy(ROOT / CONFORMANCE, project.root / CONFORMANCE)
+    page = soup(project.render("synthetic") / "engines.html")
+    rows = read_rows(ROOT / CONFORMANCE, CONFORMANCE_COLUMNS)
+    shown = page.select("table.conformance tbody tr")
+    assert len(shown) == len(rows) > 100
+    for row, item in zip(rows, shown, strict=True):
+        words = {"true": "holds", "false": "known deviation", "refused": "refused"}
+        assert item["data-engine"] == row["engine"]
+        assert item["data-verdict"] == words[row["holds"]]
+        assert row["source"] in item.get_text() and row["note"] in item.get_text()
 
 
 def test_the_engines_page_says_where_engines_agree_and_differ(project):

@@ -171,7 +171,6 @@ def test_a_published_number_reruns_only_the_judging_of_its_study(whole, changed)
         ("batches/*-light-*.series.parquet", "simulate_batch"),
         ("results/saxena/flows.parquet", "collect_results"),
         ("evaluation/saxena/verdicts.parquet", "evaluate_study"),
-        ("conformance/ns3.csv", "run_conformance"),
     ],
 )
 def test_a_file_that_was_removed_is_made_anew(whole, name, rule):

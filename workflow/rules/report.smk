@@ -10,7 +10,6 @@ TABLES = [
     *rules.merge_evaluations.output,
     *rules.compare_engines.output,
     *(rules.compare_traces.output if PIPE.traced else []),
-    *rules.merge_conformance.output,
     *expand(
         [
             *rules.design_study.output,

@@ -19,7 +19,6 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
 
     Example: replicate validate --studies saxena
     """
-    from replication.compare.conformance_model import load_conformance
     from replication.judge.cause import check_explanations, load_explanations
     from replication.plan.config import load_config, load_study, load_tier, study_ids
     from replication.plan.design import design_study
@@ -33,7 +32,6 @@ def validate(studies: Studies = None, root: Root = HERE) -> None:
     from replication.study.study import ALL_STUDIES
 
     load_config(root / "configs" / "config.yaml")
-    load_conformance(root)
     load_sensitivity(root)
     for path in sorted((root / "configs" / "tiers").glob("*.yaml")):
         load_tier(root, path.stem)

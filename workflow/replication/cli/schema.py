@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from replication.compare.conformance_model import Conformance
 from replication.compare.engine_difference import EngineDifferences
 from replication.judge.cause import Explanations
 from replication.plan.config import Config, Tier
@@ -26,7 +25,6 @@ from replication.study.study import Study
 MODELS: dict[str, type[BaseModel]] = {
     "config": Config,
     "engine_differences": EngineDifferences,
-    "conformance": Conformance,
     "explanations": Explanations,
     "map": Map,
     "mapping": MapSettings,

@@ -111,38 +111,6 @@ def collect(study: str, root: Root = HERE, data: Data = DATA) -> None:
 
 
 @app.command()
-def conformance(
-    engine: Annotated[str, typer.Option(help="The engine's name.")],
-    output: Annotated[Path, typer.Option(help="CSV file to write; two others go beside it.")],
-    runtime: Launcher = "native",
-    program: Program = None,
-    image: ImageId = None,
-    fingerprint: Fingerprint = "unknown",
-    root: Root = HERE,
-) -> None:
-    """Run the canonical scenarios of configs/conformance.yaml on an engine and judge them.
-
-    Example: replicate step conformance --engine ns3 --program "$(replicate program ns3)"
-    --output /tmp/ns3.csv
-    """
-    from replication.compare.conformance import run_conformance
-    from replication.compare.conformance_model import load_conformance
-    from replication.run.runtime import Launch
-
-    launch = Launch(runtime, engine, program, image)
-    run_conformance(load_conformance(root), root, launch, fingerprint, output)
-
-
-@app.command("merge-conformance")
-def merge_conformance(engines: list[str], root: Root = HERE, data: Data = DATA) -> None:
-    """Put the engines' conformance together and hold their loss recoveries side by side."""
-    from replication.compare.conformance import merge_conformance as merge_engines
-    from replication.compare.conformance_model import load_conformance
-
-    merge_engines(load_conformance(root), engines, data)
-
-
-@app.command()
 def evaluate(study: str, root: Root = HERE, data: Data = DATA) -> None:
     """Judge one study's results: cells, claims, audit.
 

@@ -34,7 +34,7 @@ from replication.run.environment import require_usable
 from replication.run.progress import write_goal
 from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
-from replication.study.report_page import MADE_OF, REPORT_PAGES
+from replication.study.report_page import CONFORMANCE, MADE_OF, REPORT_PAGES
 from replication.study.sensitivity_settings import (
     Sensitivity,
     explanations_path,
@@ -224,6 +224,7 @@ class Pipeline(Start):
             *self.paths.sensitivity.glob("*/*.csv"),
             *self.paths.maps.glob("*/*.json"),
             *(self.paths.data / name for name in MADE_OF),
+            CONFORMANCE,
         ]
         return self.content(*sorted(found))
 

@@ -27,7 +27,7 @@ PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.
 DOWNLOADS = ("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv", "provenance.json")
 #: Those that not every folder of results has.
-OPTIONAL_DOWNLOADS = ("conformance.csv", *MADE_OF, *TRACE_FILES, *TABLES)
+OPTIONAL_DOWNLOADS = (*MADE_OF, *TRACE_FILES, *TABLES)
 #: What each column of the downloads means.
 DICTIONARY = PACKAGE / "dictionary.csv"
 #: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.

@@ -46,7 +46,6 @@ RENDERED = (
     "*.csv",
     "*.json",
     "*.parquet",
-    "conformance/*",
     "design/*.csv",
     "design/scenarios/*.json",
     "evaluation/*/*",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -35,3 +36,5 @@ REPORT_PAGES = (
 )
 #: The files of results that some of them are made of.
 MADE_OF = tuple(page.made_of for page in REPORT_PAGES if page.made_of)
+#: What the engines show in canonical scenarios, written by tests/engines/conformance.py.
+CONFORMANCE = Path("data/conformance.csv")

@@ -1,13 +1,11 @@
-"""The engines' page: what ran, whether the engines agree, and where and why they differ.
-
-Other modules put sections of their own on it: see `SECTIONS`.
-"""
+"""The engines' page: what ran, whether the engines agree, and where and why they differ."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from replication.compare.agreement import TABLES
@@ -18,31 +16,20 @@ from replication.judge.headline import Headline
 from replication.judge.participation import Participation
 from replication.judge.verdict_table import Judged
 from replication.measure.metric_label import metric_label
-from replication.report.pages.conformance import conformance_view
 from replication.report.parts import number as numbers
 from replication.report.parts.number import Number
 from replication.report.parts.source import Source, of_study
 from replication.report.parts.verdict import NO_FLAG, Badge, Flag, badge
-from replication.study.storage.table import Row, read_rows
+from replication.study.report_page import CONFORMANCE
+from replication.study.storage.table import CONFORMANCE_COLUMNS, Row, read_rows
 from replication.study.study import Study
 
-#: Sections of other modules, in the order of the page: (template, title, view function). The
-#: function takes the `Source` and returns what the template needs, or None for no section. The
-#: template has a macro ``section(view)``; ids of its elements begin with the template's name.
-#: The view has `figures`, which follow what the template shows.
-SECTIONS: tuple[tuple[str, str, Callable[[Source], Any]], ...] = (
-    ("conformance.html", "What each engine must show first", conformance_view),
-)
-
-
-@dataclass(frozen=True)
-class Section:
-    """A section of another module; `template` has the macro that shows `view`."""
-
-    id: str
-    title: str
-    template: str
-    view: Any
+#: What an engine shows in a canonical scenario.
+HOLDS = Badge("holds", "reproduced", "inside the tolerance that was set before any run")
+NAMED = Badge("known deviation", "direction", "outside it, and the cause is named")
+DEVIATES = Badge("deviates", "failed", "outside it, for a cause that is not known yet")
+REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs, and says so")
+OUTCOMES = (HOLDS, NAMED, DEVIATES, REFUSED)
 
 
 @dataclass(frozen=True)
@@ -71,7 +58,7 @@ class EnginesPage:
     missing: list[EngineView]
     headlines: list[tuple[Study, Headline]]
     agreement: AgreementView | None
-    sections: list[Section]
+    conformance: list[tuple[Row, Badge]]
 
 
 def engines_page(source: Source) -> EnginesPage:
@@ -82,18 +69,23 @@ def engines_page(source: Source) -> EnginesPage:
         missing=[view for view in views if not view.ran],
         headlines=[(study, source.headlines[name]) for name, study in source.studies.items()],
         agreement=agreement_view(source),
-        sections=sections(source),
+        conformance=_conformance(source.root),
     )
 
 
-def sections(source: Source) -> list[Section]:
-    """Return the sections of other modules that have something to show."""
-    found = [(template, title, view(source)) for template, title, view in SECTIONS]
-    return [
-        Section(template.removesuffix(".html"), title, template, view)
-        for template, title, view in found
-        if view is not None
-    ]
+def _conformance(root: Path) -> list[tuple[Row, Badge]]:
+    """Return the rows of the committed table, each with its verdict; none where there is none."""
+    path = root / CONFORMANCE
+    rows = read_rows(path, CONFORMANCE_COLUMNS) if path.is_file() else []
+    return [(row, _outcome(row)) for row in rows]
+
+
+def _outcome(row: Row) -> Badge:
+    if row["holds"] == "refused":
+        return REFUSED
+    if row["holds"] == "true":
+        return HOLDS
+    return NAMED if row["note"] else DEVIATES
 
 
 def _engine(source: Source, name: str) -> EngineView:

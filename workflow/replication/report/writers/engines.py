@@ -6,7 +6,7 @@ from pathlib import Path
 
 from replication.compare.agreement import TABLES
 from replication.report.charts.verdict import engine_figures
-from replication.report.pages.engines import MEANINGS, engines_page
+from replication.report.pages.engines import MEANINGS, OUTCOMES, engines_page
 from replication.report.parts.figure import write_figures
 from replication.report.parts.page import write_page
 from replication.report.parts.source import Source
@@ -24,9 +24,7 @@ def write(source: Source, notebooks: Path, folder: Path) -> None:
         "engines.html",
         view=view,
         figures=write_figures(figures, folder),
-        section_figures={
-            section.id: write_figures(section.view.figures, folder) for section in view.sections
-        },
+        outcomes=OUTCOMES,
         downloads=[name for name in TABLES if (source.data / name).is_file()],
         meanings=MEANINGS,
     )

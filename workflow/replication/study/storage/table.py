@@ -62,13 +62,10 @@ TRACE_COLUMNS = _named(
 )
 TRACE_NEARNESS_COLUMNS = ("study", "metric", "engine", "nearest", "flows", "share")
 TRACE_WINDOW_COLUMNS = ("study", "trace", "flow", "source", "time_s", "cwnd_segments")
-#: A check on one engine; `within` is true, false or refused.
+#: What an engine shows in a canonical scenario; `holds` is true, false or refused.
 CONFORMANCE_COLUMNS = _named(
-    "check engine engine_version quantity unit expected low high observed deviation within "
-    "source note"
+    "engine version check scenario quantity unit expected low high value holds source note"
 )
-RECOVERY_COLUMNS = ("variant", "losses", "engine", "engine_version", "quantity", "value")
-WINDOW_COLUMNS = ("variant", "losses", "engine", "time_s", "cwnd_segments")
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
