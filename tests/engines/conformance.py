@@ -1,6 +1,6 @@
 """Conformance: what every engine must show in the canonical scenarios of conformance.yaml.
 
-`PYTHONPATH=. python -m tests.engines.conformance` runs them on every engine that is built and writes
+`PYTHONPATH=. python -m tests.engines.conformance` runs them on every engine and writes
 data/conformance.csv, which the report shows.
 """
 
