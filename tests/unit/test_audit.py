@@ -16,7 +16,7 @@ from replication.study.published import read_published
 from replication.study.scenario import Scenario
 from replication.study.verdict import Verdict
 
-from tests.unit.test_models import minimal_scenario
+from tests.unit.test_scenario import minimal_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)

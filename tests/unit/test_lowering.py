@@ -15,7 +15,7 @@ from replication.engines.routing import Routes
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
-from tests.unit.test_models import minimal_scenario
+from tests.unit.test_scenario import minimal_scenario
 
 ROOT = Path(__file__).parents[2]
 TCP = {

@@ -23,7 +23,7 @@ from replication.study.scenario import Scenario
 from replication.study.variation import Range
 
 from tests.unit.sensitivity_data import ROOT
-from tests.unit.test_models import minimal_scenario
+from tests.unit.test_scenario import minimal_scenario
 
 TIER = {
     "budget_factor": 1.0,

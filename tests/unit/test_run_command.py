@@ -7,7 +7,7 @@ from replication.cli.run import find_scenario, flow_table
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
-from tests.unit.test_models import minimal_scenario
+from tests.unit.test_scenario import minimal_scenario
 
 
 def test_a_file_is_a_scenario_however_it_is_indented(tmp_path):

@@ -13,7 +13,7 @@ from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import FLOW_NUMBERS, write_table
 
 from tests.unit import stand_in
-from tests.unit.test_models import minimal_scenario
+from tests.unit.test_scenario import minimal_scenario
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from replication.engines.catalogue import NS3
 from replication.run.store import TABLES, Store
 from replication.study.scenario import Scenario
 
-from tests.unit.test_models import minimal_scenario
+from tests.unit.test_scenario import minimal_scenario
 
 ID = "0123456789abcdef"
 SCENARIO = Scenario.model_validate(minimal_scenario())

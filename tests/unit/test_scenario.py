@@ -1,0 +1,75 @@
+"""The model of scenarios: one id whichever way it is written, and every bad field by name."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+from replication.study.errors import describe
+from replication.study.scenario import Scenario
+
+
+def minimal_scenario():
+    queue = {"kind": "droptail", "limit_packets": 50}
+    return {
+        "duration_s": 1.0,
+        "sampling_interval_s": 0.1,
+        "seed": 1,
+        "nodes": ["a", "b"],
+        "links": [
+            {"id": "ab", "a": "a", "b": "b", "rate_bps": 1e6, "delay_s": 0.01,
+             "queue_ab": queue, "queue_ba": queue}
+        ],
+        "flows": [
+            {"id": "f", "kind": "cbr", "source": "a", "destination": "b", "start_s": 0.0,
+             "stop_s": 1.0, "rate_bps": 1e5, "packet_bytes": 500}
+        ],
+    }  # fmt: skip
+
+
+def test_a_scenario_survives_its_json_with_the_same_id():
+    scenario = Scenario.model_validate(minimal_scenario())
+    assert Scenario.model_validate(json.loads(scenario.canonical_json())).id == scenario.id
+
+
+def test_whole_numbers_and_floats_are_the_same_scenario():
+    other = minimal_scenario() | {"duration_s": 1}
+    assert Scenario.model_validate(other).id == Scenario.model_validate(minimal_scenario()).id
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field"),
+    [
+        (("links", 0, "rate_bps"), -1.0, "rate_bps"),
+        (("links", 0, "rate_bps"), float("nan"), "rate_bps"),
+        (("links", 0, "delay_s"), float("inf"), "delay_s"),
+        (("links", 0, "rate_mbps"), 1.0, "rate_mbps"),
+        (("links", 0, "queue_ab"), {"kind": "fifo"}, "queue_ab"),
+        (("links", 0, "queue_ab"), {"kind": "droptail"}, "queue_ab"),
+        (("links", 0, "b"), "a", "link ab"),
+        (("links", 0, "b"), "z", "unknown node 'z'"),
+        (("nodes",), ["a", "b", "a"], "duplicate node id: a"),
+        (("nodes",), ["a", "../b"], "nodes.1"),
+        (("flows", 0, "stop_s"), 0.0, "stop_s"),
+        (("flows", 0, "destination"), "a", "same node"),
+        (("seed",), 0, "seed"),
+        (("sampling_interval_s",), 2.0, "sampling_interval_s"),
+    ],
+)
+def test_a_bad_scenario_is_refused_by_field(path, value, field):
+    document = minimal_scenario()
+    place = document
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(ValidationError) as caught:
+        Scenario.model_validate(document)
+    assert field in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["a\nb", "\x1b[31m", "x" * 1000])
+def test_a_key_of_any_text_is_named_in_one_line(key):
+    with pytest.raises(ValidationError) as caught:
+        Scenario.model_validate(minimal_scenario() | {key: 1})
+    line = describe(caught.value)
+    assert line.isprintable() and len(line) < 200
+    assert "Extra inputs" in line
