@@ -131,42 +131,28 @@ rule explain_study:
         EXPLORE
 
 
-rule merge_explanations:
-    input:
-        tables=expand(rules.explain_study.output.tables, study=PIPE.explained),
-    output:
-        tables=[f"{PATHS.data}/{part}.csv" for part in EXPLAINED],
-    log:
-        f"{PATHS.data}/logs/merge_explanations.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/merge_explanations.tsv"
-    localrule: True
-    params:
-        code=PIPE.code.judge,
-        folders=[SENSITIVITY.format(study=study) for study in PIPE.explained],
-        data=PATHS.data,
-    shell:
-        "replicate step explore merge-explanations {params.folders} --data {params.data}"
-        " > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
-
-
-rule merge_robustness:
+rule merge_sensitivity:
     input:
         made_from=expand(rules.measure_robustness.output.made_from, study=PIPE.studies),
+        explained=expand(rules.explain_study.output.tables, study=PIPE.explained),
     output:
-        tables=[f"{PATHS.sensitivity}/{part}.csv" for part in ("points", *ROBUSTNESS)],
+        robustness=[
+            f"{PATHS.sensitivity}/{part}.csv" for part in ("points", *ROBUSTNESS)
+        ],
+        explained=[f"{PATHS.data}/{part}.csv" for part in EXPLAINED],
     log:
-        f"{PATHS.data}/logs/merge_robustness.log",
+        f"{PATHS.data}/logs/merge_sensitivity.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/merge_robustness.tsv"
+        f"{PATHS.data}/benchmarks/merge_sensitivity.tsv"
     localrule: True
     params:
         code=PIPE.code.judge,
-        folders=[SENSITIVITY.format(study=study) for study in PIPE.studies],
+        studies=PIPE.studies,
+        explained=PIPE.explained,
         data=PATHS.data,
     shell:
-        "replicate step explore merge-robustness {params.folders} --data {params.data}"
-        " > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+        "replicate step explore merge {params.studies} --explained '{params.explained}'"
+        " --data {params.data} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule execute_sensitivity_notebook:
@@ -193,8 +179,7 @@ rule execute_sensitivity_notebook:
 
 rule explain:
     input:
-        rules.merge_explanations.output.tables,
-        rules.merge_robustness.output.tables,
+        rules.merge_sensitivity.output,
         # It tells of an explanation: a study without causes has none.
         expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.explained),
     localrule: True

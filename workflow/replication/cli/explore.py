@@ -40,7 +40,6 @@ app = typer.Typer(
 Tier = Annotated[str, typer.Option(help="quick, paper or deep.")]
 Folder = Annotated[Path, typer.Option(help="Folder of the results.")]
 Data = Annotated[Path, typer.Option(help="Folder of the report's tables.")]
-Folders = Annotated[list[Path], typer.Argument(help="Folders of the studies.")]
 
 
 @app.command()
@@ -96,22 +95,20 @@ def measure(study: str, folder: Folder, data: Data, root: Root = HERE) -> None:
     measure_study(root, study, folder, data)
 
 
-@app.command("merge-robustness")
-def merge_robustness(folders: Folders, data: Data) -> None:
-    """Put the studies' tables together."""
+@app.command()
+def merge(
+    studies: Annotated[list[str], typer.Argument(help="Ids of the studies.")],
+    explained: Annotated[str, typer.Option(help="Those with an explanation, with spaces.")],
+    data: Data,
+) -> None:
+    """Put the studies' tables and explanations together."""
+    from replication.sensitivity.explanation import EXPLANATIONS
     from replication.sensitivity.explore_study import TABLES
     from replication.study.storage.table import merge_tables
 
-    merge_tables(folders, TABLES, data / "sensitivity")
-
-
-@app.command("merge-explanations")
-def merge_explanations(folders: Folders, data: Data) -> None:
-    """Put the studies' explanations together."""
-    from replication.sensitivity.explanation import EXPLANATIONS
-    from replication.study.storage.table import merge_tables
-
-    merge_tables(folders, EXPLANATIONS, data)
+    folder = data / "sensitivity"
+    merge_tables([folder / study for study in studies], TABLES, folder)
+    merge_tables([folder / study for study in explained.split()], EXPLANATIONS, data)
 
 
 @app.command("merge-regions")
