@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replication.engines.flow_path import FlowPaths
+from replication.engines.cost import FlowPaths
 from replication.study.link import Link
 from replication.study.scenario import Flow, Scenario, TcpFlow
 
