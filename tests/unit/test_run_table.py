@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from replication.run.run_table import check_run
+from replication.run.gather import check_run
 from replication.study.errors import RunError
 from replication.study.scenario import Scenario
 from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS

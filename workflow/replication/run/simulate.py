@@ -14,10 +14,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from replication.engines.catalogue import ENGINES
-from replication.run.gather import gather
+from replication.run.gather import RunTables, check_run, gather
 from replication.run.process import Limits
 from replication.run.progress import Progress
-from replication.run.run_table import RunTables, check_run
 from replication.run.runtime import Launch, Runtime, make_runtime
 from replication.run.store import Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
