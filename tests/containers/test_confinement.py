@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from replication.run.container import reference
@@ -100,9 +99,3 @@ def test_the_container_is_gone_when_its_job_is_killed(podman, tmp_path):
     while subprocess.run(["podman", "ps", "-q"], capture_output=True, check=True).stdout:
         assert time.monotonic() < deadline
         time.sleep(0.1)
-
-
-def test_images_are_named_by_their_sources(tmp_path):
-    names = {name: reference(ROOT, name) for name in ("ns3", "ns2", "linux", "analysis")}
-    assert len(set(names.values())) == 4
-    assert all(Path(name).name.startswith(f"replicate-{key}:") for key, name in names.items())

@@ -37,7 +37,7 @@ _PROCESSES = 1024
 @functools.cache
 def reference(root: Path, name: str) -> str:
     """Return the name of an image made from the present sources."""
-    command = [str(root.resolve() / "containers" / "build"), "--name", name]
+    command = ["bash", str(root / "containers" / "build"), "--name", name]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
