@@ -44,7 +44,6 @@ container: image_file(REPO)
 
 
 wildcard_constraints:
-    page="[a-z0-9_]+",
     study="|".join(map(re.escape, PIPE.studies)),
     batch="[a-z0-9]+-(heavy|light)-[0-9a-f]+",
     kind="[a-z_]+",
@@ -66,9 +65,9 @@ include: "workflow/rules/maps.smk"
 rule all:
     default_target: True
     input:
-        rules.assemble_report.output,
+        rules.render_report.output,
         # A file that is gone is made again only if it is asked for, not for what was made from it.
-        rules.assemble_report.input,
+        rules.render_report.input,
         rules.write_provenance.input,
         expand(rules.simulate_batch.output, batch=PIPE.batches),
     localrule: True

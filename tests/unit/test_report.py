@@ -11,12 +11,11 @@ import nbformat
 import pytest
 from pydantic import ValidationError
 from replication.judge.verdict_table import read_verdicts, write_verdicts
-from replication.report.assemble import PACKAGE
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.parts import number as numbers
 from replication.report.parts.figure import script_json
 from replication.report.parts.verdict import BADGES, Tally
-from replication.report.render import render
+from replication.report.render import PACKAGE, render
 from replication.study.errors import InputError
 from replication.study.report_page import CONFORMANCE
 from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows

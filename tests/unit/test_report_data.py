@@ -5,7 +5,7 @@ import csv
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from replication.report.assemble import DICTIONARY
+from replication.report.render import DICTIONARY
 
 from tests.unit.report_project import example
 

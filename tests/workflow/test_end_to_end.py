@@ -3,11 +3,9 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
-import zipfile
 
 import pandas as pd
 import pytest
@@ -25,7 +23,6 @@ JUDGED = [
     for s in SMALL
     for t in ("cells", "claims", "vacuity", "audit")
 ]
-VERDICTS = [f"data/reproduced/{name}.csv" for name in ("cells", "claims", "claim_flags", "audit")]
 
 
 @pytest.fixture
@@ -107,33 +104,19 @@ def test_results_that_are_gone_are_made_again_under_a_finished_report(whole, tmp
     finally:
         for path in gone:
             (tmp_path / path.name).rename(path)
-    wanted = {"collect_results", "evaluate_study", "merge_evaluations", "assemble_report"}
+    wanted = {"collect_results", "evaluate_study", "merge_evaluations", "render_report"}
     assert wanted | {"simulate_batch"} <= jobs.keys()
     assert jobs["collect_results"] == jobs["evaluate_study"] == len(STUDIES)
 
 
-def test_what_is_gone_of_the_report_is_made_again(whole):
-    page, part = whole.root / "reports/html/index.html", whole.root / "data/reproduced/pages/index"
+def test_a_report_that_is_gone_is_made_again(whole):
+    page = whole.root / "reports/html/index.html"
     before = page.read_bytes()
     page.unlink()
-    assert whole.jobs("all", **QUICK).keys() == {"all", "assemble_report"}
-    shutil.rmtree(part)
-    assert whole.jobs("all", **QUICK).keys() == {"all", "render_page", "assemble_report"}
+    assert whole.jobs("all", **QUICK).keys() == {"all", "render_report"}
     whole.snakemake("all", **QUICK)
     assert page.read_bytes() == before
     assert whole.jobs("all", **QUICK) == {}
-
-
-def test_snakemakes_own_report_holds_the_verdicts_with_captions(whole, tmp_path):
-    target = tmp_path / "overview.zip"
-    whole.snakemake("all", options=("--report", str(target)), **QUICK)
-    with zipfile.ZipFile(target) as archive:
-        page = next(name for name in archive.namelist() if name.endswith("report.html"))
-        text = archive.read(page).decode()
-        kept = [archive.read(name) for name in archive.namelist() if name.endswith(".csv")]
-    assert {(whole.root / path).read_bytes() for path in VERDICTS} <= set(kept)
-    for caption in (whole.root / "workflow" / "report").glob("*.rst"):
-        assert " ".join(caption.read_text().split()[:4]) in text, caption.name
 
 
 def test_a_claims_wording_reruns_no_simulation(whole, changed):
@@ -141,7 +124,7 @@ def test_a_claims_wording_reruns_no_simulation(whole, changed):
     jobs = whole.jobs("all", **QUICK)
     assert not SIMULATE & jobs.keys()
     assert jobs["evaluate_study"] == 1
-    assert jobs["assemble_report"] == 1
+    assert jobs["render_report"] == 1
 
 
 def test_a_parameter_reruns_only_its_study(whole, changed):

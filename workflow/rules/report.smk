@@ -44,47 +44,27 @@ rule write_provenance:
         " --output {output.provenance} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
-rule render_page:
+rule render_report:
     input:
         tables=TABLES,
         provenance=rules.write_provenance.output.provenance,
-        notebooks=lambda wildcards: PIPE.executed(wildcards.page),
+        notebooks=NOTEBOOKS,
     output:
-        folder=directory(PATHS.pages / "{page}"),
+        index=f"{PATHS.html}/index.html",
     log:
-        f"{PATHS.data}/logs/render_page/{{page}}.log",
+        f"{PATHS.data}/logs/render_report.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/render_page/{{page}}.tsv"
+        f"{PATHS.data}/benchmarks/render_report.tsv"
     localrule: True
+    # Pages are rendered side by side.
+    threads: workflow.cores
     params:
         code=PIPE.code.report,
         shown=PIPE.shown,
         data=PATHS.data,
         executed=PATHS.executed,
-    shell:
-        'echo "rendering {wildcards.page}" >&2; '
-        "replicate step page {output.folder} --data {params.data} --notebooks {params.executed}"
-        " > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
-
-
-rule assemble_report:
-    input:
-        tables=TABLES,
-        provenance=rules.write_provenance.output.provenance,
-        pages=expand(rules.render_page.output.folder, page=PIPE.pages),
-    output:
-        index=f"{PATHS.html}/index.html",
-    log:
-        f"{PATHS.data}/logs/assemble_report.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/assemble_report.tsv"
-    localrule: True
-    params:
-        code=PIPE.code.report,
-        shown=PIPE.shown,
-        data=PATHS.data,
         html=PATHS.html,
     shell:
-        'echo "putting the report together" >&2; '
-        "replicate step assemble {input.pages} --data {params.data} --output {params.html}"
+        'echo "rendering the report" >&2; '
+        "replicate render --data {params.data} --notebooks {params.executed} --output {params.html}"
         " > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"

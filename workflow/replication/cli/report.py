@@ -25,8 +25,8 @@ def render(
 
     Example: replicate render
     """
-    from replication.report.assemble import DOWNLOADS
     from replication.report.release import RENDERED_TO, released_results
+    from replication.report.render import DOWNLOADS
     from replication.report.render import render as render_report
 
     if data == DATA and not output and not any((data / name).is_file() for name in DOWNLOADS):

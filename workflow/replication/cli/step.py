@@ -31,8 +31,6 @@ app = typer.Typer(
 )
 app.add_typer(explore_app, name="explore")
 
-Notebooks = Annotated[Path, typer.Option(help="Folder of executed notebooks.")]
-
 
 @app.command()
 def design(
@@ -211,31 +209,3 @@ def notebook(
     folders = {"data": str(data.resolve()), "root": str(root.resolve())}
     parameters: Parameters = {"study": study, **folders, "live": live}
     execute(name, output, parameters)
-
-
-@app.command()
-def page(
-    folder: Annotated[Path, typer.Argument(help="Folder to write, named after the part.")],
-    notebooks: Notebooks,
-    root: Root = HERE,
-    data: Data = DATA,
-) -> None:
-    """Render one part of the report: a study, or one of the pages beside the studies."""
-    from replication.report.parts.source import Source
-    from replication.report.render import write_part
-
-    write_part(Source.load(root, data), notebooks, folder)
-
-
-@app.command()
-def assemble(
-    parts: Annotated[list[Path], typer.Argument(help="Folders of the report's parts.")],
-    output: Annotated[Path, typer.Option(help="The report's folder.")],
-    root: Root = HERE,
-    data: Data = DATA,
-) -> None:
-    """Put the report together from its parts and the data to download."""
-    from replication.report.assemble import assemble as put_together
-    from replication.report.parts.source import Source
-
-    put_together(Source.load(root, data), parts, output)

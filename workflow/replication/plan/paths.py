@@ -17,11 +17,6 @@ class Paths:
     html: Path = Path("reports/html")
 
     @property
-    def pages(self) -> Path:
-        """Return the folder of the report's parts, a folder each, before they are put together."""
-        return self.data / "pages"
-
-    @property
     def goal(self) -> Path:
         """Return the file that tells the jobs of a run what there is to do."""
         return self.data / "goal.json"

@@ -34,7 +34,7 @@ from replication.run.environment import require_usable
 from replication.run.progress import write_goal
 from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
-from replication.study.report_page import CONFORMANCE, MADE_OF, REPORT_PAGES
+from replication.study.report_page import CONFORMANCE, MADE_OF
 from replication.study.sensitivity_settings import (
     Sensitivity,
     explanations_path,
@@ -42,8 +42,6 @@ from replication.study.sensitivity_settings import (
 )
 from replication.study.study import Study
 
-#: The parts of the report other than the studies, by their modules in `report.writers`.
-PAGES = tuple(page.name for page in REPORT_PAGES)
 #: What gathering the tables of a batch may take on top of a simulator, in units of 2^20 bytes.
 WORKER_MB = 1024
 
@@ -96,11 +94,6 @@ class Pipeline(Start):
     def studies(self) -> list[str]:
         """Return the ids of the chosen studies."""
         return list(self.documents)
-
-    @property
-    def pages(self) -> list[str]:
-        """Return the parts of the report that are made by themselves: the studies and `PAGES`."""
-        return [*PAGES, *self.studies]
 
     @property
     def code(self) -> Code:
@@ -192,13 +185,9 @@ class Pipeline(Start):
             for notebook in notebook_names(study, self.engines)
         ]
 
-    def executed(self, study: str | None = None) -> list[Path]:
-        """Return the executed notebooks of the report, or of one study."""
-        return [
-            self.paths.executed / f"{name}.{notebook}.ipynb"
-            for name, notebook in self.notebooks()
-            if study in (None, name)
-        ]
+    def executed(self) -> list[Path]:
+        """Return the executed notebooks of the report."""
+        return [self.paths.executed / f"{study}.{name}.ipynb" for study, name in self.notebooks()]
 
     def notebook_inputs(self, study: str, notebook: str) -> list[Path]:
         """Return what a notebook reads on top of the study's results and evaluation."""

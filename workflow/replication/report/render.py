@@ -1,23 +1,65 @@
-"""Render: the whole report from existing results, or one part of it."""
+"""Render: the whole report from existing results, with the data to download."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import tempfile
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from importlib import import_module
+from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 
 from altair.utils.schemapi import debug_mode
 
-from replication.plan.pipeline import PAGES
-from replication.report.assemble import assemble, replacing
+from replication.compare.agreement import TABLES
+from replication.judge.flags.claim_flag import FLAGS
+from replication.judge.flags.own_data import OWN_DATA
+from replication.measure.results import Results
+from replication.plan.notebook_kind import SENSITIVITY, notebook_names
+from replication.report.charts.experiment import figures_of
+from replication.report.charts.run import run_chart
+from replication.report.charts.verdict import engine_figures
+from replication.report.drawing.data import read_cells, with_explained
+from replication.report.drawing.figure import Figure
+from replication.report.notebooks.notebook import to_html
+from replication.report.pages.engines import MEANINGS, OUTCOMES, engines_page
+from replication.report.pages.maps import maps_view
+from replication.report.pages.overview import all_numbers, overview, surprises
+from replication.report.pages.point import FLOW_COLUMNS, point_pages
+from replication.report.pages.sensitivity import robust_view, why_view
+from replication.report.pages.study import study_page, topologies
+from replication.report.pages.traces import FILES as TRACE_FILES
+from replication.report.pages.traces import trace_figures, trace_section
+from replication.report.parts.figure import (
+    chart_script,
+    copy_download,
+    study_downloads,
+    write_figures,
+)
+from replication.report.parts.ledger import changes_of, environment_rows, ledger
+from replication.report.parts.page import environment, ran, write_page
 from replication.report.parts.source import Source
+from replication.study.files import write_text
+from replication.study.report_page import MADE_OF
+from replication.study.storage.table import Row, read_frame
+from replication.study.study import Study
+
+PACKAGE = Path(__file__).parent
+#: Merged results that a reader can download from the pages.
+DOWNLOADS = ("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv", "provenance.json")
+#: Those that not every folder of results has.
+OPTIONAL_DOWNLOADS = (*MADE_OF, *TRACE_FILES, *TABLES)
+#: What each column of the downloads means.
+DICTIONARY = PACKAGE / "dictionary.csv"
+#: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.
+_ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[^\s\"'`<>)\\]*")
 
 
 def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
-    """Write the whole report, its parts a process each.
+    """Write the whole report, its pages and studies a process each.
 
     Parameters
     ----------
@@ -26,7 +68,7 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
     data
         Folder of reproduced results.
     notebooks
-        Folder of notebooks that were executed on these results, ``<study>.<name>.ipynb``.
+        Folder of executed notebooks, ``<study>.<name>.ipynb``.
     out
         The report's folder, replaced as a whole.
 
@@ -36,30 +78,200 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
         A result is missing or malformed; the message names the file and what to run.
     """
     source = Source.load(root, data)
-    with tempfile.TemporaryDirectory() as work:
-        parts = [Path(work) / name for name in (*PAGES, *source.studies)]
-        write = partial(write_part, source, notebooks)
+    with replacing(out) as folder:
+        write = partial(_write, source, notebooks, folder)
+        names = [*_WRITERS, *source.studies]
         workers = min(len(source.studies), os.cpu_count() or 1)
         if workers < 2:
-            for part in parts:
-                write(part)
+            for name in names:
+                write(name)
         else:
             with ProcessPoolExecutor(workers) as pool:
-                list(pool.map(write, parts))
-        assemble(source, parts, out)
+                list(pool.map(write, names))
+        _copy_data(source, folder / "data")
+        _write_assets(folder)
 
 
-def write_part(source: Source, notebooks: Path, folder: Path) -> None:
-    """Write the part of the report that `folder` is named after, a study or one of `PAGES`.
-
-    What the part's module needs is imported here, so that a change in another renders nothing
-    else; `folder` is replaced as a whole.
-    """
-    name = folder.name
+def _write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
+    """Write all of a study, or a page of `_WRITERS`, into the report's folder."""
     # Altair would check every part of every chart against its schema again, which takes longer
     # than making them.
-    with replacing(folder) as fresh, debug_mode(False):
+    with debug_mode(False):
         if name in source.studies:
-            import_module("replication.report.writers.study").write(source, notebooks, fresh, name)
+            _write_study(source, notebooks, folder, source.studies[name])
         else:
-            import_module(f"replication.report.writers.{name}").write(source, notebooks, fresh)
+            _WRITERS[name](source, folder)
+
+
+def _write_index(source: Source, folder: Path) -> None:
+    write_page(
+        source,
+        folder,
+        "index.html",
+        overview=overview(source),
+        surprises=surprises(source),
+        figures=write_figures(all_numbers(source), folder),
+    )
+
+
+def _write_changes(source: Source, folder: Path) -> None:
+    found = [(study, changes_of(study)) for study in source.studies.values()]
+    write_page(source, folder, "changes.html", changed=[pair for pair in found if pair[1]])
+
+
+def _write_engines(source: Source, folder: Path) -> None:
+    """Write the engines' page, if an engine ran."""
+    if not source.engines:
+        return
+    view = engines_page(source)
+    figures = engine_figures(source.cells, source.engines) if view.agreement else []
+    write_page(
+        source,
+        folder,
+        "engines.html",
+        view=view,
+        figures=write_figures(figures, folder),
+        outcomes=OUTCOMES,
+        downloads=[name for name in TABLES if (source.data / name).is_file()],
+        meanings=MEANINGS,
+    )
+
+
+def _write_maps(source: Source, folder: Path) -> None:
+    """Write the page of maps, if there are any."""
+    view = maps_view(source)
+    if view is not None:
+        write_page(source, folder, "maps.html", view=view)
+
+
+_WRITERS = {
+    "index": _write_index,
+    "changes": _write_changes,
+    "engines": _write_engines,
+    "maps": _write_maps,
+}
+
+
+def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> None:
+    """Write a study's page, the pages of its points, and its notebooks."""
+    name = study.id
+    results = Results.load(source.data, name)
+    why = why_view(source.root, source.data, study, folder)
+    explained = why.explanation.cells if why and why.explanation.is_found else []
+    figures = {
+        experiment: write_figures(found, folder)
+        for experiment, found in _figures(source, study, results, explained).items()
+    }
+    view = study_page(source, study, figures, topologies(study, results))
+    parameters = ledger(study)
+    robust = robust_view(source.root, source.data, study, folder)
+    templates = environment(source)
+    text = templates.get_template("study.html").render(
+        page=name,
+        view=view,
+        traces=trace_section(source, study),
+        ledger=parameters,
+        environment=environment_rows(source, study, parameters),
+        why=why,
+        robust=robust,
+        notebooks=_write_notebooks(
+            source, study, notebooks, folder, with_sensitivity=bool(robust and not robust.stale)
+        ),
+        downloads=[
+            (f"{name}.{end}", download.meaning)
+            for end, download in study_downloads(source.data, name).items()
+        ],
+    )
+    write_text(folder / f"{name}.html", text)
+    template, numbers = templates.get_template("point.html"), view.numbers()
+    for page in point_pages(source, study, results):
+        text = template.render(
+            page=name,
+            view=page,
+            cells=numbers.get(page.file, []),
+            up="../",
+            flow_columns=FLOW_COLUMNS,
+        )
+        write_text(folder / page.file, text)
+
+
+def _figures(
+    source: Source, study: Study, results: Results, explained: Sequence[Row]
+) -> dict[str, list[Figure]]:
+    """Return the figures of each experiment, first those with published traces in them."""
+    cells = with_explained(read_cells(source.data, study.id), explained)
+    traced = trace_figures(source, study)
+    return {
+        experiment.id: [
+            *traced.get(experiment.id, []),
+            *figures_of(results, cells, study, experiment.id),
+        ]
+        for experiment in study.experiments
+    }
+
+
+def _write_notebooks(
+    source: Source, study: Study, notebooks: Path, folder: Path, *, with_sensitivity: bool
+) -> list[tuple[str, str]]:
+    """Convert a study's executed notebooks; return names and pages."""
+    names = notebook_names(study, list(source.parts[study.id]))
+    shown = []
+    for name in (*names, *([SENSITIVITY] if with_sensitivity else [])):
+        path, page = notebooks / f"{study.id}.{name}.ipynb", f"notebooks/{study.id}.{name}.html"
+        if path.is_file():
+            to_html(path, folder / page, ran(source.provenance).whose)
+            shown.append((name.replace("_", " "), page))
+    return shown
+
+
+@contextmanager
+def replacing(out: Path) -> Iterator[Path]:
+    """Give a new folder beside `out` that takes its place only if the block succeeds."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as work:
+        fresh, old = Path(work) / "new", Path(work) / "old"
+        fresh.mkdir()
+        yield fresh
+        if out.exists():
+            out.replace(old)
+        try:
+            fresh.replace(out)
+        except OSError:
+            if old.exists():
+                old.replace(out)
+            raise
+
+
+def _write_assets(folder: Path) -> None:
+    shutil.copytree(PACKAGE / "assets", folder / "assets")
+    write_text(folder / "assets" / "vega.js", _vega_bundle())
+    with debug_mode(False):
+        write_text(folder / "charts" / "run.js", chart_script("run", run_chart().to_dict()))
+
+
+@cache
+def _vega_bundle() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script that leaves only `vegaEmbed` behind."""
+    import vl_convert
+
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    notice = "/* Vega, Vega-Lite, Vega-Embed: BSD 3-Clause License, Vega contributors. */"
+    return f"{notice}\n(() => {{\n{_ADDRESS.sub('', bundle)}\n}})();\n"
+
+
+def _copy_data(source: Source, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for name in DOWNLOADS:
+        copy_download(source.data / name, folder / name)
+    copy_download(DICTIONARY, folder / DICTIONARY.name)
+    for name in OPTIONAL_DOWNLOADS:
+        if (source.data / name).is_file():
+            copy_download(source.data / name, folder / name)
+    for study in source.studies:
+        for end, download in study_downloads(source.data, study).items():
+            if download.path.suffix == ".csv":
+                # A tenth of the size; every number is the same.
+                table = read_frame(download.path)
+                table.to_parquet(folder / f"{study}.{end}", index=False)
+            else:
+                copy_download(download.path, folder / f"{study}.{end}")

@@ -13,7 +13,7 @@ class ReportPage:
     Attributes
     ----------
     name
-        Its module in `report.writers`, and its HTML file.
+        Of its HTML file.
     title
         In the menu; empty where the menu does not have it.
     made_of
