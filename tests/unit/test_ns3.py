@@ -23,9 +23,8 @@ LOCKS = ROOT / "workflow" / "engines" / "ns3" / "wheels"
 
 
 @pytest.fixture(autouse=True)
-def on_the_wheel(monkeypatch):
-    """Let the tests choose which ns-3 is named, and forget what others chose."""
-    monkeypatch.delenv(PREFIX, raising=False)
+def forget():
+    """Forget what was compiled on which ns-3."""
     ns3._compiled.cache_clear()
     yield
     ns3._compiled.cache_clear()
