@@ -6,7 +6,7 @@ VENV := .venv
 READY := $(VENV)/.runtime-ready
 comma := ,
 # Names of folders that make, shells and compilers take as they are.
-ODD := $(strip $(shell pwd | LC_ALL=C tr ' \t' '??' | LC_ALL=C tr -d 'A-Za-z0-9_/.,+@=%~\200-\377\n-'))
+ODD := $(strip $(shell pwd | LC_ALL=C tr ' \t' '??' | LC_ALL=C tr -d 'A-Za-z0-9_/.+@=~\200-\377\n-'))
 $(if $(ODD)$(word 2,$(CURDIR)),$(error folder $(CURDIR): $(or $(ODD),a line end) in its name means something to make or the shell; move the project))
 # Root leaves nothing in another user's folder: there it may only install the packages of `make engines`.
 OWNER := $(shell [ "$$(id -u)" -ne 0 ] || stat -c %u . | grep -vx 0)

@@ -126,7 +126,7 @@ def require_usable(root: Path) -> None:
     InputError
         It cannot; the message names the folder and what helps.
     """
-    found = re.search(r"[^\w/.,+@=%~-]", str(root))
+    found = re.search(r"[^\w/.+@=~-]", str(root))
     if found:
         raise InputError(
             f"folder {str(root)!r}: {found[0]!r} in its name means something to make or the "
