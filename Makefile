@@ -59,7 +59,7 @@ engines: $(if $(OWNER),,setup) ## Install (as root) and build every engine, or t
 	@$(RUN) PYTHONDONTWRITEBYTECODE=1 replicate install-engines $(call given,ENGINES,--engines )
 	@$(if $(OWNER),echo "now run \`make engines\` as user $(OWNER)",$(SNAKEMAKE) engines --config \
 	  engines=$(or $(call given,ENGINES),ns3$(comma)ns2$(comma)linux) $(call given,NS3_VERSION,ns3_version=))
-	@$(if $(OWNER),,$(RUN) replicate engines)
+	@$(if $(OWNER),,$(RUN) replicate engines $(call given,NS3_VERSION,--ns3-version ))
 images: ## Build the simulators' images, by RUNTIME=docker or podman (BASE= names another base)
 	@$(RUN) HOME="$$HOME" $(call given,BASE,BASE=) containers/build $(call given,RUNTIME)
 lab: setup-lab ## Open the notebooks in JupyterLab, at notebooks/start_here.ipynb

@@ -9,14 +9,14 @@ import typer
 from replication.cli.option import HERE, Ns3, Root, given
 
 
-def engines(root: Root = HERE) -> None:
+def engines(ns3: Ns3 = None, root: Root = HERE) -> None:
     """List the engines: which are there, in which version, and what the others lack.
 
     Example: replicate engines
     """
     from replication.plan.provision import state
 
-    for line in state(root):
+    for line in state(root, given(ns3_version=ns3)):
         print(line)
 
 

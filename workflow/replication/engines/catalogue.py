@@ -323,9 +323,9 @@ def ns3(version: str) -> Engine:
     def refuse_flow(flow: TcpFlow) -> str:
         return _ns3_refuses_flow(flow) or lacks(version, flow)
 
-    def missing(root: Path) -> list[str]:
+    def built(root: Path) -> bool:
         installed(version)
-        return []
+        return True
 
     def own(root: Path) -> OwnProgram | None:
         return own_program(root, engine)
@@ -334,7 +334,7 @@ def ns3(version: str) -> Engine:
         _NS3,
         version=version,
         refuse_flow=refuse_flow,
-        missing=missing,
+        built=built,
         own_program=own,
     )
     return engine

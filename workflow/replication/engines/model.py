@@ -188,7 +188,8 @@ class Engine:
         return f"{self.name} has no {refused}" if refused else ""
 
     def require(self, root: Path) -> None:
-        """Raise InputError, saying what to install, unless the engine can be built and run."""
+        """Raise InputError, saying what to do, unless the engine can be built and run."""
+        self.own_program(root)
         if packages := self.missing(root):
             raise InputError(
                 f"engines: {self.name} lacks {', '.join(packages)}: run `make engines "

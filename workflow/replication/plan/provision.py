@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from replication.engines.catalogue import ENGINES
 from replication.engines.debian import find_package
@@ -40,15 +41,19 @@ def provide(root: Path, names: Sequence[str] | None) -> Iterator[str]:
         yield f"{name}: {did}"
 
 
-def state(root: Path) -> Iterator[str]:
+def state(root: Path, settings: dict[str, Any] | None = None) -> Iterator[str]:
     """Yield a line an engine: there and in which version, or what it lacks."""
-    config = load_config(root / "configs" / "config.yaml")
+    config = load_config(root / "configs" / "config.yaml", settings)
     for name in ENGINES:
         engine = config.engine(name)
         if packages := engine.missing(root):
             yield f"{name}: not there; lacks {', '.join(packages)}: run `make engines`"
             continue
-        fingerprint = engine.fingerprint(root)
+        try:
+            fingerprint = engine.fingerprint(root)
+        except InputError as error:
+            yield f"{name}: {error}"
+            continue
         program = root / engine.program(root, Paths().data)
         if program.is_file():
             yield f"{name}: built, {engine.exact_version(written_version(program), fingerprint)}"
