@@ -20,7 +20,6 @@ from replication.plan.config import load_study, study_ids
 from replication.report.charts.cells import cells_figure, scatter_figure
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.points import claimed_values, published_figures
-from replication.report.charts.verdict import verdicts_figure
 from replication.report.drawing.data import (
     Display,
     PublishedValue,
@@ -194,19 +193,15 @@ def verdicts(folder, kind):
     return read_table(folder, kind).to_pandas()
 
 
-def test_scatter_and_verdicts_are_drawn_from_the_files():
-    cells, claims = (verdicts(FIXTURE, kind) for kind in ("cells", "claims"))
+def test_the_scatter_is_drawn_from_the_files():
+    cells = verdicts(FIXTURE, "cells")
     scatter = scatter_figure(cells, {})
     assert len(scatter.data) == cells["reproduced_mean"].notna().sum()
-    counts = verdicts_figure(claims, cells).data
-    assert counts["count"].sum() == len(claims) + len(cells)
 
 
-def test_empty_evaluations_give_a_figure_and_not_an_error():
+def test_an_empty_evaluation_gives_a_figure_and_not_an_error():
     cells = verdicts(FIXTURE, "cells").iloc[:0]
-    claims = verdicts(FIXTURE, "claims").iloc[:0]
-    for figure in (scatter_figure(cells, {}), verdicts_figure(claims, cells)):
-        assert figure.specification()
+    assert scatter_figure(cells, {}).specification()
 
 
 def test_tolerance_in_the_chart_is_that_of_the_verdict():

@@ -5,7 +5,7 @@ import re
 
 import pandas as pd
 import pytest
-from replication.report.parts.link import cell_id
+from replication.report.parts.source import cell_id
 
 from tests.unit.report_project import example, soup
 
@@ -91,7 +91,7 @@ def test_parameters_have_the_points_value_and_who_set_it(project, report):
         for tr in soup(path).select("section[aria-labelledby=parameters] tbody tr")
     }
     assert table["congestion_control"] == ["vegas", "varied, published"]
-    assert table["segment_bytes"] == ["960", "assumed"]
+    assert table["segment_bytes"] == ["960 bytes", "assumed"]
     assert table["duration_s"][1:] == ["published"]
 
 

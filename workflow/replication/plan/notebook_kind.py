@@ -27,8 +27,6 @@ WRITTEN_FOR = {
 ANY_STUDY = "any_study"
 #: Notebooks on no study, which the report does not have.
 GUIDES = ("start_here", "your_paper", "maps")
-#: Module that the notebooks import.
-LAB = "lab"
 #: Name of the notebook that `make explain` executes.
 SENSITIVITY = "sensitivity"
 

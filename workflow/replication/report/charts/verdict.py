@@ -1,4 +1,4 @@
-"""Charts of verdicts: how many of each, and cells on one engine over those on another."""
+"""Verdicts in charts: their colours and symbols, and cells on one engine over those on another."""
 
 from __future__ import annotations
 
@@ -56,45 +56,6 @@ def empty_chart() -> Drawing:
     """Return a chart that says that there is nothing to draw."""
     word = pd.DataFrame({"word": ["nothing was run"]})
     return alt.Chart(word).mark_text().encode(text="word:N")
-
-
-def verdicts_figure(claims: pd.DataFrame, cells: pd.DataFrame) -> Figure:
-    """Draw how many claims and cells of each study got which verdict."""
-    columns = ["study", "engine", "verdict"]
-    parts = [
-        table.groupby(columns).size().to_frame("count").reset_index().assign(kind=kind)
-        for kind, table in (("claims", claims), ("cells", cells))
-        if not table.empty
-    ]
-    if not parts:
-        return make_figure(["verdicts"], "Verdicts by study", empty_chart(), "", pd.DataFrame())
-    counts = pd.concat(parts, ignore_index=True)
-    order = list(Verdict)
-    counts["order"] = [order.index(Verdict(word)) for word in counts["verdict"]]
-    several = counts["engine"].nunique() > 1
-    counts["label"] = counts["study"] + (" on " + counts["engine"] if several else "")
-    counts = counts.sort_values(["kind", "label", "order"], ignore_index=True)
-    panels = [
-        _verdict_bars(part, str(kind), counts["verdict"])
-        for kind, part in counts.groupby("kind", sort=False)
-    ]
-    words = "Number of claims and cells by verdict."
-    for (label, kind), part in counts.groupby(["label", "kind"], sort=False):
-        each = [f"{row['count']} {row['verdict']}" for row in part.to_dict("records")]
-        words += f" {label}, {kind}: {', '.join(each)}."
-    chart = alt.concat(*panels, columns=2)
-    return make_figure(["verdicts"], "Verdicts by study", chart, words, counts)
-
-
-def _verdict_bars(counts: pd.DataFrame, kind: str, present: pd.Series) -> Drawing:
-    x = alt.X("count:Q", stack="zero", title=f"Number of {kind}")
-    base = alt.Chart(counts).encode(
-        y=alt.Y("label:N", title=None), order="order:Q", tooltip=["label:N", "verdict:N", "count:Q"]
-    )
-    bars = base.mark_bar(stroke=INK, strokeWidth=0.4).encode(x=x, color=verdict_colours(present))
-    middle = alt.X("count:Q", stack="zero", bandPosition=0.5, title=f"Number of {kind}")
-    numbers = base.mark_text(color="#000000", fontSize=11).encode(x=middle, text="count:Q")
-    return alt.layer(bars, numbers).properties(width=280, height=alt.Step(28))
 
 
 _KEYS = ["study", "table", "row", "column", "unit"]

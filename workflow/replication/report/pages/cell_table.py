@@ -12,9 +12,8 @@ from replication.judge.wording import table_name
 from replication.measure.metric_label import metric_label
 from replication.measure.metric_model import METRICS
 from replication.report.parts import number as numbers
-from replication.report.parts.link import PointLink, PointLinks, cell_id
 from replication.report.parts.number import Number
-from replication.report.parts.source import Source
+from replication.report.parts.source import PointLink, PointLinks, Source, cell_id
 from replication.report.parts.verdict import (
     BADGES,
     Badge,

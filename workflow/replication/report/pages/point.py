@@ -24,9 +24,8 @@ from replication.report.drawing.data import (
     unsaid_unit,
 )
 from replication.report.parts.ledger import plain
-from replication.report.parts.link import PointLink, PointLinks
 from replication.report.parts.number import MISSING, significant
-from replication.report.parts.source import Source
+from replication.report.parts.source import PointLink, PointLinks, Source
 from replication.report.parts.topology import Topology, draw
 from replication.study.parameter import Factor, Parameter
 from replication.study.storage.table import Row

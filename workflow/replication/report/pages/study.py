@@ -18,9 +18,8 @@ from replication.report.pages.cell_table import CellView, TableView, table_views
 from replication.report.parts.claim import ClaimView, claim_cards, not_counted
 from replication.report.parts.figure import FigureView
 from replication.report.parts.ledger import changes_of
-from replication.report.parts.link import PointLinks
 from replication.report.parts.number import parse
-from replication.report.parts.source import Source, of_study
+from replication.report.parts.source import PointLinks, Source, of_study
 from replication.report.parts.topology import Topology, draw
 from replication.report.parts.verdict import Tally, answer
 from replication.study.claim_model import Claim

@@ -1,7 +1,8 @@
-"""What the report is made from: verdicts, audit, design, provenance, studies; read and checked."""
+"""What the report is made from: verdicts, design, provenance, studies; and links to its points."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,10 +11,12 @@ from typing import Any, TypeVar
 
 from replication.judge.audits.audit import CONSISTENT
 from replication.judge.headline import Headline, headline
-from replication.judge.participation import Participation, participations
+from replication.judge.participation import Participation, is_supported, participations
 from replication.judge.verdict_table import Judged, read_verdicts
 from replication.judge.wording import table_name, table_names
 from replication.plan.config import load_study
+from replication.report.drawing.data import level_label
+from replication.report.drawing.figure import file_of, name_of
 from replication.report.parts.verdict import NO_FLAG, Flag, Flags, Tally, read_flags
 from replication.study.errors import InputError
 from replication.study.files import REMEDY, read_json
@@ -175,3 +178,54 @@ def read_provenance(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InputError(f"{path}: must be a JSON object; {REMEDY}")
     return document
+
+
+FOLDER = "runs"
+
+
+@dataclass(frozen=True)
+class PointLink:
+    """A point of an experiment and its page; `file` is relative to the report's folder."""
+
+    experiment: str
+    point: str
+    levels: dict[str, str]
+    label: str
+    file: str
+
+
+@dataclass(frozen=True)
+class PointLinks:
+    """The points of a study that an engine ran, in the order of the design."""
+
+    links: list[PointLink]
+
+    @classmethod
+    def of(cls, study: Study, design: Iterable[Row]) -> PointLinks:
+        """Gather the points of a design; those that every engine refused have no page."""
+        links: list[PointLink] = []
+        ran = {(r["experiment"], r["point"]): r["levels"] for r in design if is_supported(r)}
+        for (experiment, point), text in ran.items():
+            name = file_of(name_of(study.id, experiment, point))
+            levels: dict[str, str] = json.loads(text)
+            factors = study.experiment(experiment).factors
+            label = ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
+            links.append(PointLink(experiment, point, levels, label, f"{FOLDER}/{name}.html"))
+        return cls(links)
+
+    def find(self, experiment: str, point: str) -> PointLink | None:
+        """Return the link of a point; None if no engine ran it."""
+        found = (
+            link for link in self.links if (link.experiment, link.point) == (experiment, point)
+        )
+        return next(found, None)
+
+    def under(self, rows: Iterable[Judged]) -> list[PointLink]:
+        """Return the points that a number or claim rests on, given its row on each engine."""
+        wanted = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
+        return [link for link in self.links if (link.experiment, link.point) in wanted]
+
+
+def cell_id(table: str, row: str, column: str) -> str:
+    """Return the HTML id of a number's row; the charts' script makes the same."""
+    return f"cell={name_of(table, row, column)}"
