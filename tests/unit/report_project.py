@@ -7,7 +7,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 from replication.compare.agreement import write_agreement
 from replication.judge.evaluate import evaluate_study, merge
-from replication.judge.flags.own_data import write_own_data
+from replication.judge.self_consistency import write_own_data
 from replication.measure.collect import collect_study
 from replication.measure.results import Results
 from replication.report.render import render

@@ -4,11 +4,14 @@ import csv
 import math
 
 import pytest
-from replication.compare.agreement import StudyVerdicts, disagreements, rates, write_agreement
-from replication.compare.engine_difference import (
+from replication.compare.agreement import (
     EngineDifference,
     EngineDifferences,
+    StudyVerdicts,
+    disagreements,
     load_differences,
+    rates,
+    write_agreement,
 )
 from replication.compare.verdicts import CELL, CLAIM, Compared
 from replication.judge.evaluate import evaluate_study

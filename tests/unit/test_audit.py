@@ -5,9 +5,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from replication.judge.audits.audit import CONSISTENT, SUSPICIOUS, audit_study, impossible_cells
-from replication.judge.audits.audit_reading import audit_readings
-from replication.judge.audits.decimals import check_decimals, expected_groups
+from replication.judge.audit import (
+    CONSISTENT,
+    SUSPICIOUS,
+    audit_readings,
+    audit_study,
+    check_decimals,
+    expected_groups,
+    impossible_cells,
+)
 from replication.judge.bound import SetUp, StatedLink, set_ups
 from replication.judge.cause import Cause
 from replication.measure.cell_map import map_cells

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replication.judge.verdict_table import read_table
 from replication.measure.results import Results
-from replication.measure.thin import kept_samples, thin
+from replication.measure.sampled import kept_samples, thin
 from replication.plan.config import load_study, study_ids
 from replication.report.charts.cells import cells_figure, scatter_figure
 from replication.report.charts.experiment import figures_of

@@ -18,9 +18,8 @@ WANTED = [
     TCP | {"metric": "throughput_bps", "window_s": [2, 6], "flows": ["tcp2"]},
     TCP | {"metric": "rtt_s", "aggregate": "sum"},
     TCP | {"metric": "queue_peak_packets", "links": ["bottleneck:ab"]},
-    TCP | {"metric": "link_delay_mean_s", "window_s": [1, 5]},
     TCP | {"metric": "jain_mean", "flows": ["tcp2", "tcp1"]},
-    TCP | {"metric": "jain_since_start_minimum", "window_s": [3, 8]},
+    TCP | {"metric": "jain_since_start_mean", "window_s": [3, 8]},
 ]
 
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from replication.judge.claim import EVIDENCE_COLUMNS
 from replication.judge.evaluate import QUANTITY_COLUMNS, evaluate_study, merge
-from replication.judge.flags.claim_flag import FLAGS
-from replication.judge.flags.own_data import OWN_DATA
+from replication.judge.self_consistency import OWN_DATA
+from replication.judge.vacuity import FLAGS
 from replication.judge.verdict_table import (
     COLUMNS,
     NAME,

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from replication.judge.audits.audit import CONSISTENT, SUSPICIOUS, audit_study
+from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study
 from replication.measure.cell_map import map_cells
 from replication.report.charts.points import describe_lines
 from replication.report.drawing.data import Display, levels_in_brief, unsaid_unit

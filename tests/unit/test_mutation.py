@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replication.judge.audits.audit import audit_study
+from replication.judge.audit import audit_study
 from replication.judge.cell import evaluate_cells
 from replication.judge.claim import evaluate_claim
 from replication.measure.cell_map import map_cells

@@ -1,8 +1,8 @@
 """Own data: claims' tests on printed numbers and on published traces."""
 
 import pytest
-from replication.judge.flags.claim_flag import FLAGS, VACUITY, merge_flags
-from replication.judge.flags.own_data import OWN_DATA, OwnData
+from replication.judge.self_consistency import OWN_DATA, OwnData
+from replication.judge.vacuity import FLAGS, VACUITY, merge_flags
 from replication.measure.cell_map import map_cells
 from replication.study.published import read_published
 from replication.study.storage.table import (

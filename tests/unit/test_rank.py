@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.judge.cell import evaluate_cells
+from replication.judge.cell import adjusted, evaluate_cells, least_p, predictive_p, vary
 from replication.judge.claim import evaluate_claim
-from replication.judge.rank import adjusted, least_p, predictive_p, vary
 from replication.measure.cell_map import map_cells
 from replication.study.published import read_published
 from replication.study.verdict import Verdict

@@ -57,19 +57,6 @@ def test_a_run_without_a_result_is_left_out_too(world):
     assert "1 of 5 replicates left out: a run without a result." in found["reason"]
 
 
-def test_a_link_that_nothing_crosses_is_named(world):
-    def series(flow, access, replicate, **_):
-        silent = replicate == 2 and access == "fast"
-        return [{"time_s": 1.0, "queue_packets": 3, "throughput_bps": 0.0 if silent else 1e6}]
-
-    delay = {"metric": "link_delay_mean_s", "links": ["bottleneck:ab"]}
-    test = {"kind": "value", "of": {**THROUGHPUT, **delay}, "expect": {"at_most": 0.1}}
-    found = judge(world, lambda **_: {}, 5, test, series=series)
-    assert found["observed"] == pytest.approx(0.050 + 0.008016 + 3 / 125)
-    where = "no mean link delay at vegas, fast"
-    assert f"1 of 5 replicates left out: {where}." in found["reason"]
-
-
 def test_many_points_are_counted_and_not_listed(world):
     def row(replicate, **_):
         return {"throughput_bps": np.nan if replicate == 2 else 120.0}

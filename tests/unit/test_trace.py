@@ -10,6 +10,7 @@ import pytest
 from replication.measure.cwnd import (
     CwndSeries,
     SeriesError,
+    Window,
     find_reductions,
     find_start_up_end,
     time_weighted_mean,
@@ -17,7 +18,6 @@ from replication.measure.cwnd import (
 from replication.measure.feature import FlowSeries, feature
 from replication.measure.trace import TraceFormatError, read_flows, read_trace, split_data_flows
 from replication.measure.trace_folder import TABLE_PREFIX, TRACE_SUFFIX
-from replication.measure.window import Window
 from replication.plan.config import load_study
 from replication.study.errors import InputError
 from replication.study.published import read_published

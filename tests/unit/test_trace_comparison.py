@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from replication.compare.trace_comparison import compare_traces, nearness
 from replication.measure.collect import load_sampled
+from replication.measure.cwnd import FIGURES
 from replication.measure.trace_folder import ENVIRONMENT, find_folder, has_traces, traces_hash
-from replication.measure.window import FIGURES
 from replication.plan.config import load_study
 from replication.sensitivity.finding import distances
 from replication.study.errors import InputError

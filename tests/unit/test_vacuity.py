@@ -2,8 +2,8 @@
 
 import pytest
 from replication.judge.claim import evaluate_claim
-from replication.judge.flags.claim_flag import vacuity_rows
-from replication.judge.flags.idleness import run_pressure
+from replication.judge.pair import run_pressure
+from replication.judge.vacuity import vacuity_rows
 
 from tests.unit.conftest import SEGMENT_BYTES, study_document
 

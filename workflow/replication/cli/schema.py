@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from replication.compare.engine_difference import EngineDifferences
+from replication.compare.agreement import EngineDifferences
 from replication.judge.cause import Explanations
 from replication.plan.config import Config, Tier
 from replication.sensitivity.maps.map_model import Map, MapSettings

@@ -141,7 +141,7 @@ def own_data(study: str, root: Root = HERE, data: Data = DATA) -> None:
 
     Example: replicate step own-data kapadia
     """
-    from replication.judge.flags.own_data import write_own_data
+    from replication.judge.self_consistency import write_own_data
 
     write_own_data(root, data, study)
 

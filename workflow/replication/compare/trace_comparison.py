@@ -1,7 +1,7 @@
-"""Trace comparison: published congestion windows beside reproduced ones, as numbers.
+"""Trace comparison: published congestion windows next to reproduced ones, as numbers.
 
 For every flow of a published trace and every engine that ran its point: the figures of
-`measure.window` of the trace, and the mean over replicates of the same figures of our flows.
+`measure.cwnd` of the trace, and the mean over replicates of the same figures of our flows.
 Where a trace's flow stands for several of ours (three like flows, of which none is the first), a
 replicate's value is the mean over them. Flow, span and interval are the same on both sides: all
 windows of a flow are cut to the shortest of them, in time since each flow's own first sample.
@@ -23,17 +23,17 @@ import pandas as pd
 import pyarrow as pa
 from scipy.stats import wasserstein_distance
 
-from replication.compare.published_trace import PublishedFlow, known, published_flows
+from replication.measure.cell_map import MappedCell, map_cells
 from replication.measure.collect import load_sampled
-from replication.measure.cwnd import FloatArray
+from replication.measure.cwnd import DISTANCE, FIGURES, MINUTE_S, FloatArray, Samples, Window
 from replication.measure.metric import chosen_flows
-from replication.measure.sampled import RUN, SampledResults, samples
+from replication.measure.sampled import RUN, SampledResults, samples, thin
 from replication.measure.statistic import estimate
-from replication.measure.thin import thin
-from replication.measure.trace_folder import find_folder, trace_files
-from replication.measure.window import DISTANCE, FIGURES, MINUTE_S, Samples, Window
+from replication.measure.trace import read_flows
+from replication.measure.trace_folder import TABLE_PREFIX, find_folder, trace_files
 from replication.plan.config import load_study
-from replication.study.published import published_path
+from replication.study.claim_model import Quantity
+from replication.study.published import published_path, read_published
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
@@ -41,6 +41,84 @@ from replication.study.storage.table import (
     TRACE_WINDOW_COLUMNS,
     write_table,
 )
+from replication.study.study import Study
+
+
+@dataclass(frozen=True)
+class PublishedFlow:
+    """One flow of a published trace.
+
+    Attributes
+    ----------
+    trace, flow
+        The trace's file name without its suffix, and the flow's name in it.
+    quantity
+        The points and flows that rebuild it; its metric is that of any of the summary figures.
+    summary
+        Metric of `measure.metric` to the summary figure of the trace.
+    samples
+        The raw trace; None where it is not there.
+    rtt_s
+        The raw trace's round trips; None where it has none.
+    """
+
+    trace: str
+    flow: str
+    quantity: Quantity
+    summary: Mapping[str, float]
+    samples: Samples | None
+    rtt_s: FloatArray | None = None
+
+
+def published_flows(
+    study: Study, published: Path, files: Mapping[str, Path]
+) -> list[PublishedFlow]:
+    """Return the flows of a study's traces, in the order of its published numbers.
+
+    Parameters
+    ----------
+    study
+        The study.
+    published
+        CSV of its published numbers.
+    files
+        Raw traces, by name.
+
+    Raises
+    ------
+    InputError
+        A raw trace is not one, or has another number of flows than its table has rows.
+    """
+    names = {table.id.removeprefix(TABLE_PREFIX): list(table.rows or {}) for table in study.tables}
+    raw = {trace: read_flows(path, names[trace]) for trace, path in files.items() if trace in names}
+    mapped: dict[tuple[str, str], list[MappedCell]] = {}
+    for cell in map_cells(study, read_published(published)):
+        if cell.table.startswith(TABLE_PREFIX):
+            mapped.setdefault((cell.table.removeprefix(TABLE_PREFIX), cell.row), []).append(cell)
+    flows = []
+    for (trace, name), cells in mapped.items():
+        table = raw[trace][name] if trace in raw else None
+        flows.append(
+            PublishedFlow(
+                trace=trace,
+                flow=name,
+                quantity=cells[0].quantity,
+                summary={cell.cell.metric: cell.value for cell in cells},
+                samples=None if table is None else _samples(table),
+                rtt_s=None if table is None or "rtt_s" not in table else known(table["rtt_s"]),
+            )
+        )
+    return flows
+
+
+def known(numbers: pd.Series[float]) -> FloatArray:
+    """Return the numbers of a column without the missing ones."""
+    return np.asarray(numbers.dropna(), dtype=np.float64)
+
+
+def _samples(table: pd.DataFrame) -> Samples:
+    return Samples.of(table["time_s"], table["cwnd_segments"], table["ssthresh_segments"])
+
 
 COMPARISON = "trace_comparison.csv"
 NEARNESS = "trace_nearness.csv"
@@ -207,7 +285,7 @@ def compare_traces(
     studies
         Ids of studies with traces.
     given
-        Folder of raw traces; by default as `compare.published_trace` finds it.
+        Folder of raw traces; by default as `compare.trace_comparison` finds it.
 
     Raises
     ------

@@ -2,36 +2,44 @@
 
 A cell is `reproduced` if the mean over replicates lies within the preset tolerance of the
 published value widened by half its last printed digit. That is all that can be asked: the papers
-print no variance, so equality cannot be tested. Where the tolerance is a rank, the published value
-has to be one that the replicates could be (`judge.rank`). Of a printed standard deviation, that of
-the replicates takes the mean's place. A value that the audit finds to break a
-physical bound is `impossible`; one whose points were not run is `not testable`, and so is one that
-is inside with more than a fifth of the replicates left out.
+print no variance, so equality cannot be tested. Of a printed standard deviation, that of the
+replicates takes the mean's place. A value that the audit finds to break a physical bound is
+`impossible`; one whose points were not run is `not testable`, and so is one that is inside with
+more than a fifth of the replicates left out.
+
+Where the tolerance is a rank, the published value has to be one that the replicates could be
+(`measure.statistic.predictive_p`). The numbers of one table are judged together (Benjamini and
+Hochberg 1995, J. R. Stat. Soc. B 57:289): of those outside, at most the stated share is expected
+to be there by chance. One run gives several numbers of a table, whose ranks rise and fall
+together; the rule holds for such dependence (Benjamini and Yekutieli 2001, Ann. Stat. 29:1165).
+A test that could not fail is none: replicates too few for any value to be outside, or of which
+more than a tenth repeat another, make it `not testable`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
 from replication.judge.comparison import UntestableError, complete
-from replication.judge.coverage import Coverage
-from replication.judge.rank import RankFinding, judge_ranks
-from replication.judge.sample import left_out, outcomes
+from replication.judge.sample import Coverage, left_out, outcomes, same_runs, vary
 from replication.judge.verdict_table import Judged
 from replication.judge.wording import amount
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric import quantity
-from replication.measure.metric_label import display_unit
-from replication.measure.metric_model import COUNTS
+from replication.measure.metric_model import COUNTS, display_unit
 from replication.measure.results import Results
 from replication.measure.statistic import (
     MINIMUM_REPLICATES,
     Estimate,
+    adjusted,
     deviation_estimate,
     estimate,
+    least_p,
+    predictive_p,
     relative_deviation,
 )
 from replication.study.study import Study
@@ -254,3 +262,104 @@ def _deviation(cell: MappedCell, found: Estimate, margin: float) -> list[str]:
         "digit.",
         "No spread of the published value is given: equality cannot be tested.",
     ]
+
+
+@dataclass(frozen=True)
+class RankFinding:
+    """Where a published number stands among the replicates.
+
+    Attributes
+    ----------
+    p, p_adjusted
+        Two-sided, and adjusted for the numbers of the table; NaN where there is no test.
+    inside
+        Whether the number could be one of ours.
+    why_not
+        Why the test decides nothing; empty if it does.
+    sentences
+        What the reason says of it.
+    """
+
+    p: float = math.nan
+    p_adjusted: float = math.nan
+    inside: bool = False
+    why_not: str = ""
+    sentences: tuple[str, ...] = ()
+
+
+def judge_ranks(
+    cells: Sequence[MappedCell], samples: Mapping[tuple[str, str, str], pd.Series[float]]
+) -> dict[tuple[str, str, str], RankFinding]:
+    """Judge the numbers of one table, or of tables of one set-up, on one engine.
+
+    Parameters
+    ----------
+    cells
+        The numbers to judge, all by rank; those of a row and column are runs of one set-up.
+    samples
+        Each number's key to one value per replicate.
+    """
+    items: dict[tuple[str, str], list[MappedCell]] = {}
+    for cell in cells:
+        items.setdefault((cell.row, cell.column), []).append(cell)
+    if not items:
+        return {}
+    rounded = {
+        name: _rounded(samples[members[0].key], 2 * members[0].half_ulp)
+        for name, members in items.items()
+    }
+    why_not = _hollow(rounded, items)
+    if why_not:
+        return {cell.key: RankFinding(why_not=why_not) for cell in cells}
+    found = [
+        predictive_p(rounded[name], [cell.value for cell in members])
+        for name, members in items.items()
+    ]
+    findings: dict[tuple[str, str, str], RankFinding] = {}
+    count = min(sample.size for sample in rounded.values())
+    for (name, members), p, p_adjusted in zip(items.items(), found, adjusted(found), strict=True):
+        limit = _false_discovery(members[0])
+        sentences = (
+            f"Rank among {rounded[name].size} replicates, two-sided: p = {p:.3g}, over the "
+            f"{len(items)} numbers of the table {p_adjusted:.3g}; outside at {limit:g} or below.",
+            *_blind(count, len(items), limit),
+        )
+        findings |= {
+            cell.key: RankFinding(p, p_adjusted, p_adjusted > limit, "", sentences)
+            for cell in members
+        }
+    return findings
+
+
+def _false_discovery(cell: MappedCell) -> float:
+    rank = cell.cell.tolerance.rank
+    assert rank is not None  # only numbers that are judged by rank come here
+    return rank.false_discovery
+
+
+def _rounded(sample: pd.Series[float], unit: float) -> pd.Series[float]:
+    """Return values as the paper would print them, so that what is printed alike is a tie."""
+    return (sample / unit).round() * unit if unit > 0 else sample
+
+
+def _hollow(
+    samples: Mapping[tuple[str, str], pd.Series[float]],
+    items: Mapping[tuple[str, str], Sequence[MappedCell]],
+) -> str:
+    """Return why ranks of these samples decide nothing; empty if they do."""
+    fewest = min(sample.size for sample in samples.values())
+    limit = min(_false_discovery(members[0]) for members in items.values())
+    if least_p(fewest) > limit:
+        needed = math.ceil(1 / limit - 1e-9) - 1
+        return f"{fewest} replicates cannot put any value outside: a rank takes {needed}."
+    table = pd.DataFrame({str(name): sample for name, sample in samples.items()})
+    results = [tuple(row) for row in table.fillna(math.inf).to_numpy()]
+    return "" if vary(results) else same_runs(results)
+
+
+def _blind(replicates: int, numbers: int, limit: float) -> tuple[str, ...]:
+    """Return how many numbers beyond all replicates it takes to see any, if more than one."""
+    needed = math.ceil(least_p(replicates) * numbers / limit - 1e-9)
+    if needed <= 1:
+        return ()
+    return (f"Fewer than {needed} of {numbers} numbers beyond all replicates would not be seen.",)

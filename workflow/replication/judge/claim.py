@@ -12,7 +12,7 @@ The rule, fixed before any run is looked at:
 A statistic that is undefined in some replicates (a crossover that does not occur) rules out
 `reproduced`, and `direction only` unless it is defined in most.
 Where `expect` is a published value (`study.claim_model.AmongReplicates`), its rank among the
-replicates takes the place of mean and interval (`judge.rank`).
+replicates takes the place of mean and interval (`measure.statistic.predictive_p`).
 Replicates that lack a point are left out; more than a fifth of them rules out `reproduced`.
 A claim of several parts is reproduced if all are, not reproduced if any is not, and else not
 testable if any part is not; `direction only` is what remains.
@@ -32,15 +32,19 @@ from replication.judge.comparison import (
     UntestableError,
     compare,
 )
-from replication.judge.coverage import Coverage
-from replication.judge.rank import least_p, predictive_p, same_runs, vary
-from replication.judge.sample import left_out, outcomes
+from replication.judge.sample import Coverage, left_out, outcomes, same_runs, vary
 from replication.judge.verdict_table import Judged
 from replication.judge.wording import Wording, statistic_unit, wording
 from replication.measure.metric import quantity
-from replication.measure.metric_label import metric_label
+from replication.measure.metric_model import metric_label
 from replication.measure.results import Results
-from replication.measure.statistic import Estimate, estimate, wilson_interval
+from replication.measure.statistic import (
+    Estimate,
+    estimate,
+    least_p,
+    predictive_p,
+    wilson_interval,
+)
 from replication.study.claim_model import (
     AllTest,
     AmongReplicates,

@@ -12,13 +12,11 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from replication.judge.audits.audit import audit_study, impossible_cells
-from replication.judge.audits.audit_reading import audit_readings
-from replication.judge.audits.decimals import check_decimals
+from replication.judge.audit import audit_readings, audit_study, check_decimals, impossible_cells
 from replication.judge.cause import Cause
 from replication.judge.cell import evaluate_cells
 from replication.judge.claim import EVIDENCE_COLUMNS, evaluate_claim
-from replication.judge.flags.claim_flag import VACUITY, merge_flags, vacuity_rows
+from replication.judge.vacuity import VACUITY, merge_flags, vacuity_rows
 from replication.judge.verdict_table import Judged, merge_verdicts, write_verdicts
 from replication.measure.metric import headline_quantities
 from replication.measure.results import Results
@@ -99,7 +97,7 @@ def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
     Parameters
     ----------
     evaluations
-        Folders that `evaluate_study` and `judge.flags.own_data.write_own_data` wrote.
+        Folders that `evaluate_study` and `judge.self_consistency.write_own_data` wrote.
     out_dir
         Where cells.csv, claims.csv, claim_flags.csv, own_data.csv and audit.csv go, and the typed
         table of the first two.

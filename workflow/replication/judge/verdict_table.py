@@ -3,18 +3,24 @@
 `verdicts.parquet` holds the columns of cells.csv and claims.csv, typed, and what a verdict rests
 on: the points that its engine ran, the quantities over them, the labels and the unit to show, and
 the reason in its parts. Each study has one; the CSV files are those of all studies together.
+
+Of a study that several engines ran the verdicts of one are the headline: of the paper's own family
+if it really ran points of the study; else of ns3, which all studies can run; else of the first that
+ran. Whoever stands in is marked as such wherever verdicts are shown.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from replication.engines.catalogue import family_of
 from replication.study.errors import InputError
 from replication.study.files import REMEDY
 from replication.study.storage.parquet import read_parquet, write_parquet
@@ -113,3 +119,110 @@ def merge_verdicts(folders: Sequence[Path], out_dir: Path) -> None:
     for kind, columns in CSV_COLUMNS.items():
         rows = read_table(out_dir, kind).select(list(columns)).to_pylist()
         write_table(out_dir / f"{kind}.csv", rows, columns)
+
+
+@dataclass(frozen=True)
+class Participation:
+    """One engine's part in a study.
+
+    Attributes
+    ----------
+    engine
+        Its name.
+    ran, refused
+        How many points of the design it ran and refused.
+    reasons
+        Why it refused, each reason once, in the order of the design.
+    """
+
+    engine: str
+    ran: int
+    refused: int
+    reasons: tuple[str, ...]
+
+    @property
+    def points(self) -> int:
+        """Return how many points were asked of it."""
+        return self.ran + self.refused
+
+    def why_not(self) -> str:
+        """Return why it ran nothing, in words that follow its name; empty if it ran a point."""
+        if self.ran:
+            return ""
+        why = f" ({'; '.join(self.reasons)})" if self.reasons else ""
+        return f"refuses all {self.refused} points{why}"
+
+
+def is_supported(row: Mapping[str, str]) -> bool:
+    """Return whether a row of a design was run, not refused."""
+    return row["supported"].lower() in ("true", "1")
+
+
+def participations(design: Iterable[Mapping[str, str]]) -> dict[str, Participation]:
+    """Return each engine's part in a design, in the design's order.
+
+    Parameters
+    ----------
+    design
+        Rows of ``design/<study>.csv``, every field as text.
+    """
+    points: dict[str, dict[tuple[str, str], str | None]] = {}
+    for row in design:
+        refusal = None if is_supported(row) else row["reason"]
+        points.setdefault(row["engine"], {})[row["experiment"], row["point"]] = refusal
+    return {
+        engine: Participation(
+            engine=engine,
+            ran=sum(reason is None for reason in answers.values()),
+            refused=sum(reason is not None for reason in answers.values()),
+            reasons=tuple(dict.fromkeys(reason for reason in answers.values() if reason)),
+        )
+        for engine, answers in points.items()
+    }
+
+
+#: Stands in for a family that did not run.
+DEFAULT = "ns3"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """Whose verdicts stand for a study.
+
+    Attributes
+    ----------
+    engine
+        The engine; empty where no engine was asked.
+    original
+        The family that the paper ran.
+    mark
+        What a reader must know of a fallback; empty where the paper's own family stands.
+    """
+
+    engine: str
+    original: str
+    mark: str
+
+
+def headline(original: str, parts: Mapping[str, Participation]) -> Headline:
+    """Return whose verdicts stand for a study.
+
+    Parameters
+    ----------
+    original
+        The family that the paper ran (``original_system.engine``).
+    parts
+        What `participations` returns for the study's design.
+    """
+    ran = [name for name, part in parts.items() if part.ran]
+    candidates = [name for name in (original, DEFAULT) if name in ran] + ran
+    if not candidates:
+        asked = next(iter(parts), "")
+        why = f"; {asked} {parts[asked].why_not()}" if asked else ""
+        return Headline(asked, original, f"No engine ran this study{why}.")
+    engine = candidates[0]
+    if engine == original:
+        return Headline(engine, original, "")
+    why = parts[original].why_not() if original in parts else "did not run here"
+    said = f"the paper ran {family_of(original)}, which {why}"
+    return Headline(engine, original, f"Verdicts of {engine}; {said}.")

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from replication.measure.metric_label import capitalised, display_unit, metric_label
-from replication.measure.metric_model import METRICS
+from replication.measure.metric_model import METRICS, capitalised, display_unit, metric_label
 from replication.study.claim_model import (
     AmongReplicates,
     Claim,

@@ -2,5 +2,5 @@
 
 In: `results/<study>/*.parquet`. Out: one value a run and quantity, means and intervals. To add a
 metric, add an entry to `METRICS` in `metric_model.py`; one that is not a column or a window's mean
-also needs its function in `feature.py`, one of a link in `link_delay.py`.
+also needs its function in `feature.py`.
 """

@@ -12,23 +12,43 @@ Start-up
     Ends at the first sample whose window has reached the slow-start threshold, or at the first
     window reduction, whichever is earlier. `ss` prints no threshold while it is still infinite,
     and BBR never sets one, which is why the second condition is needed.
-Minimum
+Minimum, mean, sawtooth, distance
     Over the samples from the end of start-up on.
 Peak, reductions
     Over all samples, slow-start overshoot included.
+Tooth
+    By reductions (`reduction_teeth`): from a reduction to the next; it counts as soon as the window
+    has fallen. By prominence (`prominent_teeth`): a local maximum whose topographic prominence is
+    at least two segments and 20 % of the maximum itself: on both sides the window goes down that
+    far before it goes higher, and what rises again after a shallow dip is one tooth. Of a flat top,
+    and of equal tops without such a fall between them, the first sample counts.
+Share of slow start
+    Share of the span with the window below the slow-start threshold (RFC 5681, section 3.1);
+    a threshold that is not set is infinite, so until start-up ends the flow is in slow start.
+    A dip of a recovery below the threshold counts on both sides. Where one side never has a
+    threshold (BBR sets none in Linux), the share of start-up is taken instead, on both sides.
+Distance
+    First Wasserstein distance between the distributions of two windows, in segments: how far the
+    samples of one must move on average to become the other's, whatever their order in time.
 
-There are two means, whose last digits differ. Samples at irregular times are weighted by the time
-until the next one (`time_weighted_mean`, in which the last counts nothing); windows that are
-compared on one regular grid have the plain mean of the grid (`measure.window.Window.grid_mean`).
+Published traces are sampled whenever `ss` came round, simulated series at a fixed interval. To be
+compared both are put on one grid (`Window`): time counts from the flow's own first sample, each
+sample holds until the next one, and the grid's interval is the longer of the two sides' median
+sampling intervals, so that neither side shows more than it was measured with. Samples at irregular
+times have a mean that is weighted by the time until the next one (`time_weighted_mean`, in which
+the last counts nothing), a grid has its plain mean; their last digits differ.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.signal import find_peaks
+from scipy.stats import wasserstein_distance
 
 from replication.study.errors import InputError
 
@@ -145,3 +165,204 @@ def time_weighted_mean(time_s: npt.ArrayLike, values: npt.ArrayLike) -> float:
     if held.sum() == 0:
         return float(samples.mean())
     return float(np.average(samples[:-1], weights=held))
+
+
+#: Segments a sample that decide between equal tops; windows are read in whole segments.
+_TIE_SEGMENTS = 1e-9
+#: A fall of exactly the bound counts despite rounding and ties.
+_SLACK_SEGMENTS = 1e-5
+
+
+@dataclass(frozen=True)
+class Sawtooth:
+    """The prominent teeth of one window.
+
+    Attributes
+    ----------
+    teeth
+        Number of teeth.
+    period_s
+        Mean time between peaks; NaN with fewer than two teeth.
+    height_segments
+        Mean fall from a peak; NaN without a tooth.
+    """
+
+    teeth: int
+    period_s: float
+    height_segments: float
+
+
+def prominent_teeth(time_s: npt.ArrayLike, cwnd_segments: npt.ArrayLike) -> Sawtooth:
+    """Return the sawtooth of a window by prominence; see the module's docstring.
+
+    Parameters
+    ----------
+    time_s
+        Sample times, ascending.
+    cwnd_segments
+        Congestion window at those times.
+    """
+    time = np.asarray(time_s, dtype=float)
+    cwnd = np.asarray(cwnd_segments, dtype=float)
+    # Were the tie not broken, each ripple between two equal tops would make a tooth of both.
+    tilted = cwnd - _TIE_SEGMENTS * np.arange(cwnd.size)
+    peaks, found = find_peaks(tilted, prominence=REDUCTION_SEGMENTS - _SLACK_SEGMENTS)
+    peaks = peaks[found["prominences"] >= REDUCTION_FRACTION * cwnd[peaks] - _SLACK_SEGMENTS]
+    ends = np.append(peaks, cwnd.size)[1:]
+    falls = [cwnd[peak] - cwnd[peak:end].min() for peak, end in zip(peaks, ends, strict=True)]
+    return Sawtooth(
+        teeth=len(peaks),
+        period_s=float(np.diff(time[peaks]).mean()) if len(peaks) > 1 else np.nan,
+        height_segments=float(np.mean(falls)) if falls else np.nan,
+    )
+
+
+def reduction_teeth(window: FloatArray) -> list[tuple[float, float, tuple[int, int] | None]]:
+    """Return peak before, trough after and, except for the last, the rise to the next peak."""
+    found = find_reductions(window)
+    teeth: list[tuple[float, float, tuple[int, int] | None]] = []
+    start = 0
+    for number, index in enumerate(found):
+        peak = float(window[start:index].max())
+        is_last = number + 1 == len(found)
+        stop = window.size if is_last else found[number + 1]
+        if is_last:
+            trough = index + _valley(window[index:stop])
+            teeth.append((peak, float(window[trough]), None))
+        else:
+            top = index + int(window[index:stop].argmax())
+            trough = index + int(window[index : top + 1].argmin())
+            teeth.append((peak, float(window[trough]), (trough, top)))
+        start = trough
+    return teeth
+
+
+def _valley(window: FloatArray) -> int:
+    """Return the index of the first local minimum."""
+    rises = np.flatnonzero(np.diff(window) > 0)
+    stop = int(rises[0]) + 1 if rises.size else window.size
+    return int(window[:stop].argmin())
+
+
+MINUTE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One flow's samples as they were measured, time counted from the first of them.
+
+    Attributes
+    ----------
+    time_s, cwnd_segments, ssthresh_segments
+        Arrays of one length in the order of time; ssthresh is NaN where it is not set.
+    """
+
+    time_s: FloatArray
+    cwnd_segments: FloatArray
+    ssthresh_segments: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        time_s: npt.ArrayLike,
+        cwnd_segments: npt.ArrayLike,
+        ssthresh_segments: npt.ArrayLike,
+        until_s: float = np.inf,
+    ) -> Samples:
+        """Sort samples by time and leave out those without a window or after `until_s`.
+
+        Raises
+        ------
+        SeriesError
+            There are fewer than two samples left.
+        """
+        time, window, threshold = (
+            np.asarray(values, dtype=float) for values in (time_s, cwnd_segments, ssthresh_segments)
+        )
+        order = np.argsort(time, kind="stable")
+        order = order[np.isfinite(window[order]) & (time[order] <= until_s + 1e-9)]
+        if order.size < 2:
+            raise SeriesError("a window needs at least two samples to be compared")
+        return cls(time[order] - time[order[0]], window[order], threshold[order])
+
+    @property
+    def interval_s(self) -> float:
+        """Median time between samples."""
+        return float(np.median(np.diff(self.time_s)))
+
+    @property
+    def span_s(self) -> float:
+        """Time from the first to the last sample."""
+        return float(self.time_s[-1])
+
+    @property
+    def has_threshold(self) -> bool:
+        """Whether the slow-start threshold is ever set."""
+        return bool(np.isfinite(self.ssthresh_segments).any())
+
+    def on_grid(self, interval_s: float, span_s: float) -> Window:
+        """Return the samples on a regular grid from 0 to `span_s`."""
+        grid = np.arange(0.0, span_s + 1e-9, interval_s)
+        place = np.searchsorted(self.time_s, grid + 1e-9, side="right") - 1
+        return Window(grid, self.cwnd_segments[place], self.ssthresh_segments[place])
+
+
+@dataclass(frozen=True)
+class Window(CwndSeries):
+    """A congestion window on a regular grid of times."""
+
+    @cached_property
+    def sawtooth(self) -> Sawtooth:
+        """The prominent teeth after start-up."""
+        return prominent_teeth(self.time_s[self.steady], self.steady_cwnd)
+
+    def grid_mean(self) -> float:
+        """Return the mean over the grid after start-up, in segments."""
+        return float(self.steady_cwnd.mean())
+
+    def reductions_per_minute(self) -> float:
+        """Return the window reductions per minute of the span."""
+        return MINUTE_S * self.reductions() / float(self.time_s[-1])
+
+    def start_up_share(self) -> float:
+        """Return the share of the span that start-up takes."""
+        return float(self._starting.mean())
+
+    @property
+    def _starting(self) -> npt.NDArray[np.bool_]:
+        size, end = self.cwnd_segments.size, self.start_up_end
+        return np.arange(size) < (size if end is None else end)
+
+    def slow_start_share(self) -> float:
+        """Return the share of the span in slow start, by the threshold."""
+        known = np.isfinite(self.ssthresh_segments)
+        slow = np.where(known, self.cwnd_segments < self.ssthresh_segments, self._starting)
+        return float(slow.mean())
+
+    def distance(self, other: Window) -> float:
+        """Return the Wasserstein distance to another window after start-up, in segments."""
+        return float(wasserstein_distance(self.steady_cwnd, other.steady_cwnd))
+
+
+#: What is read off a single window: metric to (unit, function).
+FIGURES: dict[str, tuple[str, Callable[[Window], float]]] = {
+    "sawtooth_period": ("s", lambda window: window.sawtooth.period_s),
+    "sawtooth_height": ("segments", lambda window: window.sawtooth.height_segments),
+    "cwnd_mean": ("segments", Window.grid_mean),
+    "cwnd_peak": ("segments", Window.peak),
+    "cwnd_minimum": ("segments", Window.minimum),
+    "reductions_per_minute": ("1/min", Window.reductions_per_minute),
+    "slow_start_share": ("1", Window.slow_start_share),
+}
+DISTANCE = "cwnd_distance"
+#: Names of the metrics for people.
+LABELS = {
+    "sawtooth_period": "Sawtooth, period",
+    "sawtooth_height": "Sawtooth, height",
+    "cwnd_mean": "Window, time average",
+    "cwnd_peak": "Window, peak",
+    "cwnd_minimum": "Window, minimum",
+    "reductions_per_minute": "Window reductions",
+    "slow_start_share": "Share of time in slow start",
+    DISTANCE: "Wasserstein distance",
+}

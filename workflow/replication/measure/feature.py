@@ -12,8 +12,13 @@ from functools import cached_property
 
 import numpy as np
 
-from replication.measure.cwnd import CwndSeries, FloatArray, find_reductions, time_weighted_mean
-from replication.measure.sawtooth import reduction_teeth
+from replication.measure.cwnd import (
+    CwndSeries,
+    FloatArray,
+    find_reductions,
+    reduction_teeth,
+    time_weighted_mean,
+)
 
 #: A window this small, below the slow-start threshold, is a restart from slow start.
 RESTART_SEGMENTS = 2.0
@@ -63,11 +68,6 @@ class FlowSeries(CwndSeries):
 def cwnd_mean(flow: FlowSeries) -> float:
     """Return the time-weighted mean of the steady window, in segments."""
     return time_weighted_mean(flow.time_s[flow.steady], flow.steady_cwnd)
-
-
-def cwnd_variation(flow: FlowSeries) -> float:
-    """Return the coefficient of variation of the steady window."""
-    return _variation(flow.steady_cwnd)
 
 
 def start_up_duration(flow: FlowSeries) -> float:
@@ -146,23 +146,6 @@ def window_growth_rate(flow: FlowSeries) -> float:
     return float(steps[rising].sum() / counted) if counted > 0 else np.nan
 
 
-def early_growth(flow: FlowSeries) -> float:
-    """Return the mean share of a sawtooth's rise that is done in the first half of its time.
-
-    0.5 for a straight line (Reno), above for concave growth (CUBIC below its last maximum), below
-    for convex growth. Only rises of at least two segments between two reductions count.
-    """
-    time, window = flow.time_s[flow.steady], flow.steady_cwnd
-    shares = []
-    for _, _, rise in reduction_teeth(window):
-        if rise is None or window[rise[1]] - window[rise[0]] < RESTART_SEGMENTS:
-            continue
-        start, stop = rise
-        middle = np.interp((time[start] + time[stop]) / 2, time, window)
-        shares.append((middle - window[start]) / (window[stop] - window[start]))
-    return _mean(shares)
-
-
 def rise_curvature(flow: FlowSeries) -> float:
     """Return how much of what a straight line leaves of a sawtooth's rises a cubic explains.
 
@@ -186,25 +169,6 @@ def rise_curvature(flow: FlowSeries) -> float:
     return max(0.0, float(1 - cubic / straight)) if straight > _STRAIGHT * count else 0.0
 
 
-def throughput_variation(flow: FlowSeries) -> float:
-    """Return the coefficient of variation of the throughput per sampling interval.
-
-    Over the steady samples of TCP, or all samples of a flow without a congestion window.
-    """
-    if flow.windowed or not np.isfinite(flow.cwnd_segments).any():
-        return _variation(flow.throughput_bps)
-    known = flow.known
-    return _variation(known.throughput_bps[known.steady])
-
-
-def throughput_between_arrivals(flow: FlowSeries) -> float:
-    """Return the mean throughput from the first interval with an arrival to the last, in bit/s."""
-    arrived = np.flatnonzero(flow.throughput_bps > 0)
-    if not arrived.size:
-        return np.nan
-    return float(np.nanmean(flow.throughput_bps[arrived[0] : arrived[-1] + 1]))
-
-
 def rtt_peak(flow: FlowSeries) -> float:
     """Return the largest sampled round-trip time, in s."""
     return float(np.nanmax(flow.rtt_s)) if np.isfinite(flow.rtt_s).any() else np.nan
@@ -215,17 +179,11 @@ def rtt_minimum(flow: FlowSeries) -> float:
     return float(np.nanmin(flow.rtt_s)) if np.isfinite(flow.rtt_s).any() else np.nan
 
 
-def rtt_variation(flow: FlowSeries) -> float:
-    """Return the coefficient of variation of the steady samples' round-trip time."""
-    return _variation(flow.rtt_s[flow.steady])
-
-
 #: Features that need the congestion window, by the name of their metric.
 WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
     "cwnd_mean_segments": cwnd_mean,
     "cwnd_peak_segments": FlowSeries.peak,
     "cwnd_minimum_segments": FlowSeries.minimum,
-    "cwnd_variation": cwnd_variation,
     "cwnd_spread": cwnd_spread,
     "window_reductions": lambda flow: float(flow.reductions()),
     "start_up_duration_s": start_up_duration,
@@ -234,14 +192,10 @@ WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
     "sawtooth_count": sawtooth_count,
     "sawtooth_depth": sawtooth_depth,
     "window_growth_rate": window_growth_rate,
-    "early_growth": early_growth,
     "rise_curvature": rise_curvature,
-    "rtt_variation": rtt_variation,
 }
 #: Features of any flow.
 FLOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
-    "throughput_variation": throughput_variation,
-    "throughput_between_arrivals_bps": throughput_between_arrivals,
     "rtt_peak_s": rtt_peak,
     "rtt_minimum_s": rtt_minimum,
 }

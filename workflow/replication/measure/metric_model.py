@@ -1,7 +1,7 @@
-"""Metrics: every quantity that a claim or a published cell may name.
+"""Metrics: every quantity that a claim or a published cell may name, with its label and its unit.
 
-What they mean is in `measure.metric`, which computes them; this module has their names, so
-that a study can be checked without what computing takes.
+They are computed in `measure.metric` and `measure.sampled`; this module has their names, so that a
+study can be checked without what computing takes.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ class Metric:
     ----------
     unit
         "1" for numbers without a unit.
+    label
+        What people call it within a sentence.
     description
         Its definition, in one line.
     source
@@ -42,6 +44,7 @@ class Metric:
     """
 
     unit: str
+    label: str
     description: str
     source: Source
     column: str = ""
@@ -52,13 +55,17 @@ class Metric:
 METRICS: dict[str, Metric] = {
     "throughput_bps": Metric(
         "bit/s",
+        "throughput",
         "IP bytes at the receiver over the flow's active time; in a window, mean of the samples",
         "flow",
         "throughput_bps",
     ),
-    "goodput_bps": Metric("bit/s", "in-order application bytes over the active time", "flow"),
+    "goodput_bps": Metric(
+        "bit/s", "goodput", "in-order application bytes over the active time", "flow"
+    ),
     "delay_mean_s": Metric(
         "s",
+        "mean one-way delay",
         "mean one-way delay of received data packets, queueing included; in a window, weighted "
         "by the bytes received per sample",
         "flow",
@@ -66,136 +73,197 @@ METRICS: dict[str, Metric] = {
         "weighted",
         ("delay_mean_s", "packets_received"),
     ),
-    "delay_p95_s": Metric("s", "95th percentile of the one-way delay of data packets", "flow"),
+    "delay_p95_s": Metric(
+        "s",
+        "95th percentile of the one-way delay",
+        "95th percentile of the one-way delay of data packets",
+        "flow",
+    ),
     "rtt_mean_s": Metric(
-        "s", "mean round-trip time sampled by the sender", "flow", "rtt_s", "mean"
+        "s",
+        "mean round-trip time",
+        "mean round-trip time sampled by the sender",
+        "flow",
+        "rtt_s",
+        "mean",
     ),
-    "packets_sent": Metric("packets", "data packets sent, retransmissions included", "flow"),
-    "packets_received": Metric("packets", "data packets received, duplicates included", "flow"),
-    "packets_dropped": Metric("packets", "data packets dropped", "flow", "drops", "sum"),
-    "packets_in_flight": Metric("packets", "data packets still under way at the end", "flow"),
+    "packets_sent": Metric(
+        "packets", "packets sent", "data packets sent, retransmissions included", "flow"
+    ),
+    "packets_received": Metric(
+        "packets", "packets received", "data packets received, duplicates included", "flow"
+    ),
+    "packets_dropped": Metric(
+        "packets", "packets dropped", "data packets dropped", "flow", "drops", "sum"
+    ),
+    "packets_in_flight": Metric(
+        "packets", "packets under way at the end", "data packets still under way at the end", "flow"
+    ),
     "retransmissions": Metric(
-        "packets", "data packets sent again", "flow", "retransmissions", "sum"
+        "packets", "retransmissions", "data packets sent again", "flow", "retransmissions", "sum"
     ),
-    "timeouts": Metric("1", "retransmission timeouts", "flow"),
+    "timeouts": Metric("1", "timeouts", "retransmission timeouts", "flow"),
     "loss_rate": Metric(
-        "1", "dropped over sent", "flow", pooled=("packets_dropped", "packets_sent")
+        "1", "drop rate", "dropped over sent", "flow", pooled=("packets_dropped", "packets_sent")
     ),
     "delivery_ratio": Metric(
-        "1", "received over sent", "flow", pooled=("packets_received", "packets_sent")
+        "1",
+        "delivery ratio",
+        "received over sent",
+        "flow",
+        pooled=("packets_received", "packets_sent"),
     ),
     "delay_s": Metric(
-        "s", "sampled one-way delay, weighted by bytes received", "sampled", "delay_s", "weighted"
+        "s",
+        "one-way delay",
+        "sampled one-way delay, weighted by bytes received",
+        "sampled",
+        "delay_s",
+        "weighted",
     ),
-    "rtt_s": Metric("s", "mean of the sampled round-trip time", "sampled", "rtt_s"),
-    "cwnd_bytes": Metric("bytes", "mean of the sampled congestion window", "sampled", "cwnd_bytes"),
-    "drops": Metric("packets", "packets dropped in the window", "sampled", "drops", "sum"),
+    "rtt_s": Metric(
+        "s", "round-trip time", "mean of the sampled round-trip time", "sampled", "rtt_s"
+    ),
+    "cwnd_bytes": Metric(
+        "bytes",
+        "congestion window",
+        "mean of the sampled congestion window",
+        "sampled",
+        "cwnd_bytes",
+    ),
+    "drops": Metric(
+        "packets", "packets dropped", "packets dropped in the window", "sampled", "drops", "sum"
+    ),
     "cwnd_mean_segments": Metric(
-        "segments", "time-weighted mean congestion window after start-up", "feature"
+        "segments",
+        "mean congestion window",
+        "time-weighted mean congestion window after start-up",
+        "feature",
     ),
     "cwnd_peak_segments": Metric(
-        "segments", "largest congestion window, slow-start overshoot included", "feature"
+        "segments",
+        "largest congestion window",
+        "largest congestion window, slow-start overshoot included",
+        "feature",
     ),
     "cwnd_minimum_segments": Metric(
-        "segments", "smallest congestion window after start-up", "feature"
-    ),
-    "cwnd_variation": Metric(
-        "1", "coefficient of variation of the congestion window after start-up", "feature"
+        "segments",
+        "smallest congestion window",
+        "smallest congestion window after start-up",
+        "feature",
     ),
     "cwnd_spread": Metric(
         "1",
+        "spread of the congestion window",
         "median distance of the congestion window from its median, over the median, after "
         "start-up; 1/6 for a regular saw-tooth from half a window to a whole one",
         "feature",
     ),
     "window_reductions": Metric(
-        "1", "falls of the congestion window by at least 20 % and two segments", "feature"
+        "1",
+        "reductions of the window",
+        "falls of the congestion window by at least 20 % and two segments",
+        "feature",
     ),
     "start_up_duration_s": Metric(
-        "s", "time from the first sample to the end of start-up", "feature"
+        "s", "duration of start-up", "time from the first sample to the end of start-up", "feature"
     ),
     "slow_start_growth": Metric(
         "1",
+        "growth per round trip in slow start",
         "factor by which the window grows per RTT in the initial slow start: median of the window "
         "over the window one RTT before",
         "feature",
     ),
     "slow_start_reentries": Metric(
-        "1", "falls to at most two segments below the threshold after start-up", "feature"
+        "1",
+        "returns to slow start",
+        "falls to at most two segments below the threshold after start-up",
+        "feature",
     ),
-    "sawtooth_count": Metric("1", "rise-and-fall cycles of the window after start-up", "feature"),
+    "sawtooth_count": Metric(
+        "1",
+        "saw-teeth of the window",
+        "rise-and-fall cycles of the window after start-up",
+        "feature",
+    ),
     "sawtooth_depth": Metric(
-        "1", "window after over before a reduction, mean over reductions after start-up", "feature"
+        "1",
+        "share of the window kept at a reduction",
+        "window after over before a reduction, mean over reductions after start-up",
+        "feature",
     ),
     "window_growth_rate": Metric(
-        "segments/s", "growth of the window while it does not fall, after start-up", "feature"
-    ),
-    "early_growth": Metric(
-        "1",
-        "share of a sawtooth's rise done in the first half of its time: 0.5 linear, above concave",
+        "segments/s",
+        "growth rate of the window",
+        "growth of the window while it does not fall, after start-up",
         "feature",
     ),
     "rise_curvature": Metric(
         "1",
+        "curvature of the window's rise",
         "share of what a straight line leaves of a sawtooth's rises that a cubic explains: "
         "0 straight, 1 cubic",
         "feature",
     ),
-    "throughput_variation": Metric(
-        "1", "coefficient of variation of the throughput per sampling interval", "feature"
+    "rtt_peak_s": Metric(
+        "s", "largest round-trip time", "largest sampled round-trip time", "feature"
     ),
-    "throughput_between_arrivals_bps": Metric(
-        "bit/s",
-        "mean throughput from the first sampling interval in which something arrives to the last",
-        "feature",
-    ),
-    "rtt_peak_s": Metric("s", "largest sampled round-trip time", "feature"),
-    "rtt_minimum_s": Metric("s", "smallest sampled round-trip time", "feature"),
-    "rtt_variation": Metric(
-        "1", "coefficient of variation of the round-trip time after start-up", "feature"
+    "rtt_minimum_s": Metric(
+        "s", "smallest round-trip time", "smallest sampled round-trip time", "feature"
     ),
     "queue_mean_packets": Metric(
-        "packets", "mean length of the monitored queues", "queue", "queue_packets"
+        "packets", "mean queue", "mean length of the monitored queues", "queue", "queue_packets"
     ),
     "queue_peak_packets": Metric(
-        "packets", "largest sampled length of the monitored queues", "queue", "queue_packets"
-    ),
-    "queue_drops": Metric("packets", "packets dropped at the monitored queues", "queue", "drops"),
-    "link_delay_mean_s": Metric(
-        "s",
-        "mean one-way delay of packets over the monitored links: propagation, transmission and, "
-        "by Little's law, the wait in the queue",
+        "packets",
+        "largest queue",
+        "largest sampled length of the monitored queues",
         "queue",
         "queue_packets",
     ),
+    "queue_drops": Metric(
+        "packets",
+        "packets dropped at the queue",
+        "packets dropped at the monitored queues",
+        "queue",
+        "drops",
+    ),
     "jain_mean": Metric(
-        "1", "Jain's index of the flows' throughput per sampling interval, mean", "fairness"
+        "1",
+        "mean of Jain's index",
+        "Jain's index of the flows' throughput per sampling interval, mean",
+        "fairness",
     ),
     "jain_minimum": Metric(
-        "1", "Jain's index of the flows' throughput per sampling interval, minimum", "fairness"
-    ),
-    "jain_variation": Metric(
-        "1", "standard deviation of Jain's index per sampling interval", "fairness"
+        "1",
+        "smallest Jain's index",
+        "Jain's index of the flows' throughput per sampling interval, minimum",
+        "fairness",
     ),
     "jain_since_start_mean": Metric(
         "1",
+        "mean of Jain's index since the start",
         "Jain's index of the IP bytes received since the run's start, mean over time",
         "fairness",
     ),
-    "jain_since_start_minimum": Metric(
-        "1", "Jain's index of the bytes received since the run's start, minimum", "fairness"
-    ),
     "jain_since_start_variation": Metric(
-        "1", "standard deviation over time of Jain's index since the run's start", "fairness"
+        "1",
+        "variation of Jain's index since the start",
+        "standard deviation over time of Jain's index since the run's start",
+        "fairness",
     ),
     "jain_since_start_early_growth": Metric(
         "1",
+        "share of the growth of Jain's index done in the first half",
         "share of the growth of Jain's index since the start that is done in the first half of "
         "the window; undefined where it grows by less than 0.01",
         "fairness",
     ),
 }
 
+#: Unit of the data to the unit to show, and the factor to it.
+_DISPLAY = {"bit/s": ("Mbit/s", 1e-6), "s": ("ms", 1e3)}
 #: What engines are compared by, over whole runs: what senders did, and what the path did to them.
 CONTRASTED = (
     "throughput_bps",
@@ -337,3 +405,18 @@ def _checked(place: str, wanted: object) -> None:
         )
     except MetricError as error:
         raise MetricError(f"{place}: {error}") from None
+
+
+def metric_label(metric: str) -> str:
+    """Return what a metric is called within a sentence."""
+    return METRICS[metric].label if metric in METRICS else metric.replace("_", " ")
+
+
+def capitalised(words: str) -> str:
+    """Return `words` with a capital at their start."""
+    return words[:1].upper() + words[1:]
+
+
+def display_unit(unit: str) -> tuple[str, float]:
+    """Return the unit to show `unit` in, and the factor to it."""
+    return _DISPLAY.get(unit, (unit, 1.0))

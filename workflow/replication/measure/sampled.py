@@ -2,8 +2,10 @@
 
 *Sampled* metrics are reduced over a time window of the series: the window (a, b] holds the samples
 with a < time_s <= b, a sample standing for the interval that ends at its time. *Features* of a flow
-read the shape of its series (`measure.feature`). *Queue* metrics are of each monitored link
-(`measure.link_delay`). *Fairness* is of a set of flows (`measure.fairness`).
+read the shape of its series (`measure.feature`). *Queue* metrics are of each monitored link.
+*Fairness* is Jain's index of a set of flows over time, reduced over the sampling times of a window:
+of each flow's throughput in one sampling interval, or of what it has received since the run's start
+whatever the window, where early unfairness is forgotten slowly, as the share of the past.
 """
 
 from __future__ import annotations
@@ -18,11 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from replication.measure.fairness import fairness_values
 from replication.measure.feature import FlowSeries, feature
-from replication.measure.link_delay import link_delays
 from replication.measure.metric_model import METRICS, Metric
 from replication.measure.results import SUBJECT, Feature, Results
+from replication.measure.statistic import jain_index
 
 RUN = ["scenario", "engine"]
 #: Share of a flow's samples with a congestion window within a segment of the largest allowed.
@@ -187,12 +188,8 @@ def _queue_values(
 ) -> pd.DataFrame:
     table = samples(results, links, RUN, window_s)
     monitored = table[table["link"].isin(links["subject"].unique())]
-    if name in _QUEUE:
-        grouped = monitored.groupby([*RUN, "link"])[METRICS[name].column]
-        found = grouped.agg(_QUEUE[name]).rename("value").reset_index()
-    else:
-        found = link_delays(results.scenarios, monitored, table)
-    return found.rename(columns={"link": "subject"})
+    grouped = monitored.groupby([*RUN, "link"])[METRICS[name].column]
+    return grouped.agg(_QUEUE[name]).rename("value").rename_axis([*SUBJECT]).reset_index()
 
 
 def _at_window(results: SampledResults, flows: pd.DataFrame) -> pd.DataFrame:
@@ -219,3 +216,154 @@ def _limit_bytes(flow: dict[str, object]) -> float:
     most, segment = flow.get("maximum_window_bytes"), flow["segment_bytes"]
     assert isinstance(segment, int | float)
     return most - segment if isinstance(most, int | float) else np.inf
+
+
+SINCE_START = "jain_since_start_"
+#: A figure could not show a smaller growth of the index.
+VISIBLE_GROWTH = 0.01
+#: Sampling times are sums of intervals: a rounding error must not move a sample.
+_SLACK_S = 1e-9
+
+
+def fairness_values(
+    metric: str,
+    table: pd.DataFrame,
+    run: Sequence[str],
+    window_s: tuple[float, float] | None,
+) -> pd.DataFrame:
+    """Reduce Jain's index over time for each run.
+
+    Parameters
+    ----------
+    metric
+        One of the metrics whose source is "fairness".
+    table
+        Samples of whole runs: the columns of `run`, flow, time_s and throughput_bps.
+    run
+        Columns that tell runs apart.
+    window_s
+        (from, to]; None for the whole run.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of `run` and value.
+    """
+    rows = [
+        (*key, _value(metric, group, window_s))
+        for key, group in table.groupby(list(run), sort=True)
+    ]
+    return pd.DataFrame(rows, columns=[*run, "value"]).astype({"value": float})
+
+
+def index_over_time(samples: pd.DataFrame, since_start: bool) -> pd.Series[float]:
+    """Return Jain's index at each sampling time, in s, of one run.
+
+    Parameters
+    ----------
+    samples
+        flow, time_s and throughput_bps, each the mean of the interval that ends at its time.
+    since_start
+        Of what was received since the start, instead of each interval's throughput.
+    """
+    rates = samples.pivot(index="time_s", columns="flow", values="throughput_bps").astype(float)
+    if since_start:
+        times = rates.index.to_numpy(dtype=float)
+        # A flow that has not started has received nothing.
+        rates = rates.fillna(0.0).mul(np.diff(times, prepend=0.0), axis=0).cumsum()
+    return rates.apply(lambda row: jain_index(row.to_numpy()), axis=1).astype(float)
+
+
+def early_growth(index: pd.Series[float], window_s: tuple[float, float]) -> float:
+    """Return the share of an index's growth over a window that is done in the first half of it.
+
+    0.5 for a straight line, below for convex growth. NaN where it grows by less than
+    `VISIBLE_GROWTH`.
+    """
+    known = index.dropna()
+    if known.empty:
+        return np.nan
+    middle = (window_s[0] + window_s[1]) / 2
+    times = np.array([window_s[0], middle, window_s[1]])
+    first, half, last = np.interp(times, known.index.to_numpy(dtype=float), known.to_numpy())
+    return float((half - first) / (last - first)) if last - first >= VISIBLE_GROWTH else np.nan
+
+
+def _value(metric: str, samples: pd.DataFrame, window_s: tuple[float, float] | None) -> float:
+    index = index_over_time(samples, metric.startswith(SINCE_START))
+    times = index.index.to_numpy(dtype=float)
+    low, high = window_s or (0.0, float(times.max()))
+    if metric == f"{SINCE_START}early_growth":
+        return early_growth(index, (low, high))
+    inside = index[(times > low + _SLACK_S) & (times <= high + _SLACK_S)].dropna()
+    reducers: dict[str, Callable[[pd.Series[float]], float]] = {
+        "mean": lambda values: float(values.mean()),
+        "minimum": lambda values: float(values.min()),
+        "variation": lambda values: float(values.std(ddof=0)),
+    }
+    return reducers[metric.rpartition("_")[2]](inside) if not inside.empty else np.nan
+
+
+def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.NDArray[np.int64]:
+    """Return the positions of the samples to keep, ascending.
+
+    Parameters
+    ----------
+    time
+        Sample times, not decreasing.
+    values
+        Samples; NaN are left out.
+    bins
+        Number of equal bins of time.
+
+    Raises
+    ------
+    ValueError
+        There are no bins, or the two differ in length.
+    """
+    times, samples = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
+    if bins < 1 or times.shape != samples.shape or times.ndim != 1:
+        raise ValueError(f"need bins >= 1 and as many times as values; got {bins} bins")
+    known = np.flatnonzero(np.isfinite(samples) & np.isfinite(times))
+    if known.size <= 4 * bins:
+        return known
+    start, end = times[known[0]], times[known[-1]]
+    width = (end - start) / bins or 1.0
+    bin_of = np.minimum(((times[known] - start) / width).astype(int), bins - 1)
+    edges = np.flatnonzero(np.diff(bin_of)) + 1
+    kept: set[int] = set()
+    for members in np.split(known, edges):
+        inside = samples[members]
+        kept |= {
+            int(members[0]),
+            int(members[-1]),
+            int(members[inside.argmin()]),
+            int(members[inside.argmax()]),
+        }
+    return np.array(sorted(kept), dtype=np.int64)
+
+
+def thin(frame: pd.DataFrame, value: str, by: list[str], limit: int) -> pd.DataFrame:
+    """Thin each group's series so that all of them have at most about `limit` samples.
+
+    Parameters
+    ----------
+    frame
+        Long table of samples, with their `time_s`.
+    value
+        Column to keep the shape of; rows where it is NaN are left out.
+    by
+        Columns that tell series apart.
+    limit
+        Number of samples to keep in all groups together.
+    """
+    known = frame[frame[value].notna()].sort_values([*by, "time_s"], kind="stable")
+    if len(known) <= limit or known.empty:
+        return known.reset_index(drop=True)
+    groups = [group for _, group in known.groupby(by, sort=False, observed=True)]
+    bins = max(1, limit // (4 * len(groups)))
+    parts = [
+        group.iloc[kept_samples(group["time_s"].to_numpy(), group[value].to_numpy(), bins)]
+        for group in groups
+    ]
+    return pd.concat(parts, ignore_index=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from replication.compare.agreement import write_agreement
 from replication.judge.cause import load_causes
 from replication.judge.evaluate import evaluate_study, merge
-from replication.judge.flags.own_data import OWN_DATA, write_own_data
+from replication.judge.self_consistency import OWN_DATA, write_own_data
 from replication.measure.results import Results
 from replication.plan.config import load_study
 from replication.report.archive import folder_of, pack, unpack

@@ -15,8 +15,8 @@ from pathlib import Path
 from altair.utils.schemapi import debug_mode
 
 from replication.compare.agreement import TABLES
-from replication.judge.flags.claim_flag import FLAGS
-from replication.judge.flags.own_data import OWN_DATA
+from replication.judge.self_consistency import OWN_DATA
+from replication.judge.vacuity import FLAGS
 from replication.measure.results import Results
 from replication.plan.notebook_kind import SENSITIVITY, notebook_names
 from replication.report.charts.experiment import figures_of

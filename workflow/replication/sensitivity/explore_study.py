@@ -19,10 +19,10 @@ import pandas as pd
 import pyarrow as pa
 
 from replication.engines.catalogue import ENGINES
-from replication.judge.audits.audit import audit_study, impossible_cells
+from replication.judge.audit import audit_study, impossible_cells
 from replication.judge.cell import judge_cell, replicate_means, untestable
 from replication.judge.claim import evaluate_claim
-from replication.judge.coverage import Coverage
+from replication.judge.sample import Coverage
 from replication.measure.cell_map import MappedCell, map_cells
 from replication.measure.metric import headline_quantities, quantity
 from replication.measure.metric_model import METRICS

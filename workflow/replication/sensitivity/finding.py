@@ -2,7 +2,7 @@
 
 A figure of a trace is one number of one run that chance decides too. Here all of a flow's samples
 are compared with ours: the first Wasserstein distance between their distributions, for the window
-as in `measure.window`, for the round trip over the whole run (`ss` prints the smoothed one, our
+as in `measure.cwnd`, for the round trip over the whole run (`ss` prints the smoothed one, our
 series the last sample), and for the count of retransmissions, which is one number, the mean
 distance of our replicates' from it. Nothing of that is scored: it judges what was found.
 """
@@ -19,15 +19,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from replication.compare.published_trace import published_flows
-from replication.compare.trace_comparison import TraceComparison, compare_flows
-from replication.judge.audits.audit import audit_study
+from replication.compare.trace_comparison import TraceComparison, compare_flows, published_flows
+from replication.judge.audit import audit_study
 from replication.judge.cause import Reading, as_read
 from replication.judge.claim import evaluate_claim
 from replication.measure.cell_map import MappedCell
+from replication.measure.cwnd import DISTANCE
 from replication.measure.results import Results
 from replication.measure.sampled import SampledResults
-from replication.measure.window import DISTANCE
 from replication.sensitivity.score import Choice, Combination, FamilyScore, Numbers
 from replication.sensitivity.search import CellJudge, Found, Trial
 from replication.sensitivity.trial_runner import DEFAULTS, StudyPart, is_held_out

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from replication.engines.catalogue import ENGINES
 from replication.judge.claim import evaluate_claim
-from replication.judge.flags.claim_flag import vacuity_rows
+from replication.judge.vacuity import vacuity_rows
 from replication.plan.config import Replicates, Tier, load_study
 from replication.plan.design import Run, design_study
 from replication.plan.input_hashes import file_hash, input_hashes, is_same

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from replication.measure.thin import kept_samples
+from replication.measure.sampled import kept_samples
 from replication.report.charts.time import bin_ends
 from replication.report.drawing.data import flow_label
 from replication.report.drawing.figure import (

@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 
 from replication.judge.verdict_table import Judged
-from replication.measure.metric_label import display_unit
+from replication.measure.metric_model import display_unit
 from replication.report.drawing.figure import (
     INK,
     VERDICT_COLOURS,

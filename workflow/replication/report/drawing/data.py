@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 
 from replication.judge.verdict_table import NAME, read_table
 from replication.measure.metric import quantity
-from replication.measure.metric_label import capitalised, display_unit, metric_label
-from replication.measure.metric_model import METRICS
+from replication.measure.metric_model import METRICS, capitalised, display_unit, metric_label
 from replication.measure.results import Results
 from replication.measure.statistic import estimate
 from replication.study.claim_model import Flows, Links, Quantity

@@ -17,7 +17,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from replication.engines.catalogue import ENGINES
-from replication.judge.flags.claim_flag import read_flags
+from replication.judge.vacuity import read_flags
 from replication.judge.verdict_table import read_table
 from replication.measure.results import Results
 from replication.plan.config import load_study, study_ids

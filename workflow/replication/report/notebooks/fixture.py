@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, PUBLISHED, WINDOWS
 from replication.judge.evaluate import merge
-from replication.judge.flags.claim_flag import VACUITY
-from replication.judge.flags.own_data import OWN_DATA
+from replication.judge.self_consistency import OWN_DATA
+from replication.judge.vacuity import VACUITY
 from replication.judge.verdict_table import NAME as VERDICTS
 from replication.measure.results import Results
 from replication.measure.trace_folder import has_traces

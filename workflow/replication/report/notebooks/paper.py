@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from replication.judge.flags.own_data import FAILS
+from replication.judge.self_consistency import FAILS
 from replication.report.notebooks.collection import Collection
 from replication.report.notebooks.picture import Html, rounded, table, text
 from replication.report.parts.verdict import OWN_WORDS

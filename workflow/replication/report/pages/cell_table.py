@@ -9,8 +9,7 @@ from typing import Any
 
 from replication.judge.verdict_table import Judged
 from replication.judge.wording import table_name
-from replication.measure.metric_label import metric_label
-from replication.measure.metric_model import METRICS
+from replication.measure.metric_model import METRICS, metric_label
 from replication.report.parts import number as numbers
 from replication.report.parts.number import Number
 from replication.report.parts.source import PointLink, PointLinks, Source, cell_id

@@ -8,14 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from replication.compare.agreement import TABLES
-from replication.compare.engine_difference import EngineDifference, load_differences
+from replication.compare.agreement import TABLES, EngineDifference, load_differences
 from replication.engines.catalogue import ENGINES, family_of
 from replication.engines.debian import package_warning
-from replication.judge.headline import Headline
-from replication.judge.participation import Participation
-from replication.judge.verdict_table import Judged
-from replication.measure.metric_label import metric_label
+from replication.judge.verdict_table import Headline, Judged, Participation
+from replication.measure.metric_model import metric_label
 from replication.report.parts import number as numbers
 from replication.report.parts.number import Number
 from replication.report.parts.source import Source, of_study

@@ -11,7 +11,7 @@ from itertools import count, groupby
 from typing import Any
 
 from replication.compare.verdicts import Compared, compare_verdicts
-from replication.judge.headline import Headline
+from replication.judge.verdict_table import Headline
 from replication.report.parts.map import (
     Account,
     Picture,

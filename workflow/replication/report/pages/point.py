@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from replication.judge.participation import is_supported
+from replication.judge.verdict_table import is_supported
 from replication.measure.results import Results
 from replication.report.charts.run import FLOWS, run_data
 from replication.report.drawing.data import (

@@ -6,11 +6,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from replication.judge.audits.audit import SUSPICIOUS
-from replication.judge.audits.audit_reading import readings_of
+from replication.judge.audit import SUSPICIOUS, readings_of
 from replication.judge.cause import load_causes
-from replication.judge.headline import Headline
-from replication.judge.participation import is_supported
+from replication.judge.verdict_table import Headline, is_supported
 from replication.judge.wording import table_names
 from replication.measure.results import Results
 from replication.report.drawing.data import level_label, levels_in_brief, unsaid_unit

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
+from replication.measure.cwnd import LABELS
 from replication.measure.trace_folder import TABLE_PREFIX
-from replication.measure.window import LABELS
 from replication.report.charts.trace import overlay_figures
 from replication.report.drawing.figure import Figure, name_of, with_prefix
 from replication.report.parts import number as numbers

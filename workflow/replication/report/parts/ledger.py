@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from replication.engines.catalogue import family_of
-from replication.judge.participation import is_supported
+from replication.judge.verdict_table import is_supported
 from replication.report.drawing.data import levels_in_brief, unsaid_unit
 from replication.report.parts.source import Source
 from replication.study.change import Change

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from replication.judge.wording import lower
-from replication.measure.metric_label import display_unit
+from replication.measure.metric_model import display_unit
 
 Account = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ import jinja2
 import jinja2.ext
 
 from replication.engines.debian import package_warning
-from replication.measure.metric_label import metric_label
+from replication.measure.metric_model import metric_label
 from replication.report.drawing.data import unsaid_unit
 from replication.report.parts import number as numbers
 from replication.report.parts.figure import script_json

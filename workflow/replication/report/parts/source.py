@@ -9,10 +9,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from replication.judge.audits.audit import CONSISTENT
-from replication.judge.headline import Headline, headline
-from replication.judge.participation import Participation, is_supported, participations
-from replication.judge.verdict_table import Judged, read_verdicts
+from replication.judge.audit import CONSISTENT
+from replication.judge.verdict_table import (
+    Headline,
+    Judged,
+    Participation,
+    headline,
+    is_supported,
+    participations,
+    read_verdicts,
+)
 from replication.judge.wording import table_name, table_names
 from replication.plan.config import load_study
 from replication.report.drawing.data import level_label

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.judge.flags.claim_flag import FLAGS
-from replication.judge.flags.own_data import FAILS, NONE, OWN_DATA
-from replication.judge.headline import DEFAULT
-from replication.judge.verdict_table import Judged
+from replication.judge.self_consistency import FAILS, NONE, OWN_DATA
+from replication.judge.vacuity import FLAGS
+from replication.judge.verdict_table import DEFAULT, Judged
 from replication.report.parts.number import percent
 from replication.study.errors import InputError
 from replication.study.storage.table import FLAG_COLUMNS, OWN_DATA_COLUMNS, read_rows

@@ -8,7 +8,8 @@ Findings:
   on, or repeated to the last digit where set-ups differ and chance would hardly do it;
 - `consistent`: the check was made and found nothing.
 
-Nothing here needs a run.
+Nothing here needs a run. Numbers are audited as the study reads them, and under each other reading
+that a cause gives them: a reading that makes numbers impossible explains nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from replication.judge.bound import SetUp, set_ups
+from replication.judge.cause import Cause, CauseLevel, Reading, as_read, refusal
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric_model import COUNTS
 from replication.measure.statistic import simplest_fraction
@@ -439,3 +442,85 @@ def _step(before: _Audited, after: _Audited) -> Finding:
         return after.finding("monotonic", earlier.value, SUSPICIOUS, reason)
     reason = f"{str(word).capitalize()} from row {earlier.row}."
     return after.finding("monotonic", earlier.value, CONSISTENT, reason)
+
+
+CHECK = "shared_decimals"
+#: A digit alone is shared too often to tell anything.
+LEAST_DECIMALS = 2
+#: Spread of the values, in printed units, from which on their decimals are spread evenly.
+LEAST_SPREAD = 3.0
+_PRINTED = re.compile(r"\d+\.(\d+)")
+
+
+def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Finding]:
+    """Yield the values that share their decimals with others more often than chance would have it.
+
+    Values that are equal as a whole count once: they are the business of another check.
+
+    Parameters
+    ----------
+    study
+        The study.
+    cells
+        Its published numbers, as `measure.cell_map.map_cells` maps them.
+    """
+    columns: dict[tuple[str, str, int], list[MappedCell]] = {}
+    for cell in cells:
+        found = _PRINTED.fullmatch(cell.printed)
+        if found is not None and len(found[1]) >= LEAST_DECIMALS:
+            columns.setdefault((cell.column, cell.cell.metric, len(found[1])), []).append(cell)
+    for (_, _, places), members in columns.items():
+        values = {cell.printed for cell in members}
+        numbers = [float(value) for value in values]
+        if max(numbers) - min(numbers) < LEAST_SPREAD:
+            continue
+        for decimals in dict.fromkeys(cell.printed.split(".")[1] for cell in members):
+            alike = {value for value in values if value.endswith(f".{decimals}")}
+            expected = expected_groups(len(values), len(alike), places)
+            if len(alike) > 1 and expected < CHANCE:
+                reason = (
+                    f"{len(alike)} of {len(values)} different values end in .{decimals}; "
+                    f"{expected:.2g} such groups would be chance."
+                )
+                yield from (_finding(study, c, reason) for c in members if c.printed in alike)
+
+
+def expected_groups(values: int, alike: int, places: int) -> float:
+    """Return how many groups of `alike` among `values` would share `places` decimals by chance."""
+    return float(math.comb(values, alike) * 10.0 ** (-places * (alike - 1)))
+
+
+def _finding(study: Study, cell: MappedCell, reason: str) -> Finding:
+    return Finding(study.id, *cell.key, CHECK, cell.value, math.nan, SUSPICIOUS, reason)
+
+
+#: Checks of printed digits, which no reading changes.
+_OF_DIGITS = ("repeated_in_column", "repeated_in_row", "repeated_across_tables", "monotonic")
+
+
+def readings_of(causes: Sequence[Cause]) -> Iterator[tuple[str, Cause, CauseLevel, Reading]]:
+    """Yield each reading with its name, its cause and its level."""
+    for cause in causes:
+        for level in cause.levels or []:
+            if level.reading is not None:
+                yield f"{cause.id}={level.key}", cause, level, level.reading
+
+
+def audit_readings(
+    study: Study, cells: Sequence[MappedCell], causes: Sequence[Cause]
+) -> Iterator[Finding]:
+    """Yield what the audit finds under each other reading of a table, but what is consistent.
+
+    Parameters
+    ----------
+    study, cells
+        The study and its published numbers, as `measure.cell_map.map_cells` maps them.
+    causes
+        The study's; only those that read a column otherwise count.
+    """
+    for name, cause, _, reading in readings_of(causes):
+        concerned = [cell for cell in cells if cause.concerns(cell.table, cell.column)]
+        read = [as_read(study, c, reading) for c in concerned if not refusal(c, reading)]
+        for found in audit_study(study, read):
+            if found.finding != CONSISTENT and found.check not in _OF_DIGITS:
+                yield replace(found, reading=name)

@@ -3,6 +3,11 @@
 A pair is two values of one replicate: matched points of two sides, neighbouring levels (steps), any
 two levels (trend) or items (ordering); a point with itself where a test reads a value alone. It is
 *idle* in a replicate for one of `REASONS`, and idle if it is in most replicates.
+
+A run is *idle* if no TCP packet of it was dropped and, besides, every TCP flow was at its window in
+more than half of its samples, or no packet waited on average: the mean of every monitored queue
+is below one packet. What such runs show is the set-up's arithmetic, window over round-trip time or
+the link's rate, whatever algorithm runs.
 """
 
 from __future__ import annotations
@@ -15,8 +20,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from replication.judge.comparison import UntestableError, level_values, matched_factors
-from replication.measure.metric import quantity
-from replication.measure.results import Results
+from replication.measure.metric import monitored_links, quantity
+from replication.measure.results import Feature, Results
+from replication.measure.sampled import RUN, SHARE_AT_WINDOW
 from replication.study.claim_model import (
     CrossoverTest,
     OrderingTest,
@@ -30,9 +36,53 @@ from replication.study.claim_model import (
 )
 from replication.study.study import Study
 
+#: A flow is at its window in this share of its samples or it is not limited by it.
+LIMITED_SHARE = 0.5
+#: Below this mean no queue stands, in packets.
+STANDING_PACKETS = 1.0
+
+
+def run_pressure(results: Results) -> pd.DataFrame:
+    """Return what presses on TCP in each run.
+
+    Parameters
+    ----------
+    results
+        Results of one study.
+
+    Returns
+    -------
+    pandas.DataFrame
+        scenario, engine, drops (of TCP packets), at_window (the least share of samples, over the
+        TCP flows, with a congestion window within a segment of the largest that the flow may use;
+        NaN without samples), queue_packets (the longest mean of the monitored queues; NaN without
+        any) and idle.
+    """
+    tcp = results.flows[results.flows["kind"] == "tcp"]
+    drops = tcp.groupby(RUN)["packets_dropped"].sum().rename("drops")
+    found = pd.concat([drops, _at_window(results), _queue(results)], axis=1).reset_index()
+    limited = found["at_window"] > LIMITED_SHARE
+    empty = found["queue_packets"] < STANDING_PACKETS
+    return found.assign(idle=(found["drops"] == 0) & (limited | empty))
+
+
+def _at_window(results: Results) -> pd.Series[float]:
+    """Return the least share of a run's TCP flows' samples at the window."""
+    tcp = results.flows[results.flows["kind"] == "tcp"]
+    flows = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
+    found = results.values(Feature(SHARE_AT_WINDOW), flows)
+    return found.groupby(RUN)["value"].min().rename("at_window")
+
+
+def _queue(results: Results) -> pd.Series[float]:
+    """Return the longest mean of a run's monitored queues, in packets."""
+    found = results.values(Feature("queue_mean_packets"), monitored_links(results, results.flows))
+    return found.groupby(RUN)["value"].max().rename("queue_packets")
+
+
 #: Relative difference up to which two values are equal.
 TIE = 0.005
-#: Why a pair is idle: both runs are (`judge.flags.idleness`); both values are zero, or the right
+#: Why a pair is idle: both runs are (`judge.pair`); both values are zero, or the right
 #: one is and a multiple of it is asked for; the values are equal and neither run lost a packet; or
 #: a count of losses is zero where no run of the experiment has one.
 REASONS = {
@@ -66,7 +116,7 @@ def frames_on(results: Results, pressure: pd.DataFrame, engine: str) -> Frames:
     results
         What was run.
     pressure
-        What `judge.flags.idleness.run_pressure` returns for it.
+        What `judge.pair.run_pressure` returns for it.
     engine
         The engine.
     """

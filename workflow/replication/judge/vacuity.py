@@ -1,6 +1,6 @@
 """Vacuity: whether a verdict rests on comparisons that could not have come out otherwise.
 
-The rule, on one engine, with the idle pairs of `judge.flags.pair`:
+The rule, on one engine, with the idle pairs of `judge.pair`:
 
 - a positive verdict (`reproduced`, `direction only`) is vacuous if without the idle pairs it is
   lower or nothing is left to judge, or if more than half of its pairs are idle and a tie would
@@ -12,29 +12,34 @@ The rule, on one engine, with the idle pairs of `judge.flags.pair`:
   reproduced are.
 
 A verdict that half rests on idle pairs and would stand without them is not vacuous; the evidence
-says how many they are.
+says how many they are. How the paper's own data fare is the other flag of a claim.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from replication.judge.claim import combined, conditions, judge_rank, judge_statistic
 from replication.judge.comparison import UntestableError, compare
-from replication.judge.flags.pair import (
+from replication.judge.pair import (
     CARRIED,
     REASONS,
     TIE,
     Frames,
     compared_pairs,
+    frames_on,
+    run_pressure,
 )
+from replication.judge.self_consistency import OWN_DATA
+from replication.judge.verdict_table import Judged
 from replication.judge.wording import wording
-from replication.measure.metric_label import display_unit
-from replication.measure.metric_model import METRICS
+from replication.measure.metric_model import METRICS, display_unit
+from replication.measure.results import Results
 from replication.study.claim_model import (
     AmongReplicates,
     Condition,
@@ -48,8 +53,16 @@ from replication.study.claim_model import (
     TrendTest,
     ValueTest,
 )
+from replication.study.storage.table import (
+    FLAG_COLUMNS,
+    OWN_DATA_COLUMNS,
+    VACUITY_COLUMNS,
+    Row,
+    read_rows,
+    write_table,
+)
 from replication.study.study import Study
-from replication.study.verdict import Verdict
+from replication.study.verdict import DECIDED, Verdict
 
 POSITIVE = (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY)
 #: Verdicts by how much they say in favour of a claim.
@@ -102,7 +115,7 @@ def vacuity(study: Study, test: SimpleTest, frames: Frames) -> Vacuity:
     study, test
         The test is of one of the study's claims.
     frames
-        What `judge.flags.pair.frames_on` returns for the engine.
+        What `judge.pair.frames_on` returns for the engine.
     """
     verdict = _verdict(study, test, frames)
     if verdict == Verdict.NOT_TESTABLE:
@@ -248,3 +261,68 @@ def _evidence(test: SimpleTest, pairs: pd.DataFrame, without: Verdict | None) ->
 def _span(low: float, high: float, digits: int = 3) -> str:
     first, last = (f"{float(f'{value:.{digits}g}'):g}" for value in (low, high))
     return first if first == last else f"{first} to {last}"
+
+
+#: The flags of all studies, and what of them the runs of one decide.
+FLAGS = "claim_flags.csv"
+VACUITY = "vacuity.csv"
+
+
+def vacuity_rows(
+    study: Study, results: Results, judged: Sequence[Judged]
+) -> Iterator[Mapping[str, object]]:
+    """Yield whether each claim's verdict is vacuous on each engine: the rows of vacuity.csv.
+
+    Parameters
+    ----------
+    study, results
+        The study and what was run for it.
+    judged
+        The verdicts on its claims: where there is none, none is vacuous.
+    """
+    decided = {(row["claim"], row["engine"]) for row in judged if row["verdict"] in DECIDED}
+    pressure = run_pressure(results)
+    for engine in results.engines:
+        frames = frames_on(results, pressure, engine)
+        for claim in study.claims:
+            tests = claim.tests() if (claim.id, engine) in decided else []
+            parts = [vacuity(study, test, frames) for test in tests]
+            found = vacuity_of_parts(parts) if parts else None
+            yield {
+                "study": study.id,
+                "claim": claim.id,
+                "engine": engine,
+                "vacuous": found is not None and found.vacuous,
+                "evidence": found.evidence if found else "",
+            }
+
+
+def merge_flags(evaluations: Sequence[Path], out_dir: Path) -> None:
+    """Write claim_flags.csv: the studies' flags, in the order given.
+
+    Parameters
+    ----------
+    evaluations
+        Folders that `judge.evaluate.evaluate_study` and `judge.self_consistency.write_own_data`
+        wrote.
+    out_dir
+        Where it goes.
+    """
+    rows = (row for folder in evaluations for row in read_flags(folder))
+    write_table(out_dir / FLAGS, rows, FLAG_COLUMNS)
+
+
+def read_flags(evaluation: Path) -> list[Row]:
+    """Return the flags of one study, in the columns of claim_flags.csv.
+
+    Raises
+    ------
+    InputError
+        A table is missing or malformed.
+    """
+    rows = read_rows(evaluation / OWN_DATA, OWN_DATA_COLUMNS)
+    own = {row["claim"]: row["own_data"] for row in rows}
+    return [
+        {**row, "own_data": own[row["claim"]]}
+        for row in read_rows(evaluation / VACUITY, VACUITY_COLUMNS)
+    ]
