@@ -51,12 +51,8 @@ wildcard_constraints:
 
 
 include: "workflow/rules/engines.smk"
-include: "workflow/rules/design.smk"
 include: "workflow/rules/simulate.smk"
 include: "workflow/rules/evaluate.smk"
-include: "workflow/rules/agreement.smk"
-include: "workflow/rules/traces.smk"
-include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/sensitivity.smk"
 include: "workflow/rules/maps.smk"

@@ -30,7 +30,7 @@ from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.engines.ns3 import Prefix, compile_program
 from replication.plan.pipeline import Paths
-from replication.study.scenario import Scenario
+from replication.study.scenario import Scenario, canonical_json
 
 from tests.workflow.project import ROOT, Project, copy_project
 
@@ -119,16 +119,30 @@ def short_scenarios(engine: str, count: int) -> list[Scenario]:
     ]
 
 
+#: What the rule's script does.
+BATCH = """
+import sys
+from pathlib import Path
+from replication.run.process import Limits
+from replication.run.runtime import Launch
+from replication.run.simulate import designed_batch, open_job, run_batch
+
+engine, scenarios = designed_batch(Path("design.csv"), "bench")
+launch, limits = Launch("native", engine, Path(sys.argv[1])), Limits(4 * 2**30, 1800.0)
+job = open_job(Path(), launch, scenarios, Path(f"{engine}-bench"), limits)
+run_batch(job, "bench", Path("usage"), (Path("flows"), Path("series")), None)
+"""
+
+
 def batch(engine: str, program: Path, scenarios: list[Scenario], folder: Path) -> Times:
     """Run scenarios as the workflow's rule does."""
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    (folder / "scenarios").mkdir(parents=True)
     document = {s.id: s.model_dump(mode="json") for s in scenarios}
-    path = folder / "batch.json"
-    path.write_text(json.dumps({"engine": engine, "scenarios": document}))
-    words = ["--batch", str(path), "--store", f"{engine}-bench", "--program", str(program)]
-    words += [f"--{name}={name}.out" for name in ("flows", "series", "usage")]
-    return timed([sys.executable, "-m", "replication.cli", "step", "simulate", *words], folder)
+    (folder / "scenarios" / "design.json").write_text(canonical_json(document))
+    rows = [f"{s.id},{engine},bench" for s in scenarios]
+    (folder / "design.csv").write_text("\n".join(["scenario,engine,batch", *rows]))
+    return timed([sys.executable, "-c", BATCH, program], folder)
 
 
 def loop(engine: str, program: Path, scenarios: list[Scenario], folder: Path) -> Times:

@@ -3,9 +3,7 @@
 import os
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from replication.study.storage.table import read_rows
@@ -24,14 +22,16 @@ PROFILE = (
 )
 #: CPU seconds of a job, so that quick saxena makes several.
 SEVERAL = 6
-#: Stands in for `replicate`: the first to start a simulation has its job killed under it.
+#: At the head of the script that simulates: the first to start has its job killed under it.
 ASSASSIN = """\
-#!/bin/sh
-if [ "$2" = simulate ] && mkdir {marker} 2>/dev/null; then
-  scancel --signal=KILL --full "$SLURM_JOB_ID"
-  sleep 60
-fi
-exec {real} "$@"
+import os, pathlib, subprocess, time
+try:
+    pathlib.Path("killed").mkdir()
+except FileExistsError:
+    pass
+else:
+    subprocess.run(["scancel", "--signal=KILL", "--full", os.environ["SLURM_JOB_ID"]])
+    time.sleep(60)
 """
 
 
@@ -56,14 +56,12 @@ def project(local, tmp_path):
     return copy_project(tmp_path / "project", engines_from=local.root)
 
 
-def submit(project, cluster, *targets, first_in_path=(), **config):
+def submit(project, cluster, *targets, **config):
     """Start Snakemake with the profile on the cluster; return its process."""
-    environment = cluster.environment(project.environment())
-    environment["PATH"] = os.pathsep.join([*map(str, first_in_path), environment["PATH"]])
     return subprocess.Popen(
         project.command(*targets, options=PROFILE, **SETTINGS, **config),
         cwd=project.root,
-        env=environment,
+        env=cluster.environment(project.environment()),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -97,17 +95,12 @@ def test_the_whole_run_gives_the_same_bytes_as_without_a_cluster(project, local,
     assert {state for _, state in jobs} == {"COMPLETED"}
 
 
-def test_a_job_killed_on_its_node_is_tried_again(project, local, cluster, tmp_path):
-    marker, folder = tmp_path / "killed", tmp_path / "bin"
-    folder.mkdir()
-    (folder / "replicate").write_text(
-        ASSASSIN.format(marker=marker, real=Path(sys.executable).parent / "replicate")
-    )
-    (folder / "replicate").chmod(0o755)
+def test_a_job_killed_on_its_node_is_tried_again(project, local, cluster):
+    script = project.root / "workflow/scripts/simulate_batch.py"
+    script.write_text(ASSASSIN + script.read_text())
     before = len(cluster.jobs())
-    run = submit(project, cluster, *VERDICTS, first_in_path=[folder], batch_cost_s=SEVERAL)
-    output = finish(run)
-    assert marker.is_dir()
+    output = finish(submit(project, cluster, *VERDICTS, batch_cost_s=SEVERAL))
+    assert (project.root / "killed").is_dir()
     assert "Trying to restart job" in output
     # Slurm calls the killed one COMPLETED too: scancel's signal is no exit code of its script.
     assert len(cluster.jobs()[before:]) == len(batches(project)) + 1 > 2

@@ -28,12 +28,11 @@ def forget(project):
 
 def find(process, kind):
     """Return a running process of that kind below Snakemake, or None."""
-    word = {"batch": "simulate", "simulator": "--plan"}[kind]
+    word = {"batch": "simulate_batch.py", "simulator": "--plan"}[kind]
     for child in process.children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            words = child.cmdline()
-            # A shell that only starts the batch has its words in one.
-            if (word in words and "python" in child.name() + words[0]) or word in words[1:2]:
+            # Not the shell that starts the batch, whose words are one.
+            if child.name() not in ("sh", "bash") and word in " ".join(child.cmdline()):
                 return child
     return None
 

@@ -15,8 +15,6 @@ from typer.main import get_command
 ROOT = Path(__file__).parents[2]
 #: What users call.
 USERS = ("validate", "plan", "run", "render", "release", "engines", "metrics", "schemas")
-#: What only rules and make call.
-STEPS = ("design", "simulate", "evaluate", "provenance")
 
 
 @dataclass(frozen=True)
@@ -66,18 +64,11 @@ def test_the_example_of_a_command_is_one_that_it_takes(words, monkeypatch):
         COMMANDS[words].make_context(words[-1], given[len(words) :])
 
 
-def test_a_command_starts_without_what_it_may_not_need():
-    """Each job of a run starts a command: what all of them import is paid for as often."""
-    listing = "import sys, replication.cli.main; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, check=True)
-    assert not {b"numpy", b"pandas", b"pyarrow", b"yaml"} & set(done.stdout.split())
-
-
-def test_what_make_and_the_rules_call_are_commands():
-    sources = (ROOT / "Makefile", *(ROOT / "workflow" / "rules").glob("*.smk"))
-    text = "\n".join(path.read_text("utf-8") for path in sources)
-    called = set(re.findall(r"""[\s"]replicate ((?:step (?:explore )?)?[a-z][a-z0-9-]*)""", text))
-    assert {"plan", "step simulate"} <= called <= set(map(" ".join, COMMANDS))
+def test_what_make_calls_are_commands():
+    called = set(
+        re.findall(r"\breplicate ([a-z][a-z0-9-]*)", (ROOT / "Makefile").read_text("utf-8"))
+    )
+    assert {"plan"} <= called <= set(map(" ".join, COMMANDS))
 
 
 def test_help_is_printed_where_it_is_asked_for():
@@ -96,9 +87,7 @@ def listed(text):
 def test_help_lists_what_users_call_with_examples_and_nothing_else(replicate):
     text = replicate("--help").stdout
     assert set(USERS) <= set(listed(text)) and len(listed(text)) <= 12
-    assert set(STEPS).isdisjoint(listed(text))
     assert sum(line.strip().startswith("replicate ") for line in text.splitlines()) >= 3
-    assert set(STEPS) <= set(listed(replicate("step", "--help").stdout))
 
 
 def test_every_study_in_the_repository_is_valid(replicate):
@@ -113,12 +102,11 @@ def test_every_study_in_the_repository_is_valid(replicate):
         (("plan", "--tier", "huge"), "tier"),
         (("plan", "--studies", "nobody"), "nobody"),
         (("plan", "--engines", "ns4"), "engines"),
-        (("step", "evaluate", "nobody"), "nobody"),
         (("run", "0" * 16), "scenario"),
         (("run", "0" * 16, "--engine", "abacus"), "abacus"),
         (("plan", "--root", "/nonexistent"), "/nonexistent"),
         (("render", "--data", "/nonexistent"), "/nonexistent"),
-        (("step", "simulate"), "Missing option"),
+        (("run",), "Missing argument"),
     ],
 )
 def test_bad_input_is_exit_code_two_without_a_traceback(replicate, words, mention):

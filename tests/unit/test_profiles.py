@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from replication.cli.main import app
 from replication.plan.config import load_config, load_tier
 from replication.plan.pipeline import WORKER_MB, Pipeline
 from replication.study.errors import InputError
-from replication.study.storage.table import DESIGN_COLUMNS, read_rows
-from typer.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 PROFILES = ROOT / "workflow" / "profiles"
@@ -44,14 +41,6 @@ def test_the_clusters_batches_take_minutes_and_are_a_valid_setting():
 def test_a_batch_cost_that_is_none_is_refused(cost):
     with pytest.raises(InputError, match="batch_cost_s"):
         load_config(ROOT / "configs" / "config.yaml", {"batch_cost_s": cost})
-
-
-def test_a_command_given_the_selection_designs_the_same_batches(quick, tmp_path):
-    words = ["step", "design", "saxena", *quick.selection.split(), "--data", str(tmp_path)]
-    done = CliRunner().invoke(app, [*words, "--root", str(ROOT)])
-    assert done.exit_code == 0, done.output
-    rows = read_rows(tmp_path / "design" / "saxena.csv", DESIGN_COLUMNS)
-    assert {row["batch"] for row in rows} - {""} == quick.batches.keys()
 
 
 def test_a_job_may_take_twice_its_cost_and_one_run_its_limit(quick):
@@ -87,14 +76,6 @@ def test_only_simulations_go_to_the_cluster():
     _, *rules = re.split(r"^(?=use rule |rule )", text, flags=re.MULTILINE)
     names = {re.match(r"(?:use rule \w+ as|rule) (\w+)", rule)[1]: rule for rule in rules}
     assert {name for name, rule in names.items() if "localrule: True" not in rule} == SIMULATIONS
-
-
-def test_what_a_job_writes_to_its_log_reaches_the_user_if_it_fails():
-    for path in (ROOT / "workflow" / "rules").glob("*.smk"):
-        for rule in re.split(r"^(?=rule |use rule )", path.read_text("utf-8"), flags=re.MULTILINE):
-            if "> {log}" in rule:
-                shown = re.search(r"\|\| \{\{ (cat|tail -n 20) \{log\} >&2; exit 1; \}\}", rule)
-                assert shown, f"{path.name}: {rule.splitlines()[0]}"
 
 
 def test_the_slurm_profile_plans_larger_batches_with_their_resources(quick):

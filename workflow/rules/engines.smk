@@ -24,10 +24,8 @@ rule fetch_ns3_wheel:
     benchmark:
         f"{PATHS.data}/benchmarks/fetch_ns3_wheel/{{version}}.tsv"
     localrule: True
-    shell:
-        'echo "fetching the pinned wheel of ns-3 {wildcards.version}" >&2; '
-        "replicate step fetch-wheel --lock {input.lock} --output {output.prefix} > {log} 2>&1"
-        " || {{ cat {log} >&2; exit 1; }}"
+    script:
+        "../scripts/fetch_ns3_wheel.py"
 
 
 rule build_ns3_program:

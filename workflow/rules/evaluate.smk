@@ -23,11 +23,8 @@ rule evaluate_study:
     localrule: True
     params:
         code=PIPE.code.judge,
-        data=PATHS.data,
-    shell:
-        'echo "judging {wildcards.study}" >&2; '
-        "replicate step evaluate {wildcards.study} --data {params.data} > {log} 2>&1"
-        " || {{ cat {log} >&2; exit 1; }}"
+    script:
+        "../scripts/evaluate_study.py"
 
 
 # What a paper prints and traces is put to its claims' tests, without any run of ours.
@@ -46,11 +43,8 @@ rule judge_own_data:
         code=PIPE.code.judge,
         # As in compare_traces.
         traces=lambda wildcards: PIPE.traces if wildcards.study in PIPE.traced else "",
-        data=PATHS.data,
-    shell:
-        'echo "judging {wildcards.study} by its own data" >&2; '
-        "replicate step own-data {wildcards.study} --data {params.data} > {log} 2>&1"
-        " || {{ cat {log} >&2; exit 1; }}"
+    script:
+        "../scripts/judge_own_data.py"
 
 
 rule merge_evaluations:
@@ -74,8 +68,64 @@ rule merge_evaluations:
     params:
         code=PIPE.code.judge,
         studies=PIPE.studies,
-        data=PATHS.data,
-    shell:
-        'echo "putting the verdicts together" >&2; '
-        "replicate step merge {params.studies} --data {params.data} > {log} 2>&1"
-        " || {{ cat {log} >&2; exit 1; }}"
+    script:
+        "../scripts/merge_evaluations.py"
+
+
+rule compare_engines:
+    input:
+        differences="configs/engine_differences.yaml",
+        studies=PIPE.study_files(*PIPE.studies),
+        design=expand(rules.design_study.output.design, study=PIPE.studies),
+        scenarios=expand(rules.design_study.output.scenarios, study=PIPE.studies),
+        flows=expand(rules.collect_results.output.flows, study=PIPE.studies),
+        features=expand(rules.collect_results.output.features, study=PIPE.studies),
+        verdicts=expand(rules.evaluate_study.output.verdicts, study=PIPE.studies),
+    output:
+        rates=f"{PATHS.data}/agreement.csv",
+        pairs=f"{PATHS.data}/agreement_pairs.csv",
+        contrasts=f"{PATHS.data}/agreement_contrasts.csv",
+    log:
+        f"{PATHS.data}/logs/compare_engines.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/compare_engines.tsv"
+    localrule: True
+    params:
+        code=PIPE.code.judge,
+        studies=PIPE.studies,
+    script:
+        "../scripts/compare_engines.py"
+
+
+# Published congestion windows against the reproduced ones.
+rule compare_traces:
+    input:
+        studies=PIPE.study_files(*PIPE.traced),
+        published=expand(f"{PATHS.published}/{{study}}.csv", study=PIPE.traced),
+        design=expand(rules.design_study.output.design, study=PIPE.traced),
+        scenarios=expand(rules.design_study.output.scenarios, study=PIPE.traced),
+        flows=expand(rules.collect_results.output.flows, study=PIPE.traced),
+        # Of every replicate: what is collected has the series of those that are drawn.
+        series=[
+            file
+            for study in PIPE.traced
+            for file in expand(
+                rules.simulate_batch.output.series, batch=PIPE.batch_ids(study)
+            )
+        ],
+    output:
+        comparison=f"{PATHS.data}/trace_comparison.csv",
+        nearness=f"{PATHS.data}/trace_nearness.csv",
+        windows=f"{PATHS.data}/trace_windows.parquet",
+    log:
+        f"{PATHS.data}/logs/compare_traces.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/compare_traces.tsv"
+    localrule: True
+    params:
+        code=PIPE.code.judge,
+        # The raw traces are not part of the project and may be absent: their hash stands for them.
+        traces=PIPE.traces,
+        studies=PIPE.traced,
+    script:
+        "../scripts/compare_traces.py"

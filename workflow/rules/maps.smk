@@ -10,22 +10,19 @@ wildcard_constraints:
     map="[a-z0-9][a-z0-9_.-]*",
 
 
-def maps_to_explore(wildcards):
-    """Return every map on each of its engines that is there."""
-    return [f"{name}/{engine}" for name, engine in maps_or_exit(REPO, PIPE.engines)]
-
-
-def judged_on_today(wildcards):
-    """Return the studies that are judged on a modern kernel."""
-    return studies_of_today(REPO, PIPE.studies, PIPE.engines)
+# Every map on each of its engines that is there, and the studies that are judged on a modern kernel.
+maps_to_explore = lambda wildcards: [
+    f"{name}/{engine}" for name, engine in maps_or_exit(REPO, PIPE.engines)
+]
+judged_on_today = lambda wildcards: studies_of_today(REPO, PIPE.studies, PIPE.engines)
 
 
 rule plan_maps:
     input:
         maps=lambda wildcards: sorted(
             {
-                f"configs/maps/{Path(one).parent}.yaml"
-                for one in maps_to_explore(wildcards)
+                f"configs/maps/{name}.yaml"
+                for name, _ in maps_or_exit(REPO, PIPE.engines)
             }
         ),
         settings="configs/mapping.yaml",
@@ -44,11 +41,10 @@ rule plan_maps:
     params:
         code=PIPE.code.judge,
         maps=maps_to_explore,
-        today=lambda wildcards: [f"--today {s}" for s in judged_on_today(wildcards)],
+        today=judged_on_today,
         tier=PIPE.config.tier,
-    shell:
-        "replicate step explore forecast {params.maps} {params.today} --tier {params.tier}"
-        " 2> {log} | tee {output.forecast} >&2 || {{ cat {log} >&2; exit 1; }}"
+    script:
+        "../scripts/plan_maps.py"
 
 
 rule explore_map:
@@ -67,16 +63,11 @@ rule explore_map:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        **LIMITS,
         code=PIPE.code.judge,
-        what=f"region {{map}} --tier {PIPE.config.tier}",
-        launch=lambda wildcards: PIPE.launch_with_kernel(wildcards.engine),
-        engine="{engine}",
-        fingerprint=lambda wildcards: PIPE.fingerprint(wildcards.engine),
-        folder=lambda wildcards, output: Path(output.account).parent,
-        store=lambda wildcards: PIPE.store_of(wildcards.engine),
-    shell:
-        EXPLORE
+        tier=PIPE.config.tier,
+        machine=lambda wildcards: PIPE.machine(wildcards.engine),
+    script:
+        "../scripts/explore_map.py"
 
 
 rule judge_today:
@@ -94,16 +85,11 @@ rule judge_today:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        **LIMITS,
         code=PIPE.code.judge,
-        what=f"today {{study}} --tier {PIPE.config.tier}",
-        launch=lambda wildcards: PIPE.launch_with_kernel(load_today(REPO).engine),
-        engine=lambda wildcards: load_today(REPO).engine,
-        fingerprint=lambda wildcards: PIPE.fingerprint(load_today(REPO).engine),
-        folder=lambda wildcards, output: Path(output.claims).parent,
-        store=lambda wildcards: PIPE.store_of(load_today(REPO).engine),
-    shell:
-        EXPLORE
+        tier=PIPE.config.tier,
+        machine=lambda wildcards: PIPE.machine(load_today(REPO).engine),
+    script:
+        "../scripts/judge_today.py"
 
 
 rule merge_maps:
@@ -123,10 +109,8 @@ rule merge_maps:
     localrule: True
     params:
         code=PIPE.code.judge,
-        data=PATHS.data,
-    shell:
-        "replicate step explore merge-regions {input.accounts} --data {params.data}"
-        " > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+    script:
+        "../scripts/merge_maps.py"
 
 
 rule maps:

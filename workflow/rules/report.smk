@@ -1,7 +1,33 @@
-# Report: everything that a reader opens.
+# Report: notebooks, which papermill executes on each study's results, and what a reader opens.
 
 
-NOTEBOOKS = PIPE.executed()
+rule execute_notebook:
+    input:
+        notebook=f"{PATHS.notebooks}/{{kind}}.ipynb",
+        study=lambda wildcards: PIPE.study_files(wildcards.study),
+        published=f"{PATHS.published}/{{study}}.csv",
+        design=rules.design_study.output.design,
+        scenarios=rules.design_study.output.scenarios,
+        flows=rules.collect_results.output.flows,
+        series=rules.collect_results.output.series,
+        verdicts=rules.evaluate_study.output.verdicts,
+        quantities=rules.evaluate_study.output.quantities,
+        vacuity=rules.evaluate_study.output.vacuity,
+        own=rules.judge_own_data.output.own,
+        program=PIPE.live_program,
+        further=lambda wildcards: PIPE.notebook_inputs(wildcards.study, wildcards.kind),
+    output:
+        notebook=f"{PATHS.executed}/{{study}}.{{kind}}.ipynb",
+    log:
+        f"{PATHS.data}/logs/execute_notebook/{{study}}.{{kind}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.{{kind}}.tsv"
+    localrule: True
+    params:
+        code=PIPE.code.report,
+        live=PIPE.runs_live,
+    script:
+        "../scripts/execute_notebook.py"
 
 
 # Every table that the report reads.
@@ -25,7 +51,7 @@ rule write_provenance:
     input:
         tables=TABLES,
         # Their times belong to it too.
-        notebooks=NOTEBOOKS,
+        notebooks=PIPE.executed(),
         usage=expand(rules.simulate_batch.output.usage, batch=PIPE.batches),
     output:
         provenance=f"{PATHS.data}/provenance.json",
@@ -37,18 +63,15 @@ rule write_provenance:
     params:
         code=PIPE.code.report,
         settings=PIPE.settings,
-        data=PATHS.data,
-    shell:
-        'echo "writing down what ran" >&2; '
-        "replicate step provenance --settings {params.settings:q} --data {params.data}"
-        " --output {output.provenance} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+    script:
+        "../scripts/write_provenance.py"
 
 
 rule render_report:
     input:
         tables=TABLES,
         provenance=rules.write_provenance.output.provenance,
-        notebooks=NOTEBOOKS,
+        notebooks=PIPE.executed(),
     output:
         index=f"{PATHS.html}/index.html",
     log:
@@ -61,10 +84,5 @@ rule render_report:
     params:
         code=PIPE.code.report,
         shown=PIPE.shown,
-        data=PATHS.data,
-        executed=PATHS.executed,
-        html=PATHS.html,
-    shell:
-        'echo "rendering the report" >&2; '
-        "replicate render --data {params.data} --notebooks {params.executed} --output {params.html}"
-        " > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
+    script:
+        "../scripts/render_report.py"

@@ -5,16 +5,6 @@
 SENSITIVITY = f"{PATHS.sensitivity}/{{study}}"
 ROBUSTNESS = ("claims", "cells", "effects", "spread")
 EXPLAINED = ("explanations", "explained_cells")
-# What is explored is one long job each: most runs follow from those before, and all are in the store.
-EXPLORE = (
-    "replicate step explore run {params.what} --folder {params.folder} --engine {params.engine}"
-    " {params.launch} --store {params.store}"
-    " --memory-limit-bytes {params.memory} --time-limit-s {params.time} 2> >(tee {log} >&2)"
-)
-LIMITS = {
-    "memory": PIPE.config.memory_limit_bytes,
-    "time": PIPE.config.time_limit_s,
-}
 
 
 ruleorder: execute_sensitivity_notebook > execute_notebook
@@ -38,18 +28,11 @@ rule explore_study:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        **LIMITS,
+        # One long job: most runs follow from those before, and all are in the store.
         code=PIPE.code.judge,
-        what="robustness {study}",
-        launch=lambda wildcards: PIPE.launch_of(PIPE.explored_on(wildcards.study)),
-        engine=lambda wildcards: PIPE.explored_on(wildcards.study),
-        fingerprint=lambda wildcards: PIPE.fingerprint(
-            PIPE.explored_on(wildcards.study)
-        ),
-        folder=lambda wildcards, output: Path(output.points).parent,
-        store=lambda wildcards: PIPE.store_of(PIPE.explored_on(wildcards.study)),
-    shell:
-        EXPLORE
+        machine=lambda wildcards: PIPE.machine(PIPE.explored_on(wildcards.study)),
+    script:
+        "../scripts/explore_study.py"
 
 
 rule measure_robustness:
@@ -67,13 +50,10 @@ rule measure_robustness:
     localrule: True
     params:
         code=PIPE.code.judge,
-        folder=lambda wildcards, output: Path(output.made_from).parent,
-        data=PATHS.data,
         # Compared with the tier's verdicts, if there are any.
         tier=PIPE.content(PATHS.data / "claims.csv", PATHS.data / "cells.csv"),
-    shell:
-        "replicate step explore measure {wildcards.study} --folder {params.folder}"
-        " --data {params.data} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
+    script:
+        "../scripts/measure_robustness.py"
 
 
 # The kernels that explanations ask for beside the report's own.
@@ -102,7 +82,7 @@ rule explain_study:
         published=f"{PATHS.published}/{{study}}.csv",
         causes="configs/explanations/{study}.yaml",
         settings="configs/sensitivity.yaml",
-        program=lambda wildcards: PIPE.explaining(wildcards.study)[0],
+        program=lambda wildcards: PIPE.explaining_program(wildcards.study),
     output:
         explanation=f"{SENSITIVITY}/explanation.json",
         tables=[f"{SENSITIVITY}/{part}.csv" for part in EXPLAINED],
@@ -116,19 +96,11 @@ rule explain_study:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        **LIMITS,
         code=PIPE.code.judge,
-        what="explanation {study}",
         traces=lambda wildcards: (PIPE.traces if wildcards.study in PIPE.traced else ""),
-        launch=lambda wildcards: PIPE.explaining(wildcards.study)[1],
-        engine=lambda wildcards: PIPE.explained_on(wildcards.study),
-        fingerprint=lambda wildcards: PIPE.fingerprint(
-            PIPE.explained_on(wildcards.study)
-        ),
-        folder=lambda wildcards, output: Path(output.explanation).parent,
-        store=lambda wildcards: PIPE.store_of(PIPE.explained_on(wildcards.study)),
-    shell:
-        EXPLORE
+        machine=lambda wildcards: PIPE.explaining(wildcards.study),
+    script:
+        "../scripts/explain_study.py"
 
 
 rule merge_sensitivity:
@@ -149,10 +121,8 @@ rule merge_sensitivity:
         code=PIPE.code.judge,
         studies=PIPE.studies,
         explained=PIPE.explained,
-        data=PATHS.data,
-    shell:
-        "replicate step explore merge {params.studies} --explained '{params.explained}'"
-        " --data {params.data} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+    script:
+        "../scripts/merge_sensitivity.py"
 
 
 rule execute_sensitivity_notebook:
@@ -170,11 +140,9 @@ rule execute_sensitivity_notebook:
     localrule: True
     params:
         code=PIPE.code.report,
-        data=PATHS.data,
-        live="--live" if PIPE.runs_live else "--no-live",
-    shell:
-        "replicate step notebook {input.notebook} --study {wildcards.study} --data {params.data}"
-        " {params.live} --output {output.notebook} > {log} 2>&1 || {{ tail -n 20 {log} >&2; exit 1; }}"
+        live=PIPE.runs_live,
+    script:
+        "../scripts/execute_notebook.py"
 
 
 rule explain:

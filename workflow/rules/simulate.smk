@@ -1,4 +1,24 @@
-# Simulate: one job a batch, one process a scenario.
+# Simulate: from a study's YAML to points, scenarios and batches; one job a batch, one process a scenario.
+
+
+rule design_study:
+    input:
+        study=lambda wildcards: PIPE.study_files(wildcards.study),
+        tier=f"configs/tiers/{PIPE.config.tier}.yaml",
+    output:
+        design=f"{PATHS.data}/design/{{study}}.csv",
+        scenarios=f"{PATHS.data}/design/scenarios/{{study}}.json",
+    log:
+        f"{PATHS.data}/logs/design_study/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
+    localrule: True
+    params:
+        code=PIPE.code.simulate,
+        # What the batches are named by is in it.
+        selection=PIPE.selection,
+    script:
+        "../scripts/design_study.py"
 
 
 rule simulate_batch:
@@ -29,20 +49,13 @@ rule simulate_batch:
         runtime=lambda wildcards, attempt: attempt * PIPE.runtime_min(wildcards.batch),
         mem_mb=PIPE.memory_mb,
     params:
-        launch=lambda wildcards: PIPE.launch_of(PIPE.batches[wildcards.batch].engine),
+        machine=lambda wildcards: PIPE.machine(PIPE.batches[wildcards.batch].engine),
         fingerprint=lambda wildcards: PIPE.fingerprint(
             PIPE.batches[wildcards.batch].engine
         ),
-        store=lambda wildcards: PIPE.store_of(PIPE.batches[wildcards.batch].engine),
-        memory=PIPE.config.memory_limit_bytes,
-        time=PIPE.config.time_limit_s,
         goal=PATHS.goal,
-    shell:
-        "replicate step simulate --design {input.design} --batch {wildcards.batch}"
-        " {params.launch} --fingerprint {params.fingerprint} --store {params.store} --flows {output.flows}"
-        " --series {output.series} --usage {output.usage}"
-        " --memory-limit-bytes {params.memory} --time-limit-s {params.time}"
-        " --goal {params.goal} 2> >(tee {log} >&2)"
+    script:
+        "../scripts/simulate_batch.py"
 
 
 use rule simulate_batch as simulate_heavy_batch with:
@@ -80,8 +93,5 @@ rule collect_results:
     params:
         code=PIPE.code.judge,
         features=lambda wildcards: PIPE.features(wildcards.study),
-        data=PATHS.data,
-    shell:
-        'echo "collecting the results of {wildcards.study}" >&2; '
-        "replicate step collect {wildcards.study} --data {params.data} > {log} 2>&1"
-        " || {{ cat {log} >&2; exit 1; }}"
+    script:
+        "../scripts/collect_results.py"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import typer
 
-from replication.cli import engine, plan, report, run, step
+from replication.cli import engine, plan, report, run
 from replication.run.environment import enter
-from replication.study.errors import InputError, RunError, describe_refusal
+from replication.study.errors import InputError, RunError, end_of
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -38,10 +38,9 @@ for command in (
     plan.schemas,
 ):
     app.command()(command)
-# What make, tests and rules call; `--help` shows them when they are asked for by name.
+# What make and tests call; `--help` shows them when they are asked for by name.
 for hidden in (engine.install_engines, engine.program, report.fixture):
     app.command(hidden=True)(hidden)
-app.add_typer(step.app, name="step", hidden=True)
 
 
 def main() -> None:
@@ -54,15 +53,9 @@ def run_command_line(app: typer.Typer) -> None:
     try:
         enter(Path())
         app()
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except RunError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
-    except (OSError, MemoryError) as error:
-        line = describe_refusal(error)
-        if line is None:
+    except (InputError, RunError, OSError, MemoryError) as error:
+        known = end_of(error)
+        if known is None:
             raise
-        print(f"error: {line}", file=sys.stderr)
-        sys.exit(1)
+        print(f"error: {known[1]}", file=sys.stderr)
+        sys.exit(known[0])

@@ -29,22 +29,6 @@ Engines = Annotated[str | None, typer.Option(help="Comma-separated engines.")]
 Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
 Runtime = Annotated[str | None, typer.Option(help="native, docker or podman.")]
 
-Launcher = Annotated[
-    str, typer.Option("--runtime", help="What starts the engine's program: native, or an image's.")
-]
-Program = Annotated[Path | None, typer.Option(help="The program, if native.")]
-ImageId = Annotated[str | None, typer.Option(help="The image's id, if not.")]
-Fingerprint = Annotated[str, typer.Option(help="The engine's fingerprint, for its version.")]
-StoreFolder = Annotated[Path, typer.Option("--store", help="Folder of finished runs.")]
-MemoryLimit = Annotated[
-    int, typer.Option("--memory-limit-bytes", help="Memory that one run may take, in bytes.")
-]
-TimeLimit = Annotated[
-    float, typer.Option("--time-limit-s", help="CPU time that one run may take, in seconds.")
-]
-MEMORY_LIMIT_BYTES = 4 * 2**30
-TIME_LIMIT_S = 1800.0
-
 
 def given(**settings: Any) -> dict[str, Any]:
     """Return the settings that the command line gives, to be laid over the configuration."""

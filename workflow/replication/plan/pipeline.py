@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -122,13 +121,14 @@ class Pipeline(Start):
         return math.ceil(self.config.memory_limit_bytes / 2**20) + WORKER_MB
 
     @property
-    def selection(self) -> str:
-        """Return the options by which a study's design comes out as planned here."""
-        named = ",".join(f"{engine}={name}" for engine, name in self.plan.named.items())
-        return (
-            f"--tier {self.config.tier} --engines {named} --ns3-version {self.config.ns3_version}"
-            f" --batch-cost-s {self.plan.batch_cost_s!r}"
-        )
+    def selection(self) -> dict[str, Any]:
+        """Return what makes a study's design come out as planned here."""
+        return {
+            "tier": self.config.tier,
+            "named": self.plan.named,
+            "ns3_version": self.config.ns3_version,
+            "batch_cost_s": self.plan.batch_cost_s,
+        }
 
     def explored_on(self, study: str) -> str:
         """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
@@ -149,18 +149,20 @@ class Pipeline(Start):
         own = self.documents[study].original_system.engine
         return own if own in self.engines else self.sensitivity.engine
 
-    def explaining(self, study: str) -> tuple[list[Path], str]:
-        """Return what has to be built for a study's explanation, and how its runs are started."""
+    def explaining(self, study: str) -> dict[str, Any]:
+        """Return how the runs of a study's explanation are started, as `machine` does."""
         engine = self.explained_on(study)
         if engine != "linux" or not self.is_native:
-            return self.program_of(engine), self.launch_with_kernel(engine)
-        timers = ",".join(map(str, self.sensitivity.explanation.timer_hz))
-        program = self.paths.explanation_kernels(self.fingerprint("linux"))
-        return [program], f"--runtime native --program {program} --timers {timers}"
+            return self.machine(engine)
+        (program,) = self.explaining_program(study)
+        return self.machine(engine, program, self.sensitivity.explanation.timer_hz)
 
-    def launch_with_kernel(self, engine: str) -> str:
-        """Return how an engine is started whose kernel, if any, is that of the report alone."""
-        return self.launch_of(engine) + (" --timers 250" if engine == "linux" else "")
+    def explaining_program(self, study: str) -> list[Path]:
+        """Return what has to be built for a study's explanation."""
+        engine = self.explained_on(study)
+        if engine != "linux" or not self.is_native:
+            return self.program_of(engine)
+        return [self.paths.explanation_kernels(self.fingerprint("linux"))]
 
     def features(self, study: str) -> str:
         """Return a hash over what of a study is read off series when its runs are collected."""
@@ -228,8 +230,8 @@ class Pipeline(Start):
         return [path.as_posix() for study in studies for path in study_files(Path(), study)]
 
     @property
-    def settings(self) -> str:
-        """Return as JSON what a run's provenance tells of its configuration and engines."""
+    def settings(self) -> dict[str, Any]:
+        """Return what a run's provenance has of its configuration and engines."""
         is_native = self.config.runtime == "native"
         engines: dict[str, dict[str, Any]] = {}
         for name in self.engines:
@@ -241,13 +243,12 @@ class Pipeline(Start):
             own = self.config.engine(name).own_program(self.root) if self.is_native else None
             if own is not None:
                 engines[name]["installed"] = {"build": own.build, "as_pinned": own.as_pinned}
-        document = {
+        return {
             "config": self.config.model_dump(mode="json"),
             "engines": engines,
             "images": {} if is_native else {name: self.image(name) for name in self.engines},
             "studies": self.studies,
         }
-        return json.dumps(document, sort_keys=True)
 
     @property
     def stores(self) -> dict[str, Path]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from replication.engines.debian import FoundPackage, find_package
 from replication.plan.config import Config
 from replication.plan.paths import Paths
 from replication.run.container import Inside, find_image
+from replication.study.scenario import Host
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,30 @@ class Start:
         """Return Debian's package of this machine that decides an engine's results, if one does."""
         return find_package(self.root, engine) if self.is_native else None
 
-    def launch_of(self, engine: str) -> str:
-        """Return the options that say how an engine is started; a change runs batches again."""
+    def machine(
+        self, engine: str, program: Path | None = None, timer_hz: Sequence[int] = ()
+    ) -> dict[str, Any]:
+        """Return how an engine is started, its store and its limits; a change runs jobs again.
+
+        `program` and the timer frequencies of its kernels go over the engine's own.
+        """
+        image = self.inside.image if self.inside else None
         if self.config.runtime != "native":
-            return f"--runtime {self.config.runtime} --image {self.image(engine)}"
-        image = f" --image {self.inside.image}" if self.inside else ""
-        return f"--runtime native --program {self.program(engine)}{image}"
+            image = self.image(engine)
+        elif program is None:
+            program = self.program(engine)
+        if engine == "linux" and not timer_hz:
+            timer_hz = (Host().timer_hz,)
+        return {
+            "engine": engine,
+            "runtime": self.config.runtime,
+            "program": str(program) if program else None,
+            "image": image,
+            "timer_hz": list(timer_hz),
+            "store": str(self.store_of(engine)),
+            "memory_bytes": self.config.memory_limit_bytes,
+            "time_s": self.config.time_limit_s,
+        }
 
     def store_of(self, engine: str) -> Path:
         """Return the store of an engine's runs: what ran elsewhere never stands in for them."""

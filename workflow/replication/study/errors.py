@@ -42,6 +42,14 @@ def describe_refusal(error: OSError | MemoryError) -> str | None:
     return f"{where}{os.strerror(error.errno)}: {REMEDIES[error.errno]}"
 
 
+def end_of(error: Exception) -> tuple[int, str] | None:
+    """Return exit code and line of an error that needs no traceback; None for any other."""
+    if isinstance(error, InputError | RunError):
+        return (2 if isinstance(error, InputError) else 1), str(error)
+    line = describe_refusal(error) if isinstance(error, OSError | MemoryError) else None
+    return None if line is None else (1, line)
+
+
 def describe(error: ValidationError, limit: int = 5) -> str:
     """Return a readable line for each problem pydantic found: field, value, what it must be."""
     problems = error.errors(include_url=False)

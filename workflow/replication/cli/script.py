@@ -1,0 +1,76 @@
+"""What the scripts of the rules share: where their output goes, and how errors end them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from replication.plan.paths import Paths
+from replication.run.environment import enter
+from replication.study.errors import end_of
+
+if TYPE_CHECKING:
+    from replication.run.process import Limits
+    from replication.run.runtime import Launch
+
+ROOT = Path()
+DATA = Paths().data
+
+
+class _Both(io.TextIOBase):
+    """Writes to two files."""
+
+    def __init__(self, *files: TextIO) -> None:
+        self._files = files
+
+    def write(self, text: str) -> int:
+        for file in self._files:
+            file.write(text)
+            file.flush()
+        return len(text)
+
+
+@contextlib.contextmanager
+def job(snakemake: Any, doing: str | None = None) -> Iterator[None]:
+    """Send what a job prints to its rule's log; an error is one line on the terminal, too.
+
+    Parameters
+    ----------
+    snakemake
+        What Snakemake gives every script.
+    doing
+        What is done, for the terminal. Without it, all that is printed to `sys.stderr` goes there.
+    """
+    terminal = os.fdopen(os.dup(2), "w", buffering=1)
+    with Path(str(snakemake.log)).open("w", encoding="utf-8") as log:
+        # What the job starts writes there, too.
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    if doing:
+        print(doing, file=terminal)
+    else:
+        sys.stderr = _Both(sys.stderr, terminal)
+    try:
+        enter(ROOT)
+        yield
+    except Exception as error:
+        code, line = end_of(error) or (1, "")
+        text = f"error: {line}" if line else traceback.format_exc()
+        print(text, file=_Both(sys.__stderr__ or terminal, terminal))
+        sys.exit(code)
+
+
+def start(machine: dict[str, Any]) -> tuple[Launch, Path, Limits]:
+    """Return how an engine is started, its store and its limits, as `Pipeline.machine` says."""
+    from replication.run.process import Limits
+    from replication.run.runtime import Launch
+
+    program = machine["program"] and Path(machine["program"])
+    launch = Launch(machine["runtime"], machine["engine"], program, machine["image"])
+    return launch, Path(machine["store"]), Limits(machine["memory_bytes"], machine["time_s"])

@@ -1,0 +1,9 @@
+"""Put a study's batches together, and compute what is read off their series."""
+
+from replication.cli.script import DATA, ROOT, job
+from replication.measure.collect import collect_study
+from replication.plan.config import load_study
+
+study = snakemake.wildcards.study
+with job(snakemake, f"collecting the results of {study}"):
+    collect_study(load_study(ROOT, study), DATA)

@@ -1,0 +1,14 @@
+"""Judge a study's results: cells, claims, audit."""
+
+from pathlib import Path
+
+from replication.cli.script import DATA, ROOT, job
+from replication.judge.cause import load_causes
+from replication.judge.evaluate import evaluate_study
+from replication.measure.results import Results
+from replication.plan.config import load_study
+
+name, folder = snakemake.wildcards.study, Path(snakemake.output.verdicts).parent
+with job(snakemake, f"judging {name}"):
+    study, published = load_study(ROOT, name), Path(snakemake.input.published)
+    evaluate_study(study, published, Results.load(DATA, name), folder, load_causes(ROOT, name))

@@ -1,0 +1,13 @@
+"""Search why a study's numbers differ; runs go to the store, so that a second start goes on."""
+
+from pathlib import Path
+
+from replication.cli.script import ROOT, job, start
+from replication.sensitivity.explanation import explain_study
+from replication.sensitivity.machine import Machine
+
+with job(snakemake):
+    folder = Path(snakemake.output.explanation).parent
+    given = snakemake.params.machine
+    machine = Machine.open(ROOT, *start(given), given["timer_hz"])
+    explain_study(ROOT, snakemake.wildcards.study, folder, machine)

@@ -1,0 +1,15 @@
+"""Map where a claim holds on an engine; runs go to the store, so that a second start goes on."""
+
+import sys
+from functools import partial
+from pathlib import Path
+
+from replication.cli.script import ROOT, job, start
+from replication.sensitivity.machine import Machine
+from replication.sensitivity.maps.run_map import run_map
+
+given, folder = snakemake.params, Path(snakemake.output.account).parent
+with job(snakemake):
+    machine = Machine.open(ROOT, *start(given.machine), given.machine["timer_hz"])
+    say = partial(print, file=sys.stderr)
+    run_map(ROOT, snakemake.wildcards.map, given.tier, folder, machine, say)

@@ -1,0 +1,13 @@
+"""Vary what a paper does not state; runs go to the store, so that a second start goes on."""
+
+from pathlib import Path
+
+from replication.cli.script import ROOT, job, start
+from replication.sensitivity.explore_study import explore_study
+from replication.sensitivity.machine import Machine
+
+with job(snakemake):
+    folder = Path(snakemake.output.points).parent
+    given = snakemake.params.machine
+    machine = Machine.open(ROOT, *start(given), given["timer_hz"])
+    explore_study(ROOT, snakemake.wildcards.study, folder, machine)

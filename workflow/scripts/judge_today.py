@@ -1,0 +1,12 @@
+"""Judge a study's claims on a modern kernel."""
+
+from pathlib import Path
+
+from replication.cli.script import ROOT, job, start
+from replication.sensitivity.machine import Machine
+from replication.sensitivity.modern_kernel import run_today
+
+given, folder = snakemake.params, Path(snakemake.output.claims).parent
+with job(snakemake):
+    machine = Machine.open(ROOT, *start(given.machine), given.machine["timer_hz"])
+    run_today(ROOT, snakemake.wildcards.study, given.tier, folder, machine)

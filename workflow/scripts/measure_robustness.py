@@ -1,0 +1,10 @@
+"""Write shares, ranges and effects of a study's design points."""
+
+from pathlib import Path
+
+from replication.cli.script import DATA, ROOT, job
+from replication.sensitivity.explore_study import measure_study
+
+study, folder = snakemake.wildcards.study, Path(snakemake.output.made_from).parent
+with job(snakemake, f"measuring how robust {study} is"):
+    measure_study(ROOT, study, folder, DATA)

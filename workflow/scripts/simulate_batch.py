@@ -1,0 +1,15 @@
+"""Run the scenarios of a batch that are not yet in the store, and gather their tables."""
+
+from pathlib import Path
+
+from replication.cli.script import ROOT, job, start
+from replication.run.progress import Progress
+from replication.run.simulate import designed_batch, open_job, run_batch
+
+given, made = snakemake.params, snakemake.output
+with job(snakemake):
+    _, scenarios = designed_batch(Path(snakemake.input.design), snakemake.wildcards.batch)
+    launch, store, limits = start(given.machine)
+    batch = open_job(ROOT, launch, scenarios, store, limits)
+    tables = Path(made.flows), Path(made.series)
+    run_batch(batch, given.fingerprint, Path(made.usage), tables, Progress.load(Path(given.goal)))
