@@ -2,7 +2,7 @@
 
 import pytest
 from replication.report.pages.cell_table import shade
-from replication.report.parts.verdict import Tally, answer
+from replication.report.pages.verdict import Tally, answer
 
 from tests.unit.report_project import example, soup
 

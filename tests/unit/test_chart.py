@@ -18,9 +18,7 @@ from replication.measure.results import Results
 from replication.measure.sampled import kept_samples, thin
 from replication.plan.config import load_study, study_ids
 from replication.report.charts.cells import cells_figure, scatter_figure
-from replication.report.charts.experiment import figures_of
-from replication.report.charts.points import claimed_values, published_figures
-from replication.report.drawing.data import (
+from replication.report.charts.data import (
     Display,
     PublishedValue,
     axis_factor,
@@ -28,7 +26,9 @@ from replication.report.drawing.data import (
     estimates,
     read_cells,
 )
-from replication.report.drawing.figure import MAXIMUM_POINTS, PALETTE, Horizontal, to_png
+from replication.report.charts.experiment import figures_of
+from replication.report.charts.figure import MAXIMUM_POINTS, PALETTE, Horizontal, to_png
+from replication.report.charts.points import claimed_values, published_figures
 from replication.study.claim_model import Quantity
 
 from tests.unit.conftest import study_document

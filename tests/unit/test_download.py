@@ -3,7 +3,7 @@
 import csv
 
 import pytest
-from replication.report.parts.figure import copy_download, write_download
+from replication.report.pages.figure import copy_download, write_download
 
 from tests.unit.report_project import example
 

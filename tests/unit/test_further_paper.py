@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study
 from replication.measure.cell_map import map_cells
+from replication.report.charts.data import Display, levels_in_brief, unsaid_unit
 from replication.report.charts.points import describe_lines
-from replication.report.drawing.data import Display, levels_in_brief, unsaid_unit
-from replication.report.parts.page import ran
+from replication.report.pages.page import ran
 from replication.study.parameter import Factor
 from replication.study.published import read_published
 

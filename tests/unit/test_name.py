@@ -4,7 +4,7 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.report.drawing.figure import file_of, name_of
+from replication.report.charts.figure import file_of, name_of
 
 words = st.lists(st.text("ab1_-.~+ 𝒯", max_size=4), min_size=1, max_size=4)
 

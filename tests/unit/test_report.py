@@ -12,9 +12,9 @@ import pytest
 from pydantic import ValidationError
 from replication.judge.verdict_table import read_verdicts, write_verdicts
 from replication.report.notebooks.notebook import write_notebook
-from replication.report.parts import number as numbers
-from replication.report.parts.figure import script_json
-from replication.report.parts.verdict import BADGES, Tally
+from replication.report.pages import number as numbers
+from replication.report.pages.figure import script_json
+from replication.report.pages.verdict import BADGES, Tally
 from replication.report.render import PACKAGE, render
 from replication.study.errors import InputError
 from replication.study.report_page import CONFORMANCE

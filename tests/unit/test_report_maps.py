@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 import yaml
-from replication.report.parts.map import (
+from replication.report.pages.map import (
     answer,
     areas,
     axes_of,

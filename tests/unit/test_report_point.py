@@ -5,7 +5,7 @@ import re
 
 import pandas as pd
 import pytest
-from replication.report.parts.source import cell_id
+from replication.report.pages.source import cell_id
 
 from tests.unit.report_project import example, soup
 

@@ -11,11 +11,11 @@ import pytest
 from bs4 import BeautifulSoup
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.plan.config import load_study
+from replication.report.charts.figure import INK, MAXIMUM_POINTS
 from replication.report.charts.trace import overlay_figures
-from replication.report.drawing.figure import INK, MAXIMUM_POINTS
+from replication.report.pages.page import environment
+from replication.report.pages.source import Source
 from replication.report.pages.traces import trace_figures, trace_section
-from replication.report.parts.page import environment
-from replication.report.parts.source import Source
 from replication.study.files import write_text
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from replication.plan.config import load_study, study_ids
 from replication.report.pages.maps import today_views
-from replication.report.parts.source import Source
+from replication.report.pages.source import Source
 from replication.sensitivity.maps.account import merge_maps
 from replication.sensitivity.modern_kernel import load_today, made_from, plan_today
 from replication.study.errors import InputError

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from replication.report.parts.topology import draw
+from replication.report.pages.topology import draw
 
 SCENARIOS = Path(__file__).parents[2] / "notebooks" / "fixture" / "design" / "scenarios"
 STUDIES = sorted(path.stem for path in SCENARIOS.glob("*.json"))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from replication.compare.verdicts import CELL, CLAIM, COLUMNS, Compared, counted
 from replication.report.archive import folder_of, unpack
-from replication.report.parts.page import ASSETS, plain_environment
+from replication.report.pages.page import ASSETS, plain_environment
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.storage.table import write_table

@@ -22,7 +22,7 @@ from replication.judge.self_consistency import OWN_DATA, write_own_data
 from replication.measure.results import Results
 from replication.plan.config import load_study
 from replication.report.archive import folder_of, pack, unpack
-from replication.report.parts.source import read_provenance
+from replication.report.pages.source import read_provenance
 from replication.report.render import render, replacing
 from replication.study.errors import InputError
 from replication.study.files import atomic, digest_of, file_sha256, write_text

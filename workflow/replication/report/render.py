@@ -19,29 +19,29 @@ from replication.judge.self_consistency import OWN_DATA
 from replication.judge.vacuity import FLAGS
 from replication.measure.results import Results
 from replication.plan.notebook_kind import SENSITIVITY, notebook_names
+from replication.report.charts.data import read_cells, with_explained
 from replication.report.charts.experiment import figures_of
+from replication.report.charts.figure import Figure
 from replication.report.charts.run import run_chart
 from replication.report.charts.verdict import engine_figures
-from replication.report.drawing.data import read_cells, with_explained
-from replication.report.drawing.figure import Figure
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages.engines import MEANINGS, OUTCOMES, engines_page
-from replication.report.pages.maps import maps_view
-from replication.report.pages.overview import all_numbers, overview, surprises
-from replication.report.pages.point import FLOW_COLUMNS, point_pages
-from replication.report.pages.sensitivity import robust_view, why_view
-from replication.report.pages.study import study_page, topologies
-from replication.report.pages.traces import FILES as TRACE_FILES
-from replication.report.pages.traces import trace_figures, trace_section
-from replication.report.parts.figure import (
+from replication.report.pages.figure import (
     chart_script,
     copy_download,
     study_downloads,
     write_figures,
 )
-from replication.report.parts.ledger import changes_of, environment_rows, ledger
-from replication.report.parts.page import environment, ran, write_page
-from replication.report.parts.source import Source
+from replication.report.pages.ledger import changes_of, environment_rows, ledger
+from replication.report.pages.maps import maps_view
+from replication.report.pages.overview import all_numbers, overview, surprises
+from replication.report.pages.page import environment, ran, write_page
+from replication.report.pages.point import FLOW_COLUMNS, point_pages
+from replication.report.pages.sensitivity import robust_view, why_view
+from replication.report.pages.source import Source
+from replication.report.pages.study import study_page, topologies
+from replication.report.pages.traces import FILES as TRACE_FILES
+from replication.report.pages.traces import trace_figures, trace_section
 from replication.study.files import write_text
 from replication.study.report_page import MADE_OF
 from replication.study.storage.table import Row, read_frame

@@ -10,13 +10,7 @@ import pandas as pd
 
 from replication.judge.wording import table_name
 from replication.measure.trace_folder import TABLE_PREFIX
-from replication.report.charts.verdict import (
-    empty_chart,
-    verdict_colours,
-    verdict_strokes,
-    verdict_symbols,
-)
-from replication.report.drawing.figure import (
+from replication.report.charts.figure import (
     INK,
     PUBLISHED,
     PUBLISHED_MARK,
@@ -26,6 +20,12 @@ from replication.report.drawing.figure import (
     make_figure,
     published_legend,
     three_digits,
+)
+from replication.report.charts.verdict import (
+    empty_chart,
+    verdict_colours,
+    verdict_strokes,
+    verdict_symbols,
 )
 from replication.study.table_model import Table
 from replication.study.verdict import Verdict

@@ -6,16 +6,16 @@ import pandas as pd
 
 from replication.measure.results import Results
 from replication.report.charts.cells import cells_figure
-from replication.report.charts.points import factor_figures, pair_figures, published_figures
-from replication.report.charts.time import jain_figures, time_figures
-from replication.report.charts.trace import trace_figures
-from replication.report.drawing.data import (
+from replication.report.charts.data import (
     PublishedValue,
     axis_factor,
     flow_ids,
     published_values,
 )
-from replication.report.drawing.figure import Figure, with_prefix
+from replication.report.charts.figure import Figure, with_prefix
+from replication.report.charts.points import factor_figures, pair_figures, published_figures
+from replication.report.charts.time import jain_figures, time_figures
+from replication.report.charts.trace import trace_figures
 from replication.study.study import Experiment, Study
 from replication.study.table_model import Table
 

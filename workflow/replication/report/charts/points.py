@@ -13,7 +13,7 @@ import altair as alt
 import pandas as pd
 
 from replication.measure.results import Results
-from replication.report.drawing.data import (
+from replication.report.charts.data import (
     MOST_NAMED,
     Display,
     PublishedValue,
@@ -28,7 +28,7 @@ from replication.report.drawing.data import (
     scenario_flows,
     series_order,
 )
-from replication.report.drawing.figure import Figure, Horizontal, Panel, make_figure, three_digits
+from replication.report.charts.figure import Figure, Horizontal, Panel, make_figure, three_digits
 from replication.study.claim_model import Claim, Quantity, RatioTest, ValueTest
 from replication.study.study import Experiment, Study
 
@@ -43,7 +43,7 @@ def claimed_values(
     study, experiment, metric
         Whose claims, and about what.
     frame
-        What `report.drawing.data.estimates` returns for the metric.
+        What `report.charts.data.estimates` returns for the metric.
 
     Returns
     -------

@@ -16,9 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from replication.measure.sampled import kept_samples
-from replication.report.charts.time import bin_ends
-from replication.report.drawing.data import flow_label
-from replication.report.drawing.figure import (
+from replication.report.charts.data import flow_label
+from replication.report.charts.figure import (
     DASHES,
     INK,
     PALETTE,
@@ -29,6 +28,7 @@ from replication.report.drawing.figure import (
     themed,
     zoom_of,
 )
+from replication.report.charts.time import bin_ends
 
 Floats = npt.NDArray[np.float64]
 Flows = Mapping[str, Mapping[str, object]]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from replication.measure.results import Results
 from replication.measure.statistic import estimate, jain_index
-from replication.report.drawing.data import (
+from replication.report.charts.data import (
     Display,
     DrawnRun,
     axis_factor,
@@ -22,7 +22,7 @@ from replication.report.drawing.data import (
     runs_of,
     scenario_flows,
 )
-from replication.report.drawing.figure import (
+from replication.report.charts.figure import (
     INK,
     Drawing,
     Figure,

@@ -10,16 +10,7 @@ import pandas as pd
 
 from replication.compare.trace_comparison import PUBLISHED as PUBLISHED_SOURCE
 from replication.measure.results import Results
-from replication.report.charts.run import (
-    TITLES,
-    line_frame,
-    lines_of,
-    loss_ticks,
-    mark_frame,
-    marks_of,
-    quantity_lines,
-)
-from replication.report.drawing.data import (
+from replication.report.charts.data import (
     DrawnRun,
     PublishedValue,
     flow_label,
@@ -27,7 +18,7 @@ from replication.report.drawing.data import (
     runs_of,
     scenario_flows,
 )
-from replication.report.drawing.figure import (
+from replication.report.charts.figure import (
     DASHES,
     INK,
     PALETTE,
@@ -44,6 +35,15 @@ from replication.report.drawing.figure import (
     stacked,
     three_digits,
     zoom_of,
+)
+from replication.report.charts.run import (
+    TITLES,
+    line_frame,
+    lines_of,
+    loss_ticks,
+    mark_frame,
+    marks_of,
+    quantity_lines,
 )
 from replication.study.claim_model import covers, flows_in_words
 from replication.study.model import EngineName

@@ -11,7 +11,7 @@ import pandas as pd
 
 from replication.judge.verdict_table import Judged
 from replication.measure.metric_model import display_unit
-from replication.report.drawing.figure import (
+from replication.report.charts.figure import (
     INK,
     VERDICT_COLOURS,
     VERDICT_SYMBOLS,

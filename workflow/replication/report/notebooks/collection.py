@@ -21,7 +21,7 @@ from replication.judge.vacuity import read_flags
 from replication.judge.verdict_table import read_table
 from replication.measure.results import Results
 from replication.plan.config import load_study, study_ids
-from replication.report.drawing.data import flow_algorithm, read_cells, read_series, runs_of
+from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks.map_data import MapData, map_list, read_map, scenarios_at
 from replication.report.notebooks.session import LiveRun, run_live
 from replication.study.assumption import drawn

@@ -11,7 +11,7 @@ import pandas as pd
 from replication.judge.self_consistency import FAILS
 from replication.report.notebooks.collection import Collection
 from replication.report.notebooks.picture import Html, rounded, table, text
-from replication.report.parts.verdict import OWN_WORDS
+from replication.report.pages.verdict import OWN_WORDS
 from replication.study.parameter import Parameter
 from replication.study.study import parameters_of
 from replication.study.verdict import Verdict

@@ -17,8 +17,7 @@ import pandas as pd
 
 from replication.measure.statistic import estimate
 from replication.plan.input_hashes import value_hash
-from replication.report.charts.verdict import verdict_colours, verdict_symbols
-from replication.report.drawing.figure import (
+from replication.report.charts.figure import (
     INK,
     PUBLISHED_MARK,
     Drawing,
@@ -29,7 +28,8 @@ from replication.report.drawing.figure import (
     three_digits,
     to_png,
 )
-from replication.report.parts.topology import HOST_HALF, ROUTER_HALF, Json, draw
+from replication.report.charts.verdict import verdict_colours, verdict_symbols
+from replication.report.pages.topology import HOST_HALF, ROUTER_HALF, Json, draw
 
 #: What JupyterLab runs.
 VEGA_LITE = "application/vnd.vegalite.v5+json"

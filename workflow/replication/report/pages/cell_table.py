@@ -10,10 +10,10 @@ from typing import Any
 from replication.judge.verdict_table import Judged
 from replication.judge.wording import table_name
 from replication.measure.metric_model import METRICS, metric_label
-from replication.report.parts import number as numbers
-from replication.report.parts.number import Number
-from replication.report.parts.source import PointLink, PointLinks, Source, cell_id
-from replication.report.parts.verdict import (
+from replication.report.pages import number as numbers
+from replication.report.pages.number import Number
+from replication.report.pages.source import PointLink, PointLinks, Source, cell_id
+from replication.report.pages.verdict import (
     BADGES,
     Badge,
     OtherEngine,

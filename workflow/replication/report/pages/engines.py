@@ -13,10 +13,10 @@ from replication.engines.catalogue import ENGINES, family_of
 from replication.engines.debian import package_warning
 from replication.judge.verdict_table import Headline, Judged, Participation
 from replication.measure.metric_model import metric_label
-from replication.report.parts import number as numbers
-from replication.report.parts.number import Number
-from replication.report.parts.source import Source, of_study
-from replication.report.parts.verdict import NO_FLAG, Badge, Flag, badge
+from replication.report.pages import number as numbers
+from replication.report.pages.number import Number
+from replication.report.pages.source import Source, of_study
+from replication.report.pages.verdict import NO_FLAG, Badge, Flag, badge
 from replication.study.report_page import CONFORMANCE
 from replication.study.storage.table import CONFORMANCE_COLUMNS, Row, read_rows
 from replication.study.study import Study

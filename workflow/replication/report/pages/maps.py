@@ -12,7 +12,7 @@ from typing import Any
 
 from replication.compare.verdicts import Compared, compare_verdicts
 from replication.judge.verdict_table import Headline
-from replication.report.parts.map import (
+from replication.report.pages.map import (
     Account,
     Picture,
     answer,
@@ -23,8 +23,8 @@ from replication.report.parts.map import (
     headline,
     picture,
 )
-from replication.report.parts.source import Source
-from replication.report.parts.verdict import NO_FLAG, Tally
+from replication.report.pages.source import Source
+from replication.report.pages.verdict import NO_FLAG, Tally
 from replication.sensitivity.maps.account import accounts, is_current, read_account
 from replication.sensitivity.maps.map_model import load_map, load_mapping
 from replication.sensitivity.modern_kernel import judged_today

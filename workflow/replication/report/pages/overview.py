@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from replication.judge.verdict_table import Judged, read_table
 from replication.report.charts.cells import scatter_figure
-from replication.report.drawing.figure import Figure
-from replication.report.parts import number as numbers
-from replication.report.parts.claim import not_counted
-from replication.report.parts.explanation import Explanation, explanation_of
-from replication.report.parts.ledger import changes_of
-from replication.report.parts.page import short_title
-from replication.report.parts.source import Source, of_study
-from replication.report.parts.verdict import Tally, answer
+from replication.report.charts.figure import Figure
+from replication.report.pages import number as numbers
+from replication.report.pages.claim import not_counted
+from replication.report.pages.explanation import Explanation, explanation_of
+from replication.report.pages.ledger import changes_of
+from replication.report.pages.page import short_title
+from replication.report.pages.source import Source, of_study
+from replication.report.pages.verdict import Tally, answer
 from replication.sensitivity.explore_study import RobustnessRows, is_current
 from replication.study.storage.table import Row
 from replication.study.study import Study

@@ -14,8 +14,7 @@ import pandas as pd
 
 from replication.judge.verdict_table import is_supported
 from replication.measure.results import Results
-from replication.report.charts.run import FLOWS, run_data
-from replication.report.drawing.data import (
+from replication.report.charts.data import (
     DrawnRun,
     flow_algorithm,
     level_label,
@@ -23,10 +22,11 @@ from replication.report.drawing.data import (
     runs_of,
     unsaid_unit,
 )
-from replication.report.parts.ledger import plain
-from replication.report.parts.number import MISSING, significant
-from replication.report.parts.source import PointLink, PointLinks, Source
-from replication.report.parts.topology import Topology, draw
+from replication.report.charts.run import FLOWS, run_data
+from replication.report.pages.ledger import plain
+from replication.report.pages.number import MISSING, significant
+from replication.report.pages.source import PointLink, PointLinks, Source
+from replication.report.pages.topology import Topology, draw
 from replication.study.parameter import Factor, Parameter
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study, parameters_of

@@ -12,8 +12,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.report.drawing.data import display_metric
-from replication.report.drawing.figure import (
+from replication.report.charts.data import display_metric
+from replication.report.charts.figure import (
     PALETTE,
     WIDTH,
     Figure,
@@ -21,9 +21,9 @@ from replication.report.drawing.figure import (
     make_figure,
     three_digits,
 )
-from replication.report.parts.explanation import Explanation, explanation_of, title_of
-from replication.report.parts.figure import FigureView, write_figures
-from replication.report.parts.ledger import plain, plausible
+from replication.report.pages.explanation import Explanation, explanation_of, title_of
+from replication.report.pages.figure import FigureView, write_figures
+from replication.report.pages.ledger import plain, plausible
 from replication.sensitivity.design_point import ONE_AT_A_TIME
 from replication.sensitivity.explore_study import (
     SOURCES,

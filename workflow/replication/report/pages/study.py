@@ -11,15 +11,15 @@ from replication.judge.cause import load_causes
 from replication.judge.verdict_table import Headline, is_supported
 from replication.judge.wording import table_names
 from replication.measure.results import Results
-from replication.report.drawing.data import level_label, levels_in_brief, unsaid_unit
+from replication.report.charts.data import level_label, levels_in_brief, unsaid_unit
 from replication.report.pages.cell_table import CellView, TableView, table_views
-from replication.report.parts.claim import ClaimView, claim_cards, not_counted
-from replication.report.parts.figure import FigureView
-from replication.report.parts.ledger import changes_of
-from replication.report.parts.number import parse
-from replication.report.parts.source import PointLinks, Source, of_study
-from replication.report.parts.topology import Topology, draw
-from replication.report.parts.verdict import Tally, answer
+from replication.report.pages.claim import ClaimView, claim_cards, not_counted
+from replication.report.pages.figure import FigureView
+from replication.report.pages.ledger import changes_of
+from replication.report.pages.number import parse
+from replication.report.pages.source import PointLinks, Source, of_study
+from replication.report.pages.topology import Topology, draw
+from replication.report.pages.verdict import Tally, answer
 from replication.study.claim_model import Claim
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study

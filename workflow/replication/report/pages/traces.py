@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
 from replication.measure.cwnd import LABELS
 from replication.measure.trace_folder import TABLE_PREFIX
+from replication.report.charts.figure import Figure, name_of, with_prefix
 from replication.report.charts.trace import overlay_figures
-from replication.report.drawing.figure import Figure, name_of, with_prefix
-from replication.report.parts import number as numbers
-from replication.report.parts.source import Source, of_study
+from replication.report.pages import number as numbers
+from replication.report.pages.source import Source, of_study
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from replication.judge.claim import conditions
 from replication.judge.verdict_table import Judged
 from replication.judge.wording import wording
-from replication.report.drawing.figure import three_digits
-from replication.report.parts.number import parse
-from replication.report.parts.source import PointLink, PointLinks, Source
-from replication.report.parts.verdict import Badge, Flag, OtherEngine, badge, beside
+from replication.report.charts.figure import three_digits
+from replication.report.pages.number import parse
+from replication.report.pages.source import PointLink, PointLinks, Source
+from replication.report.pages.verdict import Badge, Flag, OtherEngine, badge, beside
 from replication.study.claim_model import AllTest, Claim, EquivalenceTest, NotTestable, SimpleTest
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.study import Study

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from replication.report.drawing.data import flow_algorithm
+from replication.report.charts.data import flow_algorithm
 
 WIDTH, ROW, MARGIN = 760, 64, 70
 #: From a column to the next at least (pixels), so that a link's label has room between nodes.

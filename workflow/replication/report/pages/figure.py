@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from replication.report.drawing.figure import Figure, file_of
-from replication.report.parts.number import MISSING, significant
+from replication.report.charts.figure import Figure, file_of
+from replication.report.pages.number import MISSING, significant
 from replication.study.files import write_text
 
 #: What makes a spreadsheet read a field as a formula, or as the field after it.

@@ -11,7 +11,7 @@ from pathlib import Path
 from replication.judge.self_consistency import FAILS, NONE, OWN_DATA
 from replication.judge.vacuity import FLAGS
 from replication.judge.verdict_table import DEFAULT, Judged
-from replication.report.parts.number import percent
+from replication.report.pages.number import percent
 from replication.study.errors import InputError
 from replication.study.storage.table import FLAG_COLUMNS, OWN_DATA_COLUMNS, read_rows
 from replication.study.verdict import Verdict

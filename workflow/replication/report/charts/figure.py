@@ -21,7 +21,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.report.drawing.data import Display
+from replication.report.charts.data import Display
 from replication.study.verdict import Verdict
 
 #: What file systems, with an end and a temporary file's mark, take as one name.

@@ -12,12 +12,12 @@ import jinja2.ext
 
 from replication.engines.debian import package_warning
 from replication.measure.metric_model import metric_label
-from replication.report.drawing.data import unsaid_unit
-from replication.report.parts import number as numbers
-from replication.report.parts.figure import script_json
-from replication.report.parts.ledger import plausible
-from replication.report.parts.source import Source
-from replication.report.parts.verdict import BADGES, VACUOUS, badge
+from replication.report.charts.data import unsaid_unit
+from replication.report.pages import number as numbers
+from replication.report.pages.figure import script_json
+from replication.report.pages.ledger import plausible
+from replication.report.pages.source import Source
+from replication.report.pages.verdict import BADGES, VACUOUS, badge
 from replication.study.files import write_text
 from replication.study.report_page import REPORT_PAGES, ReportPage
 from replication.study.study import Study

@@ -21,9 +21,9 @@ from replication.judge.verdict_table import (
 )
 from replication.judge.wording import table_name, table_names
 from replication.plan.config import load_study
-from replication.report.drawing.data import level_label
-from replication.report.drawing.figure import file_of, name_of
-from replication.report.parts.verdict import NO_FLAG, Flag, Flags, Tally, read_flags
+from replication.report.charts.data import level_label
+from replication.report.charts.figure import file_of, name_of
+from replication.report.pages.verdict import NO_FLAG, Flag, Flags, Tally, read_flags
 from replication.study.errors import InputError
 from replication.study.files import REMEDY, read_json
 from replication.study.published import PublishedNumber, published_path, read_published
