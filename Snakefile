@@ -20,7 +20,7 @@ enter_or_leave(REPO)
 
 from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.engines.ns3 import WHEEL_VERSIONS
-from replication.run.container import image_file
+from replication.run.runtime import image_file
 from replication.plan.pipeline import load_or_exit
 from replication.sensitivity.maps.map_model import load_map, maps_or_exit
 from replication.sensitivity.modern_kernel import load_today, studies_of_today

@@ -24,9 +24,9 @@ from replication.measure.feature import FlowSeries, feature
 from replication.measure.statistic import jain_index
 from replication.run.process import written_version
 from replication.study.files import read_yaml
-from replication.study.report_page import CONFORMANCE
 from replication.study.scenario import TCP_IP_HEADER_BYTES, Scenario
 from replication.study.storage.table import CONFORMANCE_COLUMNS
+from replication.study.study import CONFORMANCE
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / CONFORMANCE

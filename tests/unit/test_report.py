@@ -17,9 +17,8 @@ from replication.report.pages.figure import script_json
 from replication.report.pages.verdict import BADGES, Tally
 from replication.report.render import PACKAGE, render
 from replication.study.errors import InputError
-from replication.study.report_page import CONFORMANCE
 from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows
-from replication.study.study import RESERVED, Study
+from replication.study.study import CONFORMANCE, RESERVED, Study
 
 from tests.unit.report_project import NASTY, PROVENANCE, PUBLISHED, TABLE, example, soup
 

@@ -26,13 +26,12 @@ from replication.sensitivity.robustness import (
     cell_rows,
     claim_rows,
 )
-from replication.study.assumption import Assumption, check_ledger
 from replication.study.errors import InputError
 from replication.study.parameter import Assumed
 from replication.study.published import read_published
 from replication.study.sensitivity_settings import Importance, StudyScale, load_sensitivity
 from replication.study.study import Study
-from replication.study.variation import Range, Variation, apply
+from replication.study.variation import Assumption, Range, Variation, apply, check_ledger
 from replication.study.verdict import Verdict
 
 from tests.unit.conftest import PUBLISHED, study_document

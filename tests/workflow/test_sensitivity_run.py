@@ -7,7 +7,7 @@ import pytest
 import yaml
 from replication.cli.run import find_scenario
 from replication.plan.config import load_study
-from replication.study.assumption import assumptions
+from replication.study.variation import assumptions
 
 from tests.workflow.project import ROOT, copy_project
 

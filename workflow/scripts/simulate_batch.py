@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from replication.cli.script import ROOT, job, start
-from replication.run.progress import Progress
 from replication.run.simulate import designed_batch, open_job, run_batch
+from replication.run.store import Progress
 
 given, made = snakemake.params, snakemake.output
 with job(snakemake):

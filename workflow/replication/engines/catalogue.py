@@ -1,20 +1,26 @@
-"""The engines: what each simulator or kernel supports, what a run of it costs, what it needs."""
+"""The engines: what each simulator or kernel supports, costs and needs, and Debian's packages."""
 
 from __future__ import annotations
 
 import functools
 import math
+import os
 import shutil
 import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from replication.engines.debian import other_build
 from replication.engines.model import Engine, OwnProgram, knows_no_host
 from replication.engines.ns3 import NS3_VERSION, installed, lacks, own_program
+from replication.study.files import file_sha256, read_yaml
 from replication.study.link import Cake, CoDel, DropTail, FqCoDel, FqPie, Pie, Queue, Red
 from replication.study.scenario import Scenario, TcpFlow
+
+
+def _named(names: str) -> frozenset[str]:
+    return frozenset(names.split())
 
 
 def _ns3_refuses_flow(flow: TcpFlow) -> str:
@@ -52,20 +58,7 @@ def _ns3_refuses_scenario(scenario: Scenario) -> str:
 
 
 #: ns-2's agents that run Linux's own modules, on a scoreboard that always uses SACK.
-_NS2_LINUX = frozenset(
-    [
-        "bic",
-        "cubic",
-        "htcp",
-        "hybla",
-        "illinois",
-        "linuxreno",
-        "scalable",
-        "veno",
-        "westwood_plus",
-        "yeah",
-    ]
-)
+_NS2_LINUX = _named("bic cubic htcp hybla illinois linuxreno scalable veno westwood_plus yeah")
 
 
 #: Its module is that of Linux 2.6.22: 819/1024, before HyStart (2.6.29).
@@ -283,29 +276,11 @@ _NS3 = Engine(
     name="ns3",
     title="ns-3",
     version=NS3_VERSION,
-    congestion_controls=frozenset(
-        {
-            "tahoe",
-            "reno",
-            "newreno",
-            "linuxreno",
-            "cubic",
-            "vegas",
-            "westwood_plus",
-            "highspeed",
-            "bbr",
-            "bic",
-            "htcp",
-            "hybla",
-            "illinois",
-            "ledbat",
-            "lp",
-            "scalable",
-            "veno",
-            "yeah",
-        }
+    congestion_controls=_named(
+        "tahoe reno newreno linuxreno cubic vegas westwood_plus highspeed bbr bic "
+        "htcp hybla illinois ledbat lp scalable veno yeah"
     ),
-    queues=frozenset({"droptail", "pfifo", "red", "codel", "fq_codel", "pie"}),
+    queues=_named("droptail pfifo red codel fq_codel pie"),
     losses=frozenset({"random", "listed"}),
     refuse_flow=_ns3_refuses_flow,
     refuse_queue=lambda queue: "",
@@ -364,25 +339,11 @@ LINUX = Engine(
     name="linux",
     title="Linux",
     version="6.1",
-    congestion_controls=frozenset(
-        {
-            "bbr",
-            "bic",
-            "cubic",
-            "highspeed",
-            "htcp",
-            "hybla",
-            "illinois",
-            "linuxreno",
-            "lp",
-            "scalable",
-            "vegas",
-            "veno",
-            "westwood_plus",
-            "yeah",
-        }
+    congestion_controls=_named(
+        "bbr bic cubic highspeed htcp hybla illinois linuxreno lp scalable vegas "
+        "veno westwood_plus yeah"
     ),
-    queues=frozenset({"droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"}),
+    queues=_named("droptail pfifo red codel fq_codel pie fq_pie cake"),
     losses=frozenset({"random"}),
     refuse_flow=_linux_refuses_flow,
     refuse_queue=_linux_refuses_queue,
@@ -413,3 +374,65 @@ def chosen_engine(name: str, ns3_version: str = NS3_VERSION) -> Engine:
 def available(root: Path, ns3_version: str) -> list[str]:
     """Return the names of the engines that are there, the default engine first."""
     return [name for name in ENGINES if chosen_engine(name, ns3_version).is_available(root)]
+
+
+#: The lock, below the project's folder.
+LOCK = Path("workflow/engines/packages.yaml")
+#: Once a process: a kernel's sources are large.
+_sha256 = functools.cache(file_sha256)
+
+
+def package_warning(found: dict[str, Any] | None) -> str:
+    """Return how the package of a provenance differs from the lock; nothing if it does not."""
+    if not found or found.get("as_locked"):
+        return ""
+    here, locked = str(found.get("version")), str(found.get("locked_version"))
+    named = "another build of it" if here == locked else locked
+    return (
+        f"Debian's {found.get('package')} is {here} here, the lock has {named}: "
+        "results may differ from the released ones"
+    )
+
+
+def find_package(root: Path, engine: str) -> dict[str, Any] | None:
+    """Return the package that decides an engine's results here; None if none does or is there."""
+    locked = _lock(root / LOCK).get(engine)
+    if locked is None:
+        return None
+    # Where the build of the linux engine looks too.
+    elsewhere = os.environ.get("REPLICATION_LINUX_SOURCE") if engine == "linux" else None
+    file = Path(elsewhere or locked["file"])
+    if not file.is_file():
+        return None
+    name, version, sha256 = locked["package"], locked["version"], _sha256(file)
+    as_locked = sha256 == locked["sha256"]
+    return {
+        "package": name,
+        "version": version if as_locked else _installed(name),
+        "sha256": sha256,
+        "locked_version": version,
+        "as_locked": as_locked,
+    }
+
+
+def other_build(root: Path, engine: str) -> str:
+    """Return the hash of a package's file; nothing if it is the locked one or not there.
+
+    What is made with the locked one is called as if there were no other.
+    """
+    found = find_package(root, engine)
+    return "" if found is None or found["as_locked"] else str(found["sha256"])
+
+
+@functools.cache
+def _lock(path: Path) -> dict[str, dict[str, str]]:
+    return dict(read_yaml(path))
+
+
+def _installed(package: str) -> str:
+    """Return the version that Debian's package manager has; `unknown` where it has none."""
+    command = ["dpkg-query", "--show", "--showformat=${Version}", package]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

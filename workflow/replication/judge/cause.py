@@ -22,7 +22,6 @@ from pydantic import Field, model_validator
 from replication.judge.bound import propagation_s
 from replication.measure.cell_map import MappedCell
 from replication.measure.metric_model import check_metric
-from replication.study.assumption import assumptions
 from replication.study.claim_model import Flows
 from replication.study.errors import InputError
 from replication.study.files import read_model
@@ -30,7 +29,7 @@ from replication.study.model import Document, Identifier, PositiveSeconds, Text,
 from replication.study.parameter import unique
 from replication.study.sensitivity_settings import explanations_path
 from replication.study.study import Study
-from replication.study.variation import Range, Variation, apply
+from replication.study.variation import Range, Variation, apply, assumptions
 
 
 class Reading(Document):

@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from replication.engines.catalogue import ENGINES, chosen_engine
-from replication.engines.cost import link_crossings
-from replication.engines.model import Engine
+from replication.engines.model import Engine, link_crossings
 from replication.engines.ns3 import NS3_VERSION
 from replication.plan.config import Tier
-from replication.study.assumption import drawn
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.parameter import Factor, Level, plain_values
@@ -27,6 +25,7 @@ from replication.study.scenario import Scenario, canonical_json
 from replication.study.storage.table import DESIGN_COLUMNS
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import TemplateError, instantiate, replicate_seed
+from replication.study.variation import drawn
 
 #: Keeps a DAG under 500 jobs: above that Snakemake's own time grows faster than their number.
 MAXIMUM_BATCHES = 400

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from replication.engines.catalogue import ENGINES
+from replication.engines.catalogue import ENGINES, package_warning
 from replication.engines.ns3 import NS3_VERSION
 from replication.measure.metric_model import wanted_quantities
 from replication.measure.trace_folder import find_folder, has_traces, traces_hash
@@ -28,18 +28,17 @@ from replication.plan.leave import leave
 from replication.plan.notebook_kind import further, notebook_names
 from replication.plan.plan import Plan, load_plan
 from replication.plan.start import Start
-from replication.run.container import find_inside
 from replication.run.environment import require_usable
-from replication.run.progress import write_goal
+from replication.run.runtime import find_inside
+from replication.run.store import write_goal
 from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
-from replication.study.report_page import CONFORMANCE, MADE_OF
 from replication.study.sensitivity_settings import (
     Sensitivity,
     explanations_path,
     load_sensitivity,
 )
-from replication.study.study import Study
+from replication.study.study import CONFORMANCE, MAPS_TABLE, Study
 
 #: What gathering the tables of a batch may take on top of a simulator, in units of 2^20 bytes.
 WORKER_MB = 1024
@@ -214,7 +213,7 @@ class Pipeline(Start):
         found = [
             *self.paths.sensitivity.glob("*/*.csv"),
             *self.paths.maps.glob("*/*.json"),
-            *(self.paths.data / name for name in MADE_OF),
+            self.paths.data / MAPS_TABLE,
             CONFORMANCE,
         ]
         return self.content(*sorted(found))
@@ -238,7 +237,7 @@ class Pipeline(Start):
             version = self.config.engine(name).version
             engines[name] = {"version": version, "fingerprint": self.fingerprint(name)}
             if found := self.package(name):
-                engines[name]["package"] = found.as_dict()
+                engines[name]["package"] = found
             # A whole workflow in an image runs the program of that image, which its id names.
             own = self.config.engine(name).own_program(self.root) if self.is_native else None
             if own is not None:
@@ -263,7 +262,7 @@ class Pipeline(Start):
         """Return what would run, a line a study, and the expected cost."""
         tier = load_tier(self.root, self.config.tier)
         others = " and ".join(name for name in ENGINES if name not in self.engines)
-        packages = [found for engine in self.engines if (found := self.package(engine))]
+        warnings = [package_warning(self.package(engine)) for engine in self.engines]
         return [
             f"tier {tier.id}: {tier.title}",
             f"engines: {', '.join(self.engines)}"
@@ -272,7 +271,7 @@ class Pipeline(Start):
                 if others and self.config.engines == "available"
                 else ""
             ),
-            *(f"warning: {warning}" for found in packages if (warning := found.warning())),
+            *(f"warning: {warning}" for warning in warnings if warning),
             *self.plan.summary(self.stores),
         ]
 

@@ -15,7 +15,7 @@ from replication.plan.design import Batch, Run, batch_cost, batch_runs, design_s
 from replication.plan.input_hashes import file_hash, value_hash
 from replication.plan.repeat import repeat_warnings
 from replication.plan.study_check import check_study
-from replication.run.progress import count
+from replication.run.store import count
 from replication.study.files import write_text
 from replication.study.published import published_path
 from replication.study.scenario import Host

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from replication.engines.catalogue import ENGINES
-from replication.engines.debian import find_package
+from replication.engines.catalogue import ENGINES, find_package, package_warning
 from replication.plan.config import load_config
 from replication.plan.paths import Paths
 from replication.run.process import written_version
@@ -61,9 +60,8 @@ def state(root: Path, settings: dict[str, Any] | None = None) -> Iterator[str]:
             yield f"{name}: there, built when first used"
         else:
             yield f"{name}: not built: run `make engines`"
-        found = find_package(root, name)
-        if found and found.warning():
-            yield f"{name}: warning: {found.warning()}"
+        if warning := package_warning(find_package(root, name)):
+            yield f"{name}: warning: {warning}"
 
 
 def _install(packages: list[str]) -> None:

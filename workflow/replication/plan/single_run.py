@@ -7,10 +7,9 @@ from pathlib import Path
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import write_inputs
 from replication.plan.config import load_config
-from replication.run.container import find_inside
 from replication.run.gather import RunTables, check_run
 from replication.run.process import Limits, Usage
-from replication.run.runtime import Launch, make_runtime
+from replication.run.runtime import Launch, find_inside, make_runtime
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replication.engines.debian import FoundPackage, find_package
+from replication.engines.catalogue import find_package
 from replication.plan.config import Config
 from replication.plan.paths import Paths
-from replication.run.container import Inside, find_image
+from replication.run.runtime import Inside, find_image
 from replication.study.scenario import Host
 
 
@@ -49,7 +49,7 @@ class Start:
         """Return what has to be built of an engine; none if images hold it."""
         return [self.program(engine)] if self.is_native else []
 
-    def package(self, engine: str) -> FoundPackage | None:
+    def package(self, engine: str) -> dict[str, Any] | None:
         """Return Debian's package of this machine that decides an engine's results, if one does."""
         return find_package(self.root, engine) if self.is_native else None
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from replication.measure.cell_map import MappedCell, check_complete, map_cells
 from replication.measure.metric_model import METRICS, validate_study_metrics
-from replication.study.assumption import check_ledger
 from replication.study.claim_model import (
     Claim,
     CrossoverTest,
@@ -27,6 +26,7 @@ from replication.study.parameter import plain_values
 from replication.study.published import read_published
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import TemplateError, expand, resolve
+from replication.study.variation import check_ledger
 
 #: Sampling times are sums of intervals; an end that rounding moves is no other end.
 _SLACK_S = 1e-9

@@ -43,15 +43,14 @@ from replication.report.pages.study import study_page, topologies
 from replication.report.pages.traces import FILES as TRACE_FILES
 from replication.report.pages.traces import trace_figures, trace_section
 from replication.study.files import write_text
-from replication.study.report_page import MADE_OF
 from replication.study.storage.table import Row, read_frame
-from replication.study.study import Study
+from replication.study.study import MAPS_TABLE, Study
 
 PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.
 DOWNLOADS = ("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv", "provenance.json")
 #: Those that not every folder of results has.
-OPTIONAL_DOWNLOADS = (*MADE_OF, *TRACE_FILES, *TABLES)
+OPTIONAL_DOWNLOADS = (MAPS_TABLE, *TRACE_FILES, *TABLES)
 #: What each column of the downloads means.
 DICTIONARY = PACKAGE / "dictionary.csv"
 #: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.

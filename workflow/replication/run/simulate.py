@@ -16,9 +16,8 @@ from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES
 from replication.run.gather import RunTables, check_run, gather
 from replication.run.process import Limits
-from replication.run.progress import Progress
 from replication.run.runtime import Launch, Runtime, make_runtime
-from replication.run.store import Store
+from replication.run.store import Progress, Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
 from replication.study.files import REMEDY, read_json, read_text, write_text
 from replication.study.scenario import Scenario

@@ -22,11 +22,10 @@ from scipy.stats import qmc
 
 from replication.plan.config import Replicates, Tier
 from replication.plan.design import Run, design_study
-from replication.study.assumption import Assumption, assumptions
 from replication.study.errors import InputError
 from replication.study.sensitivity_settings import Scale, Sensitivity
 from replication.study.study import Study
-from replication.study.variation import Variation, apply
+from replication.study.variation import Assumption, Variation, apply, assumptions
 
 Numbers = npt.NDArray[np.float64]
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from replication.sensitivity.design_point import SPACE_FILLING, Design
-from replication.study.assumption import Assumption
 from replication.study.sensitivity_settings import Importance
+from replication.study.variation import Assumption
 
 #: Fewer points, or fewer of either outcome, teach nothing.
 LEAST_POINTS = 16

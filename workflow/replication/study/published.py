@@ -25,8 +25,8 @@ UNITS = ("1", "bit/s", "s", "packets", "segments", "bytes")
 #: What stands before a number that is computed from a paper's data rather than printed in it.
 DERIVED = "derived:"
 
-_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+", re.ASCII)
-_EXPONENT = re.compile(r"[eE]([-+]?\d+)", re.ASCII)
+#: A number, and its exponent.
+_NUMBER = re.compile(r"(\d[\d,]*(?:\.\d+)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMBER_WORDS = {word: number for number, word in enumerate(_WORDS)} | {"single": 1}
 _THOUSANDS = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9}
@@ -97,17 +97,7 @@ def read_published(path: Path) -> list[PublishedNumber]:
         where = f"{path}: line {line}"
         row = _fields(where, fields)
         value, factor = _number(where, row)
-        number = PublishedNumber(
-            row["table"],
-            row["row"],
-            row["column"],
-            row["unit"],
-            value,
-            row["printed"],
-            row["place"],
-            str(path),
-            line,
-        )
+        number = PublishedNumber(**row | {"value": value}, file=str(path), line=line)  # type: ignore[arg-type]
         before = lines.setdefault((number.table, number.row, number.column), line)
         if before != line:
             raise PublishedError(f"{number.where} is there twice, first in line {before}; keep one")
@@ -211,12 +201,11 @@ def _printed(text: str) -> tuple[float, str] | None:
     if found is None:
         word = _NUMBER_WORDS.get(text.strip().lower())
         return None if word is None else (float(word), "")
-    exponent = _EXPONENT.match(text, found.end())
-    number = float(found.group().replace(",", "") + (exponent.group() if exponent else ""))
+    number = float(found[0].replace(",", ""))
     if math.isinf(number):
         raise InputError("no printed number is so large")
     sign = -1 if text[: found.start()].endswith(("-", "−")) else 1
-    rest = text[exponent.end() if exponent else found.end() :].split()
+    rest = text[found.end() :].split()
     return sign * number, rest[0] if rest else ""
 
 
@@ -234,8 +223,7 @@ def half_ulp(printed: str, value: float) -> float:
     found = _NUMBER.search(printed)
     if found is None:
         return 0.0
-    exponent = _EXPONENT.match(printed, found.end())
-    number = Decimal(found.group().replace(",", "") + (exponent.group() if exponent else ""))
+    number = Decimal(found[0].replace(",", ""))
     places = number.as_tuple().exponent
     assert isinstance(places, int)  # digits only: never NaN or infinite
     ulp = Decimal(1).scaleb(places)
@@ -249,7 +237,7 @@ def significant_digits(printed: str) -> int:
     found = _NUMBER.search(printed)
     if found is None:
         return 0
-    digits = found.group().replace(",", "")
+    digits = found[1].replace(",", "")
     significant = digits.replace(".", "").lstrip("0")
     # Trailing zeros of a whole number may only be place holders.
     return len(significant) if "." in digits else len(significant.rstrip("0"))

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, ValidationInfo, field_validator, model_validator
 
-from replication.study.change import Change, StudyChange, Subject
 from replication.study.claim_model import AllTest, Claim, Quantity, Where, check_repeats
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
-from replication.study.report_page import REPORT_PAGES
 from replication.study.table_model import Table, check_runs_of_one
+from replication.study.verdict import Change, StudyChange, Subject
 
 #: What stands for all studies where one is asked for.
 ALL_STUDIES = "all"
@@ -31,8 +31,14 @@ ExperimentType = Literal[
     "cwnd_traces",
 ]
 
-#: What no study may be called: the report's own pages, and words that stand for all of a list.
-RESERVED = frozenset({*(page.name for page in REPORT_PAGES), ALL_STUDIES, "available"})
+#: The report's own pages, which no study may be called, with their titles in the menu, if any.
+REPORT_PAGES = {"index": "", "changes": "", "engines": "Engines", "maps": "Where it holds"}
+#: The table of results without which there is no page of maps.
+MAPS_TABLE = "maps.csv"
+#: What the engines show in canonical scenarios, written by tests/engines/conformance.py.
+CONFORMANCE = Path("data/conformance.csv")
+#: What no study may be called, since it stands for something else.
+RESERVED = frozenset({*REPORT_PAGES, ALL_STUDIES, "available"})
 
 
 class Topology(Document):

@@ -24,7 +24,6 @@ from replication.plan.config import load_study, study_ids
 from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks.map_data import MapData, map_list, read_map, scenarios_at
 from replication.report.notebooks.session import LiveRun, run_live
-from replication.study.assumption import drawn
 from replication.study.errors import InputError, describe
 from replication.study.parameter import Factor, plain_values
 from replication.study.scenario import Scenario
@@ -32,6 +31,7 @@ from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import FLAG_COLUMNS, read_frame
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import instantiate, replicate_seed
+from replication.study.variation import drawn
 
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from replication.compare.agreement import TABLES, EngineDifference, load_differences
-from replication.engines.catalogue import ENGINES, family_of
-from replication.engines.debian import package_warning
+from replication.engines.catalogue import ENGINES, family_of, package_warning
 from replication.judge.verdict_table import Headline, Judged, Participation
 from replication.measure.metric_model import metric_label
 from replication.report.pages import number as numbers
 from replication.report.pages.number import Number
 from replication.report.pages.source import Source, of_study
 from replication.report.pages.verdict import NO_FLAG, Badge, Flag, badge
-from replication.study.report_page import CONFORMANCE
 from replication.study.storage.table import CONFORMANCE_COLUMNS, Row, read_rows
-from replication.study.study import Study
+from replication.study.study import CONFORMANCE, Study
 
 #: What an engine shows in a canonical scenario.
 HOLDS = Badge("holds", "reproduced", "inside the tolerance that was set before any run")

@@ -13,9 +13,9 @@ from replication.engines.catalogue import family_of
 from replication.judge.verdict_table import is_supported
 from replication.report.charts.data import levels_in_brief, unsaid_unit
 from replication.report.pages.source import Source
-from replication.study.change import Change
 from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Study
+from replication.study.verdict import Change
 
 
 @dataclass(frozen=True)

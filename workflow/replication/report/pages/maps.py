@@ -28,11 +28,9 @@ from replication.report.pages.verdict import NO_FLAG, Tally
 from replication.sensitivity.maps.account import accounts, is_current, read_account
 from replication.sensitivity.maps.map_model import load_map, load_mapping
 from replication.sensitivity.modern_kernel import judged_today
-from replication.study.change import Change
 from replication.study.claim_model import Claim
-from replication.study.report_page import MAPS_PAGE
-from replication.study.study import Study
-from replication.study.verdict import Verdict
+from replication.study.study import MAPS_TABLE, Study
+from replication.study.verdict import Change, Verdict
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ class MapsView:
 
 def maps_view(source: Source) -> MapsView | None:
     """Return what the page shows; None where `make maps` did not run."""
-    if not (source.data / MAPS_PAGE.made_of).is_file():
+    if not (source.data / MAPS_TABLE).is_file():
         return None
     found = [read_account(path) for path in accounts(source.data)]
     current = [one for one in found if is_current(source.root, one)]

@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 import jinja2.ext
 
-from replication.engines.debian import package_warning
+from replication.engines.catalogue import package_warning
 from replication.measure.metric_model import metric_label
 from replication.report.charts.data import unsaid_unit
 from replication.report.pages import number as numbers
@@ -19,8 +19,7 @@ from replication.report.pages.ledger import plausible
 from replication.report.pages.source import Source
 from replication.report.pages.verdict import BADGES, VACUOUS, badge
 from replication.study.files import write_text
-from replication.study.report_page import REPORT_PAGES, ReportPage
-from replication.study.study import Study
+from replication.study.study import MAPS_TABLE, REPORT_PAGES, Study
 
 
 @dataclass(frozen=True)
@@ -194,11 +193,8 @@ def environment(source: Source) -> jinja2.Environment:
 def _further_pages(source: Source) -> dict[str, str]:
     """Return the pages that only some reports have, by their names in the order of the menu."""
 
-    def is_there(page: ReportPage) -> bool:
-        # What is made of no file of its own is made of runs.
-        return (source.data / page.made_of).is_file() if page.made_of else bool(source.engines)
-
-    return {page.name: page.title for page in REPORT_PAGES if page.title and is_there(page)}
+    is_there = {"engines": bool(source.engines), "maps": (source.data / MAPS_TABLE).is_file()}
+    return {name: title for name, title in REPORT_PAGES.items() if is_there.get(name)}
 
 
 def write_page(source: Source, folder: Path, name: str, **shown: object) -> None:

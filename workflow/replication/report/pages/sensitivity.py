@@ -32,11 +32,11 @@ from replication.sensitivity.explore_study import (
     read_made_from,
 )
 from replication.sensitivity.robustness import claim_sentence
-from replication.study.assumption import Assumption, assumptions
 from replication.study.claim_model import Claim
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.storage.table import Row
 from replication.study.study import Study
+from replication.study.variation import Assumption, assumptions
 from replication.study.verdict import Verdict
 
 

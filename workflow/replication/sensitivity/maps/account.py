@@ -27,9 +27,9 @@ from replication.sensitivity.maps.survey import Reading
 from replication.sensitivity.maps.theory import curves
 from replication.sensitivity.modern_kernel import JUDGED
 from replication.study.files import read_json, write_text
-from replication.study.report_page import MAPS_PAGE
 from replication.study.scenario import canonical_json
 from replication.study.storage.table import write_table
+from replication.study.study import MAPS_TABLE
 
 MAP_COLUMNS = (
     *("map", "study", "claim", "engine", "axes", "points", "full_grid_points", "holds_share"),
@@ -97,7 +97,7 @@ def merge_maps(paths: Sequence[Path], data: Path) -> None:
     InputError
         An account is missing or not what was written.
     """
-    write_table(data / MAPS_PAGE.made_of, [_row(read_account(path)) for path in paths], MAP_COLUMNS)
+    write_table(data / MAPS_TABLE, [_row(read_account(path)) for path in paths], MAP_COLUMNS)
 
 
 def _row(found: Mapping[str, Any]) -> dict[str, object]:

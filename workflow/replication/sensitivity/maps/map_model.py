@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from replication.plan.leave import leave
-from replication.study.change import Changes
 from replication.study.claim_model import AmongReplicates, Claim, NotTestable, Test
 from replication.study.errors import InputError
 from replication.study.files import read_model
@@ -29,6 +28,7 @@ from replication.study.model import (
 from replication.study.parameter import unique
 from replication.study.study import Study
 from replication.study.variation import Range, Variation
+from replication.study.verdict import Changes
 
 MAPS = Path("configs/maps")
 MAPPING = Path("configs/mapping.yaml")

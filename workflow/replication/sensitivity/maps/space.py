@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from replication.engines.cost import FlowPaths
+from replication.engines.model import FlowPaths
 from replication.plan.design import Run, design_study
 from replication.sensitivity.design_point import explored_tier
 from replication.sensitivity.maps.map_model import DIGITS, Axis, Map, map_path
