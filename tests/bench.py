@@ -29,7 +29,7 @@ from pathlib import Path
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.engines.ns3 import Prefix, compile_program
-from replication.plan.pipeline import Paths
+from replication.plan.paths import Paths
 from replication.study.scenario import Scenario, canonical_json
 
 from tests.workflow.project import ROOT, Project, copy_project
