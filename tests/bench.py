@@ -30,6 +30,7 @@ from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.engines.ns3 import Prefix, compile_program
 from replication.plan.paths import Paths
+from replication.study.errors import InputError
 from replication.study.scenario import Scenario, canonical_json
 
 from tests.workflow.project import ROOT, Project, copy_project
@@ -295,4 +296,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except InputError as error:
+        sys.exit(f"bench: {error}")
