@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import yaml
+from replication.engines.catalogue import ENGINES
 from replication.report.pages.map import (
     answer,
     areas,
@@ -183,7 +184,7 @@ def project(world, tmp_path):
     made.write("configs/mapping.yaml", (ROOT / "configs/mapping.yaml").read_text())
     made.write("configs/maps/m.yaml", yaml.safe_dump(MAP))
     path = made.data / "maps/m/ns3.json"
-    own = {"made_from": made_from(made.root, "m", "synthetic", "ns3")}
+    own = {"made_from": made_from(made.root, "m", "synthetic", ENGINES["ns3"])}
     write_text(path, json.dumps(account() | own))
     merge_maps([path], made.data)
     return made

@@ -4,13 +4,14 @@ import json
 import shutil
 
 import pytest
+from replication.engines.catalogue import ENGINES
 from replication.plan.config import load_study
 from replication.report.pages.explanation import explanation_of
 from replication.sensitivity.explanation import EXPLAINED_COLUMNS, NAME, made_from
 from replication.study.files import write_text
 from replication.study.storage.table import write_table
 
-from tests.unit.report_project import Project, example, soup
+from tests.unit.report_project import PROVENANCE, Project, example, soup
 from tests.unit.sensitivity_data import ROOT
 
 SHARE = {"cells": 2, "before": 0, "after": 2, "median_before": 0.5, "median_after": 0.04}
@@ -51,7 +52,7 @@ def document(project, **changes):
         "identified": False,
         "nearest": [{"atoms": [], "bits": 9.0, "worse_by_bits": 0.0}],
         "never_together": [],
-        "made_from": made_from(project.root, "synthetic", "ns3"),
+        "made_from": made_from(project.root, "synthetic", ENGINES["ns3"]),
     } | changes
 
 
@@ -104,9 +105,19 @@ def test_nothing_found_says_what_was_searched(project):
     assert found.sentences[1] == "The nearest miss: the documented defaults."
 
 
-def test_an_explanation_of_other_files_is_not_shown(project):
+def test_an_explanation_of_other_values_is_not_shown_and_one_of_files_laid_out_anew_is(project):
+    path = project.root / "configs/studies/synthetic/study.yaml"
+    study = json.loads(path.read_text())
+    path.write_text(json.dumps(study | {"title": "Other words"}, indent=2))
     assert explained(project) is not None
-    project.write("configs/explanations/synthetic.yaml", "changed")
+    study["experiments"][0]["duration_s"] = 7.0
+    path.write_text(json.dumps(study))
+    assert explained(project) is None
+
+
+def test_an_explanation_of_another_ns3_is_not_shown(project):
+    project.provenance = PROVENANCE | {"config": {"ns3_version": "3.39.post2"}}
+    project.render("synthetic")
     assert explained(project) is None
 
 

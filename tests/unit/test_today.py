@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import yaml
+from replication.engines.catalogue import ENGINES
 from replication.plan.config import load_study, study_ids
 from replication.report.pages.maps import today_views
 from replication.report.pages.source import Source
@@ -81,7 +82,7 @@ def project(world, tmp_path):
         "refusals": {"linux has no congestion control 'tahoe'": 2},
         "claims": claims,
         "cpu_s": 60.0,
-        "made_from": made_from(made.root, "synthetic", "linux"),
+        "made_from": made_from(made.root, "synthetic", ENGINES["linux"]),
     }
     write_text(made.data / "maps/today/synthetic.claims.json", json.dumps(document))
     merge_maps([], made.data)

@@ -1,16 +1,26 @@
-"""Input hashes: what optional results were made from, compared with the files as they are now."""
+"""Input hashes: what optional results were made from, compared with the project as it is now.
+
+They are over the values that decide a result, not over files: a file that is only laid out
+differently leaves an hour of results current.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from replication.engines.catalogue import ENGINES
-from replication.plan.config import study_files
-from replication.study.files import sha256_of
+from replication.engines.catalogue import ENGINES, chosen_engine
+from replication.engines.model import Engine
+from replication.engines.ns3 import NS3_VERSION
+from replication.plan.config import load_study
+from replication.study.files import read_json, sha256_of
+from replication.study.published import published_path, read_published
 from replication.study.scenario import canonical_json
+
+#: What of a study decides its runs and verdicts; the rest is prose.
+_DECIDES = {"parameters", "substitutions", "experiments", "tables", "claims"}
 
 
 def value_hash(value: Any) -> str:
@@ -23,16 +33,39 @@ def file_hash(path: Path) -> str:
     return sha256_of(path) if path.is_file() else ""
 
 
-def input_hashes(root: Path, study: str, engine: str, **more: str) -> dict[str, str]:
-    """Return the hashes of a study's files and of its engine as they are now, and `more`."""
+def input_hashes(root: Path, study: str, engine: Engine, **values: Any) -> dict[str, str]:
+    """Return the hashes of a study, its printed numbers and an engine as they are now.
+
+    `values` are what else decides the result: each is hashed under its name.
+    """
+    path = published_path(root, study)
+    numbers = read_published(path) if path.is_file() else []
+    values |= {
+        "study": load_study(root, study).model_dump(mode="json", include=_DECIDES),
+        "published": [[n.table, n.row, n.column, n.unit, n.value, n.printed] for n in numbers],
+    }
     return {
-        "study": sha256_of(*study_files(root, study)),
-        "engine": engine,
-        "engine_fingerprint": ENGINES[engine].fingerprint(root),
-        **more,
+        "engine": engine.name,
+        "engine_fingerprint": engine.fingerprint(root),
+        **{name: value_hash(value) for name, value in values.items()},
     }
 
 
-def is_same(then: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Return whether nothing has changed since `then`; what was not kept then says nothing."""
-    return bool(then) and {**now, **then} == now
+def is_same(
+    data: Path, then: Mapping[str, str], now: Callable[[Engine], Mapping[str, str]]
+) -> bool:
+    """Return whether a result in `data` is what would be made now.
+
+    Parameters
+    ----------
+    data
+        The folder of results: its provenance has the version of ns-3.
+    then, now
+        The result's input hashes, and what they are now on an engine.
+    """
+    if then.get("engine") not in ENGINES:
+        return False
+    provenance = data / "provenance.json"
+    config = read_json(provenance)["config"] if provenance.is_file() else {}
+    engine = chosen_engine(then["engine"], config.get("ns3_version", NS3_VERSION))
+    return dict(then) == now(engine)

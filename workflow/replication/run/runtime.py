@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from replication.engines.lowering import PLAN_FILE
+from replication.engines.ns3 import NS3_VERSION
 from replication.run import process
 from replication.run.environment import core, with_callers_home
 from replication.run.process import CANNOT_START, STDERR, Limits, Usage
@@ -43,12 +44,14 @@ class Launch:
     """What to start: a native program, or the image with this id (any, if None).
 
     The image of a native program is the one that the whole workflow runs in, if any.
+    `ns3_version` is which ns-3 the engine `ns3` is.
     """
 
     runtime: str
     engine: str
     program: Path | None = None
     image: str | None = None
+    ns3_version: str = NS3_VERSION
 
 
 @dataclass

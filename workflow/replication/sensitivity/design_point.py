@@ -20,6 +20,9 @@ import numpy.typing as npt
 from pydantic import JsonValue
 from scipy.stats import qmc
 
+from replication.engines.catalogue import chosen_engine
+from replication.engines.model import Engine
+from replication.engines.ns3 import NS3_VERSION
 from replication.plan.config import Replicates, Tier
 from replication.plan.design import Run, design_study
 from replication.study.errors import InputError
@@ -125,7 +128,9 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
     return [a for a in found if a.alternatives and a.key not in held]
 
 
-def design_points(study: Study, settings: Sensitivity, engine: str) -> Design:
+def design_points(
+    study: Study, settings: Sensitivity, engine: str, ns3_version: str = NS3_VERSION
+) -> Design:
     """Return every design point of a study with its runs on an engine.
 
     Raises
@@ -133,22 +138,23 @@ def design_points(study: Study, settings: Sensitivity, engine: str) -> Design:
     InputError
         A template does not resolve at the defaults, or the settings do not fit the study.
     """
+    chosen = chosen_engine(engine, ns3_version)
     scale = settings.of(study.id).exploration
     study = only(study, scale)
     axes = varied(study, settings)
     tier = explored_tier(scale.levels)
     alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
-    points = _seeds(study, settings, engine)
+    points = _seeds(study, settings, chosen)
     points += [
-        _point(study, f"o-{n:03d}", ONE_AT_A_TIME, {key: value}, tier, engine)
+        _point(study, f"o-{n:03d}", ONE_AT_A_TIME, {key: value}, tier, chosen)
         for n, (key, value) in enumerate(alone)
     ]
-    refused = _refused_choices(study, alone, engine)
+    refused = _refused_choices(study, alone, chosen)
     costs, filling = _costs(points), []
     rows = positions(len(axes), settings) if axes else np.empty((0, 0))
     for number, row in enumerate(rows):
         values = {a.key: a.at(float(u), refused.get(a.key)) for a, u in zip(axes, row, strict=True)}
-        point = _point(study, f"s-{number:03d}", SPACE_FILLING, values, tier, engine)
+        point = _point(study, f"s-{number:03d}", SPACE_FILLING, values, tier, chosen)
         costs |= _costs([point])
         if sum(costs.values()) > scale.cpu_budget_s:
             break
@@ -178,7 +184,7 @@ def only(study: Study, scale: Scale) -> Study:
     return study.model_copy(update={"experiments": kept})
 
 
-def _seeds(study: Study, settings: Sensitivity, engine: str) -> list[DesignPoint]:
+def _seeds(study: Study, settings: Sensitivity, engine: Engine) -> list[DesignPoint]:
     """Return the defaults with several seeds; the first of them is the default point."""
     count = settings.replicates_at_default
     tier = explored_tier(settings.of(study.id).exploration.levels, count)
@@ -192,7 +198,7 @@ def _seeds(study: Study, settings: Sensitivity, engine: str) -> list[DesignPoint
 
 
 def _refused_choices(
-    study: Study, alone: Iterable[tuple[str, JsonValue]], engine: str
+    study: Study, alone: Iterable[tuple[str, JsonValue]], engine: Engine
 ) -> dict[str, list[JsonValue]]:
     """Return the choices that the engine refuses where it runs the default, by assumption."""
     tier = explored_tier("quick")
@@ -223,13 +229,14 @@ def explored_tier(levels: Literal["all", "quick"], replicates: int = 1) -> Tier:
     )
 
 
-def _designed(study: Study, tier: Tier, engine: str) -> tuple[Run, ...]:
+def _designed(study: Study, tier: Tier, engine: Engine) -> tuple[Run, ...]:
     # A design point is one replicate, and has one of the levels that are averaged over.
-    return tuple(design_study(study, tier, [engine], whole_averages=False))
+    runs = design_study(study, tier, [engine.name], engine.version, whole_averages=False)
+    return tuple(runs)
 
 
 def _point(
-    study: Study, name: str, kind: str, values: dict[str, JsonValue], tier: Tier, engine: str
+    study: Study, name: str, kind: str, values: dict[str, JsonValue], tier: Tier, engine: Engine
 ) -> DesignPoint:
     changed = next(iter(values)) if kind == ONE_AT_A_TIME else ""
     try:

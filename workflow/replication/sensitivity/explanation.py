@@ -17,12 +17,12 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from replication.engines.catalogue import ENGINES
+from replication.engines.model import Engine
 from replication.judge.cause import Explanations, check_explanations, load_explanations
 from replication.measure.cell_map import map_cells
 from replication.measure.trace_folder import find_folder, trace_files
 from replication.plan.config import load_study
-from replication.plan.input_hashes import file_hash, input_hashes, is_same, value_hash
+from replication.plan.input_hashes import input_hashes, is_same
 from replication.sensitivity import finding
 from replication.sensitivity.finding import Distance, Leaving, Share
 from replication.sensitivity.machine import Machine
@@ -308,7 +308,7 @@ def holding(verdicts: Mapping[str, str]) -> int:
 
 def _write(folder: Path, own: Explaining, result: Finding) -> None:
     """Write explanation.json, its tables and tried.parquet to a folder."""
-    found, engine = own.runner.explanations, own.runner.machine.engine
+    study, engine = own.runner.study.id, own.runner.machine.exact_engine
     write_table(folder / "explanations.csv", [_row(own, result)], EXPLANATION_COLUMNS)
     write_table(folder / "explained_cells.csv", result.cells, EXPLAINED_COLUMNS)
     write_parquet(_tried(own.trials), folder / "tried.parquet")
@@ -316,7 +316,7 @@ def _write(folder: Path, own: Explaining, result: Finding) -> None:
     scenarios = {r.scenario_id: r.scenario.model_dump(mode="json") for r in runs if not r.refusal}
     write_text(folder / SCENARIOS, canonical_json(scenarios) + "\n")
     document = _document(own, result)
-    document["made_from"] = made_from(own.root, found.study, engine)
+    document["made_from"] = made_from(own.root, study, engine)
     if result.distances:
         document["distances"] = [asdict(one) for one in result.distances]
     write_text(folder / NAME, canonical_json(document) + "\n")
@@ -427,16 +427,19 @@ def _plain(value: Share | Leaving) -> dict[str, Any]:
     }
 
 
-def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
-    """Return the hashes of all that a study's explanation hangs on, as the files are now."""
-    settings = value_hash(load_sensitivity(root).explanation.model_dump(mode="json"))
-    published = file_hash(published_path(root, name))
-    atoms = file_hash(explanations_path(root, name))
-    return input_hashes(root, name, engine, published=published, settings=settings, atoms=atoms)
+def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
+    """Return the hashes of all that decides a study's explanation, as it is now."""
+    settings, causes = load_sensitivity(root), load_explanations(root, name)
+    return input_hashes(
+        root,
+        name,
+        engine,
+        settings=[settings.seed, settings.explanation.model_dump(mode="json")],
+        causes=causes and causes.model_dump(mode="json"),
+    )
 
 
-def is_current(root: Path, name: str, document: Mapping[str, Any]) -> bool:
-    """Return whether an account was made from the files as they are now."""
-    then = document.get("made_from", {})
-    engine = then.get("engine", "")
-    return engine in ENGINES and is_same(then, made_from(root, name, engine))
+def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
+    """Return whether an account in the folder of results is what would be made now."""
+    name = document["study"]
+    return is_same(data, document.get("made_from", {}), lambda e: made_from(root, name, e))

@@ -18,7 +18,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from replication.engines.catalogue import ENGINES
+from replication.engines.catalogue import chosen_engine
+from replication.engines.model import Engine
+from replication.engines.ns3 import NS3_VERSION
 from replication.judge.audit import audit_study, impossible_cells
 from replication.judge.cell import judge_cell, replicate_means, untestable
 from replication.judge.claim import evaluate_claim
@@ -29,7 +31,7 @@ from replication.measure.metric_model import METRICS
 from replication.measure.results import Results
 from replication.measure.statistic import estimate
 from replication.plan.config import load_study
-from replication.plan.input_hashes import file_hash, input_hashes, is_same
+from replication.plan.input_hashes import input_hashes, is_same
 from replication.sensitivity.design_point import (
     DEFAULT,
     ONE_AT_A_TIME,
@@ -46,7 +48,7 @@ from replication.sensitivity.robustness import Verdicts, cell_rows, claim_rows, 
 from replication.study.files import read_json, write_text
 from replication.study.published import published_path, read_published
 from replication.study.scenario import canonical_json
-from replication.study.sensitivity_settings import SETTINGS, load_sensitivity
+from replication.study.sensitivity_settings import load_sensitivity
 from replication.study.storage.parquet import read_parquet, write_parquet
 from replication.study.storage.table import (
     CELL_COLUMNS,
@@ -110,7 +112,7 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
         A run fails, or files do not fit together.
     """
     study = load_study(root, name)
-    design = design_points(study, load_sensitivity(root), machine.engine)
+    design = design_points(study, load_sensitivity(root), machine.engine, machine.ns3_version)
     print(design)
     judge = Judge.of(study, published_path(root, name))
     points = [point for point in design.points if point.ran]
@@ -222,11 +224,13 @@ def _metrics_at(point: str, results: Results) -> Iterator[dict[str, object]]:
         yield {name: values.get(name, row.get(name)) for name in _JUDGED["spread"]}
 
 
-def measure_study(root: Path, name: str, folder: Path, data: Path) -> None:
+def measure_study(
+    root: Path, name: str, folder: Path, data: Path, ns3_version: str = NS3_VERSION
+) -> None:
     """Write the tables of one study (`TABLES`) to `folder`, and what they were made from.
 
-    `data` holds the verdicts of the tier that the report shows, if one was run, to be set beside
-    those at the reduced scale.
+    `data` holds the verdicts of the tier that the report shows, if one was run, to be compared
+    with those at the reduced scale; `ns3_version` is that of the runs.
     """
     study, settings = load_study(root, name), load_sensitivity(root)
     design = read_design(folder)
@@ -245,7 +249,8 @@ def measure_study(root: Path, name: str, folder: Path, data: Path) -> None:
     }
     for part, table in rows.items():
         write_table(folder / f"{part}.csv", table, TABLES[part])
-    write_text(folder / MADE_FROM, canonical_json(made_from(root, name, design.engine)) + "\n")
+    engine = chosen_engine(design.engine, ns3_version)
+    write_text(folder / MADE_FROM, canonical_json(made_from(root, name, engine)) + "\n")
 
 
 def _tier_rows(path: Path, columns: Sequence[str], design: Design) -> list[Row]:
@@ -346,10 +351,12 @@ class RobustnessRows:
         return cls(spread=read_frame(folder / "spread.csv", dtype=types), **rows)
 
 
-def made_from(root: Path, name: str, engine: str) -> dict[str, str]:
-    """Return the hashes of all that a study's robustness hangs on, as the files are now."""
-    published, settings = file_hash(published_path(root, name)), file_hash(root / SETTINGS)
-    return input_hashes(root, name, engine, published=published, settings=settings)
+def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
+    """Return the hashes of all that decides a study's robustness, as it is now."""
+    settings = load_sensitivity(root)
+    common = settings.model_dump(mode="json", exclude={"explanation", "studies", "other_studies"})
+    own = settings.of(name).model_dump(mode="json")
+    return input_hashes(root, name, engine, settings=[common, own])
 
 
 def read_made_from(folder: Path) -> Mapping[str, str]:
@@ -359,8 +366,7 @@ def read_made_from(folder: Path) -> Mapping[str, str]:
     return found
 
 
-def is_current(root: Path, folder: Path, name: str) -> bool:
-    """Return whether the tables in `folder` were made from the files as they are now."""
-    document = read_made_from(folder)
-    engine = document.get("engine", "")
-    return engine in ENGINES and is_same(document, made_from(root, name, engine))
+def is_current(root: Path, data: Path, name: str) -> bool:
+    """Return whether a study's tables in the folder of results are what would be made now."""
+    then = read_made_from(data / "sensitivity" / name)
+    return is_same(data, then, lambda engine: made_from(root, name, engine))

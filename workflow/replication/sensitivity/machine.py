@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from replication.engines.catalogue import chosen_engine
+from replication.engines.model import Engine
+from replication.engines.ns3 import NS3_VERSION
 from replication.measure.sampled import SampledResults
 from replication.plan.design import Run
 from replication.run.gather import read_runs
@@ -32,12 +35,20 @@ class Machine:
         The engine, its finished runs, and what runs more into them.
     timer_hz
         Timer frequencies of the kernels that are there, 1/s; none where the engine has no kernel.
+    ns3_version
+        Which ns-3 the engine `ns3` is.
     """
 
     engine: str
     store: Store
     simulate: Simulate
     timer_hz: Sequence[int] = ()
+    ns3_version: str = NS3_VERSION
+
+    @property
+    def exact_engine(self) -> Engine:
+        """The engine, in the version chosen."""
+        return chosen_engine(self.engine, self.ns3_version)
 
     @classmethod
     def open(
@@ -55,7 +66,7 @@ class Machine:
         def simulate(scenarios: dict[str, Scenario]) -> None:
             run_job(replace(job, scenarios=scenarios), lambda: None)
 
-        return cls(launch.engine, job.store, simulate, timer_hz)
+        return cls(launch.engine, job.store, simulate, timer_hz, launch.ns3_version)
 
     def missing_kernel(self, run: Run) -> bool:
         """Return whether a run's kernel is not there."""

@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from replication.engines.catalogue import ENGINES
+from replication.engines.model import Engine
 from replication.judge.claim import evaluate_claim
 from replication.judge.vacuity import vacuity_rows
 from replication.plan.config import Replicates, Tier, load_study
 from replication.plan.design import Run, design_study
-from replication.plan.input_hashes import file_hash, input_hashes, is_same
+from replication.plan.input_hashes import input_hashes, is_same
 from replication.plan.leave import leave
 from replication.sensitivity.machine import Machine
 from replication.study.errors import InputError
@@ -174,7 +174,7 @@ def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) 
         "refusals": plan.refusals,
         "claims": claims,
         "cpu_s": round(plan.cost_s, 3),
-        "made_from": made_from(root, name, plan.engine),
+        "made_from": made_from(root, name, machine.exact_engine),
     }
     write_text(folder / f"{name}{SCENARIOS}", canonical_json(results.scenarios) + "\n")
     path = folder / f"{name}{JUDGED}"
@@ -182,20 +182,23 @@ def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) 
     return path
 
 
-def made_from(root: Path, study: str, engine: str) -> dict[str, str]:
-    """Return the hashes of all that the verdicts hang on, as the files are now."""
-    return input_hashes(root, study, engine, today=file_hash(root / TODAY))
+def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
+    """Return the hashes of all that decides the verdicts, as it is now."""
+    today = load_today(root).model_dump(mode="json", include={"tiers", "studies"})
+    return input_hashes(
+        root, name, engine, tiers=today["tiers"], replaced=today["studies"].get(name)
+    )
 
 
 def judged_today(root: Path, data: Path) -> list[dict[str, Any]]:
     """Return what was found of each study, in the order of their names, where it is current."""
     paths = sorted((data / "maps" / "today").glob(f"*{JUDGED}"))
     found: list[dict[str, Any]] = [read_json(path) for path in paths]
-    return [document for document in found if _is_current(root, document)]
+    return [document for document in found if _is_current(root, data, document)]
 
 
-def _is_current(root: Path, document: Mapping[str, Any]) -> bool:
-    engine, study = str(document["engine"]), str(document["study"])
-    if engine not in ENGINES or study not in load_today(root).studies:
+def _is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
+    today, name = load_today(root), str(document["study"])
+    if today.engine != document["engine"] or name not in today.studies:
         return False
-    return is_same(document["made_from"], made_from(root, study, engine))
+    return is_same(data, document["made_from"], lambda engine: made_from(root, name, engine))

@@ -223,7 +223,8 @@ class TrialRunner:
     ) -> list[Run]:
         # Whole runs, as in tier paper. A replicate has one of the levels that are averaged over.
         study, tier = part.study(self.on(configuration)), explored_tier("all", replicates)
-        runs = design_study(study, tier, [self.machine.engine], whole_averages=False)
+        engine, version = self.machine.engine, self.machine.ns3_version
+        runs = design_study(study, tier, [engine], version, whole_averages=False)
         return [run for run in runs if part.needs(run, self.cells)]
 
     def results(self, configurations: Sequence[Configuration], part: StudyPart) -> SampledResults:

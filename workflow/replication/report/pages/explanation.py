@@ -74,7 +74,7 @@ def explanation_of(root: Path, data: Path, study: Study) -> Explanation | None:
     if not (folder / NAME).is_file():
         return None
     document = read_json(folder / NAME)
-    if not is_current(root, study.id, document):
+    if not is_current(root, data, document):
         return None
     cells = read_rows(folder / "explained_cells.csv", EXPLAINED_COLUMNS)
     counts = (_sum(document, what) for what in ("before", "after", "cells"))

@@ -112,7 +112,7 @@ def maps_view(source: Source) -> MapsView | None:
     if not (source.data / MAPS_TABLE).is_file():
         return None
     found = [read_account(path) for path in accounts(source.data)]
-    current = [one for one in found if is_current(source.root, one)]
+    current = [one for one in found if is_current(source.root, source.data, one)]
     stale = [f"{one['map']} on {one['engine']}" for one in found if one not in current]
     groups = groupby(current, key=lambda one: str(one["map"]))
     numbers = count()

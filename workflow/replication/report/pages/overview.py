@@ -318,7 +318,7 @@ def _divided(source: Source, study: Study) -> StudyDisagreements:
 
 def _sensitivity(source: Source, study: str) -> list[Row] | None:
     folder = source.data / "sensitivity" / study
-    if not (folder / "claims.csv").is_file() or not is_current(source.root, folder, study):
+    if not (folder / "claims.csv").is_file() or not is_current(source.root, source.data, study):
         return None
     return RobustnessRows.load(folder).claims
 

@@ -100,7 +100,7 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> RobustView |
     folder = data / "sensitivity" / study.id
     if not (folder / "claims.csv").is_file():
         return None
-    if not is_current(root, folder, study.id):
+    if not is_current(root, data, study.id):
         return RobustView(stale=True)
     rows = RobustnessRows.load(folder)
     settings = load_sensitivity(root)

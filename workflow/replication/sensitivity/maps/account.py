@@ -8,16 +8,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from replication.engines.catalogue import ENGINES
+from replication.engines.catalogue import chosen_engine
+from replication.engines.model import Engine
 from replication.judge.claim import conditions
 from replication.judge.wording import wording
-from replication.plan.input_hashes import input_hashes, is_same, value_hash
+from replication.plan.input_hashes import input_hashes, is_same
 from replication.sensitivity.maps.explore import Explored
 from replication.sensitivity.maps.grid import Grid, threshold, to_border
 from replication.sensitivity.maps.map_model import (
     Axis,
-    Map,
-    MapSettings,
     load_map,
     load_mapping,
     map_path,
@@ -47,9 +46,10 @@ def write_account(folder: Path, root: Path, space: Space, tier: str, found: Expl
         run.scenario_id: run.scenario.model_dump(mode="json") for r in readings for run in r.runs
     }
     write_text(folder / f"{space.engine}{SCENARIOS}", canonical_json(scenarios) + "\n")
+    engine = chosen_engine(space.engine, space.ns3_version)
     document = _document(space, found) | {
         "tier": tier,
-        "made_from": made_from(root, space.map.id, space.base.id, space.engine),
+        "made_from": made_from(root, space.map.id, space.base.id, engine),
     }
     write_text(path, canonical_json(document) + "\n")
     return path
@@ -68,25 +68,22 @@ def accounts(data: Path) -> Iterator[Path]:
             yield path
 
 
-def made_from(root: Path, name: str, study: str, engine: str) -> dict[str, str]:
-    """Return the hashes of all that a map hangs on, as the files are now."""
-    own = _hash_without_notes(load_map(root, name))
-    settings = _hash_without_notes(load_mapping(root))
+def made_from(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]:
+    """Return the hashes of all that decides a map, as it is now; notes on changes do not."""
+    own, settings = (
+        document.model_dump(mode="json", exclude={"changed"})
+        for document in (load_map(root, name), load_mapping(root))
+    )
     return input_hashes(root, study, engine, map=own, settings=settings)
 
 
-def _hash_without_notes(document: Map | MapSettings) -> str:
-    """Return the hash of a file's values: notes on what was changed decide nothing."""
-    return value_hash(document.model_dump(mode="json", exclude={"changed"}))
-
-
-def is_current(root: Path, document: Mapping[str, Any]) -> bool:
-    """Return whether an account was made from the files as they are now."""
-    then = document.get("made_from", {})
-    engine, name = then.get("engine", ""), str(document.get("map", ""))
-    if engine not in ENGINES or not map_path(root, name).is_file():
+def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
+    """Return whether an account in the folder of results is what would be made now."""
+    name, study = str(document.get("map", "")), str(document.get("study", ""))
+    if not map_path(root, name).is_file():
         return False
-    return is_same(then, made_from(root, name, str(document["study"]), engine))
+    then = document.get("made_from", {})
+    return is_same(data, then, lambda engine: made_from(root, name, study, engine))
 
 
 def merge_maps(paths: Sequence[Path], data: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from replication.engines.ns3 import NS3_VERSION
 from replication.measure.metric_model import validate_study_metrics
 from replication.plan.config import load_study, study_ids
 from replication.plan.study_check import check_claims
@@ -71,7 +72,9 @@ class Forecast:
         )
 
 
-def forecast(root: Path, name: str, engine: str, tier: str) -> Forecast:
+def forecast(
+    root: Path, name: str, engine: str, tier: str, ns3_version: str = NS3_VERSION
+) -> Forecast:
     """Return what a map should take on an engine, by the cost of its corners and its middle.
 
     Raises
@@ -80,7 +83,7 @@ def forecast(root: Path, name: str, engine: str, tier: str) -> Forecast:
         The map does not fit its study.
     """
     found, spending, settings = _load(root, name, tier)
-    space = Space(found, load_study(root, found.study), engine)
+    space = Space(found, load_study(root, found.study), engine, ns3_version)
     halvings = spending.halvings(found.border_width)
     n, facets = spending.coarse_cells, len(space.facets)
     on_border = sum(_CELLS_ON_BORDER * n * 2**level for level in range(halvings))
@@ -149,7 +152,7 @@ def run_map(
         Files are missing or do not fit together; a run fails.
     """
     found, spending, settings = _load(root, name, tier)
-    space = Space(found, load_study(root, found.study), machine.engine)
+    space = Space(found, load_study(root, found.study), machine.engine, machine.ns3_version)
     explored = Explorer(
         name=f"{name} on {machine.engine}",
         facets=space.facets,

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from replication.engines.model import FlowPaths
+from replication.engines.ns3 import NS3_VERSION
 from replication.plan.design import Run, design_study
 from replication.sensitivity.design_point import explored_tier
 from replication.sensitivity.maps.map_model import DIGITS, Axis, Map, map_path
@@ -112,13 +113,14 @@ class Space:
     ----------
     map, base
         The map and its study.
-    engine
+    engine, ns3_version
         Where it is mapped.
     """
 
     map: Map
     base: Study
     engine: str
+    ns3_version: str = NS3_VERSION
 
     @cached_property
     def claim(self) -> Claim:
@@ -200,7 +202,8 @@ class Space:
     def _runs(self, study: Study, replicate: int = 0) -> list[Run]:
         wanted = list(self.claim.quantities())
         try:
-            runs = design_study(study, explored_tier("all", replicate + 1), [self.engine])
+            tier = explored_tier("all", replicate + 1)
+            runs = design_study(study, tier, [self.engine], self.ns3_version)
         except InputError as error:
             raise InputError(f"{map_path_of(self.map)}: {error}") from None
         return [
