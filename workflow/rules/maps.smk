@@ -43,6 +43,7 @@ rule plan_maps:
         maps=maps_to_explore,
         today=judged_on_today,
         tier=PIPE.config.tier,
+        ns3_version=PIPE.config.ns3_version,
     script:
         "../scripts/plan_maps.py"
 

@@ -50,6 +50,7 @@ rule measure_robustness:
     localrule: True
     params:
         code=PIPE.code.judge,
+        ns3_version=PIPE.config.ns3_version,
         # Compared with the tier's verdicts, if there are any.
         tier=PIPE.content(PATHS.data / "claims.csv", PATHS.data / "cells.csv"),
     script:

@@ -7,4 +7,4 @@ from replication.sensitivity.explore_study import measure_study
 
 study, folder = snakemake.wildcards.study, Path(snakemake.output.made_from).parent
 with job(snakemake, f"measuring how robust {study} is"):
-    measure_study(ROOT, study, folder, DATA)
+    measure_study(ROOT, study, folder, DATA, snakemake.params.ns3_version)

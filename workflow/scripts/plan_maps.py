@@ -10,7 +10,7 @@ from replication.sensitivity.modern_kernel import plan_today
 given = snakemake.params
 with job(snakemake):
     pairs = [name.split("/") for name in given.maps]
-    maps = [forecast(ROOT, name, engine, given.tier) for name, engine in pairs]
+    maps = [forecast(ROOT, name, engine, given.tier, given.ns3_version) for name, engine in pairs]
     today = [plan_today(ROOT, study, given.tier) for study in given.today]
     cpu_s = sum(one.cpu_s for one in maps) + sum(one.cost_s for one in today)
     points, full = sum(one.points for one in maps), sum(one.full_points for one in maps)

@@ -72,5 +72,6 @@ def start(machine: dict[str, Any]) -> tuple[Launch, Path, Limits]:
     from replication.run.runtime import Launch
 
     program = machine["program"] and Path(machine["program"])
-    launch = Launch(machine["runtime"], machine["engine"], program, machine["image"])
+    how = program, machine["image"], machine["ns3_version"]
+    launch = Launch(machine["runtime"], machine["engine"], *how)
     return launch, Path(machine["store"]), Limits(machine["memory_bytes"], machine["time_s"])

@@ -73,6 +73,7 @@ class Start:
             "program": str(program) if program else None,
             "image": image,
             "timer_hz": list(timer_hz),
+            "ns3_version": self.config.ns3_version,
             "store": str(self.store_of(engine)),
             "memory_bytes": self.config.memory_limit_bytes,
             "time_s": self.config.time_limit_s,
