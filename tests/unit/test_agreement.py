@@ -8,7 +8,6 @@ from replication.compare.agreement import (
     EngineDifference,
     EngineDifferences,
     StudyVerdicts,
-    disagreements,
     load_differences,
     rates,
     write_agreement,
@@ -209,11 +208,6 @@ def test_a_known_difference_is_offered_only_for_runs_that_it_concerns(project, c
     rows = write(project, **change)["agreement_pairs"]
     assert {row["causes"] for row in rows} == ({"", "timer"} if found else {""})
     assert all(row["agree"] == "false" for row in rows if row["causes"])
-
-
-def test_cells_of_a_column_are_one_group(judged):
-    groups = {group[0].group for group in disagreements(list(judged.pairs())).values()}
-    assert groups == {"other", "1: throughput"}
 
 
 @pytest.mark.parametrize(

@@ -177,11 +177,7 @@ def test_a_replicate_without_all_of_a_cells_points_does_not_count():
     assert replicate_means(values(*whole)).to_dict() == {0: 2.0, 1: 6.0}
     assert replicate_means(values(*whole[:3])).to_dict() == {0: 2.0}
     assert replicate_means(values(*whole[:3], (1, "fast", math.nan))).to_dict() == {0: 2.0}
-
-
-def test_there_is_no_value_where_no_replicate_has_all_points():
     assert replicate_means(values((0, "slow", 1.0), (1, "fast", 3.0))).empty
-    assert replicate_means(values((0, "slow", math.nan))).empty
 
 
 # -- from runs to rows ----------------------------------------------------------------------------

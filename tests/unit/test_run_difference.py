@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from replication.compare.verdicts import BEYOND, UNKNOWN, WITHIN, compare_results
+from replication.compare.verdicts import BEYOND, WITHIN, compare_results
 from replication.report.archive import pack
 from replication.report.difference import PAGE, RELEASED, TABLE, results_at, write_differences
 from replication.study.errors import InputError
@@ -71,14 +71,6 @@ def test_a_change_is_held_against_both_intervals(results):
         assert item.beyond_noise == word and item.change == pytest.approx(shift, rel=1e-6)
         assert not item.verdict_moved
         change(results[1], "cells.csv", has_interval, **{name: row[name] for name in shifted})
-
-
-def test_without_an_interval_noise_is_not_known(results):
-    one_run = lambda row: row["reproduced_mean"] and not row["reproduced_low"]  # noqa: E731
-    row = change(results[1], "cells.csv", one_run)
-    change(results[1], "cells.csv", one_run, reproduced_mean=str(2 * float(row["reproduced_mean"])))
-    (item,) = moved(results)
-    assert item.beyond_noise == UNKNOWN and item.relative_change == pytest.approx(1.0)
 
 
 def test_a_verdict_that_moved_is_on_the_page_and_in_the_table(results, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from replication.compare.trace_comparison import compare_traces, nearness
 from replication.measure.collect import load_sampled
 from replication.measure.cwnd import FIGURES
-from replication.measure.trace_folder import ENVIRONMENT, find_folder, has_traces, traces_hash
+from replication.measure.trace_folder import ENVIRONMENT, find_folder, traces_hash
 from replication.plan.config import load_study
 from replication.sensitivity.finding import distances
 from replication.study.errors import InputError
@@ -210,11 +210,6 @@ def test_without_a_folder_the_summary_figures_are_compared_alone(project):
     assert set(windows["source"]) == {"linux", "ns3"}
 
 
-def test_without_one_file_its_flows_fall_back(project):
-    (project.raw / "synthetic" / "made-up.sender-ss.csv").unlink()
-    assert (project.compare()["evidence"] == "summary figure").all()
-
-
 def test_a_shorter_trace_cuts_both_sides(project):
     short = "".join(line + "\n" for line in trace_text().splitlines()[: 2 * 26])
     project.write("raw/synthetic/made-up.sender-ss.csv", short)
@@ -222,26 +217,6 @@ def test_a_shorter_trace_cuts_both_sides(project):
     published = (2 * 290 + sum(tooth(s) for s in range(6))) / 26
     assert found["published"] == pytest.approx(published)
     assert found["reproduced_mean"] == pytest.approx(published + 1.1)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            trace_text() + "1600000061,10.0.0.1:500,0,1,fast,20\n",
-            "line 123: cwnd_segments is 'fast'",
-        ),
-        ("<html>Not found</html>\n", "line 1: 1 columns"),
-        (trace_text(flows=1), "1 data flows for 2 names"),
-    ],
-)
-def test_a_file_that_is_no_trace_is_named_with_its_line(project, text, message):
-    project.write("raw/synthetic/made-up.sender-ss.csv", text)
-    with pytest.raises(InputError) as caught:
-        project.compare()
-    assert str(project.raw / "synthetic" / "made-up.sender-ss.csv") in str(caught.value)
-    assert message in str(caught.value)
-    assert not (project.data / "trace_comparison.csv").exists()
 
 
 def test_the_folder_is_asked_for_or_beside_the_project(tmp_path, monkeypatch):
@@ -265,11 +240,6 @@ def test_the_hash_follows_the_traces_content(project):
     assert before
     project.write("raw/synthetic/made-up.sender-ss.csv", trace_text(shift=1))
     assert traces_hash(project.raw, ["synthetic"]) != before
-
-
-def test_a_study_has_traces_by_its_tables(project, world):
-    assert has_traces(load_study(project.root, "synthetic"))
-    assert not has_traces(world.study())
 
 
 def test_nearness_counts_the_flows_that_every_engine_has():

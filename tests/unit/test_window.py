@@ -69,11 +69,6 @@ def test_reductions_per_minute(count):
     assert window.reductions_per_minute() == pytest.approx(60 * count / window.time_s[-1])
 
 
-def test_time_average_peak_and_minimum():
-    window = steady(teeth(4, 10, 2, 10)[:-1])
-    assert (window.grid_mean(), window.peak(), window.minimum()) == (19.0, 28.0, 10.0)
-
-
 def test_figures_but_the_peak_leave_start_up_out():
     cwnd = [10, 20, 40, 80, 30, 31, 32, 33]
     window = steady(cwnd, [np.nan] * 4 + [30] * 4)

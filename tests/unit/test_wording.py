@@ -78,9 +78,6 @@ def test_a_value_has_the_unit_that_people_read(world):
 )  # fmt: skip
 def test_figures_have_four_digits_and_no_exponent(value, shown):
     assert figure(value) == shown
-
-
-def test_what_is_undefined_is_said_so():
     assert Wording("Any").value(math.nan) == "undefined"
 
 

@@ -50,6 +50,22 @@ Text = Annotated[str, Field(min_length=1, max_length=1000)]
 QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"]
 
 PATH = Path("configs") / "engine_differences.yaml"
+#: The tables by the names of their files: rates, items, and what was measured where they disagree.
+TABLES = {
+    "agreement.csv": (
+        *("study", "kind", "left", "right", "items", "compared", "agreed", "unequal", "share"),
+        *("low", "high", "reason"),
+    ),
+    "agreement_pairs.csv": (
+        *("study", "kind", "claim", "table", "row", "column", "left", "right", "left_verdict"),
+        *("right_verdict", "left_points", "right_points", "agree", "difference", "beyond_noise"),
+        "causes",
+    ),
+    "agreement_contrasts.csv": (
+        *("study", "group", "left", "right", "side", "metric", "unit", "left_mean", "right_mean"),
+        *("difference", "low", "high", "n", "differs"),
+    ),
+}
 
 
 class Concerns(Document):
@@ -141,24 +157,6 @@ class EngineDifferences(Document):
 def load_differences(root: Path) -> EngineDifferences:
     """Read the known differences of the project in `root`; InputError names what is wrong."""
     return read_model(root / PATH, EngineDifferences)
-
-
-#: The tables by the names of their files: rates, items, and what was measured where they disagree.
-TABLES = {
-    "agreement.csv": (
-        *("study", "kind", "left", "right", "items", "compared", "agreed", "unequal", "share"),
-        *("low", "high", "reason"),
-    ),
-    "agreement_pairs.csv": (
-        *("study", "kind", "claim", "table", "row", "column", "left", "right", "left_verdict"),
-        *("right_verdict", "left_points", "right_points", "agree", "difference", "beyond_noise"),
-        "causes",
-    ),
-    "agreement_contrasts.csv": (
-        *("study", "group", "left", "right", "side", "metric", "unit", "left_mean", "right_mean"),
-        *("difference", "low", "high", "n", "differs"),
-    ),
-}
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,25 @@ from replication.study.storage.table import (
 )
 from replication.study.study import Study
 
+COMPARISON = "trace_comparison.csv"
+NEARNESS = "trace_nearness.csv"
+WINDOWS = "trace_windows.parquet"
+#: Where a published figure comes from.
+RAW, SUMMARY = "raw trace", "summary figure"
+#: Source of a drawn window that is the published one; the others are engines.
+PUBLISHED = "published"
+#: Summary figures by the metric of the study's tables.
+_SUMMARIES = {
+    "cwnd_mean_segments": "cwnd_mean",
+    "cwnd_peak_segments": "cwnd_peak",
+    "cwnd_minimum_segments": "cwnd_minimum",
+    "window_reductions": "reductions_per_minute",
+}
+#: What of the series is compared.
+_SAMPLED = ("cwnd_bytes", "ssthresh_bytes", "rtt_s")
+#: Samples of a window that are kept for drawing.
+DRAWN_SAMPLES = 220
+
 
 @dataclass(frozen=True)
 class PublishedFlow:
@@ -77,17 +96,10 @@ def published_flows(
 
     Parameters
     ----------
-    study
-        The study.
-    published
-        CSV of its published numbers.
+    study, published
+        The study, and the CSV of its published numbers.
     files
-        Raw traces, by name.
-
-    Raises
-    ------
-    InputError
-        A raw trace is not one, or has another number of flows than its table has rows.
+        Raw traces, by name; InputError where one has another number of flows than its table.
     """
     names = {table.id.removeprefix(TABLE_PREFIX): list(table.rows or {}) for table in study.tables}
     raw = {trace: read_flows(path, names[trace]) for trace, path in files.items() if trace in names}
@@ -98,13 +110,18 @@ def published_flows(
     flows = []
     for (trace, name), cells in mapped.items():
         table = raw[trace][name] if trace in raw else None
+        samples = None
+        if table is not None:
+            samples = Samples.of(
+                table["time_s"], table["cwnd_segments"], table["ssthresh_segments"]
+            )
         flows.append(
             PublishedFlow(
                 trace=trace,
                 flow=name,
                 quantity=cells[0].quantity,
                 summary={cell.cell.metric: cell.value for cell in cells},
-                samples=None if table is None else _samples(table),
+                samples=samples,
                 rtt_s=None if table is None or "rtt_s" not in table else known(table["rtt_s"]),
             )
         )
@@ -114,30 +131,6 @@ def published_flows(
 def known(numbers: pd.Series[float]) -> FloatArray:
     """Return the numbers of a column without the missing ones."""
     return np.asarray(numbers.dropna(), dtype=np.float64)
-
-
-def _samples(table: pd.DataFrame) -> Samples:
-    return Samples.of(table["time_s"], table["cwnd_segments"], table["ssthresh_segments"])
-
-
-COMPARISON = "trace_comparison.csv"
-NEARNESS = "trace_nearness.csv"
-WINDOWS = "trace_windows.parquet"
-#: Where a published figure comes from.
-RAW, SUMMARY = "raw trace", "summary figure"
-#: Source of a drawn window that is the published one; the others are engines.
-PUBLISHED = "published"
-#: Summary figures by the metric of the study's tables.
-_SUMMARIES = {
-    "cwnd_mean_segments": "cwnd_mean",
-    "cwnd_peak_segments": "cwnd_peak",
-    "cwnd_minimum_segments": "cwnd_minimum",
-    "window_reductions": "reductions_per_minute",
-}
-#: What of the series is compared.
-_SAMPLED = ("cwnd_bytes", "ssthresh_bytes", "rtt_s")
-#: Samples of a window that are kept for drawing.
-DRAWN_SAMPLES = 220
 
 
 @dataclass(frozen=True)
@@ -156,20 +149,10 @@ class OurFlow:
 
 @dataclass(frozen=True)
 class TraceComparison:
-    """One published flow and ours at one point, on one grid.
+    """One published flow and ours at one point of the design, on one grid.
 
-    Attributes
-    ----------
-    published
-        The published flow.
-    point
-        The point of the design.
-    window
-        The published window; None where the raw trace is not there.
-    ours
-        Our flows with their windows.
-    like
-        The other published flows of the same set-up and congestion control.
+    `window` is the published one, None where the raw trace is not there; `like` are the other
+    published flows of the same set-up and congestion control.
     """
 
     published: PublishedFlow

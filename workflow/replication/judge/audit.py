@@ -46,6 +46,13 @@ TELLING_DIGITS = 4
 CHANCE = 0.05
 #: Relative slack for the rounding of decimal fractions.
 _ROUNDING = 1e-9
+#: A digit alone is shared too often to tell anything.
+LEAST_DECIMALS = 2
+#: Spread of the values, in printed units, from which on their decimals are spread evenly.
+LEAST_SPREAD = 3.0
+_PRINTED = re.compile(r"\d+\.(\d+)")
+#: Checks of printed digits, which no reading changes.
+_OF_DIGITS = ("repeated_in_column", "repeated_in_row", "repeated_across_tables", "monotonic")
 
 
 @dataclass(frozen=True)
@@ -102,20 +109,7 @@ class _Audited:
 
 
 def audit_study(study: Study, cells: list[MappedCell]) -> list[Finding]:
-    """Run every check on every mapped cell.
-
-    Parameters
-    ----------
-    study
-        The study.
-    cells
-        Its published numbers, as `measure.cell_map.map_cells` maps them.
-
-    Returns
-    -------
-    list of Finding
-        In the order of the cells for checks of single cells, then those of several.
-    """
+    """Run every check on every mapped cell: those of single cells first, in the cells' order."""
     cache: dict[str, list[SetUp]] = {}
     audited = []
     # The checks are of values that a run can have; a standard deviation is none.
@@ -311,26 +305,10 @@ def _check_capacity_sums(audited: list[_Audited]) -> Iterator[Finding]:
         factors = [term for term in terms if term is not None]
         value = sum(n * one.cell.value for n, one in zip(factors, group, strict=True))
         low = sum(n * one.cell.band[0] for n, one in zip(factors, group, strict=True))
-
-        def make(
-            check: str,
-            bound: float,
-            finding: str,
-            reason: str,
-            *,
-            members: list[_Audited] = group,
-            total: float = value,
-        ) -> Finding:
-            cells = [one.cell for one in members]
-            rows, columns = (
-                "+".join(dict.fromkeys(names))
-                for names in ((c.row for c in cells), (c.column for c in cells))
-            )
-            study, table = members[0].study, cells[0].table
-            return Finding(study, table, rows, columns, check, total, bound, finding, reason)
-
         strict, full = (point.total_rate_bps(flows, flag) for flag in (True, False))
-        yield _capacity(low, value, strict, full, make, "capacity_sum")
+        found = _capacity(low, value, strict, full, group[0].finding, "capacity_sum")
+        row, column = ("+".join(dict.fromkeys(one.cell.key[n] for one in group)) for n in (1, 2))
+        yield replace(found, row=row, column=column, published=value)
 
 
 def _total(one: _Audited) -> int | None:
@@ -444,25 +422,12 @@ def _step(before: _Audited, after: _Audited) -> Finding:
     return after.finding("monotonic", earlier.value, CONSISTENT, reason)
 
 
-CHECK = "shared_decimals"
-#: A digit alone is shared too often to tell anything.
-LEAST_DECIMALS = 2
-#: Spread of the values, in printed units, from which on their decimals are spread evenly.
-LEAST_SPREAD = 3.0
-_PRINTED = re.compile(r"\d+\.(\d+)")
-
-
 def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Finding]:
     """Yield the values that share their decimals with others more often than chance would have it.
 
-    Values that are equal as a whole count once: they are the business of another check.
-
-    Parameters
-    ----------
-    study
-        The study.
-    cells
-        Its published numbers, as `measure.cell_map.map_cells` maps them.
+    The decimals of independent measurements are spread evenly once the values differ by some units:
+    those that end alike may be one measurement whose integer was changed. Values that are equal as
+    a whole count once: they are the business of another check.
     """
     columns: dict[tuple[str, str, int], list[MappedCell]] = {}
     for cell in cells:
@@ -486,16 +451,16 @@ def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Findin
 
 
 def expected_groups(values: int, alike: int, places: int) -> float:
-    """Return how many groups of `alike` among `values` would share `places` decimals by chance."""
+    """Return how many groups of `alike` among `values` would share `places` decimals by chance.
+
+    The number of groups times the chance of each: an upper bound of the probability of one,
+    whatever the dependence between groups.
+    """
     return float(math.comb(values, alike) * 10.0 ** (-places * (alike - 1)))
 
 
 def _finding(study: Study, cell: MappedCell, reason: str) -> Finding:
-    return Finding(study.id, *cell.key, CHECK, cell.value, math.nan, SUSPICIOUS, reason)
-
-
-#: Checks of printed digits, which no reading changes.
-_OF_DIGITS = ("repeated_in_column", "repeated_in_row", "repeated_across_tables", "monotonic")
+    return Finding(study.id, *cell.key, "shared_decimals", cell.value, math.nan, SUSPICIOUS, reason)
 
 
 def readings_of(causes: Sequence[Cause]) -> Iterator[tuple[str, Cause, CauseLevel, Reading]]:
@@ -509,15 +474,7 @@ def readings_of(causes: Sequence[Cause]) -> Iterator[tuple[str, Cause, CauseLeve
 def audit_readings(
     study: Study, cells: Sequence[MappedCell], causes: Sequence[Cause]
 ) -> Iterator[Finding]:
-    """Yield what the audit finds under each other reading of a table, but what is consistent.
-
-    Parameters
-    ----------
-    study, cells
-        The study and its published numbers, as `measure.cell_map.map_cells` maps them.
-    causes
-        The study's; only those that read a column otherwise count.
-    """
+    """Yield what the audit finds under each other reading of a table, but what is consistent."""
     for name, cause, _, reading in readings_of(causes):
         concerned = [cell for cell in cells if cause.concerns(cell.table, cell.column)]
         read = [as_read(study, c, reading) for c in concerned if not refusal(c, reading)]

@@ -40,49 +40,9 @@ from replication.study.study import Study
 LIMITED_SHARE = 0.5
 #: Below this mean no queue stands, in packets.
 STANDING_PACKETS = 1.0
-
-
-def run_pressure(results: Results) -> pd.DataFrame:
-    """Return what presses on TCP in each run.
-
-    Parameters
-    ----------
-    results
-        Results of one study.
-
-    Returns
-    -------
-    pandas.DataFrame
-        scenario, engine, drops (of TCP packets), at_window (the least share of samples, over the
-        TCP flows, with a congestion window within a segment of the largest that the flow may use;
-        NaN without samples), queue_packets (the longest mean of the monitored queues; NaN without
-        any) and idle.
-    """
-    tcp = results.flows[results.flows["kind"] == "tcp"]
-    drops = tcp.groupby(RUN)["packets_dropped"].sum().rename("drops")
-    found = pd.concat([drops, _at_window(results), _queue(results)], axis=1).reset_index()
-    limited = found["at_window"] > LIMITED_SHARE
-    empty = found["queue_packets"] < STANDING_PACKETS
-    return found.assign(idle=(found["drops"] == 0) & (limited | empty))
-
-
-def _at_window(results: Results) -> pd.Series[float]:
-    """Return the least share of a run's TCP flows' samples at the window."""
-    tcp = results.flows[results.flows["kind"] == "tcp"]
-    flows = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
-    found = results.values(Feature(SHARE_AT_WINDOW), flows)
-    return found.groupby(RUN)["value"].min().rename("at_window")
-
-
-def _queue(results: Results) -> pd.Series[float]:
-    """Return the longest mean of a run's monitored queues, in packets."""
-    found = results.values(Feature("queue_mean_packets"), monitored_links(results, results.flows))
-    return found.groupby(RUN)["value"].max().rename("queue_packets")
-
-
 #: Relative difference up to which two values are equal.
 TIE = 0.005
-#: Why a pair is idle: both runs are (`judge.pair`); both values are zero, or the right
+#: Why a pair is idle: both runs are; both values are zero, or the right
 #: one is and a multiple of it is asked for; the values are equal and neither run lost a packet; or
 #: a count of losses is zero where no run of the experiment has one.
 REASONS = {
@@ -103,9 +63,40 @@ LOSSES = {
 #: What presses on TCP in a value's run, and what else stands beside each value.
 PRESSURE = ("drops", "at_window", "queue_packets", "idle")
 CARRIED = ("point", *PRESSURE, "lossless")
-
 #: Returns a quantity's values on one engine: replicate, factors, value and `CARRIED`.
 Frames = Callable[[Quantity], pd.DataFrame]
+
+
+def run_pressure(results: Results) -> pd.DataFrame:
+    """Return what presses on TCP in each run.
+
+    Parameters
+    ----------
+    results
+        Results of one study.
+
+    Returns
+    -------
+    pandas.DataFrame
+        scenario, engine, drops (of TCP packets), at_window (the least share of samples, over the
+        TCP flows, with a congestion window within a segment of the largest that the flow may use;
+        NaN without samples), queue_packets (the longest mean of the monitored queues; NaN without
+        any) and idle.
+    """
+    tcp = results.flows[results.flows["kind"] == "tcp"]
+    flows = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
+    shares = results.values(Feature(SHARE_AT_WINDOW), flows)
+    links = monitored_links(results, results.flows)
+    queues = results.values(Feature("queue_mean_packets"), links)
+    columns = {
+        "drops": tcp.groupby(RUN)["packets_dropped"].sum(),
+        "at_window": shares.groupby(RUN)["value"].min(),
+        "queue_packets": queues.groupby(RUN)["value"].max(),
+    }
+    found = pd.concat(columns, axis=1).reset_index()
+    limited = found["at_window"] > LIMITED_SHARE
+    empty = found["queue_packets"] < STANDING_PACKETS
+    return found.assign(idle=(found["drops"] == 0) & (limited | empty))
 
 
 def frames_on(results: Results, pressure: pd.DataFrame, engine: str) -> Frames:
@@ -113,12 +104,10 @@ def frames_on(results: Results, pressure: pd.DataFrame, engine: str) -> Frames:
 
     Parameters
     ----------
-    results
-        What was run.
+    results, engine
+        What was run, and on which engine.
     pressure
-        What `judge.pair.run_pressure` returns for it.
-    engine
-        The engine.
+        What `run_pressure` returns for the results.
     """
     ours = pressure[pressure["engine"] == engine].set_index("scenario")
     runs_drops = results.design["scenario"].map(ours["drops"])

@@ -24,6 +24,13 @@ from replication.measure.statistic import two_outcomes, wilson_interval
 from replication.study.claim_model import Quantity
 from replication.study.study import Study
 
+#: With a larger share of the replicates left out nothing is reproduced.
+MOST_LEFT_OUT = 0.2
+#: The least share of replicates that must differ from all others' results.
+LEAST_DISTINCT = 0.9
+#: Points that a sentence names; of the others it gives the number.
+_NAMED = 2
+
 
 class Coverage:
     """What was run of one study, against what the study asks for."""
@@ -117,14 +124,6 @@ class Coverage:
 
     def _duration_of(self, experiment: str, where: str) -> float:
         return min(durations_s(self.study, experiment, json.loads(where)))
-
-
-#: With a larger share of the replicates left out nothing is reproduced.
-MOST_LEFT_OUT = 0.2
-#: The least share of replicates that must differ from all others' results.
-LEAST_DISTINCT = 0.9
-#: Points that a sentence names; of the others it gives the number.
-_NAMED = 2
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,10 @@ PUBLISHED = "published"
 RATES = ("throughput_bps", "goodput_bps")
 #: Samples of different flows have times of their own, and segments no size.
 _UNKNOWN = {"queue", "fairness"}, {"cwnd_bytes"}
+OWN_DATA = "own_data.csv"
+HOLDS, FAILS, NONE = "holds", "fails", "none"
+#: Where a part's numbers come from, in words.
+PRINTED, TRACED = "printed numbers", "published traces"
 
 
 def can_tell(wanted: Quantity, alone: bool) -> bool:
@@ -172,12 +176,6 @@ def _scenario(series: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
             for flow, start in starts.items()
         ],
     }
-
-
-OWN_DATA = "own_data.csv"
-HOLDS, FAILS, NONE = "holds", "fails", "none"
-#: Where a part's numbers come from, in words.
-PRINTED, TRACED = "printed numbers", "published traces"
 
 
 class OwnData:

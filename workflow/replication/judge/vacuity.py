@@ -72,6 +72,9 @@ _RANK = {
     Verdict.DIRECTION_ONLY: 1,
     Verdict.REPRODUCED: 2,
 }
+#: The flags of all studies, and what of them the runs of one decide.
+FLAGS = "claim_flags.csv"
+VACUITY = "vacuity.csv"
 
 
 @dataclass(frozen=True)
@@ -261,11 +264,6 @@ def _evidence(test: SimpleTest, pairs: pd.DataFrame, without: Verdict | None) ->
 def _span(low: float, high: float, digits: int = 3) -> str:
     first, last = (f"{float(f'{value:.{digits}g}'):g}" for value in (low, high))
     return first if first == last else f"{first} to {last}"
-
-
-#: The flags of all studies, and what of them the runs of one decide.
-FLAGS = "claim_flags.csv"
-VACUITY = "vacuity.csv"
 
 
 def vacuity_rows(

@@ -63,6 +63,8 @@ SCHEMA = pa.schema(
     ]
 )
 Rows = Iterable[Mapping[str, Any]]
+#: Stands in for a family that did not run.
+DEFAULT = "ns3"
 
 
 def write_verdicts(folder: Path, cells: Rows, claims: Rows) -> None:
@@ -179,10 +181,6 @@ def participations(design: Iterable[Mapping[str, str]]) -> dict[str, Participati
         )
         for engine, answers in points.items()
     }
-
-
-#: Stands in for a family that did not run.
-DEFAULT = "ns3"
 
 
 @dataclass(frozen=True)

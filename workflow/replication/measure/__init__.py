@@ -1,6 +1,6 @@
 """From the tables of runs to quantities: metrics, statistics, features of a window's course.
 
 In: `results/<study>/*.parquet`. Out: one value a run and quantity, means and intervals. To add a
-metric, add an entry to `METRICS` in `metric_model.py`; one that is not a column or a window's mean
-also needs its function in `feature.py`.
+metric, add a row to `metrics.csv`; one that is not a column or a window's mean also needs its
+function in `feature.py`.
 """

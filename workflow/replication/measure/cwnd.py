@@ -57,6 +57,23 @@ FloatArray = npt.NDArray[np.float64]
 REDUCTION_FRACTION = 0.20
 REDUCTION_SEGMENTS = 2.0
 RECOVERY_FRACTION = 0.20
+#: Segments a sample that decide between equal tops; windows are read in whole segments.
+_TIE_SEGMENTS = 1e-9
+#: A fall of exactly the bound counts despite rounding and ties.
+_SLACK_SEGMENTS = 1e-5
+MINUTE_S = 60.0
+DISTANCE = "cwnd_distance"
+#: Names of the metrics for people.
+LABELS = {
+    "sawtooth_period": "Sawtooth, period",
+    "sawtooth_height": "Sawtooth, height",
+    "cwnd_mean": "Window, time average",
+    "cwnd_peak": "Window, peak",
+    "cwnd_minimum": "Window, minimum",
+    "reductions_per_minute": "Window reductions",
+    "slow_start_share": "Share of time in slow start",
+    DISTANCE: "Wasserstein distance",
+}
 
 
 class SeriesError(InputError):
@@ -167,12 +184,6 @@ def time_weighted_mean(time_s: npt.ArrayLike, values: npt.ArrayLike) -> float:
     return float(np.average(samples[:-1], weights=held))
 
 
-#: Segments a sample that decide between equal tops; windows are read in whole segments.
-_TIE_SEGMENTS = 1e-9
-#: A fall of exactly the bound counts despite rounding and ties.
-_SLACK_SEGMENTS = 1e-5
-
-
 @dataclass(frozen=True)
 class Sawtooth:
     """The prominent teeth of one window.
@@ -242,9 +253,6 @@ def _valley(window: FloatArray) -> int:
     rises = np.flatnonzero(np.diff(window) > 0)
     stop = int(rises[0]) + 1 if rises.size else window.size
     return int(window[:stop].argmin())
-
-
-MINUTE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -353,16 +361,4 @@ FIGURES: dict[str, tuple[str, Callable[[Window], float]]] = {
     "cwnd_minimum": ("segments", Window.minimum),
     "reductions_per_minute": ("1/min", Window.reductions_per_minute),
     "slow_start_share": ("1", Window.slow_start_share),
-}
-DISTANCE = "cwnd_distance"
-#: Names of the metrics for people.
-LABELS = {
-    "sawtooth_period": "Sawtooth, period",
-    "sawtooth_height": "Sawtooth, height",
-    "cwnd_mean": "Window, time average",
-    "cwnd_peak": "Window, peak",
-    "cwnd_minimum": "Window, minimum",
-    "reductions_per_minute": "Window reductions",
-    "slow_start_share": "Share of time in slow start",
-    DISTANCE: "Wasserstein distance",
 }

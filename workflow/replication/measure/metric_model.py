@@ -6,261 +6,15 @@ study can be checked without what computing takes.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
 
 from replication.study.claim_model import Flows, Quantity
 from replication.study.errors import InputError
 from replication.study.study import Study
-
-Source = Literal["flow", "sampled", "feature", "queue", "fairness"]
-
-
-class MetricError(InputError):
-    """A metric is unknown, or asked for in a way that has no meaning."""
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One metric.
-
-    Attributes
-    ----------
-    unit
-        "1" for numbers without a unit.
-    label
-        What people call it within a sentence.
-    description
-        Its definition, in one line.
-    source
-        Where it comes from; see the module's docstring.
-    column
-        Column of the series that a sampled metric reduces; empty where there is none.
-    reduce
-        How the samples of a window combine.
-    pooled
-        Numerator and denominator, or weighted value and weight, of the `pooled` aggregate.
-    """
-
-    unit: str
-    label: str
-    description: str
-    source: Source
-    column: str = ""
-    reduce: Literal["mean", "sum", "weighted"] = "mean"
-    pooled: tuple[str, str] | None = None
-
-
-METRICS: dict[str, Metric] = {
-    "throughput_bps": Metric(
-        "bit/s",
-        "throughput",
-        "IP bytes at the receiver over the flow's active time; in a window, mean of the samples",
-        "flow",
-        "throughput_bps",
-    ),
-    "goodput_bps": Metric(
-        "bit/s", "goodput", "in-order application bytes over the active time", "flow"
-    ),
-    "delay_mean_s": Metric(
-        "s",
-        "mean one-way delay",
-        "mean one-way delay of received data packets, queueing included; in a window, weighted "
-        "by the bytes received per sample",
-        "flow",
-        "delay_s",
-        "weighted",
-        ("delay_mean_s", "packets_received"),
-    ),
-    "delay_p95_s": Metric(
-        "s",
-        "95th percentile of the one-way delay",
-        "95th percentile of the one-way delay of data packets",
-        "flow",
-    ),
-    "rtt_mean_s": Metric(
-        "s",
-        "mean round-trip time",
-        "mean round-trip time sampled by the sender",
-        "flow",
-        "rtt_s",
-        "mean",
-    ),
-    "packets_sent": Metric(
-        "packets", "packets sent", "data packets sent, retransmissions included", "flow"
-    ),
-    "packets_received": Metric(
-        "packets", "packets received", "data packets received, duplicates included", "flow"
-    ),
-    "packets_dropped": Metric(
-        "packets", "packets dropped", "data packets dropped", "flow", "drops", "sum"
-    ),
-    "packets_in_flight": Metric(
-        "packets", "packets under way at the end", "data packets still under way at the end", "flow"
-    ),
-    "retransmissions": Metric(
-        "packets", "retransmissions", "data packets sent again", "flow", "retransmissions", "sum"
-    ),
-    "timeouts": Metric("1", "timeouts", "retransmission timeouts", "flow"),
-    "loss_rate": Metric(
-        "1", "drop rate", "dropped over sent", "flow", pooled=("packets_dropped", "packets_sent")
-    ),
-    "delivery_ratio": Metric(
-        "1",
-        "delivery ratio",
-        "received over sent",
-        "flow",
-        pooled=("packets_received", "packets_sent"),
-    ),
-    "delay_s": Metric(
-        "s",
-        "one-way delay",
-        "sampled one-way delay, weighted by bytes received",
-        "sampled",
-        "delay_s",
-        "weighted",
-    ),
-    "rtt_s": Metric(
-        "s", "round-trip time", "mean of the sampled round-trip time", "sampled", "rtt_s"
-    ),
-    "cwnd_bytes": Metric(
-        "bytes",
-        "congestion window",
-        "mean of the sampled congestion window",
-        "sampled",
-        "cwnd_bytes",
-    ),
-    "drops": Metric(
-        "packets", "packets dropped", "packets dropped in the window", "sampled", "drops", "sum"
-    ),
-    "cwnd_mean_segments": Metric(
-        "segments",
-        "mean congestion window",
-        "time-weighted mean congestion window after start-up",
-        "feature",
-    ),
-    "cwnd_peak_segments": Metric(
-        "segments",
-        "largest congestion window",
-        "largest congestion window, slow-start overshoot included",
-        "feature",
-    ),
-    "cwnd_minimum_segments": Metric(
-        "segments",
-        "smallest congestion window",
-        "smallest congestion window after start-up",
-        "feature",
-    ),
-    "cwnd_spread": Metric(
-        "1",
-        "spread of the congestion window",
-        "median distance of the congestion window from its median, over the median, after "
-        "start-up; 1/6 for a regular saw-tooth from half a window to a whole one",
-        "feature",
-    ),
-    "window_reductions": Metric(
-        "1",
-        "reductions of the window",
-        "falls of the congestion window by at least 20 % and two segments",
-        "feature",
-    ),
-    "start_up_duration_s": Metric(
-        "s", "duration of start-up", "time from the first sample to the end of start-up", "feature"
-    ),
-    "slow_start_growth": Metric(
-        "1",
-        "growth per round trip in slow start",
-        "factor by which the window grows per RTT in the initial slow start: median of the window "
-        "over the window one RTT before",
-        "feature",
-    ),
-    "slow_start_reentries": Metric(
-        "1",
-        "returns to slow start",
-        "falls to at most two segments below the threshold after start-up",
-        "feature",
-    ),
-    "sawtooth_count": Metric(
-        "1",
-        "saw-teeth of the window",
-        "rise-and-fall cycles of the window after start-up",
-        "feature",
-    ),
-    "sawtooth_depth": Metric(
-        "1",
-        "share of the window kept at a reduction",
-        "window after over before a reduction, mean over reductions after start-up",
-        "feature",
-    ),
-    "window_growth_rate": Metric(
-        "segments/s",
-        "growth rate of the window",
-        "growth of the window while it does not fall, after start-up",
-        "feature",
-    ),
-    "rise_curvature": Metric(
-        "1",
-        "curvature of the window's rise",
-        "share of what a straight line leaves of a sawtooth's rises that a cubic explains: "
-        "0 straight, 1 cubic",
-        "feature",
-    ),
-    "rtt_peak_s": Metric(
-        "s", "largest round-trip time", "largest sampled round-trip time", "feature"
-    ),
-    "rtt_minimum_s": Metric(
-        "s", "smallest round-trip time", "smallest sampled round-trip time", "feature"
-    ),
-    "queue_mean_packets": Metric(
-        "packets", "mean queue", "mean length of the monitored queues", "queue", "queue_packets"
-    ),
-    "queue_peak_packets": Metric(
-        "packets",
-        "largest queue",
-        "largest sampled length of the monitored queues",
-        "queue",
-        "queue_packets",
-    ),
-    "queue_drops": Metric(
-        "packets",
-        "packets dropped at the queue",
-        "packets dropped at the monitored queues",
-        "queue",
-        "drops",
-    ),
-    "jain_mean": Metric(
-        "1",
-        "mean of Jain's index",
-        "Jain's index of the flows' throughput per sampling interval, mean",
-        "fairness",
-    ),
-    "jain_minimum": Metric(
-        "1",
-        "smallest Jain's index",
-        "Jain's index of the flows' throughput per sampling interval, minimum",
-        "fairness",
-    ),
-    "jain_since_start_mean": Metric(
-        "1",
-        "mean of Jain's index since the start",
-        "Jain's index of the IP bytes received since the run's start, mean over time",
-        "fairness",
-    ),
-    "jain_since_start_variation": Metric(
-        "1",
-        "variation of Jain's index since the start",
-        "standard deviation over time of Jain's index since the run's start",
-        "fairness",
-    ),
-    "jain_since_start_early_growth": Metric(
-        "1",
-        "share of the growth of Jain's index done in the first half",
-        "share of the growth of Jain's index since the start that is done in the first half of "
-        "the window; undefined where it grows by less than 0.01",
-        "fairness",
-    ),
-}
+from replication.study.table_model import Cell
 
 #: Unit of the data to the unit to show, and the factor to it.
 _DISPLAY = {"bit/s": ("Mbit/s", 1e-6), "s": ("ms", 1e3)}
@@ -276,20 +30,60 @@ CONTRASTED = (
     "packets_dropped",
     "queue_mean_packets",
 )
-#: Metrics that count events: whole numbers, larger the longer a run lasts.
-COUNTS = {
-    "packets_sent",
-    "packets_received",
-    "packets_dropped",
-    "packets_in_flight",
-    "retransmissions",
-    "timeouts",
-    "drops",
-    "queue_drops",
-    "window_reductions",
-    "sawtooth_count",
-    "slow_start_reentries",
-}
+
+
+class MetricError(InputError):
+    """A metric is unknown, or asked for in a way that has no meaning."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric: a row of metrics.csv.
+
+    Attributes
+    ----------
+    unit
+        "1" for numbers without a unit.
+    label
+        What people call it within a sentence.
+    source
+        Where it comes from: a total of the "flow", a "sampled" column or a "feature" of its series,
+        a "queue", or "fairness" of a set of flows.
+    column
+        Column of the series that is reduced over a window; empty where there is none.
+    reduce
+        How the samples of a window combine: mean, sum, or weighted by the bytes received.
+    pooled
+        Numerator and denominator, or weighted value and weight, of the `pooled` aggregate.
+    counts
+        Whether it counts events: whole numbers, larger the longer a run lasts.
+    description
+        Its definition, in one line.
+    """
+
+    unit: str
+    label: str
+    source: str
+    column: str
+    reduce: str
+    pooled: tuple[str, str] | None
+    counts: bool
+    description: str
+
+
+def _read_metrics() -> dict[str, Metric]:
+    with (Path(__file__).parent / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row.pop("metric"): row for row in csv.DictReader(file)}
+    found = {}
+    for name, row in rows.items():
+        top, _, bottom = row.pop("pooled").partition(" / ")
+        counts = row.pop("counts") == "true"
+        found[name] = Metric(**row, pooled=(top, bottom) if top else None, counts=counts)
+    return found
+
+
+METRICS = _read_metrics()
+COUNTS = {name for name, metric in METRICS.items() if metric.counts}
 
 
 def check_metric(
@@ -386,25 +180,17 @@ def validate_study_metrics(study: Study) -> None:
     MetricError
         Names the claim or table, the metric, and the known ones.
     """
-    for claim in study.claims:
-        for wanted in claim.quantities():
-            _checked(f"{study.id}: claim {claim.id}", wanted)
+    named: list[tuple[str, Quantity | Cell]] = [
+        (f"claim {claim.id}", wanted) for claim in study.claims for wanted in claim.quantities()
+    ]
     for table in study.tables:
-        for column, cell in [("(every column)", table.cell), *(table.columns or {}).items()]:
-            if cell is not None:
-                _checked(f"{study.id}: table {table.id}, column {column}", cell)
-
-
-def _checked(place: str, wanted: object) -> None:
-    try:
-        check_metric(
-            getattr(wanted, "metric", ""),
-            getattr(wanted, "aggregate", "mean"),
-            getattr(wanted, "window_s", None) is not None,
-            getattr(wanted, "links", None),
-        )
-    except MetricError as error:
-        raise MetricError(f"{place}: {error}") from None
+        cells = {"(every column)": table.cell} if table.cell else table.columns or {}
+        named += [(f"table {table.id}, column {column}", cell) for column, cell in cells.items()]
+    for place, one in named:
+        try:
+            check_metric(one.metric, one.aggregate, one.window_s is not None, one.links)
+        except MetricError as error:
+            raise MetricError(f"{study.id}: {place}: {error}") from None
 
 
 def metric_label(metric: str) -> str:

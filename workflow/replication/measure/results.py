@@ -19,22 +19,18 @@ import pandas as pd
 from replication.study.claim_model import Where
 from replication.study.errors import InputError
 from replication.study.files import read_json
-from replication.study.storage.parquet import read_columns, read_parquet
+from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     DESIGN_COLUMNS,
     FEATURE_COLUMNS,
     FLOW_COLUMNS,
-    read_frame,
+    read_rows,
 )
 
 #: Columns of a design that concern how it is run, not what was run.
 _UNUSED = ("study", "batch", "cost_s")
 #: What a feature is of: a flow, a link or a set of flows of a run.
 SUBJECT = ["scenario", "engine", "subject"]
-
-
-class ResultsError(InputError):
-    """A file of results is missing, damaged or does not fit the others."""
 
 
 @dataclass(frozen=True)
@@ -102,17 +98,22 @@ class Results:
 
         Raises
         ------
-        ResultsError
+        InputError
             A file is missing or damaged; the message names it and what to run.
         """
         folder = data / "results" / study_id
-        return read_results(
+        described = data / "design" / "scenarios" / f"{study_id}.json"
+        scenarios, runs = read_json(described), _read_design(data / "design" / f"{study_id}.csv")
+        unknown = sorted(set(runs.loc[runs["supported"], "scenario"]) - scenarios.keys())
+        if unknown:
+            raise InputError(f"{described}: has no scenario {unknown[0]}; run `make report`")
+        return cls(
             study_id,
-            design=data / "design" / f"{study_id}.csv",
-            scenarios=data / "design" / "scenarios" / f"{study_id}.json",
-            flows=folder / "flows.parquet",
-            features=folder / "features.parquet",
-            series=folder / "series.parquet",
+            runs,
+            _read_flows(folder / "flows.parquet"),
+            scenarios,
+            folder / "features.parquet",
+            folder / "series.parquet",
         )
 
     @property
@@ -137,14 +138,14 @@ class Results:
 
         Raises
         ------
-        ResultsError
+        InputError
             It was not computed when these results were collected.
         """
         wanted = subjects[SUBJECT].drop_duplicates()
         none = wanted.iloc[:0].assign(value=0.0)
         found = wanted.merge(self._by_feature.get((feature.metric, feature.window), none))
         if len(found) < len(wanted):
-            raise ResultsError(
+            raise InputError(
                 f"{self.features_path}: has no {feature.metric} of every run of {self.study_id}"
                 f"{f' in {feature.window} s' if feature.window else ''}; the study has changed "
                 "since its results were collected: run `make report`"
@@ -153,7 +154,7 @@ class Results:
 
     @cached_property
     def _by_feature(self) -> dict[tuple[str, str], pd.DataFrame]:
-        table = _read_parquet(self.features_path, FEATURE_COLUMNS)
+        table = _read_table(self.features_path, FEATURE_COLUMNS)
         return {
             (str(key[0]), str(key[1])): part[[*SUBJECT, "value"]]
             for key, part in table.groupby(["metric", "window"], sort=False)
@@ -223,90 +224,30 @@ class Results:
         return runs.reset_index(drop=True)
 
 
-def read_results(
-    study_id: str, *, design: Path, scenarios: Path, flows: Path, features: Path, series: Path
-) -> Results:
-    """Load the results of one study from the named files; see `Results.load`."""
-    documents = _read_scenarios(scenarios)
-    runs = _read_design(design)
-    supported = runs.loc[runs["supported"], "scenario"]
-    unknown = sorted(set(supported) - documents.keys())
-    if unknown:
-        raise ResultsError(
-            f"{scenarios}: scenario {unknown[0]} of {design} is not in it; run `make report`"
-        )
+def _read_design(path: Path) -> pd.DataFrame:
+    table = pd.DataFrame(
+        read_rows(path, DESIGN_COLUMNS), columns=list(DESIGN_COLUMNS), dtype=object
+    )
+    return table.drop(columns=list(_UNUSED)).assign(
+        levels=table["levels"].map(json.loads),
+        replicate=table["replicate"].astype(int),
+        supported=table["supported"].isin(["True", "true"]),
+    )
+
+
+def _read_flows(path: Path) -> pd.DataFrame:
     # A table without rows does not know that its keys are text.
-    table = _read_parquet(flows, FLOW_COLUMNS).astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
+    table = _read_table(path, FLOW_COLUMNS).astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
     twice = table.duplicated(["scenario", "engine", "flow"])
     if twice.any():
         row = table[twice].iloc[0]
-        raise ResultsError(
-            f"{flows}: flow {row['flow']} of scenario {row['scenario']} on {row['engine']} is "
+        raise InputError(
+            f"{path}: flow {row['flow']} of scenario {row['scenario']} on {row['engine']} is "
             "there twice; delete the file and simulate again"
         )
-    return Results(study_id, runs, table, documents, features, series)
+    return table
 
 
-def _missing(path: Path) -> ResultsError:
-    return ResultsError(f"{path}: no such file; run the workflow up to the simulate stage first")
-
-
-def _read_design(path: Path) -> pd.DataFrame:
-    if not path.is_file():
-        raise ResultsError(f"{path}: no such file; run the workflow up to the design stage first")
-    table = read_frame(path, dtype=str, keep_default_na=False)
-    _check_columns(path, table.columns, DESIGN_COLUMNS)
-    table = table[[name for name in DESIGN_COLUMNS if name not in _UNUSED]].copy()
-    try:
-        table["levels"] = pd.Series(
-            [_levels(text) for text in table["levels"]], index=table.index, dtype=object
-        )
-        table["replicate"] = table["replicate"].astype(int)
-        table["supported"] = [_truth(text) for text in table["supported"]]
-    except ValueError as error:
-        raise ResultsError(f"{path}: {error}; design it again") from None
-    return table.astype({"supported": bool})
-
-
-def _levels(text: str) -> dict[str, str]:
-    try:
-        levels = json.loads(text)
-    except json.JSONDecodeError:
-        levels = None
-    if not isinstance(levels, dict):
-        raise ValueError(f"levels {text!r} is not a JSON object")
-    return {str(factor): str(key) for factor, key in levels.items()}
-
-
-def _truth(text: str) -> bool:
-    truths = {"true": True, "1": True, "false": False, "0": False}
-    if text.lower() not in truths:
-        raise ValueError(f"supported {text!r} is neither true nor false")
-    return truths[text.lower()]
-
-
-def _read_scenarios(path: Path) -> dict[str, dict[str, Any]]:
-    if not path.is_file():
-        raise ResultsError(f"{path}: no such file; run the workflow up to the design stage first")
-    documents = read_json(path)
-    if not isinstance(documents, dict):
-        raise ResultsError(f"{path}: must map scenario ids to scenarios; design it again")
-    return documents
-
-
-def _read_parquet(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    if not path.is_file():
-        raise _missing(path)
-    _check_columns(path, read_columns(path), columns)
-    table = read_parquet(path, columns=list(columns))
-    frame: pd.DataFrame = table.to_pandas()
-    return frame
-
-
-def _check_columns(path: Path, have: Sequence[str] | pd.Index, need: Sequence[str]) -> None:
-    absent = [name for name in need if name not in set(have)]
-    if absent:
-        raise ResultsError(
-            f"{path}: has no column {', '.join(absent)}; it was made by another version - "
-            "delete it and run the workflow again"
-        )
+def _read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    table: pd.DataFrame = read_parquet(path, columns=list(columns)).to_pandas()
+    return table

@@ -28,6 +28,12 @@ from replication.measure.statistic import jain_index
 RUN = ["scenario", "engine"]
 #: Share of a flow's samples with a congestion window within a segment of the largest allowed.
 SHARE_AT_WINDOW = "share_at_window"
+SINCE_START = "jain_since_start_"
+#: A figure could not show a smaller growth of the index.
+VISIBLE_GROWTH = 0.01
+#: Sampling times are sums of intervals: a rounding error must not move a sample.
+_SLACK_S = 1e-9
+_REDUCERS = {"mean": "mean", "minimum": "min"}
 _QUEUE = {"queue_mean_packets": "mean", "queue_peak_packets": "max", "queue_drops": "sum"}
 _SERIES_KEYS = ("scenario", "engine", "flow", "link")
 
@@ -103,21 +109,16 @@ def _computed(results: SampledResults, wanted: Feature, subjects: pd.DataFrame) 
     if metric.source == "queue":
         return _queue_values(results, name, subjects, window)
     if metric.source == "fairness":
-        named = subjects[SUBJECT].drop_duplicates()
-        sets = [part for _, part in subjects.groupby("subject", sort=False)]
-        parts = [
-            samples(results, part, [*RUN, "flow"], None).assign(**_name(part)) for part in sets
+        rows = [
+            (*run, str(subject), _fairness(name, table, window))
+            for subject, flows in subjects.groupby("subject", sort=False)
+            for run, table in samples(results, flows, [*RUN, "flow"], None).groupby(RUN)
         ]
-        found = [fairness_values(name, part, SUBJECT, window) for part in parts]
-        return pd.concat(found) if found else named.assign(value=np.nan)
+        return pd.DataFrame(rows, columns=[*SUBJECT, "value"]).astype({"value": float})
     flows = subjects.assign(flow=subjects["subject"])
     if metric.source == "feature":
         return _features(results, name, flows, window)
     return _sampled(results, metric, flows, window)
-
-
-def _name(subjects: pd.DataFrame) -> dict[str, str]:
-    return {"subject": str(subjects["subject"].iloc[0])}
 
 
 def samples(
@@ -127,9 +128,8 @@ def samples(
     series = results.series_of(pairs[RUN].drop_duplicates())
     if window_s is not None:
         low, high = window_s
-        # Sampling times are sums of intervals: a rounding error must not move a sample out.
-        slack = 1e-9
-        series = series[(series["time_s"] > low + slack) & (series["time_s"] <= high + slack)]
+        after, until = series["time_s"] > low + _SLACK_S, series["time_s"] <= high + _SLACK_S
+        series = series[after & until]
     if "flow" in keys:
         # Which flows are asked for may differ from run to run.
         wanted = pairs[list(keys)].drop_duplicates()
@@ -218,55 +218,23 @@ def _limit_bytes(flow: dict[str, object]) -> float:
     return most - segment if isinstance(most, int | float) else np.inf
 
 
-SINCE_START = "jain_since_start_"
-#: A figure could not show a smaller growth of the index.
-VISIBLE_GROWTH = 0.01
-#: Sampling times are sums of intervals: a rounding error must not move a sample.
-_SLACK_S = 1e-9
+def _fairness(metric: str, flows: pd.DataFrame, window_s: Window) -> float:
+    """Reduce Jain's index over time of the flows of one run."""
+    index = _index_over_time(flows, metric.startswith(SINCE_START))
+    times = index.index.to_numpy(dtype=float)
+    low, high = window_s or (0.0, float(times.max()))
+    if metric == f"{SINCE_START}early_growth":
+        return _early_growth(index.dropna(), low, high)
+    inside = index[(times > low + _SLACK_S) & (times <= high + _SLACK_S)].dropna()
+    if inside.empty:
+        return np.nan
+    how = metric.rpartition("_")[2]
+    return float(inside.std(ddof=0) if how == "variation" else inside.agg(_REDUCERS[how]))
 
 
-def fairness_values(
-    metric: str,
-    table: pd.DataFrame,
-    run: Sequence[str],
-    window_s: tuple[float, float] | None,
-) -> pd.DataFrame:
-    """Reduce Jain's index over time for each run.
-
-    Parameters
-    ----------
-    metric
-        One of the metrics whose source is "fairness".
-    table
-        Samples of whole runs: the columns of `run`, flow, time_s and throughput_bps.
-    run
-        Columns that tell runs apart.
-    window_s
-        (from, to]; None for the whole run.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of `run` and value.
-    """
-    rows = [
-        (*key, _value(metric, group, window_s))
-        for key, group in table.groupby(list(run), sort=True)
-    ]
-    return pd.DataFrame(rows, columns=[*run, "value"]).astype({"value": float})
-
-
-def index_over_time(samples: pd.DataFrame, since_start: bool) -> pd.Series[float]:
-    """Return Jain's index at each sampling time, in s, of one run.
-
-    Parameters
-    ----------
-    samples
-        flow, time_s and throughput_bps, each the mean of the interval that ends at its time.
-    since_start
-        Of what was received since the start, instead of each interval's throughput.
-    """
-    rates = samples.pivot(index="time_s", columns="flow", values="throughput_bps").astype(float)
+def _index_over_time(flows: pd.DataFrame, since_start: bool) -> pd.Series[float]:
+    """Return the index at each sampling time, whose samples are of the interval that ends there."""
+    rates = flows.pivot(index="time_s", columns="flow", values="throughput_bps").astype(float)
     if since_start:
         times = rates.index.to_numpy(dtype=float)
         # A flow that has not started has received nothing.
@@ -274,34 +242,16 @@ def index_over_time(samples: pd.DataFrame, since_start: bool) -> pd.Series[float
     return rates.apply(lambda row: jain_index(row.to_numpy()), axis=1).astype(float)
 
 
-def early_growth(index: pd.Series[float], window_s: tuple[float, float]) -> float:
+def _early_growth(index: pd.Series[float], low: float, high: float) -> float:
     """Return the share of an index's growth over a window that is done in the first half of it.
 
-    0.5 for a straight line, below for convex growth. NaN where it grows by less than
-    `VISIBLE_GROWTH`.
+    0.5 for a straight line, below for convex growth; NaN where it hardly grows.
     """
-    known = index.dropna()
-    if known.empty:
+    if index.empty:
         return np.nan
-    middle = (window_s[0] + window_s[1]) / 2
-    times = np.array([window_s[0], middle, window_s[1]])
-    first, half, last = np.interp(times, known.index.to_numpy(dtype=float), known.to_numpy())
+    times = np.array([low, (low + high) / 2, high])
+    first, half, last = np.interp(times, index.index.to_numpy(dtype=float), index.to_numpy())
     return float((half - first) / (last - first)) if last - first >= VISIBLE_GROWTH else np.nan
-
-
-def _value(metric: str, samples: pd.DataFrame, window_s: tuple[float, float] | None) -> float:
-    index = index_over_time(samples, metric.startswith(SINCE_START))
-    times = index.index.to_numpy(dtype=float)
-    low, high = window_s or (0.0, float(times.max()))
-    if metric == f"{SINCE_START}early_growth":
-        return early_growth(index, (low, high))
-    inside = index[(times > low + _SLACK_S) & (times <= high + _SLACK_S)].dropna()
-    reducers: dict[str, Callable[[pd.Series[float]], float]] = {
-        "mean": lambda values: float(values.mean()),
-        "minimum": lambda values: float(values.min()),
-        "variation": lambda values: float(values.std(ddof=0)),
-    }
-    return reducers[metric.rpartition("_")[2]](inside) if not inside.empty else np.nan
 
 
 def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.NDArray[np.int64]:

@@ -5,8 +5,6 @@ Plain Arrow, since every batch pays for what is imported here before its first s
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,21 +30,8 @@ def read_parquet(path: Path, **options: Any) -> pa.Table:
     InputError
         It is missing or damaged, or lacks a column.
     """
-    with _reading(path):
-        return pq.read_table(path, page_checksum_verification=True, **options)
-
-
-def read_columns(path: Path) -> list[str]:
-    """Return the names of a file's columns; InputError as `read_parquet`."""
-    with _reading(path):
-        names: list[str] = pq.read_schema(path).names
-    return names
-
-
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
     try:
-        yield
+        return pq.read_table(path, page_checksum_verification=True, **options)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; run the workflow first") from None
     except (OSError, pa.ArrowException) as error:
