@@ -14,14 +14,18 @@ from pathlib import Path
 REPO = Path(workflow.basedir)
 # The code that runs is this folder's own, whoever made the environment.
 sys.path.insert(0, str(REPO / "workflow"))
-from replication.plan.leave import enter_or_leave
+from replication.run.environment import enter_workflow
+from replication.study.errors import InputError, leave
 
-enter_or_leave(REPO)
+try:
+    enter_workflow(REPO)
+except InputError as error:
+    leave(error)
 
 from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.engines.ns3 import WHEEL_VERSIONS
 from replication.run.runtime import image_file
-from replication.plan.pipeline import load_or_exit
+from replication.plan.pipeline import Pipeline
 from replication.sensitivity.maps.map_model import load_map, maps_or_exit
 from replication.sensitivity.modern_kernel import load_today, studies_of_today
 
@@ -35,7 +39,10 @@ if workflow.output_settings and workflow.output_settings.quiet:
 # Jobs here need no limit of their rate, which costs a timer a job.
 if workflow.scheduling_settings:
     workflow.scheduling_settings.max_jobs_per_timespan = None
-PIPE = load_or_exit(REPO, config, workflow.deployment_settings.deployment_method)
+try:
+    PIPE = Pipeline.load(REPO, config, workflow.deployment_settings.deployment_method)
+except InputError as error:
+    leave(error)
 PATHS = PIPE.paths
 
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.engines.ns3 import Prefix, compile_program
-from replication.plan.paths import Paths
+from replication.plan.config import Paths
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario, canonical_json
 

@@ -16,7 +16,7 @@ from engine_recovery import RTT_S, SEGMENT, VARIANTS
 from engine_results import Result, read_result
 from engine_scenarios import listed, single_link
 from replication.engines.ns3 import NS3_VERSION, Prefix, installed
-from replication.plan.paths import Paths
+from replication.plan.config import Paths
 
 from tests.workflow.project import ROOT, program
 

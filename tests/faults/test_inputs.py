@@ -69,7 +69,7 @@ def test_a_bad_document_is_refused_in_a_line_or_means_the_same_when_read_again(m
         ("plan", "--studies", "$(touch BAD)"),
         ("run", "../../BAD"),
         ("render", "--data", "nowhere"),
-        ("release", "--root", "nowhere"),
+        ("release", "--data", "nowhere"),
     ],
 )
 def test_a_bad_command_line_ends_in_a_line_and_code_2(words, tmp_path):

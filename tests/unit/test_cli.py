@@ -104,7 +104,6 @@ def test_every_study_in_the_repository_is_valid(replicate):
         (("plan", "--engines", "ns4"), "engines"),
         (("run", "0" * 16), "scenario"),
         (("run", "0" * 16, "--engine", "abacus"), "abacus"),
-        (("plan", "--root", "/nonexistent"), "/nonexistent"),
         (("render", "--data", "/nonexistent"), "/nonexistent"),
         (("run",), "Missing argument"),
     ],

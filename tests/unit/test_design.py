@@ -17,6 +17,7 @@ from replication.plan.design import (
     batch_runs,
     chosen_levels,
     design_study,
+    repeat_warnings,
 )
 from replication.plan.plan import make_plan
 from replication.study.parameter import Factor
@@ -52,6 +53,7 @@ def test_each_tier_runs_the_papers_matrix_or_a_part_of_it_on_ns3(name):
     assert all(run.cost_s <= 2 * QUICK.cost_limit_s for run in quick)
     again = design_study(study, QUICK, ["ns3"])
     assert [run.scenario_id for run in again] == [run.scenario_id for run in quick]
+    assert list(repeat_warnings(quick)) == []
 
 
 def test_cheap_runs_get_at_least_five_replicates():
@@ -371,3 +373,47 @@ def test_a_better_cost_model_changes_no_design(monkeypatch):
     before = designed()
     monkeypatch.setattr(Engine, "cost_s", lambda engine, scenario: 1000.0)
     assert designed() == before
+
+
+RED = {
+    "kind": "red",
+    "limit_packets": 20,
+    "minimum_threshold_packets": 5,
+    "maximum_threshold_packets": 15,
+    "queue_weight": 0.002,
+    "maximum_probability": 0.1,
+    "mean_packet_bytes": 1000,
+}
+
+
+def warnings(engines=("ns3",), flow=None, link=None):
+    document = study_document(claims=[CLAIM])
+    experiment = document["experiments"][0]
+    for template in experiment["flows"]:
+        template.update(flow or {})
+    bottleneck = next(x for x in experiment["topology"]["links"] if x["id"] == "bottleneck")
+    bottleneck.update(link or {})
+    study = Study.model_validate(document)
+    return list(repeat_warnings(design_study(study, PAPER, list(engines))))
+
+
+def test_replicates_that_draw_nothing_are_warned_of_by_experiment():
+    (found,) = warnings()
+    assert "experiment sweep: at 9 of 9 points all replicates are one and the same run" in found
+
+
+@pytest.mark.parametrize(
+    ("flow", "link"),
+    [
+        ({"start_jitter_s": 0.1}, None),
+        (None, {"jitter_s": 0.001}),
+        (None, {"loss_ab": {"kind": "random", "probability": 0.01}}),
+        (None, {"queue_ab": RED}),
+    ],
+)
+def test_replicates_that_draw_something_are_not(flow, link):
+    assert warnings(flow=flow, link=link) == []
+
+
+def test_ns2_draws_by_itself():
+    assert warnings(engines=["ns2"]) == []

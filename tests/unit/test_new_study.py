@@ -64,7 +64,7 @@ def test_a_guide_without_its_example_is_named(project):
 
 def test_the_type_is_asked_for_with_what_there_is_to_choose(project, monkeypatch):
     monkeypatch.chdir(project)
-    command = ["new-study", "--id", "asked", "--title", "T", "--root", str(project)]
+    command = ["new-study", "--id", "asked", "--title", "T"]
     done = CliRunner().invoke(app, command, input="queuing\n")
     assert done.exit_code == 0
     assert "cbr_sweep" in done.output

@@ -1,6 +1,5 @@
 """Which ns-3 the engine is: pinned wheels, installed ones, and what each refuses."""
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -162,7 +161,7 @@ def test_results_are_named_after_a_build_unless_it_gives_the_wheels_bytes(
     assert (pipeline.fingerprint("ns3") == wheel) == same
     assert pipeline.fingerprint("ns3").endswith(NS3_VERSION)
     assert pipeline.program("ns3").parts[:2] == (".cache", "ns3")
-    told = json.loads(pipeline.settings)["engines"]["ns3"]["installed"]
+    told = pipeline.settings["engines"]["ns3"]["installed"]
     assert told == {"build": Prefix.find(prefix).build, "as_pinned": same}
     # Another build of the same release is another engine.
     before = pipeline.program("ns3")

@@ -4,9 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from replication.plan import code, plan
-from replication.plan.notebook_kind import FurtherNotebook
-from replication.plan.pipeline import Pipeline
+from replication.plan import input_hashes, plan
+from replication.plan.pipeline import Pipeline, notebook_names
 from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -20,11 +19,11 @@ def quick():
 @pytest.fixture
 def copied(tmp_path, monkeypatch):
     """Return a copy of the package, whose code is what is hashed."""
-    package = shutil.copytree(code.PACKAGE, tmp_path / "replication")
-    monkeypatch.setattr("replication.plan.code.PACKAGE", package)
-    code.code.cache_clear()
+    package = shutil.copytree(input_hashes.PACKAGE, tmp_path / "replication")
+    monkeypatch.setattr("replication.plan.input_hashes.PACKAGE", package)
+    input_hashes.code.cache_clear()
     yield package
-    code.code.cache_clear()
+    input_hashes.code.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -36,16 +35,18 @@ def copied(tmp_path, monkeypatch):
         ("compare/agreement.py", {"judge"}),
         ("report/templates/base.html", {"report"}),
         ("report/assets/report.css", {"report"}),
-        ("cli/step.py", set()),
+        ("cli/main.py", set()),
         ("plan/pipeline.py", set()),
     ],
 )
 def test_a_change_of_code_changes_the_keys_of_what_it_decides(copied, path, keys):
-    before = code.code()
+    before = input_hashes.code()
     (copied / path).open("a").write("\n")
-    code.code.cache_clear()
-    after = code.code()
-    assert {key for key in code.Code._fields if getattr(before, key) != getattr(after, key)} == keys
+    input_hashes.code.cache_clear()
+    after = input_hashes.code()
+    assert {
+        key for key in input_hashes.Code._fields if getattr(before, key) != getattr(after, key)
+    } == keys
 
 
 def test_batches_are_named_by_the_code_that_decides_their_tables(quick, copied):
@@ -53,7 +54,7 @@ def test_batches_are_named_by_the_code_that_decides_their_tables(quick, copied):
     before = set(Pipeline.load(ROOT, settings).batches)
     assert before <= set(quick.batches)
     (copied / "run/gather.py").open("a").write("\n")
-    code.code.cache_clear()
+    input_hashes.code.cache_clear()
     assert before.isdisjoint(Pipeline.load(ROOT, settings).batches)
 
 
@@ -118,18 +119,12 @@ def test_every_study_has_its_notebooks_once(quick):
     assert len(set(quick.notebooks())) == len(quick.notebooks())
 
 
-def test_a_further_notebook_belongs_to_the_studies_that_want_it(quick, monkeypatch):
-    entry = FurtherNotebook(
-        name="extra",
-        wanted=lambda study, engines: study.id == "saxena" and "ns3" in engines,
-        inputs=("extra.csv", "evaluation/{study}/extra.csv"),
-    )
-    before = quick.notebooks()
-    assert quick.notebook_inputs("saxena", "extra") == []
-    monkeypatch.setattr("replication.plan.notebook_kind.FURTHER", (entry,))
-    assert set(quick.notebooks()) - set(before) == {("saxena", "extra")}
-    inputs = [path.as_posix() for path in quick.notebook_inputs("saxena", "extra")]
-    assert inputs == ["data/reproduced/extra.csv", "data/reproduced/evaluation/saxena/extra.csv"]
+def test_further_notebooks_belong_to_studies_with_traces_and_to_several_engines(quick):
+    of = {study: notebook_names(quick.documents[study], ["ns3"]) for study in quick.studies}
+    assert [study for study, names in of.items() if "trace_comparison" in names] == ["kapadia"]
+    assert "engines" in notebook_names(quick.documents["saxena"], ["ns3", "ns2"])
+    assert not any("engines" in names for names in of.values())
+    assert len(quick.notebook_inputs("trace_comparison")) == 3 and not quick.notebook_inputs("x")
 
 
 def test_the_summary_counts_scenarios_and_cost(quick):

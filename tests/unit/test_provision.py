@@ -4,8 +4,8 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from replication.cli.main import engines, install_engines
 from replication.engines import catalogue as engine
-from replication.plan import provision
 from replication.plan.config import Config, chosen_engines
 from replication.run.process import written_version
 from replication.study.errors import InputError
@@ -41,20 +41,22 @@ def test_an_engine_that_is_not_yet_built_is_used_on_demand_only(monkeypatch):
 def test_packages_are_asked_for_by_name_where_they_cannot_be_installed(without_ns2, monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(InputError, match=r"run as root: apt-get install .* ns2$"):
-        list(provision.provide(ROOT, ["ns2"]))
+        install_engines("ns2")
 
 
-def test_nothing_is_installed_that_is_there():
-    assert list(provision.provide(ROOT, ["ns3"])) == ["ns3: every package is there"]
+def test_nothing_is_installed_that_is_there(capsys):
+    install_engines("ns3")
+    assert capsys.readouterr().out == "ns3: every package is there\n"
 
 
 def test_an_unknown_engine_is_refused_by_name():
     with pytest.raises(InputError, match="'abacus' is unknown; there are ns3, ns2, linux"):
-        list(provision.provide(ROOT, ["abacus"]))
+        install_engines("abacus")
 
 
-def test_the_state_names_what_is_lacking(without_ns2):
-    lines = list(provision.state(ROOT))
+def test_the_state_names_what_is_lacking(without_ns2, capsys):
+    engines()
+    lines = capsys.readouterr().out.splitlines()
     assert "ns2: not there; lacks ns2: run `make engines`" in lines
     assert len(lines) == len(engine.ENGINES)
 

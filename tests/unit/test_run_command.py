@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from replication.cli.run import find_scenario, flow_table
+from replication.cli.main import find_scenario, flow_table
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 

@@ -291,8 +291,9 @@ def project(tmp_path):
     return folder
 
 
-def test_validate_says_how_many_cells_and_claims_it_read(project):
-    done = CliRunner().invoke(app, ["validate", "--root", str(project)])
+def test_validate_says_how_many_cells_and_claims_it_read(project, monkeypatch):
+    monkeypatch.chdir(project)
+    done = CliRunner().invoke(app, ["validate"])
     assert done.exit_code == 0, done.exception
     assert "60 cells of 5 tables, 13 claims" in done.stdout
 

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 import yaml
-from replication.cli.run import find_scenario
+from replication.cli.main import find_scenario
 from replication.plan.config import load_study
 from replication.study.variation import assumptions
 

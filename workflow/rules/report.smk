@@ -15,7 +15,7 @@ rule execute_notebook:
         vacuity=rules.evaluate_study.output.vacuity,
         own=rules.judge_own_data.output.own,
         program=PIPE.live_program,
-        further=lambda wildcards: PIPE.notebook_inputs(wildcards.study, wildcards.kind),
+        further=lambda wildcards: PIPE.notebook_inputs(wildcards.kind),
     output:
         notebook=f"{PATHS.executed}/{{study}}.{{kind}}.ipynb",
     log:

@@ -1,15 +1,26 @@
-"""The command line: `replicate --help`."""
+"""The command line: `replicate --help`. What is about results that are there: `report.py`."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from replication.cli import engine, plan, report, run
+from replication.cli import report
+from replication.engines.catalogue import ENGINES, find_package, package_warning
+from replication.engines.lowering import PLAN_FILE, SCENARIO_FILE
+from replication.plan.config import Paths, listed, load_config, load_study, load_tier, study_ids
 from replication.run.environment import enter
 from replication.study.errors import InputError, RunError, end_of
+from replication.study.files import read_json, read_model
+from replication.study.scenario import Scenario
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -24,34 +35,293 @@ Examples:
   replicate run 0123456789abcdef --engine ns3 --output /tmp/look
   replicate release --check""",
 )
+#: The project's folder: that in which the command is called.
+ROOT = Path()
+CONFIG = ROOT / "configs" / "config.yaml"
+INSTALL = ("apt-get", "install", "--yes", "--quiet", "--no-install-recommends")
+Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
+Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
+#: Columns of the printed table: what they are called, in flows.csv and here, and their unit in SI.
+_SHOWN = (
+    ("throughput_bps", "throughput Mbit/s", 1e6),
+    ("goodput_bps", "goodput Mbit/s", 1e6),
+    ("delay_mean_s", "delay ms", 1e-3),
+    ("delay_p95_s", "95 % delay ms", 1e-3),
+    ("rtt_mean_s", "RTT ms", 1e-3),
+    ("packets_sent", "sent", 1),
+    ("packets_dropped", "dropped", 1),
+    ("retransmissions", "retransmitted", 1),
+    ("timeouts", "timeouts", 1),
+)
 
-for command in (
-    plan.validate,
-    plan.plan,
-    plan.new_study,
-    run.run,
-    report.render,
-    report.release,
-    report.compare,
-    engine.engines,
-    plan.metrics,
-    plan.schemas,
-):
+
+@app.command()
+def validate(studies: Studies = None) -> None:
+    """Check configuration, tiers, studies, published numbers and mappings; change nothing.
+
+    Example: replicate validate --studies saxena
+    """
+    from replication.judge.cause import check_explanations, load_explanations
+    from replication.plan.design import design_study, repeat_warnings
+    from replication.plan.study_check import check_study
+    from replication.sensitivity.maps.map_model import load_mapping, map_names
+    from replication.sensitivity.maps.run_map import check_map
+    from replication.sensitivity.modern_kernel import load_today, plan_today
+    from replication.study.published import published_path
+    from replication.study.sensitivity_settings import load_sensitivity
+
+    load_config(CONFIG)
+    load_sensitivity(ROOT)
+    for path in sorted((ROOT / "configs" / "tiers").glob("*.yaml")):
+        load_tier(ROOT, path.stem)
+    everything = studies in (None, "all")
+    for name in study_ids(ROOT) if everything else dict.fromkeys(listed(str(studies))):
+        study = load_study(ROOT, name)
+        runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
+        cells = check_study(study, published_path(ROOT, name))
+        if (explanations := load_explanations(ROOT, name)) is not None:
+            check_explanations(explanations, study, cells)
+        print(
+            f"{name}: {len(study.experiments)} experiments, {len(runs)} runs in tier paper, "
+            f"{len(cells)} cells of {len(study.tables)} tables, {len(study.claims)} claims: valid"
+        )
+        for warning in repeat_warnings(runs):
+            print(f"warning: {name}, {warning}")
+    load_mapping(ROOT)
+    if everything:
+        for name in sorted(set(load_today(ROOT).studies) & set(study_ids(ROOT))):
+            print(f"{plan_today(ROOT, name, 'paper')}: valid")
+        for name in map_names(ROOT):
+            print(f"{name}: {check_map(ROOT, name)}: valid")
+
+
+@app.command()
+def plan(
+    tier: Annotated[str | None, typer.Option(help="quick, paper or deep.")] = None,
+    studies: Studies = None,
+    engines: Annotated[str | None, typer.Option(help="Comma-separated engines.")] = None,
+    ns3_version: Ns3 = None,
+    runtime: Annotated[str | None, typer.Option(help="native, docker or podman.")] = None,
+) -> None:
+    """Say what would run, how many scenarios, and the expected cost; change nothing.
+
+    Example: replicate plan --tier quick --studies saxena,nishitha
+    """
+    given = {key: value for key, value in locals().items() if value is not None}
+    from replication.plan.pipeline import Pipeline
+
+    print(*Pipeline.load(ROOT, given).summary(), sep="\n")
+
+
+@app.command()
+def new_study(
+    study: Annotated[str, typer.Option("--id", prompt="Id (the file's name, like smith_2004)")],
+    title: Annotated[str, typer.Option(prompt="Title")],
+    kind: Annotated[
+        str | None, typer.Option("--type", help="Type of its first experiment; asked for.")
+    ] = None,
+) -> None:
+    """Write a valid, commented study and its published numbers, to be filled in.
+
+    Example: replicate new-study --id smith_2004 --title "Reno and RED" --type queuing
+    """
+    from replication.plan.new_study import TYPES
+    from replication.plan.new_study import new_study as write_new_study
+
+    kind = kind or typer.prompt(f"Type of its first experiment ({', '.join(TYPES)})")
+    print(*write_new_study(ROOT, study, title, kind), sep="\n")
+    print(f"next: fill them in, then `replicate validate` and `make report STUDIES={study}`")
+
+
+@app.command()
+def run(
+    scenario: Annotated[
+        str, typer.Argument(help="A JSON file, or a scenario's id from the report or a design.")
+    ],
+    output: Annotated[Path, typer.Option(help="Folder for flows.csv and series.csv.")] = Path(
+        "run"
+    ),
+    engine: Annotated[str, typer.Option(help="ns3, ns2 or linux.")] = "ns3",
+    data: report.Data = report.DATA,
+) -> None:
+    """Run one scenario on an engine, print its flows and write its tables.
+
+    Example: replicate run 0123456789abcdef --engine ns3 --output /tmp/look
+    """
+    from replication.plan.start import run_single
+    from replication.run.store import TABLES
+
+    _require_engine(engine)
+    found = find_scenario(data, scenario)
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder) / "run"
+        used, tables = run_single(ROOT, data, found, engine, work)
+        output.mkdir(parents=True, exist_ok=True)
+        names = (*TABLES, SCENARIO_FILE, PLAN_FILE)
+        for name in names:
+            shutil.copyfile(work / name, output / name)
+    print(flow_table(tables["flows.csv"].to_pylist()))
+    print(f"{output}: {', '.join(names)} ({used.cpu_s:.2f} s of CPU)")
+
+
+def find_scenario(data: Path, scenario: str) -> Scenario:
+    """Return the scenario in a file, or the one with an id that was designed or explored.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or is not a scenario, or no design has the id.
+    """
+    if scenario.endswith(".json") or Path(scenario).is_file():
+        return read_model(Path(scenario), Scenario)
+    folder = data / "design" / "scenarios"
+    explored = [
+        *sorted((data / "sensitivity").glob("*/explained_scenarios.json")),
+        *sorted((data / "maps").glob("*/*.scenarios.json")),
+    ]
+    for path in [*sorted(folder.glob("*.json")), *explored]:
+        document = read_json(path).get(scenario)
+        if document is not None:
+            return Scenario.model_validate(document)
+    raise InputError(
+        f"scenario: no design in {folder} has {scenario!r}; give a JSON file, or an id from the "
+        "report or from a design's `scenario` column"
+    )
+
+
+def flow_table(flows: Iterable[Mapping[str, Any]]) -> str:
+    """Return the flows as a table of text, a line each."""
+    rows = [["flow", "kind", *(title for _, title, _ in _SHOWN)]]
+    for flow in flows:
+        numbers = (
+            "" if flow[key] is None else f"{flow[key] / unit:.6g}" for key, _, unit in _SHOWN
+        )
+        rows.append([flow["flow"], flow["kind"], *numbers])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            word.ljust(width) if place < 2 else word.rjust(width)
+            for place, (word, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )
+
+
+for command in (report.render, report.release, report.compare):
     app.command()(command)
-# What make and tests call; `--help` shows them when they are asked for by name.
-for hidden in (engine.install_engines, engine.program, report.fixture):
-    app.command(hidden=True)(hidden)
+app.command(hidden=True)(report.fixture)
+
+
+@app.command()
+def engines(ns3_version: Ns3 = None) -> None:
+    """List the engines: which are there, in which version, and what the others lack.
+
+    Example: replicate engines
+    """
+    from replication.run.process import written_version
+
+    config = load_config(CONFIG, {"ns3_version": ns3_version} if ns3_version else None)
+    for name in ENGINES:
+        engine = config.engine(name)
+        if packages := engine.missing(ROOT):
+            print(f"{name}: not there; lacks {', '.join(packages)}: run `make engines`")
+            continue
+        try:
+            fingerprint = engine.fingerprint(ROOT)
+        except InputError as error:
+            print(f"{name}: {error}")
+            continue
+        program = ROOT / engine.program(ROOT, Paths().data)
+        if program.is_file():
+            version = engine.exact_version(written_version(program), fingerprint)
+            print(f"{name}: built, {version}")
+        else:
+            is_there = "there, built when first used"
+            print(f"{name}: {is_there if engine.built(ROOT) else 'not built: run `make engines`'}")
+        if warning := package_warning(find_package(ROOT, name)):
+            print(f"{name}: warning: {warning}")
+
+
+@app.command(hidden=True)
+def install_engines(
+    engines: Annotated[str, typer.Option(help="Comma-separated engines.")] = "all",
+) -> None:
+    """Install what the engines need from Debian; `make engines` then builds them.
+
+    Example: replicate install-engines --engines ns2
+    """
+    names = list(ENGINES) if engines in ("all", "available") else listed(engines)
+    for name in names:
+        _require_engine(name)
+    lacking = {name: ENGINES[name].missing(ROOT) for name in names}
+    wanted = sorted({package for packages in lacking.values() for package in packages})
+    if wanted:
+        print(f"installing {', '.join(wanted)}", flush=True)
+        _install(wanted)
+    for name, packages in lacking.items():
+        did = f"installed {', '.join(packages)}" if packages else "every package is there"
+        print(f"{name}: {did}")
+
+
+def _require_engine(name: str) -> None:
+    if name not in ENGINES:
+        raise InputError(f"engines: {name!r} is unknown; there are {', '.join(ENGINES)}")
+
+
+def _install(packages: list[str]) -> None:
+    command = [*INSTALL, *packages]
+    if shutil.which("apt-get") is None:
+        raise InputError(f"engines: this is not Debian; get the likes of: {' '.join(packages)}")
+    if os.geteuid() != 0:
+        raise InputError(f"engines: packages are missing; run as root: {' '.join(command)}")
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    for words in (["apt-get", "update", "--quiet"], command):
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or ["(it said nothing)"])[-1]
+            raise InputError(f"engines: `{' '.join(words)}` failed: {last}")
+
+
+@app.command(hidden=True)
+def program(
+    engine: Annotated[str, typer.Argument(help="An engine's name.")], ns3_version: Ns3 = None
+) -> None:
+    """Print where an engine's program is, once `make engines` has built it.
+
+    Example: replicate program ns3
+    """
+    version = {"ns3_version": ns3_version} if ns3_version else {}
+    config = load_config(CONFIG, {"engines": engine, **version})
+    print((ROOT / config.engine(engine).program(ROOT, Paths().data)).resolve())
+
+
+@app.command()
+def metrics() -> None:
+    """List the metrics that cells and claims can use, with units and definitions.
+
+    Example: replicate metrics
+    """
+    from replication.measure.metric_model import METRICS
+
+    for name, metric in METRICS.items():
+        print(f"{name} [{metric.unit}]: {metric.description}")
+
+
+@app.command()
+def schemas(out: Annotated[Path | None, typer.Argument()] = None) -> None:
+    """Write the JSON schemas of all files in configs into OUT; without OUT the committed one.
+
+    Example: replicate schemas /tmp/schemas
+    """
+    from replication.cli.schema import write_schemas
+
+    print(*write_schemas(ROOT / "configs", out), sep="\n")
 
 
 def main() -> None:
-    """Run `replicate`."""
-    run_command_line(app)
-
-
-def run_command_line(app: typer.Typer) -> None:
-    """Run a command line; bad input is one line and exit code 2, a failed run exit code 1."""
+    """Run `replicate`; bad input is one line and exit code 2, a failed run exit code 1."""
     try:
-        enter(Path())
+        enter(ROOT)
         app()
     except (InputError, RunError, OSError, MemoryError) as error:
         known = end_of(error)

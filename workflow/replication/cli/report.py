@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
-from replication.cli.option import DATA, HERE, Data, Root
 from replication.study.errors import InputError
+
+ROOT = Path()
+DATA = Path("data/reproduced")
+Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 
 
 def render(
-    root: Root = HERE,
     data: Data = DATA,
     notebooks: Annotated[
         Path | None, typer.Option(help="Executed notebooks. Default: those of the last report.")
@@ -30,18 +32,17 @@ def render(
     from replication.report.render import render as render_report
 
     if data == DATA and not output and not any((data / name).is_file() for name in DOWNLOADS):
-        with released_results(root) as released:
-            render_report(root, released, released / "no notebooks", RENDERED_TO)
+        with released_results(ROOT) as released:
+            render_report(ROOT, released, released / "no notebooks", RENDERED_TO)
         print(f"{RENDERED_TO}/index.html: the released results; `make report` makes your own")
         return
     if data != DATA and not output:
         raise InputError(f"--output: is needed, as reports/html is not for the pages of {data}")
     executed = notebooks or (Path("reports/notebooks") if data == DATA else data / "none")
-    render_report(root, data, executed, output or Path("reports/html"))
+    render_report(ROOT, data, executed, output or Path("reports/html"))
 
 
 def release(
-    root: Root = HERE,
     data: Data = DATA,
     check: Annotated[bool, typer.Option("--check", help="Verify the one that is there.")] = False,
 ) -> None:
@@ -54,13 +55,12 @@ def release(
     """
     from replication.report.release import check_release, make_release
 
-    print(check_release(root) if check else make_release(root, data))
+    print(check_release(ROOT) if check else make_release(ROOT, data))
 
 
 def compare(
     before: Annotated[str, typer.Argument(help="Results, or the tag or commit of a release.")],
     after: Annotated[str, typer.Argument(help="What they are compared with.")],
-    root: Root = HERE,
     output: Annotated[Path, typer.Option(help="Folder of the page and its table.")] = Path(
         "reports/compare"
     ),
@@ -75,7 +75,7 @@ def compare(
     from replication.compare.verdicts import compare_results
     from replication.report.difference import PAGE, results_at, write_differences
 
-    with results_at(root, before) as old, results_at(root, after) as new:
+    with results_at(ROOT, before) as old, results_at(ROOT, after) as new:
         found = compare_results(old, new)
     for counted in write_differences(found, (before, after), output):
         print(counted)
@@ -90,7 +90,6 @@ def compare(
 
 
 def fixture(
-    root: Root = HERE,
     data: Annotated[Path, typer.Option(help="Results of a quick run of every study.")] = DATA,
 ) -> None:
     """Cut the notebooks' small data set from a quick run, and refresh their outputs.
@@ -100,7 +99,7 @@ def fixture(
     from replication.plan.config import study_ids
     from replication.report.notebooks.fixture import make_fixture, refresh_notebooks
 
-    size = make_fixture(root, data, root / "notebooks" / "fixture", study_ids(root))
+    size = make_fixture(ROOT, data, ROOT / "notebooks" / "fixture", study_ids(ROOT))
     print(f"notebooks/fixture: {size / 1e6:.1f} MB")
-    for path in refresh_notebooks(root / "notebooks"):
+    for path in refresh_notebooks(ROOT / "notebooks"):
         print(path)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from replication.plan.paths import Paths
 from replication.run.environment import enter
 from replication.study.errors import end_of
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from replication.run.runtime import Launch
 
 ROOT = Path()
-DATA = Paths().data
+DATA = Path("data/reproduced")
 
 
 class _Both(io.TextIOBase):

@@ -1,8 +1,9 @@
-"""The run's configuration: which tier, studies, engines and runtime."""
+"""The run's configuration, which tier, studies, engines and runtime; and where its files are."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -232,3 +233,48 @@ def chosen_studies(root: Path, config: Config) -> list[str]:
     for name in config.studies:
         _require_study(root, name)
     return sorted(config.studies)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where things are, relative to the working folder; rules and commands share these names."""
+
+    data: Path = Path("data/reproduced")
+    published: Path = Path("data/published")
+    notebooks: Path = Path("notebooks")
+    executed: Path = Path("reports/notebooks")
+    html: Path = Path("reports/html")
+
+    @property
+    def goal(self) -> Path:
+        """What there is to do in a run, for its jobs."""
+        return self.data / "goal.json"
+
+    @property
+    def sensitivity(self) -> Path:
+        """A folder for each study whose sensitivity is explored."""
+        return self.data / "sensitivity"
+
+    @property
+    def maps(self) -> Path:
+        """A folder for each map."""
+        return self.data / "maps"
+
+    def program(self, name: str, fingerprint: str) -> Path:
+        """Return an engine's program."""
+        return self.data / "engines" / f"{name}-{fingerprint}" / f"replicate-{name}"
+
+    def explanation_kernels(self, fingerprint: str) -> Path:
+        """Return the launcher of the kernels that explanations ask for, in a folder of their own.
+
+        What is built for a report does not depend on whether explanations are searched.
+        """
+        return self.data / "engines" / f"linux-{fingerprint}+timers" / "replicate-linux"
+
+    def ns3_wheel(self, version: str) -> Path:
+        """Return the folder of the headers and libraries of an unpacked wheel."""
+        return self.data / f"engines/ns3-wheel-{version}" / "ns3"
+
+    def store(self, name: str, fingerprint: str) -> Path:
+        """Return the folder of an engine's finished runs."""
+        return self.data / "store" / f"{name}-{fingerprint}"

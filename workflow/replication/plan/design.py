@@ -365,3 +365,45 @@ def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path
     # Put together from texts: as values, those of a large study would fill the memory.
     texts = [f'"{name}":{scenarios[name].canonical_json()}' for name in sorted(scenarios)]
     write_text(folder / "scenarios" / f"{study}.json", "{" + ",".join(texts) + "}\n")
+
+
+#: Disciplines that decide by chance which packet to drop, or in which queue it waits.
+_RANDOM_QUEUES = {"red", "pie", "fq_codel", "fq_pie", "cake"}
+#: BBR draws the phase of its gain cycle; ns-2 that of every sender's clock, whatever is run.
+_RANDOM_CONTROL, _RANDOM_ENGINE = "bbr", "ns2"
+
+
+def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
+    """Yield a sentence for each experiment with points whose replicates repeat each other."""
+    replicates: dict[tuple[str, str, str], list[Scenario]] = {}
+    for run in runs:
+        if run.engine != _RANDOM_ENGINE and not run.refusal:
+            key = run.experiment, run.point, run.engine
+            replicates.setdefault(key, []).append(run.scenario)
+    points: dict[str, dict[str, bool]] = {}
+    for (experiment, point, _), scenarios in replicates.items():
+        if len(scenarios) > 1:
+            known = points.setdefault(experiment, {})
+            known[point] = known.get(point, False) or _repeat(scenarios)
+    for experiment, found in points.items():
+        if count := sum(found.values()):
+            yield (
+                f"experiment {experiment}: at {count} of {len(found)} points all replicates are "
+                "one and the same run, and intervals have no width: nothing in them is drawn; "
+                "give flows a start_jitter_s, or an assumed parameter `varies`"
+            )
+
+
+def _repeat(scenarios: list[Scenario]) -> bool:
+    """Return whether scenarios are the same but for their seed, and draw nothing from it."""
+    first = scenarios[0]
+    if any(getattr(flow, "congestion_control", None) == _RANDOM_CONTROL for flow in first.flows):
+        return False
+    for link in first.links:
+        losses, queues = (link.loss_ab, link.loss_ba), (link.queue_ab, link.queue_ba)
+        if link.jitter_s > 0 or any(loss and loss.kind == "random" for loss in losses):
+            return False
+        if any(queue.kind in _RANDOM_QUEUES for queue in queues):
+            return False
+    same = first.model_copy(update={"seed": 1})
+    return all(other.model_copy(update={"seed": 1}) == same for other in scenarios[1:])

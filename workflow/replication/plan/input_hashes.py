@@ -1,15 +1,16 @@
-"""Input hashes: what optional results were made from, compared with the project as it is now.
+"""Hashes of what results are made from: our code, by rooms, and what people write.
 
-They are over the values that decide a result, not over files: a file that is only laid out
-differently leaves an hour of results current.
+Those of optional results are over the values that decide them, not over files: a file that is only
+laid out differently leaves an hour of results current.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
@@ -21,6 +22,29 @@ from replication.study.scenario import canonical_json
 
 #: What of a study decides its runs and verdicts; the rest is prose.
 _DECIDES = {"parameters", "substitutions", "experiments", "tables", "claims"}
+PACKAGE = Path(__file__).parents[1]
+_SIMULATE = ("study", "engines", "run", "plan/config.py", "plan/design.py")
+_JUDGE = (*_SIMULATE, "measure", "judge", "compare", "sensitivity")
+_REPORT = ("report", "lab.py")
+
+
+class Code(NamedTuple):
+    """What decides runs and their tables, verdicts, and notebooks and pages."""
+
+    simulate: str
+    judge: str
+    report: str
+
+
+@functools.cache
+def code() -> Code:
+    """Return the hashes of the code that is here."""
+    return Code(_hash(_SIMULATE), _hash(_JUDGE), _hash(_REPORT))
+
+
+def _hash(rooms: Iterable[str]) -> str:
+    paths = [path for room in rooms for path in (PACKAGE / room, *(PACKAGE / room).rglob("*"))]
+    return sha256_of(*(p for p in paths if p.is_file() and p.suffix != ".pyc"))[:16]
 
 
 def value_hash(value: Any) -> str:

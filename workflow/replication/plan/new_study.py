@@ -18,6 +18,8 @@ GUIDE = Path("configs") / "README.md"
 EXAMPLE = "example"
 _EXAMPLE_TITLE = "Reno over a longer and longer link"
 _ID = re.compile(r"[a-z][a-z0-9_]*")
+#: The types that an experiment can have.
+TYPES: tuple[str, ...] = get_args(ExperimentType)
 _HEAD = """\
 # {title}
 # To fill in: everything below is the guide's example (configs/README.md), valid as it stands.
@@ -27,11 +29,6 @@ _HEAD = """\
 #   4. tables, with the numbers in data/published/{id}.csv; claims, with quote, place and test.
 # Then: replicate validate; make plan STUDIES={id}; make report TIER=quick STUDIES={id}
 """
-
-
-def study_types() -> tuple[str, ...]:
-    """Return the types that an experiment can have."""
-    return get_args(ExperimentType)
 
 
 def new_study(root: Path, study: str, title: str, kind: str) -> list[Path]:
@@ -56,8 +53,8 @@ def new_study(root: Path, study: str, title: str, kind: str) -> list[Path]:
         raise InputError(f"id: configs/studies/{study} is there already; take another id")
     if not title.strip() or not title.isprintable():
         raise InputError(f"title: {title!r} is none: one line of text")
-    if kind not in study_types():
-        raise InputError(f"type: {kind!r} is unknown; there are {', '.join(study_types())}")
+    if kind not in TYPES:
+        raise InputError(f"type: {kind!r} is unknown; there are {', '.join(TYPES)}")
     document, numbers = example(root)
     quoted = '"' + title.replace("\\", "\\\\").replace('"', '\\"') + '"'
     document = document.replace(f"id: {EXAMPLE} # the folder's name", f"id: {study}", 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -14,7 +14,6 @@ from replication.engines.catalogue import ENGINES, package_warning
 from replication.engines.ns3 import NS3_VERSION
 from replication.measure.metric_model import wanted_quantities
 from replication.measure.trace_folder import find_folder, has_traces, traces_hash
-from replication.plan.code import Code, code
 from replication.plan.config import (
     chosen_engines,
     chosen_studies,
@@ -24,14 +23,11 @@ from replication.plan.config import (
     study_files,
 )
 from replication.plan.design import Batch
-from replication.plan.leave import leave
-from replication.plan.notebook_kind import further, notebook_names
+from replication.plan.input_hashes import Code, code
 from replication.plan.plan import Plan, load_plan
 from replication.plan.start import Start
-from replication.run.environment import require_usable
 from replication.run.runtime import find_inside
 from replication.run.store import write_goal
-from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
 from replication.study.sensitivity_settings import (
     Sensitivity,
@@ -42,6 +38,35 @@ from replication.study.study import CONFORMANCE, MAPS_TABLE, Study
 
 #: What gathering the tables of a batch may take on top of a simulator, in units of 2^20 bytes.
 WORKER_MB = 1024
+
+#: By type of experiment, the study whose paper its notebook tells of; others have `ANY_STUDY`.
+WRITTEN_FOR = {
+    "cbr_sweep": "liang_shen",
+    "pairwise_fairness": "liang_shen",
+    "queuing": "liang_shen",
+    "homogeneous_dumbbell": "nishitha",
+    "throughput_tables": "saxena",
+    "bdp_jain": "dzivhani",
+    "cwnd_traces": "kapadia",
+}
+ANY_STUDY = "any_study"
+#: What `make explain` executes, and the notebooks on no study, which the report does not have.
+SENSITIVITY = "sensitivity"
+GUIDES = ("start_here", "your_paper", "maps")
+TRACE_TABLES = ("trace_comparison.csv", "trace_nearness.csv", "trace_windows.parquet")
+
+
+def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
+    """Return a study's notebooks, files of `notebooks/`: by types of experiment, then further ones.
+
+    A further one has its condition here, and what it reads in `Pipeline.notebook_inputs`.
+    """
+    types = dict.fromkeys(
+        experiment.type if WRITTEN_FOR.get(experiment.type) == study.id else ANY_STUDY
+        for experiment in study.experiments
+    )
+    further = {"engines": len(engines) > 1, "trace_comparison": has_traces(study)}
+    return [*types, *(name for name, is_wanted in further.items() if is_wanted)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,11 +215,10 @@ class Pipeline(Start):
         """Return the executed notebooks of the report."""
         return [self.paths.executed / f"{study}.{name}.ipynb" for study, name in self.notebooks()]
 
-    def notebook_inputs(self, study: str, notebook: str) -> list[Path]:
+    def notebook_inputs(self, notebook: str) -> list[Path]:
         """Return what a notebook reads on top of the study's results and evaluation."""
-        entry = further(notebook)
-        names = entry.inputs if entry else ()
-        return [self.paths.data / name.format(study=study) for name in names]
+        is_of_traces = notebook == "trace_comparison"
+        return [self.paths.data / name for name in TRACE_TABLES] if is_of_traces else []
 
     @property
     def live_program(self) -> list[Path]:
@@ -274,12 +298,3 @@ class Pipeline(Start):
             *(f"warning: {warning}" for warning in warnings if warning),
             *self.plan.summary(self.stores),
         ]
-
-
-def load_or_exit(root: Path, overrides: dict[str, Any], deployment: Iterable[Enum]) -> Pipeline:
-    """Load the pipeline; print bad input as one line and leave with exit code 2."""
-    try:
-        require_usable(root)
-        return Pipeline.load(root, overrides, deployment)
-    except InputError as error:
-        leave(error)

@@ -9,11 +9,16 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from replication.plan.code import code
 from replication.plan.config import Config, load_tier, study_files
-from replication.plan.design import Batch, Run, batch_cost, batch_runs, design_study
-from replication.plan.input_hashes import file_hash, value_hash
-from replication.plan.repeat import repeat_warnings
+from replication.plan.design import (
+    Batch,
+    Run,
+    batch_cost,
+    batch_runs,
+    design_study,
+    repeat_warnings,
+)
+from replication.plan.input_hashes import code, file_hash, value_hash
 from replication.plan.study_check import check_study
 from replication.run.store import count
 from replication.study.files import write_text

@@ -1,4 +1,4 @@
-"""The start of engines: their programs, what is built of them, and where their runs are kept."""
+"""The start of engines: programs, what is built of them, where runs are kept; and a single run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from replication.engines.catalogue import find_package
-from replication.plan.config import Config
-from replication.plan.paths import Paths
-from replication.run.runtime import Inside, find_image
-from replication.study.scenario import Host
+from replication.engines.lowering import write_inputs
+from replication.plan.config import Config, Paths, load_config
+from replication.run.gather import RunTables, check_run
+from replication.run.process import Limits, Usage
+from replication.run.runtime import Inside, Launch, find_image, find_inside, make_runtime
+from replication.study.errors import InputError
+from replication.study.scenario import Host, Scenario
 
 
 @dataclass(frozen=True)
@@ -90,3 +93,43 @@ class Start:
         if self.is_native:
             return ""
         return f"@{self.config.runtime}-{self.image(engine)[7:19]}"
+
+
+def run_single(
+    root: Path, data: Path, scenario: Scenario, engine: str, work: Path
+) -> tuple[Usage, RunTables]:
+    """Run a scenario in the folder `work`, which is made; return what it used, and its tables.
+
+    Parameters
+    ----------
+    root, data
+        The project's folder and that of its results, below which engines are built.
+    scenario, engine
+        What to run, and on which engine.
+    work
+        Where scenario, plan and tables are left.
+
+    Raises
+    ------
+    InputError
+        The engine is not built, or refuses the scenario.
+    RunError
+        The run failed.
+    """
+    config = load_config(root / "configs" / "config.yaml")
+    start = Start(root, config, find_inside(root, ()), Paths(data=data))
+    program = root / start.program(engine)
+    if start.is_native:
+        config.engine(engine).require(root)
+        if not program.is_file():
+            raise InputError(
+                f"engine {engine}: is not built; run `make engines ENGINES={engine}` first"
+            )
+    limits = Limits(config.memory_limit_bytes, config.time_limit_s)
+    runtime = make_runtime(root, Launch(config.runtime, engine, program), work.parent, limits)
+    try:
+        write_inputs(work, scenario, config.engine(engine))
+        used = runtime.run(work)
+        return used, check_run(work, scenario)
+    finally:
+        runtime.close()

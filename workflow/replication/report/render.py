@@ -18,7 +18,7 @@ from replication.compare.agreement import TABLES
 from replication.judge.self_consistency import OWN_DATA
 from replication.judge.vacuity import FLAGS
 from replication.measure.results import Results
-from replication.plan.notebook_kind import SENSITIVITY, notebook_names
+from replication.plan.pipeline import SENSITIVITY, notebook_names
 from replication.report.charts.data import read_cells, with_explained
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure

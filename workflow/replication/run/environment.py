@@ -48,6 +48,23 @@ def enter(root: Path) -> None:
     os.environ.update(clean)
 
 
+def enter_workflow(root: Path) -> None:
+    """Let the project's own environment alone reach the workflow, in a folder that it can run in.
+
+    Raises
+    ------
+    InputError
+        It cannot run here, or a profile from elsewhere is set.
+    """
+    if profile := os.environ.get("SNAKEMAKE_PROFILE"):
+        raise InputError(
+            f"SNAKEMAKE_PROFILE: {profile!r} is a profile from elsewhere: unset it; those of "
+            "the project are in workflow/profiles (--workflow-profile)"
+        )
+    enter(root)
+    require_usable(root)
+
+
 def core() -> dict[str, str]:
     """Return the environment of simulators."""
     return _kept("core")

@@ -20,9 +20,8 @@ from replication.judge.vacuity import vacuity_rows
 from replication.plan.config import Replicates, Tier, load_study
 from replication.plan.design import Run, design_study
 from replication.plan.input_hashes import input_hashes, is_same
-from replication.plan.leave import leave
 from replication.sensitivity.machine import Machine
-from replication.study.errors import InputError
+from replication.study.errors import InputError, leave
 from replication.study.files import read_json, read_model, write_text
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.scenario import canonical_json

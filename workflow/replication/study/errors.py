@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+from typing import NoReturn
 
 from pydantic import ValidationError
 
@@ -40,6 +42,14 @@ def describe_refusal(error: OSError | MemoryError) -> str | None:
         return None
     where = f"{_plain(str(error.filename))[:300]}: " if error.filename else ""
     return f"{where}{os.strerror(error.errno)}: {REMEDIES[error.errno]}"
+
+
+def leave(error: InputError) -> NoReturn:
+    """Print bad input as one line and end the program with exit code 2, while rules are read."""
+    print(f"error: {error}", file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    # Snakemake turns an exception, SystemExit too, into a traceback and exit code 1.
+    os._exit(2)
 
 
 def end_of(error: Exception) -> tuple[int, str] | None:

@@ -12,9 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from replication.plan.leave import leave
 from replication.study.claim_model import AmongReplicates, Claim, NotTestable, Test
-from replication.study.errors import InputError
+from replication.study.errors import InputError, leave
 from replication.study.files import read_model
 from replication.study.model import (
     LINE,
