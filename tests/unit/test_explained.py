@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from replication.engines.ns3 import NS3_VERSION
 from replication.judge.cause import Cause, Reading, combined, load_explanations
 from replication.measure.cell_map import map_cells
 from replication.plan.config import load_study
@@ -31,7 +32,7 @@ PAYS = [Leaving("a", "1", 12.0, 8), Leaving("b", "1", 3.0, 12)]
 
 
 def word(gain=30.0, p=0.005, unseen=HELD, leaving=PAYS):
-    return word_of(gain, p, SEEN, unseen, leaving, SETTINGS.explanation)[0]
+    return word_of(gain, p, SEEN, unseen, leaving)[0]
 
 
 def test_an_explanation_beats_the_null_holds_unseen_and_pays():
@@ -65,14 +66,14 @@ def trials(**holds):
 
 
 def test_claims_that_never_hold_together_are_told_with_counts():
-    found = never_together(trials(c1="yyyynnnn", c2="nnnnyyyy", c3="yyyyyyyy"), 2.0)
+    found = never_together(trials(c1="yyyyyynnnnnn", c2="nnnnnnyyyyyy", c3="yyyyyyyyyyyy"))
     assert [(p.one, p.other, p.holds_one, p.holds_other, p.set_ups) for p in found] == [
-        ("c1", "c2", 4, 4, 8)
+        ("c1", "c2", 6, 6, 12)
     ]
-    assert found[0].expected == 2.0
+    assert found[0].expected == 3.0
     # One set-up with both, or too few to tell from chance, and nothing is told.
-    assert not never_together(trials(c1="yyyynnnn", c2="nnnyyyyy"), 2.0)
-    assert not never_together(trials(c1="yynnnnnn", c2="nnyyyynn"), 2.0)
+    assert not never_together(trials(c1="yyyyyynnnnnn", c2="nnnnnyyyyyyy"))
+    assert not never_together(trials(c1="yyynnnnnnnnn", c2="nnnyyyyyynnn"))
 
 
 def test_a_level_takes_the_bits_to_name_it():
@@ -116,7 +117,9 @@ def test_a_reading_decides_which_printed_numbers_are_impossible():
 
 @pytest.mark.parametrize(("name", "stages"), [("dzivhani", 1), ("saxena", 3)])
 def test_with_one_stage_no_budget_is_kept_for_runs_that_are_there(name, stages):
-    machine = SimpleNamespace(engine="ns3", missing_kernel=lambda run: False)
+    machine = SimpleNamespace(
+        engine="ns3", ns3_version=NS3_VERSION, missing_kernel=lambda run: False
+    )
     own = Explaining.begin(ROOT, load_explanations(ROOT, name), machine)
     assert len(own.stages) == stages
     one_s = own.runner.cost_s(DEFAULTS, own.stages[-1])

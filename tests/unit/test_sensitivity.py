@@ -15,7 +15,6 @@ from replication.sensitivity.design_point import (
     design_points,
     positions,
 )
-from replication.sensitivity.importance import importances
 from replication.sensitivity.robustness import (
     CONDITIONAL,
     FRAGILE,
@@ -25,11 +24,12 @@ from replication.sensitivity.robustness import (
     Verdicts,
     cell_rows,
     claim_rows,
+    importances,
 )
 from replication.study.errors import InputError
 from replication.study.parameter import Assumed
 from replication.study.published import read_published
-from replication.study.sensitivity_settings import Importance, StudyScale, load_sensitivity
+from replication.study.sensitivity_settings import load_sensitivity
 from replication.study.study import Study
 from replication.study.variation import Assumption, Range, Variation, apply, check_ledger
 from replication.study.verdict import Verdict
@@ -153,7 +153,6 @@ def test_the_repositorys_causes_fit_their_studies(name):
     [
         ({"points": 60}, "power of two"),
         ({"points": 4}, "greater than or equal to 8"),
-        ({"fragile_at_most": 0.95}, "below robust_at_least"),
         ({"sede": 1}, "Extra inputs"),
     ],
 )
@@ -291,19 +290,6 @@ def test_a_study_is_explored_on_its_papers_own_engine_where_that_is_there():
     assert own in SETTINGS.engine_note(study, "linux")
 
 
-def test_another_engine_than_the_papers_own_has_a_reason():
-    study = studied()
-    other = next(name for name in ("ns3", "ns2") if name != study.original_system.engine)
-    scale = {"engine": other, "engine_reason": "The paper's own takes too long."}
-    chosen = SETTINGS.of(study.id).model_copy(update=scale)
-    settings = SETTINGS.model_copy(update={"studies": {study.id: chosen}})
-    engine = settings.engine_of(study, ["ns3", "ns2", "linux"])
-    assert engine == other
-    assert settings.engine_note(study, engine) == chosen.engine_reason
-    with pytest.raises(ValueError, match="give both or neither"):
-        StudyScale.model_validate({**chosen.model_dump(), "engine_reason": None})
-
-
 # --- shares, words, flips ---
 
 
@@ -334,7 +320,7 @@ def judged(holds, alone=(), default="reproduced", seeds=()):
 
 
 def claim_row(verdicts, tier="reproduced"):
-    return next(iter(claim_rows(verdicts, SETTINGS, {"c1": tier}, {})))
+    return next(iter(claim_rows(verdicts, {"c1": tier}, {})))
 
 
 def test_perturbing_verdicts_moves_the_share_by_exactly_that_much():
@@ -374,7 +360,7 @@ def test_wilson_intervals_are_those_worked_out_by_hand():
     ],
 )
 def test_words_change_at_their_bounds(holds, designs, word):
-    assert Share(holds, designs).word(SETTINGS) == word
+    assert Share(holds, designs).word == word
 
 
 def test_flips_are_the_changes_across_holding_and_no_others():
@@ -385,14 +371,10 @@ def test_flips_are_the_changes_across_holding_and_no_others():
     assert judged([], alone, "not testable").flips("c1") == []
 
 
-def test_a_verdict_that_the_reduced_scale_changes_is_marked():
-    assert claim_row(judged(["reproduced"]), "direction only")["reduced_scale_differs"]
+def test_seeds_that_disagree_are_counted_and_a_change_by_the_reduced_scale_is_marked():
+    row = claim_row(judged([], seeds=["reproduced", "not reproduced"]), "direction only")
+    assert (row["seeds"], row["seeds_alike"], row["reduced_scale_differs"]) == (3, 2, True)
     assert not claim_row(judged(["reproduced"]))["reduced_scale_differs"]
-
-
-def test_seeds_that_disagree_are_counted():
-    row = claim_row(judged([], seeds=["reproduced", "not reproduced"]))
-    assert (row["seeds"], row["seeds_alike"]) == (3, 2)
 
 
 # --- cells ---
@@ -418,14 +400,11 @@ def test_a_cells_range_and_whether_the_published_value_lies_in_it():
 # --- importance ---
 
 
-IMPORTANCE = Importance(trees=60, repeats=5, folds=4, least_r2=0.2)
-
-
 def test_the_one_parameter_that_matters_is_found_important():
     matrix = positions(6, SETTINGS)
     outcome = (matrix[:, 2] > 0.5).astype(float)
-    found = importances(matrix, outcome, list("abcdef"), IMPORTANCE, 1)
-    assert found.r2 > 0.5 and found.important(IMPORTANCE)[0] == "c"
+    found = importances(matrix, outcome, list("abcdef"), 1)
+    assert found.r2 > 0.5 and found.important[0] == "c"
     assert max(found.mean, key=found.mean.get) == "c"
 
 
@@ -433,11 +412,11 @@ def test_the_one_parameter_that_matters_is_found_important():
 def test_chance_makes_nothing_important(seed):
     matrix = positions(6, SETTINGS)
     outcome = np.random.default_rng(seed).integers(0, 2, 64).astype(float)
-    assert importances(matrix, outcome, list("abcdef"), IMPORTANCE, 1).important(IMPORTANCE) == []
+    assert importances(matrix, outcome, list("abcdef"), 1).important == []
 
 
 def test_an_outcome_that_hardly_varies_teaches_nothing():
     matrix = positions(2, SETTINGS)
     outcome = np.zeros(64)
     outcome[:3] = 1
-    assert importances(matrix, outcome, ["a", "b"], IMPORTANCE, 1) is None
+    assert importances(matrix, outcome, ["a", "b"], 1) is None

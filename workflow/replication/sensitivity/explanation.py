@@ -68,6 +68,14 @@ EXPLAINED_COLUMNS = (
 EXPLANATIONS = {"explanations": EXPLANATION_COLUMNS, "explained_cells": EXPLAINED_COLUMNS}
 #: Of the budget, what is kept for the last stages at most.
 _MOST_RESERVED = 0.4
+#: By chance one number in ten lies outside of the range of 19 replicates.
+REPLICATES_OF_RANKS = 19
+#: Chance of as good a score by nothing from which on nothing is called found.
+SIGNIFICANCE = 0.05
+#: Share that held-out cells must reach of the matches among the seen.
+HELD_OUT_AT_LEAST = 0.5
+#: Configurations that are no worse than the best by these bits are listed.
+EQUALLY_GOOD_BITS = 7.0
 #: Configurations that are named as nearest to the best.
 _NEAREST = 10
 
@@ -192,7 +200,7 @@ def _by_cells(own: Explaining, judge: CellJudge, found: Found) -> Finding:
         own.trials.evaluate([one], own.whole)[0] for one in (DEFAULTS, best.configuration)
     )
     stated = finding.of_defaults(found.defaults)
-    count = own.settings.replicates_of_ranks
+    count = REPLICATES_OF_RANKS
     rows_before, rows = (
         finding.cell_rows(judge, trial, ran, own.whole, count)
         for trial, ran in ((stated, before), (best, after))
@@ -223,7 +231,7 @@ def _by_cells(own: Explaining, judge: CellJudge, found: Found) -> Finding:
 
 def _trace_distances(own: Explaining, configuration: Configuration) -> list[Distance]:
     """Return how far replicates are from the study's raw traces, where those are there."""
-    study, count = own.runner.study, own.settings.replicates_of_ranks
+    study, count = own.runner.study, REPLICATES_OF_RANKS
     files = trace_files(find_folder(own.root), study.id)
     if not files:
         return []
@@ -265,7 +273,7 @@ def _by_claims(own: Explaining, judge: ClaimJudge, found: Found) -> Finding:
 
 def _finding(own: Explaining, best: Trial, gain_bits: float, p: float, **rest: Any) -> Finding:
     shares = rest["seen"], rest["held_out"]
-    word, reasons = word_of(gain_bits, p, *shares, rest["leaving"], own.settings)
+    word, reasons = word_of(gain_bits, p, *shares, rest["leaving"])
     return Finding(word, reasons, best, gain_bits, p, **rest)
 
 
@@ -275,18 +283,17 @@ def word_of(
     seen: Share,
     held_out: Share,
     leaving: Sequence[Leaving],
-    settings: ExplanationSearch,
 ) -> tuple[str, tuple[str, ...]]:
     """Return what the best is called, and why it is no more than that."""
     if gain_bits <= 0:
         return NONE_FOUND, ("No change shortens the description by more than it takes to name.",)
-    if p > settings.significance:
+    if p > SIGNIFICANCE:
         return NONE_FOUND, (
             f"A search over the same runs does as well on shuffled deviations (p = {p:.2g}).",
         )
     reasons = []
     held = held_out.after / held_out.cells if held_out.cells else 0.0
-    wanted = settings.held_out_at_least * (seen.after / seen.cells if seen.cells else 0.0)
+    wanted = HELD_OUT_AT_LEAST * (seen.after / seen.cells if seen.cells else 0.0)
     if held < wanted or held_out.after < held_out.before:
         reasons.append(
             f"It does not hold on what the search did not see: {held_out.after} of "
@@ -362,10 +369,9 @@ def _tried(trials: Trials) -> pa.Table:
 def _document(own: Explaining, result: Finding) -> dict[str, Any]:
     found, runner = own.runner.explanations, own.runner
     tried, on_last = own.trials.at_stage(own.stages[0]), own.trials.at_stage(own.stages[-1])
-    close = own.settings.equally_good_bits
-    equal = [t for t in on_last if t.total <= on_last[0].total + close]
+    equal = [t for t in on_last if t.total <= on_last[0].total + EQUALLY_GOOD_BITS]
     kinds = {tuple(sorted({cause.split("@")[0] for cause, _ in t.pairs})) for t in equal}
-    pairs = never_together(tried, own.settings.never_together_expected)
+    pairs = never_together(tried)
     return {
         "study": found.study,
         "engine": runner.machine.engine,

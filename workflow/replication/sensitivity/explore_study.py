@@ -42,9 +42,16 @@ from replication.sensitivity.design_point import (
     design_points,
     varied,
 )
-from replication.sensitivity.importance import Importances, design_matrix, importances
 from replication.sensitivity.machine import Machine
-from replication.sensitivity.robustness import Verdicts, cell_rows, claim_rows, effect_rows
+from replication.sensitivity.robustness import (
+    Importances,
+    Verdicts,
+    cell_rows,
+    claim_rows,
+    design_matrix,
+    effect_rows,
+    importances,
+)
 from replication.study.files import read_json, write_text
 from replication.study.published import published_path, read_published
 from replication.study.scenario import canonical_json
@@ -232,7 +239,7 @@ def measure_study(
     `data` holds the verdicts of the tier that the report shows, if one was run, to be compared
     with those at the reduced scale; `ns3_version` is that of the runs.
     """
-    study, settings = load_study(root, name), load_sensitivity(root)
+    study = load_study(root, name)
     design = read_design(folder)
     judged = {part: read_parquet(folder / f"{part}.parquet").to_pandas() for part in _JUDGED}
     verdicts = Verdicts(design, judged["claims"], judged["cells"])
@@ -240,7 +247,7 @@ def measure_study(
     claims = _tier_rows(data / "claims.csv", CLAIM_COLUMNS, design)
     cells = _tier_rows(data / "cells.csv", CELL_COLUMNS, design)
     rows = {
-        "claims": claim_rows(verdicts, settings, {r["claim"]: r["verdict"] for r in claims}, found),
+        "claims": claim_rows(verdicts, {r["claim"]: r["verdict"] for r in claims}, found),
         "cells": cell_rows(
             verdicts, {(r["table"], r["row"], r["column"]): r["verdict"] for r in cells}
         ),
@@ -272,7 +279,7 @@ def _importances(root: Path, study: Study, verdicts: Verdicts) -> Iterator[tuple
         ]
         names = [axis.key for axis in axes]
         numbers = np.array(outcome, dtype=float)
-        found = importances(matrix, numbers, names, settings.importance, settings.seed)
+        found = importances(matrix, numbers, names, settings.seed)
         if found is not None:
             yield claim, found
 

@@ -16,13 +16,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replication.sensitivity.score import FamilyScore, Numbers, deviations, log_values
+from replication.sensitivity.score import (
+    MOST_LOG_RATIO,
+    FamilyScore,
+    Numbers,
+    deviations,
+    log_values,
+)
 from replication.sensitivity.search import CellJudge, ClaimJudge, Trial, Trials
 from replication.sensitivity.trial_runner import DEFAULTS, StudyPart
 from replication.study.verdict import Verdict
 
 #: Configurations, best by the readings that tables share, of which exceptions are tried too.
 _SEARCHED = 4
+#: Pairs of claims that should hold together in fewer configurations may be apart by chance.
+_LEAST_EXPECTED = 3.0
 
 
 def cells_p(trials: Trials, judge: CellJudge, stage: StudyPart, best: Trial, seed: int) -> float:
@@ -48,9 +56,9 @@ def cells_p(trials: Trials, judge: CellJudge, stage: StudyPart, best: Trial, see
         published, slack = judge.reader.published(score.places)
         logs.append(log_values(np.stack([t.printed[number] for t in tried]), slack[:, None]))
         ours.append(log_values(defaults.printed[number][:, 0], slack))
-        cap = judge.settings.winsorised_log_ratio
         # What is undefined is as far off as counts.
-        residuals.append(np.clip(np.nan_to_num(published - ours[-1], nan=cap), -cap, cap))
+        residual = np.nan_to_num(published - ours[-1], nan=MOST_LOG_RATIO)
+        residuals.append(np.clip(residual, -MOST_LOG_RATIO, MOST_LOG_RATIO))
     random = np.random.Generator(np.random.PCG64(seed))
     exceeded = 0
     for _ in range(judge.settings.permutations):
@@ -58,7 +66,7 @@ def cells_p(trials: Trials, judge: CellJudge, stage: StudyPart, best: Trial, see
             np.nan_to_num(own) + _shuffled(random, residual)
             for own, residual in zip(ours, residuals, strict=True)
         ]
-        found = _null_gain(judge, tried, names, scores, logs, false)
+        found = _null_gain(tried, names, scores, logs, false)
         exceeded += found >= gain - 1e-9
     return (1 + exceeded) / (1 + judge.settings.permutations)
 
@@ -69,7 +77,6 @@ def _shuffled(random: np.random.Generator, residuals: Numbers) -> Numbers:
 
 
 def _null_gain(
-    judge: CellJudge,
     tried: Sequence[Trial],
     names: Numbers,
     scores: Sequence[FamilyScore],
@@ -77,11 +84,10 @@ def _null_gain(
     published: Sequence[Numbers],
 ) -> float:
     """Return the best gain over the defaults at false numbers."""
-    cap = judge.settings.winsorised_log_ratio
     totals, errors, stated = names.copy(), [], 0.0
     start = next(n for n, trial in enumerate(tried) if trial.configuration == DEFAULTS)
     for score, own, false in zip(scores, logs, published, strict=True):
-        errors.append(deviations(own, false[:, None], cap))
+        errors.append(deviations(own, false[:, None]))
         shared = score.shared_bits(errors[-1])
         totals += shared.min(axis=-1)
         stated += float(shared[start, 0])
@@ -131,16 +137,8 @@ class NeverTogether:
     expected: float
 
 
-def never_together(trials: Sequence[Trial], least_expected: float) -> list[NeverTogether]:
-    """Return the pairs of claims that no configuration has both of, the most surprising first.
-
-    Parameters
-    ----------
-    trials
-        All that were tried on one stage.
-    least_expected
-        Pairs that should hold together in fewer configurations than this may be apart by chance.
-    """
+def never_together(trials: Sequence[Trial]) -> list[NeverTogether]:
+    """Return the pairs of claims that no configuration has both of, the most surprising first."""
     claims = sorted(trials[0].verdicts) if trials else []
     holds = {
         claim: {n for n, t in enumerate(trials) if t.verdicts[claim] == Verdict.REPRODUCED}
@@ -149,7 +147,7 @@ def never_together(trials: Sequence[Trial], least_expected: float) -> list[Never
     found = []
     for one, other in itertools.combinations(claims, 2):
         expected = len(holds[one]) * len(holds[other]) / len(trials)
-        if not holds[one] & holds[other] and expected >= least_expected:
+        if not holds[one] & holds[other] and expected >= _LEAST_EXPECTED:
             counts = len(holds[one]), len(holds[other]), len(trials)
             found.append(NeverTogether(one, other, *counts, expected))
     return sorted(found, key=lambda pair: (-pair.expected, pair.one, pair.other))

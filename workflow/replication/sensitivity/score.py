@@ -27,12 +27,15 @@ from replication.measure.cell_map import MappedCell
 from replication.measure.metric import quantity
 from replication.measure.results import Results
 from replication.study.claim_model import Quantity
-from replication.study.sensitivity_settings import ExplanationSearch
 from replication.study.study import Study
 
 Numbers = npt.NDArray[np.float64]
 #: Cause and level of the readings that are taken together.
 Combination = tuple[tuple[str, str], ...]
+#: The highest log ratio that counts: a factor of 7.4 off is as bad as any more.
+MOST_LOG_RATIO = 2.0
+#: Share of a column's mean tolerance below which deviations are not told apart.
+LEAST_ERROR = 0.25
 #: Shared readings from which exceptions for single tables are tried.
 _STARTS = 6
 #: Where a tolerance is a rank, a number is told apart as if a tenth were allowed.
@@ -116,10 +119,10 @@ class Reader:
         less_s = propagation_s(self.study, wanted) if reading.less_propagation else 0.0
         return np.array([reading.printed(float(v), less_s) for v in values])
 
-    def errors(self, printed: Numbers, places: Sequence[int], cap: float) -> Numbers:
-        """Return the absolute log ratio to the published values, no more than `cap`."""
+    def errors(self, printed: Numbers, places: Sequence[int]) -> Numbers:
+        """Return the absolute log ratio to the published values, up to `MOST_LOG_RATIO`."""
         published, slack = self.published(places)
-        return deviations(log_values(printed, slack[:, None]), published[:, None], cap)
+        return deviations(log_values(printed, slack[:, None]), published[:, None])
 
     def published(self, places: Sequence[int]) -> tuple[Numbers, Numbers]:
         """Return the logarithms of the published values, and half their last digits."""
@@ -155,9 +158,9 @@ def log_values(values: Numbers, slack: Numbers) -> Numbers:
     return np.asarray(np.log(np.maximum(values, 0.0) + slack), dtype=float)
 
 
-def deviations(logs: Numbers, published: Numbers, cap: float) -> Numbers:
-    """Return absolute differences of logarithms; what is undefined counts as the cap."""
-    return np.nan_to_num(np.minimum(np.abs(logs - published), cap), nan=cap)
+def deviations(logs: Numbers, published: Numbers) -> Numbers:
+    """Return absolute differences of logarithms; what is undefined counts as the most."""
+    return np.nan_to_num(np.minimum(np.abs(logs - published), MOST_LOG_RATIO), nan=MOST_LOG_RATIO)
 
 
 def _log_tolerance(cell: MappedCell) -> float:
@@ -241,8 +244,6 @@ class FamilyScore:
         The study's causes, and the numbers that are read alike.
     places
         Those of its cells that are scored.
-    settings
-        How deviations are winsorised, and how fine they are told apart.
     """
 
     def __init__(
@@ -251,7 +252,6 @@ class FamilyScore:
         reader: Reader,
         family: Family,
         places: Sequence[int],
-        settings: ExplanationSearch,
     ) -> None:
         self.family = family
         kept = [n for n, place in enumerate(family.cells) if place in set(places)]
@@ -267,7 +267,7 @@ class FamilyScore:
             [names.index(groups[tables.index(t)]) for t in self.tables], dtype=int
         )
         self.sizes = np.bincount(self.group_of, minlength=len(names)).astype(float)
-        floors = settings.least_error * reader.tolerances[self.places]
+        floors = LEAST_ERROR * reader.tolerances[self.places]
         self.floors = np.bincount(self.group_of, floors, len(names)) / np.maximum(self.sizes, 1)
         self._cause_bits = found.cause_bits
         self._naming = self._naming_bits()

@@ -35,6 +35,17 @@ from replication.sensitivity.trial_runner import (
 from replication.study.sensitivity_settings import ExplanationSearch
 from replication.study.verdict import Verdict
 
+#: Configurations that are followed at a time.
+BEAM = 2
+#: Share of the budget for pairs of any causes, the cheapest first. Since 2026-11-23, after results
+#: were seen: with pairs of the best causes alone, saxena's search left out a pair whose runs are
+#: short and whose description is by far the shortest.
+CHEAP_PAIRS_SHARE = 0.1
+#: Levels of a cause that are tried with others: its best alone.
+LEVELS_EXTENDED = 2
+#: Bits of a claim's verdict, where claims are what is explained; `NOT_REPRODUCED_BITS` of others.
+VERDICT_BITS = {Verdict.REPRODUCED: 0.0, Verdict.DIRECTION_ONLY: 2.0}
+NOT_REPRODUCED_BITS = 4.0
 #: Configurations whose results are looked up together.
 _TOGETHER = 12
 #: Configurations that are scored on the next stage, for each one of the beam.
@@ -96,7 +107,7 @@ class CellJudge:
     def scores(self, stage: StudyPart) -> list[FamilyScore]:
         """Return the score of each family on a stage."""
         found, reader = self.runner.explanations, self.reader
-        return [FamilyScore(found, reader, f, stage.cells, self.settings) for f in reader.families]
+        return [FamilyScore(found, reader, f, stage.cells) for f in reader.families]
 
     def stated_bits(self, trial: Trial, stage: StudyPart) -> float:
         """Return all bits of a configuration with every number read as the study says."""
@@ -106,7 +117,7 @@ class CellJudge:
 
     def errors(self, score: FamilyScore, printed: Numbers) -> Numbers:
         """Return deviations of a family's cells: ..., cells, readings."""
-        return self.reader.errors(printed, score.places, self.settings.winsorised_log_ratio)
+        return self.reader.errors(printed, score.places)
 
     def judged(
         self, configurations: Sequence[Configuration], results: Results, stage: StudyPart
@@ -145,9 +156,7 @@ class ClaimJudge:
 
     def cost_bits(self, verdict: str) -> float:
         """Return what a verdict takes to tell."""
-        bits = self.settings.claim_bits
-        known = {Verdict.REPRODUCED: 0.0, Verdict.DIRECTION_ONLY: bits.direction_only}
-        return known.get(Verdict(verdict), bits.not_reproduced)
+        return VERDICT_BITS.get(Verdict(verdict), NOT_REPRODUCED_BITS)
 
     def judged(
         self, configurations: Sequence[Configuration], results: Results, stage: StudyPart
@@ -281,7 +290,7 @@ class Search:
         levels = best_levels(singles)
         self.trials.evaluate(self._pairs(levels), first, self.reserve_s)
         self._say("pairs of the best", first)
-        cheap_s = self.settings.cheap_pairs_share * runner.budget_s
+        cheap_s = CHEAP_PAIRS_SHARE * runner.budget_s
         self.trials.evaluate(self._cheap_pairs(levels), first, runner.left_s - cheap_s)
         self._say("the cheapest of all other pairs", first)
         self._grow(levels)
@@ -323,11 +332,7 @@ class Search:
     def _cheap_pairs(self, levels: Mapping[str, list[str]]) -> list[Configuration]:
         """Return the pairs of all causes at their best levels alone, the cheapest first."""
         first, runner = self.stages[0], self.trials.runner
-        alone = [
-            (cause, level)
-            for cause, own in levels.items()
-            for level in own[: self.settings.levels_extended]
-        ]
+        alone = [(cause, level) for cause, own in levels.items() for level in own[:LEVELS_EXTENDED]]
         pairs = {
             with_cause((one,), *two)
             for one, two in itertools.combinations(alone, 2)
@@ -341,7 +346,7 @@ class Search:
         reached = self._promote()
         for depth in range(2, self.settings.depth + 1):
             children: list[Configuration] = []
-            for trial in reached[: self.settings.beam]:
+            for trial in reached[:BEAM]:
                 children += self._children(trial.configuration, levels)
             self.trials.evaluate(children, first, self.reserve_s + self._sampling_s)
             before, reached = reached, self._promote()
@@ -351,7 +356,7 @@ class Search:
 
     def _promote(self) -> list[Trial]:
         """Score the best of the first stage on the second; return all there, best first."""
-        kept = self._best(self.stages[0], _PROMOTED * self.settings.beam)
+        kept = self._best(self.stages[0], _PROMOTED * BEAM)
         self.trials.evaluate([DEFAULTS, *kept], self._second, self.reserve_s)
         return self.trials.at_stage(self._second) or self.trials.at_stage(self.stages[0])
 
@@ -369,7 +374,7 @@ class Search:
             with_cause(parent, cause, level)
             for cause, own in levels.items()
             if cause not in dict(parent)
-            for level in own[: self.settings.levels_extended]
+            for level in own[:LEVELS_EXTENDED]
         ]
         return others + more
 
