@@ -36,8 +36,7 @@ from replication.study.scenario import Scenario, canonical_json
 from tests.workflow.project import ROOT, Project, copy_project
 
 sys.path.insert(0, str(ROOT / "tests/engines"))  # its modules are imported by file there
-from engine_scenarios import dumbbell, tcp
-from linux_scenarios import linux_tcp
+from tests.engines.engine_scenarios import dumbbell, linux_tcp, tcp
 
 DATA = ROOT / Paths().data
 TURNS = 3

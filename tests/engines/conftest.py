@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # pytest imports by file here
-
-from engine_bench import TRAITS, Bench, Invoke, Run, write_plan
-from engine_recovery import RTT_S, SEGMENT, VARIANTS
-from engine_results import Result, read_result
-from engine_scenarios import listed, single_link
 from replication.engines.ns3 import NS3_VERSION, Prefix, installed
 from replication.plan.config import Paths
 
+from tests.engines.engine_bench import TRAITS, Bench, Invoke, Run, write_plan
+from tests.engines.engine_results import RTT_S, SEGMENT, VARIANTS, Result, read_result
+from tests.engines.engine_scenarios import listed, single_link
 from tests.workflow.project import ROOT, program
 
 
@@ -51,58 +46,27 @@ def linked_ns3() -> Prefix:
     return installed(NS3_VERSION) or Prefix.find(ROOT / Paths().ns3_wheel(NS3_VERSION))
 
 
-@pytest.fixture(scope="session")
-def ns3_program() -> Path:
-    """Return the ns3 engine's program."""
-    return program("ns3")
+def fixtures(engine: str) -> list[Any]:
+    """Return the fixtures `<engine>_program`, `invoke_<engine>` and `run_<engine>`."""
+
+    @pytest.fixture(scope="session", name=f"{engine}_program")
+    def its_program() -> Path:
+        return program(engine)
+
+    @pytest.fixture(scope="session", name=f"invoke_{engine}")
+    def invoke(request: pytest.FixtureRequest) -> Invoke:
+        return invoker(request.getfixturevalue(f"{engine}_program"))
+
+    @pytest.fixture(scope="session", name=f"run_{engine}")
+    def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+        return runner(engine, request.getfixturevalue(f"invoke_{engine}"), tmp_path_factory)
+
+    return [its_program, invoke, run]
 
 
-@pytest.fixture(scope="session")
-def invoke_ns3(ns3_program: Path) -> Invoke:
-    """Return a function that calls the ns3 engine's program with any arguments."""
-    return invoker(ns3_program)
-
-
-@pytest.fixture(scope="session")
-def run_ns3(invoke_ns3: Invoke, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a function that runs a scenario (a dict) on ns3 and reads back what was written."""
-    return runner("ns3", invoke_ns3, tmp_path_factory)
-
-
-@pytest.fixture(scope="session")
-def ns2_program() -> Path:
-    """Return the ns2 engine's program."""
-    return program("ns2")
-
-
-@pytest.fixture(scope="session")
-def invoke_ns2(ns2_program: Path) -> Invoke:
-    """Return a function that calls the ns2 engine's program with any arguments."""
-    return invoker(ns2_program)
-
-
-@pytest.fixture(scope="session")
-def run_ns2(invoke_ns2: Invoke, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a function that runs a scenario (a dict) on ns2 and reads back what was written."""
-    return runner("ns2", invoke_ns2, tmp_path_factory)
-
-
-@pytest.fixture(scope="session")
-def linux_program() -> Path:
-    """Return the linux engine's program."""
-    return program("linux")
-
-
-@pytest.fixture(scope="session")
-def invoke_linux(linux_program: Path) -> Invoke:
-    """Return a function that calls the linux engine's program with any arguments."""
-    return invoker(linux_program)
-
-
-@pytest.fixture(scope="session")
-def run_linux(invoke_linux: Invoke, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a function that runs a scenario (a dict) on linux and reads back what was written."""
-    return runner("linux", invoke_linux, tmp_path_factory)
+ns3_program, invoke_ns3, run_ns3 = fixtures("ns3")
+ns2_program, invoke_ns2, run_ns2 = fixtures("ns2")
+linux_program, invoke_linux, run_linux = fixtures("linux")
 
 
 @pytest.fixture(scope="session", params=list(TRAITS))

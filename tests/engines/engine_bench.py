@@ -9,12 +9,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine_results import Result
-from engine_scenarios import Json, cake, codel, droptail, pfifo, pie, red, tcp
-from linux_scenarios import linux_red, linux_tcp
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.study.scenario import Scenario
+
+from tests.engines.engine_results import Result
+from tests.engines.engine_scenarios import (
+    Json,
+    cake,
+    codel,
+    droptail,
+    linux_red,
+    linux_tcp,
+    pfifo,
+    pie,
+    red,
+    tcp,
+)
 
 Invoke = Callable[..., subprocess.CompletedProcess[str]]
 Run = Callable[..., Result]

@@ -1,4 +1,4 @@
-"""What a run of an engine wrote, read back."""
+"""What a run of an engine wrote, read back; and the variants of loss recovery."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.engines.engine_scenarios import SEGMENT, Json
 
 
 @dataclass(frozen=True)
@@ -92,3 +94,29 @@ def outstanding_bytes(result: Result, segment_bytes: int = 1000) -> int:
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+RTT_S = 0.1
+MINIMUM_RTO_S = 1.0
+VARIANTS: dict[str, Json] = {
+    "tahoe": {"congestion_control": "tahoe"},
+    "reno": {"congestion_control": "reno"},
+    "newreno": {"congestion_control": "newreno"},
+    "sack": {"congestion_control": "newreno", "sack": True},
+}
+
+
+def resent(result: Result) -> list[int]:
+    """Return the segments sent again, in order."""
+    return [event.sequence // SEGMENT for event in result.events("retransmit")]
+
+
+def times(result: Result) -> list[float]:
+    """Return when segments were sent again."""
+    return [event.time_s for event in result.events("retransmit")]
+
+
+def next_sends(result: Result, after: Event) -> list[Event]:
+    """Return what was sent for the first time after an event."""
+    later = result.trace[result.trace.index(after) + 1 :]
+    return [event for event in later if event.event == "send"]

@@ -8,6 +8,7 @@ Json = dict[str, Any]
 
 #: IP and TCP headers without options, PPP framing of ns-3's point-to-point device.
 TCP_IP_HEADER_BYTES = 40
+SEGMENT = 1000
 PPP_HEADER_BYTES = 2
 
 
@@ -158,3 +159,19 @@ def cake() -> Json:
 def pfifo(packets: int) -> Json:
     """Return a pfifo discipline."""
     return {"kind": "pfifo", "limit_packets": packets}
+
+
+def linux_tcp(name: str, control: str = "linuxreno", **changes: Any) -> Json:
+    """Return a TCP flow with what no kernel lets anyone choose set to the kernel's values."""
+    fixed = {
+        "recovery": "prr",
+        "limited_transmit": True,
+        "initial_rto_s": 1,
+        "clock_granularity_s": 0.004,
+    }
+    return tcp(name, control, **fixed | changes)
+
+
+def linux_red(minimum: float, maximum: float) -> Json:
+    """Return RED as Linux has it: not gentle, weight a power of two."""
+    return red(minimum, maximum) | {"queue_weight": 2**-9, "gentle": False, "wait": False}

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine_bench import write_plan
-from engine_results import Result, read_result
-from engine_scenarios import Json, cbr, droptail, link, tcp
+from tests.engines.engine_bench import write_plan
+from tests.engines.engine_results import Result, read_result
+from tests.engines.engine_scenarios import Json, cbr, droptail, link, tcp
 
 HERE = Path(__file__).parent
 #: Senders of ns-2 and sinks, by the name of what they do.

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from tests.engines.engine_scenarios import link, red, tcp
+
 ROOT = Path(__file__).resolve().parents[2]
 RATES = ("1000", "2000", "3000", "4000")
 DELAYS = ("5", "20", "40", "80")
@@ -31,60 +33,22 @@ def factor(name, levels, parameter, scale):
     }
 
 
+QUEUES = {"queue_ab": "$queue", "queue_ba": "$queue"}
 TOPOLOGY = {
     "nodes": ["s1", "s2", "r1", "r2", "d1", "d2"],
     "links": [
-        *(
-            {
-                "id": f"access{n}",
-                "a": f"s{n}",
-                "b": "r1",
-                "rate_bps": "$access_rate_bps",
-                "delay_s": 0.002,
-                "queue_ab": "$queue",
-                "queue_ba": "$queue",
-            }
-            for n in (1, 2)
-        ),
-        {
-            "id": "bottleneck",
-            "a": "r1",
-            "b": "r2",
-            "rate_bps": "$rate_bps",
-            "delay_s": "$delay_s",
-            "queue_ab": "$queue",
-            "queue_ba": "$queue",
-        },
-        *(
-            {
-                "id": f"exit{n}",
-                "a": "r2",
-                "b": f"d{n}",
-                "rate_bps": 20e6,
-                "delay_s": 0.002,
-                "queue_ab": "$queue",
-                "queue_ba": "$queue",
-            }
-            for n in (1, 2)
-        ),
+        *(link(f"access{n}", f"s{n}", "r1", "$access_rate_bps", 0.002, **QUEUES) for n in (1, 2)),
+        link("bottleneck", "r1", "r2", "$rate_bps", "$delay_s", **QUEUES),
+        *(link(f"exit{n}", "r2", f"d{n}", 20e6, 0.002, **QUEUES) for n in (1, 2)),
     ],
 }
 FLOWS = [
-    {
-        "repeat": 2,
-        "id": "f{i}",
-        "kind": "tcp",
-        "source": "s{i}",
-        "destination": "d{i}",
-        "start_s": 0.1,
-        "congestion_control": "newreno",
-        "segment_bytes": "$segment_bytes",
-        "initial_window_segments": 2,
-        "maximum_window_bytes": "$window_bytes",
-        "delayed_ack_segments": 1,
-        "minimum_rto_s": 0.2,
-        "initial_rto_s": 1.0,
-    }
+    tcp(
+        *("f{i}", "newreno"),
+        **{"repeat": 2, "source": "s{i}", "destination": "d{i}", "start_s": 0.1},
+        **{"segment_bytes": "$segment_bytes", "maximum_window_bytes": "$window_bytes"},
+        **{"initial_window_segments": 2, "minimum_rto_s": 0.2, "initial_rto_s": 1.0},
+    )
 ]
 PARAMETERS = {
     "access_rate_bps": number(1.5e6, "bit/s"),
@@ -184,15 +148,7 @@ def level(key, **what):
     return {"key": key, **what}
 
 
-RED = {
-    "kind": "red",
-    "limit_packets": 50,
-    "minimum_threshold_packets": 5,
-    "maximum_threshold_packets": 15,
-    "queue_weight": 0.02,
-    "maximum_probability": 0.1,
-    "mean_packet_bytes": 1000,
-}
+RED = red(5, 15) | {"limit_packets": 50, "queue_weight": 0.02}
 CAUSES = [
     cause("bytes", [level("x8", reading={"factor": 8.0})], columns=["throughput"]),
     cause("mean", [level("of_flows", reading={"aggregate": "mean"})], columns=["throughput"]),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from engine_bench import Bench
-from engine_results import Result
-from engine_scenarios import single_link
+
+from tests.engines.engine_bench import Bench
+from tests.engines.engine_results import Result
+from tests.engines.engine_scenarios import single_link
 
 SEGMENT = 1000
 DELAY_S, RATE_BPS, START_S = 0.1, 1e9, 2.0

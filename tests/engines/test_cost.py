@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from engine_bench import Run
-from engine_scenarios import Json, cbr, dumbbell, tcp
 from replication.engines.model import link_crossings, nominal_crossings
 from replication.study.scenario import Scenario
+
+from tests.engines.engine_bench import Run
+from tests.engines.engine_scenarios import Json, cbr, dumbbell, tcp
 
 #: Slow start, losses and the last packets in flight are not in an estimate of means.
 WITHIN = 0.15

@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from engine_bench import Bench
-from engine_results import Result
-from engine_scenarios import Json, droptail, dumbbell
+
+from tests.engines.engine_bench import Bench
+from tests.engines.engine_results import Result
+from tests.engines.engine_scenarios import Json, droptail, dumbbell
 
 SEGMENT = 1000
 #: The engines whose constants can be chosen.

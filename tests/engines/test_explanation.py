@@ -3,7 +3,6 @@
 import csv
 import json
 
-import planted
 import pytest
 import yaml
 from replication.plan.config import load_study
@@ -14,6 +13,8 @@ from replication.sensitivity.design_point import explored_tier
 from replication.sensitivity.explanation import explain_study
 from replication.sensitivity.machine import Machine
 from replication.study.variation import Variation, apply
+
+from tests.engines import planted
 
 NOISE = 0.03
 

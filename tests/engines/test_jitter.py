@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from engine_bench import Bench
-from engine_results import Result
-from engine_scenarios import Json, cbr, dumbbell, single_link
+
+from tests.engines.engine_bench import Bench
+from tests.engines.engine_results import Result
+from tests.engines.engine_scenarios import Json, cbr, dumbbell, single_link
 
 ENGINES = ["ns3", "linux"]
 DELAY_S, JITTER_S, PACKETS = 0.02, 0.01, 2000

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from engine_bench import write_plan
-from engine_scenarios import cbr, dumbbell
-from linux_scenarios import linux_red, linux_tcp
+
+from tests.engines.engine_bench import write_plan
+from tests.engines.engine_scenarios import cbr, dumbbell, linux_red, linux_tcp
 
 BUILD = Path(__file__).resolve().parents[2] / "workflow" / "engines" / "linux" / "build"
 

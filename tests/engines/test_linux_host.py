@@ -15,16 +15,30 @@ from statistics import mean
 from subprocess import CompletedProcess
 
 import pytest
-from conftest import invoker, runner
-from engine_bench import write_plan
-from engine_results import Result
-from engine_scenarios import Json, cake, cbr, codel, droptail, dumbbell, pfifo, pie, single_link
-from linux_scenarios import HEADER_BYTES, SEGMENT, linux_red, linux_tcp
+
+from tests.engines.conftest import invoker, runner
+from tests.engines.engine_bench import write_plan
+from tests.engines.engine_results import Result
+from tests.engines.engine_scenarios import (
+    SEGMENT,
+    TCP_IP_HEADER_BYTES,
+    Json,
+    cake,
+    cbr,
+    codel,
+    droptail,
+    dumbbell,
+    linux_red,
+    linux_tcp,
+    pfifo,
+    pie,
+    single_link,
+)
 
 Run = Callable[..., Result]
 Invoke = Callable[..., CompletedProcess[str]]
 BUILD = Path(__file__).resolve().parents[2] / "workflow" / "engines" / "linux" / "build"
-PACKET_BITS = 8 * (SEGMENT + HEADER_BYTES)
+PACKET_BITS = 8 * (SEGMENT + TCP_IP_HEADER_BYTES)
 OFFLOAD = {"segmentation_offload": True}
 
 

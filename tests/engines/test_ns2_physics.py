@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from engine_bench import Run
-from engine_results import outstanding_bytes
-from engine_scenarios import (
+
+from tests.engines.engine_bench import Run
+from tests.engines.engine_results import outstanding_bytes
+from tests.engines.engine_scenarios import (
     TCP_IP_HEADER_BYTES,
     cbr,
     droptail,

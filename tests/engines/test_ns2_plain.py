@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ns2_plain import (
+from replication.plan.config import load_study
+
+from tests.engines.ns2_plain import (
     AGENTS,
     Beside,
     Experiment,
@@ -19,7 +21,6 @@ from ns2_plain import (
     red_scenario,
     side_by_side,
 )
-from replication.plan.config import load_study
 
 Run = Callable[[Experiment], Beside]
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,8 +11,9 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from engine_bench import write_plan
-from engine_scenarios import Json, cbr, listed, single_link, tcp
+
+from tests.engines.engine_bench import write_plan
+from tests.engines.engine_scenarios import Json, cbr, listed, single_link, tcp
 
 Invoke = Callable[..., CompletedProcess[str]]
 

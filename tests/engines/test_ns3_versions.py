@@ -12,14 +12,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import invoker, linked_ns3, runner
-from engine_bench import write_plan
-from engine_scenarios import codel, dumbbell, pie, red, tcp
 from replication.engines.catalogue import chosen_engine
 from replication.engines.ns3 import CANONICAL, NS3_VERSION, PREFIX, WHEEL_VERSIONS, canonical_digest
 from replication.plan.config import load_study, load_tier
 from replication.plan.design import design_study
 from replication.study.files import read_yaml
+
+from tests.engines.conftest import invoker, linked_ns3, runner
+from tests.engines.engine_bench import write_plan
+from tests.engines.engine_scenarios import codel, dumbbell, pie, red, tcp
 
 ROOT = Path(__file__).resolve().parents[2]
 DEBIAN = "3.37"
@@ -172,14 +173,3 @@ def test_a_folder_with_the_same_ns3_stands_for_the_wheel(monkeypatch, tmp_path):
     assert chosen_engine("ns3").fingerprint(ROOT) == wheel_print
     assert subprocess.check_output([ROOT / own.path, "--version"], text=True).startswith("ns3 3.44")
     shutil.rmtree((ROOT / own.path).parent)
-
-
-@HAS_DEBIAN
-def test_debians_release_is_refused_for_another():
-    words = ["replicate", "program", "ns3"]
-    done = subprocess.run(
-        words, cwd=ROOT, env=environment("/usr"), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "NS3_PREFIX: /usr: holds ns-3 3.37, but ns3_version is 3.44.post0" in done.stderr

@@ -11,11 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_bench import TRAITS, Bench, write_plan
-from engine_results import Result
-from engine_scenarios import Json, cbr, droptail, dumbbell, pie, single_link
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import CONGESTION_CONTROLS, Scenario
+
+from tests.engines.engine_bench import TRAITS, Bench, Invoke, Run, write_plan
+from tests.engines.engine_results import Result
+from tests.engines.engine_scenarios import (
+    Json,
+    cbr,
+    droptail,
+    dumbbell,
+    linux_tcp,
+    pie,
+    single_link,
+)
 
 NOBODY: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []}
 
@@ -204,3 +213,20 @@ def test_version_and_help(bench: Bench) -> None:
     pinned = ENGINES[name].version
     assert pinned.startswith(said) or said.startswith(f"{pinned}.")
     assert bench.invoke("--help").stdout.startswith(f"usage: replicate-{bench.name}")
+
+
+def test_timeouts_are_counted(run_linux: Run) -> None:
+    # Of a window of two segments no loss leaves three duplicates: tail probes or the timer repair.
+    flow = linux_tcp("t", maximum_window_bytes=2000, minimum_rto_s=0.2)
+    loss = {"kind": "random", "probability": 0.3}
+    # Long enough for any luck: a few losses in a row double the timer to many seconds.
+    result = run_linux(single_link([flow], rate_bps=1e7, duration_s=200, loss=loss))
+    assert result.number("t", "timeouts") >= 5
+    assert result.number("t", "retransmissions") >= result.number("t", "timeouts")
+
+
+def test_version_is_one_line_with_hashes(invoke_linux: Invoke) -> None:
+    words = invoke_linux("--version").stdout.split()
+    assert words[0] == "linux" and words[1].startswith("6.1.")
+    assert words[2].startswith("kernel-") and words[3].startswith("guest-")
+    assert invoke_linux("--help").stdout.startswith("usage: replicate-linux")

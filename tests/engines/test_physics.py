@@ -11,9 +11,10 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from engine_bench import TRACED, TRAITS, Bench
-from engine_results import Result, mean, outstanding_bytes
-from engine_scenarios import (
+
+from tests.engines.engine_bench import TRACED, TRAITS, Bench
+from tests.engines.engine_results import Result, mean, outstanding_bytes
+from tests.engines.engine_scenarios import (
     TCP_IP_HEADER_BYTES,
     Json,
     cbr,

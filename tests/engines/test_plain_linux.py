@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from engine_bench import Run
-from engine_scenarios import Json, droptail, pfifo, single_link
-from linux_scenarios import linux_tcp
+
+from tests.engines.engine_bench import Run
+from tests.engines.engine_scenarios import Json, droptail, linux_tcp, pfifo, single_link
 
 ROOT = Path(__file__).parents[2]
 ENGINE = ROOT / "workflow" / "engines" / "linux"

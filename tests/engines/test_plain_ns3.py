@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from conftest import linked_ns3
-from engine_bench import Run
-from engine_results import Result
-from engine_scenarios import Json, codel, droptail, pfifo, pie, red, single_link, tcp
+
+from tests.engines.conftest import linked_ns3
+from tests.engines.engine_bench import Run
+from tests.engines.engine_results import Result
+from tests.engines.engine_scenarios import Json, codel, droptail, pfifo, pie, red, single_link, tcp
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "workflow" / "engines" / "ns3"

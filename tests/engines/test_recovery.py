@@ -8,8 +8,17 @@ expectations follow from the algorithms, not from a run. Numbers of segments cou
 from __future__ import annotations
 
 import pytest
-from engine_bench import TRACED, Bench, Run
-from engine_recovery import MINIMUM_RTO_S, RTT_S, SEGMENT, VARIANTS, next_sends, resent, times
+
+from tests.engines.engine_bench import TRACED, Bench, Run
+from tests.engines.engine_results import (
+    MINIMUM_RTO_S,
+    RTT_S,
+    SEGMENT,
+    VARIANTS,
+    next_sends,
+    resent,
+    times,
+)
 
 pytestmark = pytest.mark.parametrize("bench", TRACED, indirect=True)
 #: Half of 13 segments in flight; ns-2 counts whole segments.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from engine_bench import Bench
-from engine_scenarios import Json, cbr, codel, droptail, link, pfifo, single_link
+
+from tests.engines.engine_bench import Bench
+from tests.engines.engine_scenarios import Json, cbr, codel, droptail, link, pfifo, single_link
 
 #: The engines that have them.
 SHAPED = ["ns3", "linux"]

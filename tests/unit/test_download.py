@@ -3,7 +3,7 @@
 import csv
 
 import pytest
-from replication.report.pages.figure import copy_download, write_download
+from replication.report.pages.figure import copy_download
 
 from tests.unit.report_project import example
 
@@ -17,12 +17,6 @@ def test_a_formula_becomes_a_text(text, tmp_path):
     copy_download(tmp_path / "in.csv", tmp_path / "out.csv")
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
         assert list(csv.reader(file)) == [["a", "b"], [f"'{text}", "-0.5"]]
-
-
-def test_a_table_without_formulas_keeps_its_bytes(tmp_path):
-    text = 'a,b\n-1e-05,"x, ""y"""\n+3,-inf\n,a=b\n'
-    write_download(tmp_path / "out.csv", text)
-    assert (tmp_path / "out.csv").read_text(encoding="utf-8") == text
 
 
 def test_the_reports_tables_hold_no_formula_and_the_data_folders_the_text(project):

@@ -6,7 +6,6 @@ from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study
 from replication.measure.cell_map import map_cells
 from replication.report.charts.data import Display, levels_in_brief, unsaid_unit
 from replication.report.charts.points import describe_lines
-from replication.report.pages.page import ran
 from replication.study.parameter import Factor
 from replication.study.published import read_published
 
@@ -80,9 +79,3 @@ def test_a_mean_over_runs_is_no_surprise_where_the_paper_says_so(world, said):
     (found,) = [one for one in findings if one.check == "whole_number"]
     assert found.finding == (CONSISTENT if said else SUSPICIOUS)
     assert (said or "which is not said") in found.reason
-
-
-def test_the_same_is_run_again_in_the_same_tier_on_the_same_engines():
-    found = ran({"tier": {"id": "quick"}, "engines": {"ns3": {}, "ns2": {}}})
-    assert found.settings == "TIER=quick ENGINES=ns3,ns2"
-    assert ran({"tier": {"id": "paper"}}).settings == "TIER=paper"

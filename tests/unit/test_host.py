@@ -4,14 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
-from replication.engines.catalogue import ENGINES, LINUX, NS2, NS3
+from replication.engines.catalogue import LINUX, NS2, NS3
 from replication.plan.config import load_study, load_tier
 from replication.plan.design import design_study, write_design
 from replication.plan.plan import Plan, plan_study
 from replication.run.store import Store
-from replication.study.errors import InputError
 from replication.study.scenario import Scenario
+
+from tests.unit.test_scenario import minimal_scenario
 
 ROOT = Path(__file__).parents[2]
 QUICK = load_tier(ROOT, "quick")
@@ -31,20 +31,7 @@ OTHER = [
 
 def scenario(**changes):
     """Return a small scenario."""
-    queue = {"kind": "droptail", "limit_packets": 50}
-    link = {"id": "l", "a": "a", "b": "b", "rate_bps": 1e6, "delay_s": 0.01}
-    flow = {"id": "f", "kind": "cbr", "source": "a", "destination": "b", "start_s": 0.0}
-    return Scenario.model_validate(
-        {
-            "duration_s": 1.0,
-            "sampling_interval_s": 0.1,
-            "seed": 1,
-            "nodes": ["a", "b"],
-            "links": [link | {"queue_ab": queue, "queue_ba": queue}],
-            "flows": [flow | {"stop_s": 1.0, "rate_bps": 1e5, "packet_bytes": 500}],
-            **changes,
-        }
-    )
+    return Scenario.model_validate(minimal_scenario() | changes)
 
 
 THEN = {"liang_shen": {"queue_packets": 50}, "nishitha": {"queue_packets": 50}}
@@ -83,23 +70,6 @@ def test_any_other_host_is_part_of_the_identity(host):
     assert given.id != scenario().id
     again = Scenario.model_validate(json.loads(given.canonical_json()))
     assert again == given and again.host_settings() == host
-
-
-def test_hosts_differ_from_one_another():
-    assert len({scenario(host=host).id for host in OTHER}) == len(OTHER)
-
-
-@pytest.mark.parametrize(
-    ("host", "field"),
-    [
-        ({"timer_hz": 128}, "timer_hz"),
-        ({"segmentation_offload": 3}, "segmentation_offload"),
-        ({"hz": 250}, "hz"),
-    ],
-)
-def test_a_bad_host_is_refused_by_field(host, field):
-    with pytest.raises(ValidationError, match=f"host.{field}"):
-        scenario(host=host)
 
 
 @pytest.mark.parametrize("engine", [NS3, NS2], ids=["ns3", "ns2"])
@@ -160,14 +130,3 @@ def test_the_kernels_that_a_plan_needs_are_known():
 def test_linux_refuses_timers_that_do_not_fit_its_ticks(values, word):
     for run in design_study(study_with("kapadia", **values), QUICK, ["linux"]):
         assert word in run.refusal
-
-
-def test_a_bad_host_template_names_the_experiment():
-    with pytest.raises(InputError, match=r"experiment trios.*timer_hz"):
-        design_study(study_with("kapadia", timer_hz=7), QUICK, ["ns3"])
-
-
-def test_shared_sources_are_part_of_the_fingerprint():
-    for engine in ENGINES.values():
-        shared = [p for p in engine.sources(ROOT) if "common" in p.parts]
-        assert bool(shared) == (engine.name != "ns3")

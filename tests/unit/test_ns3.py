@@ -138,11 +138,6 @@ def test_another_release_is_refused_in_one_line(tmp_path, monkeypatch):
     assert installed("3.37").release == "3.37"
 
 
-def test_a_release_without_a_wheel_needs_the_variable():
-    with pytest.raises(InputError, match=r"ns3_version: 3\.37 has no wheel .* set NS3_PREFIX"):
-        chosen_engine("ns3", "3.37").require(ROOT)
-
-
 @pytest.mark.parametrize("same", [True, False])
 def test_results_are_named_after_a_build_unless_it_gives_the_wheels_bytes(
     tmp_path, monkeypatch, same

@@ -4,8 +4,10 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+import yaml
 from replication.cli.main import engines, install_engines
-from replication.engines import catalogue as engine
+from replication.engines import catalogue
+from replication.engines.catalogue import LOCK, NS2, find_package, package_warning
 from replication.plan.config import Config, chosen_engines
 from replication.run.process import written_version
 from replication.study.errors import InputError
@@ -15,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def without_ns2(monkeypatch):
-    lacking = dataclasses.replace(engine.NS2, missing=lambda root: ["ns2"])
-    monkeypatch.setitem(engine.ENGINES, "ns2", lacking)
+    lacking = dataclasses.replace(catalogue.NS2, missing=lambda root: ["ns2"])
+    monkeypatch.setitem(catalogue.ENGINES, "ns2", lacking)
 
 
 def test_an_engine_that_lacks_a_package_is_not_used_by_itself(without_ns2):
@@ -31,9 +33,9 @@ def test_an_engine_that_is_demanded_must_be_there(without_ns2):
 
 def test_an_engine_that_is_not_yet_built_is_used_on_demand_only(monkeypatch):
     unbuilt = dataclasses.replace(
-        engine.LINUX, missing=lambda root: [], built=lambda root: False, machine=lambda root: "m"
+        catalogue.LINUX, missing=lambda root: [], built=lambda root: False, machine=lambda root: "m"
     )
-    monkeypatch.setitem(engine.ENGINES, "linux", unbuilt)
+    monkeypatch.setitem(catalogue.ENGINES, "linux", unbuilt)
     assert "linux" not in chosen_engines(ROOT, Config())
     assert chosen_engines(ROOT, Config(engines=["linux"])) == ["linux"]
 
@@ -44,21 +46,11 @@ def test_packages_are_asked_for_by_name_where_they_cannot_be_installed(without_n
         install_engines("ns2")
 
 
-def test_nothing_is_installed_that_is_there(capsys):
-    install_engines("ns3")
-    assert capsys.readouterr().out == "ns3: every package is there\n"
-
-
-def test_an_unknown_engine_is_refused_by_name():
-    with pytest.raises(InputError, match="'abacus' is unknown; there are ns3, ns2, linux"):
-        install_engines("abacus")
-
-
 def test_the_state_names_what_is_lacking(without_ns2, capsys):
     engines()
     lines = capsys.readouterr().out.splitlines()
     assert "ns2: not there; lacks ns2: run `make engines`" in lines
-    assert len(lines) == len(engine.ENGINES)
+    assert len(lines) == len(catalogue.ENGINES)
 
 
 def test_what_the_machine_decides_is_in_the_fingerprint(tmp_path):
@@ -66,7 +58,7 @@ def test_what_the_machine_decides_is_in_the_fingerprint(tmp_path):
     source.parent.mkdir(parents=True)
     source.write_text("#!/bin/sh\n", encoding="utf-8")
     one, other = (
-        dataclasses.replace(engine.LINUX, machine=lambda root, text=text: text)
+        dataclasses.replace(catalogue.LINUX, machine=lambda root, text=text: text)
         for text in ("gcc 12", "gcc 13")
     )
     assert one.fingerprint(tmp_path) != other.fingerprint(tmp_path)
@@ -75,7 +67,49 @@ def test_what_the_machine_decides_is_in_the_fingerprint(tmp_path):
 def test_results_carry_the_version_that_the_builder_wrote(tmp_path):
     program = tmp_path / "replicate-linux"
     assert written_version(program) == ""
-    assert engine.NS3.exact_version("", "0123abcd-3.44.post0") == "3.44.post0+0123abcd"
+    assert catalogue.NS3.exact_version("", "0123abcd-3.44.post0") == "3.44.post0+0123abcd"
     (tmp_path / "version").write_text("6.1.192 kernel-a guest-b\n", encoding="utf-8")
-    version = engine.LINUX.exact_version(written_version(program), "any")
+    version = catalogue.LINUX.exact_version(written_version(program), "any")
     assert version == "6.1.192+kernel-a+guest-b"
+
+
+ROOT = Path(__file__).parents[2]
+LOCKED = yaml.safe_load((ROOT / LOCK).read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Return a project whose lock names another ns-2 than this file here."""
+    simulator = tmp_path / "ns"
+    simulator.write_text("another simulator")
+    source = tmp_path / "workflow/engines/ns2/driver.tcl"
+    source.parent.mkdir(parents=True)
+    source.touch()
+    entry = LOCKED["ns2"] | {"file": str(simulator)}
+    (tmp_path / LOCK).write_text(yaml.safe_dump({"ns2": entry}))
+    return tmp_path
+
+
+def test_the_images_are_built_with_what_the_lock_names():
+    for engine, entry in LOCKED.items():
+        recipe = (ROOT / "containers" / engine / "Dockerfile").read_text(encoding="utf-8")
+        assert f"{entry['package']}={entry['version']}" in recipe
+
+
+def test_results_of_another_simulator_are_kept_apart_and_warned_of(root, monkeypatch):
+    plain = dataclasses.replace(NS2, machine=lambda root: "")
+    assert NS2.fingerprint(root) != plain.fingerprint(root)
+    monkeypatch.setattr(catalogue, "_installed", lambda package: "2.36-1")
+    said = package_warning(find_package(root, "ns2"))
+    assert "Debian's ns2 is 2.36-1 here, the lock has 2.35+dfsg-5" in said
+    assert find_package(root, "ns3") is None
+
+
+def test_the_locked_simulator_leaves_the_fingerprint_as_it_is(root):
+    lock = yaml.safe_load((root / LOCK).read_text())
+    lock["ns2"]["sha256"] = find_package(root, "ns2")["sha256"]
+    catalogue._lock.cache_clear()
+    (root / LOCK).write_text(yaml.safe_dump(lock))
+    plain = dataclasses.replace(NS2, machine=lambda root: "")
+    assert NS2.fingerprint(root) == plain.fingerprint(root)
+    assert package_warning(find_package(root, "ns2")) == ""

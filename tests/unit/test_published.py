@@ -103,13 +103,6 @@ def test_numbers_from_prose_are_results_or_set_up(study: str):
     assert all(table.startswith("trace:") for table in tables - {"text", "setup"})
 
 
-def test_derived_figures_are_marked():
-    rows = read("kapadia")
-    from_trace = rows["table"].str.startswith("trace:")
-    assert (rows["printed"].str.startswith("derived:") == from_trace).all()
-    assert rows[from_trace]["place"].str.startswith("derived from trace ").all()
-
-
 @pytest.mark.parametrize(
     ("trace", "text_row", "after_the_test"),
     [

@@ -1,20 +1,18 @@
 """What each engine lacks is refused by name, before anything runs."""
 
-import sys
-from pathlib import Path
-
 import pytest
 from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import CONGESTION_CONTROLS, Scenario
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))  # its modules are imported by file
-from engine_scenarios import (
+from tests.engines.engine_scenarios import (
     cake,
     cbr,
     codel,
     droptail,
     dumbbell,
+    linux_red,
+    linux_tcp,
     listed,
     pfifo,
     pie,
@@ -22,7 +20,6 @@ from engine_scenarios import (
     single_link,
     tcp,
 )
-from linux_scenarios import linux_red, linux_tcp
 
 NS2_LINUX = {"sack": True, "limited_transmit": True}
 FLOWS = {
@@ -278,7 +275,6 @@ def test_ns3_has_a_port_for_each_flow_of_a_node():
 @pytest.mark.parametrize(
     ("place", "value", "word"),
     [
-        (["surprise"], 1, "surprise"),
         (["links", 0, "rate_bps"], 0.25, "rate_bps must be at least 1"),
         (["links", 0, "queue_ab"], droptail(0), "limit_packets"),
         (["links", 0, "queue_ab"], droptail() | {"limit_bytes": 1}, "exactly one"),
@@ -288,13 +284,9 @@ def test_ns3_has_a_port_for_each_flow_of_a_node():
         (["links", 0, "loss_ab"], {"kind": "random", "probability": 1.5}, "probability"),
         (["links", 0, "loss_ab"], listed(), "data_packets"),
         (["links", 0, "loss_ab"], listed(1, flow="x"), "'x'"),
-        (["links", 0, "loss_ab"], listed(0), "data_packets"),
-        (["nodes"], ["s0", "D0"], "nodes"),
         (["flows", 1, "id"], "t", "duplicate flow id"),
-        (["flows", 0, "segment_bytes"], 63, "segment_bytes"),
         (["flows", 0, "segment_bytes"], 1000.5, "segment_bytes"),
         (["flows", 0, "segment_bytes"], True, "segment_bytes"),
-        (["flows", 0, "sack"], 1, "sack"),
         (["flows", 0, "start_s"], 10, "start_s"),
         (["flows", 0, "maximum_window_bytes"], 999, "maximum_window_bytes"),
         (["flows", 0, "recovery"], "rack", "recovery"),

@@ -34,11 +34,6 @@ def test_what_is_no_scenario_is_an_input_error_with_the_files_name(tmp_path, tex
         find_scenario(tmp_path, str(path))
 
 
-def test_an_id_that_no_design_has_is_named(tmp_path):
-    with pytest.raises(InputError, match="has '0123'; give a JSON file"):
-        find_scenario(tmp_path, "0123")
-
-
 def test_flows_are_a_table_with_units():
     numbers = {"throughput_bps": 2.5e6, "goodput_bps": 2e6, "delay_mean_s": 0.05}
     numbers |= {"delay_p95_s": 0.1, "rtt_mean_s": None, "packets_sent": 1000.0}

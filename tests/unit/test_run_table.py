@@ -1,8 +1,6 @@
 """Tables of a run are checked before it counts: a number may be missing, none may be infinite."""
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 from replication.run.gather import check_run
@@ -10,8 +8,7 @@ from replication.study.errors import RunError
 from replication.study.scenario import Scenario
 from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))  # its modules are imported by file
-from engine_scenarios import cbr, single_link
+from tests.engines.engine_scenarios import cbr, single_link
 
 
 def run_of(folder, rate, rtts):

@@ -1,7 +1,5 @@
 """The store: only complete and intact runs count."""
 
-import shutil
-
 import pytest
 from replication.engines.catalogue import NS3
 from replication.run.store import TABLES, Store
@@ -81,19 +79,6 @@ def test_two_who_finish_the_same_run_leave_one_result_and_no_litter(store):
     assert [p.name for p in store.folder.iterdir()] == [ID]
 
 
-def test_whoever_begins_a_run_again_leaves_a_finished_one_to_its_readers(store):
-    store.begin(ID, SCENARIO, NS3)
-    late = store.begin(ID, SCENARIO, NS3)
-    finish(store)
-    before = (store.entry(ID) / "flows.csv").stat().st_ino
-    for name in TABLES:
-        (late / name).write_text("1\n")
-    store.finish(ID, late, {"cpu_s": 0.1})
-    assert (store.entry(ID) / "flows.csv").stat().st_ino == before
-    store.begin(ID, SCENARIO, NS3)
-    assert store.usage(ID) is not None
-
-
 def test_packed_runs_are_no_folders_and_are_found_with_usage_and_tables(packed):
     assert [path.name for path in packed.folder.iterdir()] == ["packs"]
     for store in (packed, Store(packed.folder)):
@@ -110,12 +95,6 @@ def test_runs_that_another_packs_meanwhile_are_found(store):
     assert reader.tables(NAMES[0]) is not None
     store.pack(NAMES)
     assert all(reader.tables(name) for name in NAMES)
-
-
-def test_a_few_runs_stay_folders(store):
-    finish(store)
-    store.pack([ID])
-    assert store.entry(ID).is_dir()
 
 
 @pytest.mark.parametrize("at", range(0, 100, 4))
@@ -145,18 +124,3 @@ def test_a_damaged_packs_runs_are_made_and_packed_anew(packed, damage):
     store.pack(NAMES)
     assert all(store.usage(name) for name in NAMES)
     assert [path.name for path in store.folder.iterdir()] == ["packs"]
-
-
-def test_a_pack_without_its_list_is_not_there(packed):
-    (listed,) = (packed.folder / "packs").glob("*.runs")
-    listed.unlink()
-    assert Store(packed.folder).finished() == set()
-
-
-def test_a_folder_that_another_has_packed_meanwhile_is_left_to_it(packed):
-    other = Store(packed.folder)
-    for name in NAMES[:9]:
-        finish(other, name, name)
-    shutil.rmtree(other.entry(NAMES[3]))
-    other.pack(NAMES[:9])
-    assert all(other.tables(name) for name in NAMES)

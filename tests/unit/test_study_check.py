@@ -36,11 +36,6 @@ def write(folder, *rows, header=HEADER):
 # -- the file of numbers --------------------------------------------------------------------------
 
 
-def test_a_sound_file_is_read(tmp_path):
-    found = read_published(write(tmp_path, *ROWS))
-    assert len(found) == 3
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -78,20 +73,6 @@ def test_a_slip_in_the_file_is_named_by_its_line(tmp_path, rows, message):
         read_published(path)
     assert str(path) in str(caught.value)
     assert str(caught.value).isprintable() and len(str(caught.value)) < 400
-
-
-@pytest.mark.parametrize(
-    ("header", "message"),
-    [
-        ("\ufeff" + HEADER, "byte order mark; save it as UTF-8 without one"),
-        (HEADER.replace("row,column", "column,row"), "line 1: must be table,row,column"),
-        (HEADER.replace("place", "place,more"), "line 1: must be table,row,column"),
-        ("", "line 1: must be table,row,column"),
-    ],
-)
-def test_another_header_is_refused(tmp_path, header, message):
-    with pytest.raises(InputError, match=message):
-        read_published(write(tmp_path, *ROWS, header=header))
 
 
 @pytest.mark.parametrize(
@@ -223,33 +204,9 @@ def test_links_are_those_that_a_point_monitors(world, tmp_path):
         check(links=["bottleneck:ab"])
 
 
-def test_the_links_of_a_cell_are_checked(world, tmp_path):
-    cell = {"metric": "queue_drops", "tolerance": tolerance(0.1), "links": ["in1:ab"]}
-    rows = [row.replace("bit/s", "packets") for row in ROWS]
-    with pytest.raises(InputError, match=r"table 1, row slow, .*: links: 'in1:ab' is no monitored"):
-        check_study(world.table({"throughput": cell}), write(tmp_path, *rows))
-    cell |= {"metric": "loss_rate"}
-    with pytest.raises(InputError, match="table 1, column throughput: links: in1:ab, but metric"):
-        check_study(world.table({"throughput": cell}), write(tmp_path, *rows))
-
-
-def test_a_monitor_that_does_not_resolve_is_named(world, tmp_path):
-    document = study_document()
-    document["experiments"][0]["topology"]["monitors"] = [{"link": "$which"}]
-    study = world.claim(value(metric="queue_drops"), experiments=document["experiments"])
-    with pytest.raises(InputError, match=r"experiment sweep.*monitors.* do not resolve.*which"):
-        check_study(study, write(tmp_path))
-
-
 def test_a_study_with_nothing_to_judge_is_refused(world, tmp_path):
     with pytest.raises(InputError, match=r"synthetic: has neither tables nor claims"):
         check_study(world.study(), write(tmp_path))
-
-
-@pytest.mark.parametrize("window", [[5.0, 5.0], [8.0, 2.0], [-1.0, 2.0]])
-def test_a_window_runs_forwards_from_the_start(world, window):
-    with pytest.raises(ValueError, match=r"must be \[from, to\] with 0 <= from < to"):
-        world.claim(value(window_s=window))
 
 
 @pytest.mark.parametrize("text", ["A\u2028B", "A\u2029B", "A\nB", "A\x1b[31mB"])
@@ -318,19 +275,3 @@ def test_a_study_of_any_name_can_be_selected(project, name):
     config = load_config(project / "configs/config.yaml", parse_config([f"studies={name},"]))
     assert chosen_studies(project, config) == [name]
     assert load_study(project, name).id == name
-
-
-def test_a_number_is_a_name_and_what_lost_its_text_is_refused():
-    path = ROOT / "configs/config.yaml"
-    assert load_config(path, {"studies": 2001}).studies == ["2001"]
-    assert load_config(path, {"studies": [2001, "x"]}).studies == ["2001", "x"]
-    assert load_config(path, {"studies": "all,"}).studies == "all"
-    assert load_config(path, {"studies": "all", "engines": "available"}).engines == "available"
-    for lost in (1e5, True, [1.5]):
-        with pytest.raises(InputError, match=r"studies: .* put the name in quotes"):
-            load_config(path, {"studies": lost})
-
-
-def test_no_study_is_called_like_the_word_for_all(world):
-    with pytest.raises(ValueError, match="is a name that the report or the command line needs"):
-        world.study(id="all")

@@ -1,10 +1,12 @@
 """YAML: the values of JSON, merge keys, and errors that name file and line."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from replication.report.charts.figure import file_of, name_of
 from replication.study.errors import InputError
 from replication.study.files import read_model, read_yaml
 from replication.study.study import Study
@@ -90,3 +92,25 @@ def test_no_bytes_give_a_traceback(raw, tmp_path_factory):
     path.write_bytes(raw)
     with pytest.raises(InputError):
         read_model(path, Study)
+
+
+words = st.lists(st.text("ab1_-.~+ 𝒯", max_size=4), min_size=1, max_size=4)
+
+
+@given(words, words)
+def test_other_parts_give_another_name(one, other):
+    assert (name_of(*one) == name_of(*other)) == (one == other)
+
+
+@given(st.lists(st.text(), min_size=1))
+def test_a_name_is_safe_in_files_and_pages(parts):
+    assert re.fullmatch(r"[A-Za-z0-9_.,=~+-]*", name_of(*parts))
+
+
+def test_a_long_name_is_a_file_that_can_be_written_and_stays_apart(tmp_path):
+    names = [name_of("s" * 64, "e" * 64, f"{'factor' * 10}=k,{'other' * 12}={end}") for end in "12"]
+    files = [f".{file_of(name)}.html.12345678" for name in names]
+    for file in files:
+        (tmp_path / file).touch()
+    assert len(list(tmp_path.iterdir())) == 2
+    assert file_of("short") == "short"
