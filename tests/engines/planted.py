@@ -139,50 +139,39 @@ STUDY = {
 
 
 def cause(name, levels=None, **further):
-    return {"id": name, "title": name, "reason": "a test", "source": "a test"} | (
-        further if levels is None else {"levels": levels} | further
-    )
+    """A cause; `levels` by key."""
+    found = {"id": name, "title": name, "reason": "a test", "source": "a test"} | further
+    if levels:
+        found["levels"] = [{"key": key} | what for key, what in levels.items()]
+    return found
 
 
-def level(key, **what):
-    return {"key": key, **what}
+def configured(name, key, **variation):
+    return cause(name, {key: {"set": variation}})
+
+
+def read_as(name, key, column, **reading):
+    return cause(name, {key: {"reading": reading}}, columns=[column])
 
 
 RED = red(5, 15) | {"limit_packets": 50, "queue_weight": 0.02}
+LOSS = {"kind": "random", "probability": 0.02}
+GAP = {"set": {"flows": {"f{i}": {"start_gap_s": [4.0, 4.0]}}}}
 CAUSES = [
-    cause("bytes", [level("x8", reading={"factor": 8.0})], columns=["throughput"]),
-    cause("mean", [level("of_flows", reading={"aggregate": "mean"})], columns=["throughput"]),
-    cause(
-        "round_trip",
-        [level("half", reading={"metric": "rtt_mean_s", "aggregate": "mean", "factor": 2.0})],
-        columns=["delay"],
-    ),
-    cause(
-        "access_unit",
-        [level("x8", set={"rate_factor": {"access1": 8, "access2": 8}})],
-    ),
+    read_as("bytes", "x8", "throughput", factor=8.0),
+    read_as("mean", "of_flows", "throughput", aggregate="mean"),
+    read_as("round_trip", "half", "delay", metric="rtt_mean_s", aggregate="mean", factor=2.0),
+    configured("access_unit", "x8", rate_factor={"access1": 8, "access2": 8}),
     cause(
         "queue",
         range={"low": 2, "high": 40, "log": True, "whole": True, "steps": 16, "tried": [5, 15]},
         set={"parameters": {"queue_packets": "$value"}},
     ),
-    cause("red", [level("usual", set={"links": {"bottleneck": {"queue_ab": RED}}})]),
-    cause(
-        "loss",
-        [
-            level(
-                "2_percent",
-                set={"links": {"bottleneck": {"loss_ab": {"kind": "random", "probability": 0.02}}}},
-            )
-        ],
-    ),
-    cause("window", [level("8_kb", set={"parameters": {"window_bytes": 8000}})]),
-    cause("segment", [level("500", set={"parameters": {"segment_bytes": 500}})]),
-    cause(
-        "start_gap",
-        [level("4_s", set={"flows": {"f{i}": {"start_gap_s": [4.0, 4.0]}}})],
-        outside_ledger="a test",
-    ),
+    configured("red", "usual", links={"bottleneck": {"queue_ab": RED}}),
+    configured("loss", "2_percent", links={"bottleneck": {"loss_ab": LOSS}}),
+    configured("window", "8_kb", parameters={"window_bytes": 8000}),
+    configured("segment", "500", parameters={"segment_bytes": 500}),
+    cause("start_gap", {"4_s": GAP}, outside_ledger="a test"),
 ]
 EXPLANATIONS = {
     "study": "planted",

@@ -14,13 +14,10 @@ from replication.sensitivity.maps.map_model import (
     map_names,
 )
 from replication.sensitivity.maps.run_map import check_map
-from replication.sensitivity.maps.space import Place, TcpPath, path_of
-from replication.sensitivity.maps.survey import Reading, margin, offset_place
-from replication.sensitivity.maps.theory import cubic_response, mathis, ware
-from replication.study.claim_model import Condition
+from replication.sensitivity.maps.space import TcpPath, cubic_response, mathis, path_of, ware
+from replication.sensitivity.maps.survey import Reading, offset_place
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
-from replication.study.variation import Range
 
 from tests.unit.sensitivity_data import ROOT
 from tests.unit.test_scenario import minimal_scenario
@@ -136,14 +133,6 @@ def test_an_island_that_is_not_found_is_told_by_fresh_points(monkeypatch):
     assert sum(right for _, right in (one.right() for one in found)) < 3 * 40
 
 
-def test_where_verdicts_are_mixed_is_on_the_border():
-    grid = Grid(5, 0)
-    grid.found = dict.fromkeys(grid.coarse_nodes(), True)
-    grid.probed = {(0.5, 0.5): False, (0.1, 0.1): True}
-    border = [cell for cell in grid.leaves if grid.side(cell) == "border"]
-    assert {(cell.i, cell.j) for cell in border} == {(i, j) for i in (1, 2, 3) for j in (1, 2, 3)}
-
-
 def test_a_cell_with_a_denied_place_is_on_the_border_and_what_was_inferred_about_it_is_run():
     grid = Grid(1, 2)
     grid.found = {(0, 0): True, (4, 0): True, (4, 4): True, (0, 4): True}
@@ -170,12 +159,6 @@ def test_a_budget_that_ends_leaves_a_wider_border_and_says_so():
     # The first grid of the first facet is always had.
     nothing, _ = explored(circle, budget_s=1, facets=(("a",), ("b",)))
     assert list(nothing.grids) == [("a",)] and nothing.left_out == [("b",)]
-
-
-def test_every_facet_is_looked_at_before_any_place_tries():
-    # Two first looks of 25 points and a check of 40 fit, not the 40 places that would try as well.
-    found, _ = explored(lambda across, up: up - 0.1, budget_s=110, facets=(("a",), ("b",)))
-    assert list(found.grids) == [("a",), ("b",)] and not found.left_out
 
 
 def test_only_places_within_the_noise_are_replicated():
@@ -237,14 +220,6 @@ def test_where_all_replicates_are_one_nothing_is_unsure():
     assert found.grids[()].at(0.2, 0.5) == "border" and found.grids[()].at(0.9, 0.5) == "fails"
 
 
-def test_replicates_lie_around_their_place_and_within_the_axes():
-    place = Place((), 0.5, 1.0)
-    assert offset_place(place, 0, 0.01) == place
-    around = [offset_place(place, number, 0.01) for number in range(1, 6)]
-    assert [round(p.across - 0.5, 4) for p in around] == [0.01, -0.01, 0.01, -0.01, 0.02]
-    assert [round(p.up, 4) for p in around] == [1.0, 0.99, 0.99, 1.0, 1.0]
-
-
 def test_the_same_inputs_give_the_same_points():
     one, other = (explored(circle, noise=0.02)[0] for _ in range(2))
     assert list(one.readings) == list(other.readings)
@@ -258,29 +233,6 @@ def test_a_threshold_is_told_where_every_line_has_one():
     assert (found.lowest, found.highest) == pytest.approx((0.4, 0.6), abs=0.02)
     assert threshold(explored(circle)[0].grids[()], 0) is None
     assert to_border(slope.grids[()], 0.9, 0.5, 0) == pytest.approx(0.5, abs=0.02)
-
-
-def test_places_without_a_verdict_are_on_no_side():
-    grid = Grid(2, 0)
-    grid.found = {node: None if node[0] == 0 else node[0] == 2 for node in grid.coarse_nodes()}
-    assert [grid.side(cell) for cell in sorted(grid.leaves)] == ["fails", "fails"] + 2 * ["border"]
-    grid.found = dict.fromkeys(grid.coarse_nodes())
-    assert grid.share() is None and grid.at(0.5, 0.5) == "unknown"
-
-
-def test_a_margin_is_a_share_of_the_bound():
-    assert margin(Condition(at_least=2.0), 3.0) == 0.5
-    assert margin(Condition(at_least=0.8, at_most=1.25), 1.0) == pytest.approx(0.2)
-    assert margin(Condition(at_most=0.0), 0.5) == -0.5
-    assert math.isnan(margin(Condition(at_least=1.0), math.nan))
-
-
-@pytest.mark.parametrize("log", [False, True])
-def test_a_position_and_its_value_fit(log):
-    own = Range(low=0.25, high=16.0, log=log)
-    assert own.at(0.5) == (2.0 if log else 8.125)
-    assert own.position(own.at(0.3)) == pytest.approx(0.3, abs=1e-4)
-    assert Range(low=1.0, high=10.0, whole=True).at(0.5) in (5, 6)
 
 
 def test_a_path_is_that_of_the_first_tcp_flow():

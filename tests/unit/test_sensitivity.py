@@ -31,7 +31,7 @@ from replication.study.parameter import Assumed
 from replication.study.published import read_published
 from replication.study.sensitivity_settings import load_sensitivity
 from replication.study.study import Study
-from replication.study.variation import Assumption, Range, Variation, apply, check_ledger
+from replication.study.variation import Assumption, Variation, apply, check_ledger
 from replication.study.verdict import Verdict
 
 from tests.unit.conftest import PUBLISHED, study_document
@@ -75,21 +75,6 @@ def test_a_value_stands_where_it_was_drawn():
     assert axis("a", choices=["a", "b", "c"]).position("c") == 1.0
 
 
-def test_alternatives_leave_the_default_out_and_tell_one_from_true():
-    assert axis(2, low=2, high=4).alternatives == [4]
-    assert axis(True, choices=[True, 1]).alternatives == [1]
-
-
-def test_a_variation_changes_that_value_alone():
-    study = studied()
-    other = apply(study, Variation(defaults={"segment_bytes": 500}))
-    assert other.parameters["segment_bytes"].value == 500
-    assert study.parameters["segment_bytes"].value == 960
-    assert other.experiments == study.experiments
-    with pytest.raises(InputError, match="has no parameter 'nothing'"):
-        apply(study, Variation(defaults={"nothing": 1}))
-
-
 @pytest.mark.parametrize(
     ("part", "value", "level"),
     [("defaults", 500, 700), ("parameters", 500, 500)],
@@ -103,30 +88,10 @@ def test_a_level_goes_before_a_default_and_not_before_a_parameter(part, value, l
     assert own.get("segment_bytes", study.parameters["segment_bytes"].value) == level
 
 
-def test_a_number_is_put_where_it_is_asked_for():
-    asked = Variation(parameters={"a": "$value"}, links={"*": {"loss": ["$value", "b"]}})
-    assert asked.at(3.0) == Variation(parameters={"a": 3.0}, links={"*": {"loss": [3.0, "b"]}})
-    with pytest.raises(ValueError, match="give at least one of defaults, parameters"):
-        Variation()
-
-
-def test_a_range_has_one_rounding():
-    assert Range(low=1, high=3).at(1 / 3) == 1.66667
-    assert Range(low=1, high=100, log=True, whole=True).at(1 / 3) == 5
-    assert Range(low=1, high=100, log=True).position(10) == 0.5
-
-
 def test_a_parameter_that_no_template_reads_is_refused():
     check_ledger(studied())
     with pytest.raises(InputError, match="'idle' is read by no template"):
         check_ledger(studied(idle={"value": 1, "published": PUBLISHED}))
-
-
-def test_a_parameter_read_through_another_or_through_a_level_is_alive():
-    study = studied(
-        segment_bytes={"value": "$smaller", "published": PUBLISHED}, smaller=assumed(500, 400, 600)
-    )
-    check_ledger(study)
 
 
 @pytest.mark.parametrize("name", study_ids(ROOT))
@@ -270,26 +235,6 @@ def test_a_choice_that_the_engine_refuses_is_tried_alone_and_not_in_the_space():
     assert designed.refused == {"sacks": [True]}
 
 
-def test_values_that_make_no_scenario_together_are_a_refusal():
-    study = studied(start=assumed(0.0, 0.0, 50.0))
-    experiment = study.experiments[0].model_dump()
-    for flow in experiment["flows"]:
-        flow["start_s"] = "$start"
-    study = Study.model_validate({**study.model_dump(), "experiments": [experiment]})
-    points = design_points(study, settings(points=8), "ns3").points
-    late = next(point for point in points if point.changed == "start")
-    assert not late.runs and "start_s" in late.refusal
-
-
-def test_a_study_is_explored_on_its_papers_own_engine_where_that_is_there():
-    study = studied()
-    own = study.original_system.engine
-    assert SETTINGS.engine_of(study, [own, "ns3"]) == own
-    assert SETTINGS.engine_note(study, own) == ""
-    assert SETTINGS.engine_of(study, []) == SETTINGS.engine
-    assert own in SETTINGS.engine_note(study, "linux")
-
-
 # --- shares, words, flips ---
 
 
@@ -413,10 +358,3 @@ def test_chance_makes_nothing_important(seed):
     matrix = positions(6, SETTINGS)
     outcome = np.random.default_rng(seed).integers(0, 2, 64).astype(float)
     assert importances(matrix, outcome, list("abcdef"), 1).important == []
-
-
-def test_an_outcome_that_hardly_varies_teaches_nothing():
-    matrix = positions(2, SETTINGS)
-    outcome = np.zeros(64)
-    outcome[:3] = 1
-    assert importances(matrix, outcome, ["a", "b"], 1) is None

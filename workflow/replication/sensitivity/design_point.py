@@ -40,20 +40,10 @@ SPACE_FILLING = "space filling"
 
 @dataclass(frozen=True)
 class DesignPoint:
-    """One setting of a study's assumptions, and the runs that judge it.
+    """One setting of a study's assumptions, and a run for each point of its experiments.
 
-    Attributes
-    ----------
-    id, kind
-        Unique within the study; and see the module's docstring.
-    changed
-        Key of the assumption (one at a time); empty for the others.
-    values
-        Assumptions that differ from their defaults, by key.
-    runs
-        One for each point of the study's experiments.
-    refusal
-        Why the values do not make a scenario together; then there are no runs.
+    `values` are those that differ from their defaults, `changed` the one that is changed alone;
+    `refusal` says why the values make no scenario together.
     """
 
     id: str
@@ -71,16 +61,10 @@ class DesignPoint:
 
 @dataclass(frozen=True)
 class Design:
-    """All design points of a study on one engine.
+    """All design points of a study on one engine, in the order of the module's docstring.
 
-    Attributes
-    ----------
-    points
-        In the order of the module's docstring.
-    refused
-        The choices that the engine refuses, by assumption: the space-filling design has none.
-    left_out
-        Points of the space-filling design that the budget does not allow.
+    `refused` are choices that the engine refuses, which the space-filling design has not;
+    `left_out` counts its points beyond the budget.
     """
 
     study: str
@@ -131,13 +115,7 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
 def design_points(
     study: Study, settings: Sensitivity, engine: str, ns3_version: str = NS3_VERSION
 ) -> Design:
-    """Return every design point of a study with its runs on an engine.
-
-    Raises
-    ------
-    InputError
-        A template does not resolve at the defaults, or the settings do not fit the study.
-    """
+    """Return every design point of a study with its runs on an engine."""
     chosen = chosen_engine(engine, ns3_version)
     scale = settings.of(study.id).exploration
     study = only(study, scale)

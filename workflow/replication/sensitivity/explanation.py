@@ -82,15 +82,7 @@ _NEAREST = 10
 
 @dataclass(frozen=True)
 class Explaining:
-    """A study's explanation in the making.
-
-    Attributes
-    ----------
-    root, trials
-        The project's folder, and the trials so far.
-    stages, whole
-        The parts of the study that are scored, and all that can be judged.
-    """
+    """A study's explanation in the making: its trials, and the parts that are scored and judged."""
 
     root: Path
     trials: Trials
@@ -134,18 +126,11 @@ class Explaining:
 
 @dataclass(frozen=True)
 class Finding:
-    """All that is said of a study's best explanation.
+    """A study's best explanation: what it is called, why it is no more, and how it does.
 
-    Attributes
-    ----------
-    word, reasons
-        What it is called, and why it is no more than that.
-    best, gain_bits, p
-        The best trial, by how much it is shorter than the defaults, and the chance of that.
-    seen, held_out
-        How it does on what the search saw, and on what it did not.
-    impossible
-        Printed numbers that cannot be, as the study states and reads them and under it.
+    `gain_bits` is by how much it is shorter than the defaults and `p` the chance of that; `seen`
+    and `held_out` are on what the search saw and did not; `impossible` counts printed numbers that
+    cannot be, as the study reads them and under it.
     """
 
     word: str
@@ -164,22 +149,7 @@ class Finding:
 
 
 def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> Finding:
-    """Search a study's best explanation; write explanation.json and its tables to `folder`.
-
-    Parameters
-    ----------
-    root, name
-        The project's folder and the study's id.
-    folder
-        Where the study's sensitivity is.
-    machine
-        Where runs are made and kept.
-
-    Raises
-    ------
-    InputError, RunError
-        Files are missing or do not fit together; a run fails.
-    """
+    """Search a study's best explanation; write explanation.json and its tables to `folder`."""
     found = load_explanations(root, name)
     if found is None:
         raise InputError(f"{explanations_path(root, name)}: no such file; study {name} needs one")

@@ -111,13 +111,7 @@ _SPREAD_KEYS = ["experiment", "levels", "flow", "metric"]
 
 
 def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
-    """Run and judge every design point of a study; write points.csv and `_JUDGED` to `folder`.
-
-    Raises
-    ------
-    RunError, InputError
-        A run fails, or files do not fit together.
-    """
+    """Run and judge every design point of a study; write points.csv and `_JUDGED` to `folder`."""
     study = load_study(root, name)
     design = design_points(study, load_sensitivity(root), machine.engine, machine.ns3_version)
     print(design)
@@ -157,13 +151,7 @@ def _point_row(design: Design, point: DesignPoint) -> dict[str, object]:
 
 
 def read_design(folder: Path) -> Design:
-    """Return the design points of points.csv, without their runs.
-
-    Raises
-    ------
-    InputError
-        It is missing or of another version.
-    """
+    """Return the design points of points.csv, without their runs."""
     rows = read_rows(folder / "points.csv", TABLES["points"])
     points = [
         DesignPoint(r["point"], r["kind"], r["changed"], json.loads(r["values"])) for r in rows
@@ -173,17 +161,7 @@ def read_design(folder: Path) -> Design:
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges design points of one study.
-
-    Attributes
-    ----------
-    study
-        The study, with its own defaults: what is expected does not change from point to point.
-    cells
-        Its published numbers.
-    broken
-        Those that the audit finds impossible, with the reason.
-    """
+    """Judges design points; `broken` has the reasons of cells that the audit finds impossible."""
 
     study: Study
     cells: list[MappedCell]
@@ -202,15 +180,7 @@ class Judge:
                 yield {"point": point} | {name: row[name] for name in _JUDGED["claims"][1:]}
 
     def cells_at(self, points: Sequence[str], results: Results) -> Iterator[dict[str, object]]:
-        """Yield a row for each point and published number, as the study reads it.
-
-        Parameters
-        ----------
-        points
-            Ids of the points whose results these are, in the order of their replicates.
-        results
-            The results of all of them.
-        """
+        """Yield a row for each published number and point, a replicate of the results each."""
         coverage = Coverage(self.study, results)
         (engine,) = results.engines
         for cell in self.cells:

@@ -48,16 +48,9 @@ class Share:
 
 @dataclass(frozen=True)
 class Leaving:
-    """What leaving one cause out does.
+    """By how many bits the description gets longer without a cause, and the matches left.
 
-    Attributes
-    ----------
-    atom, level
-        The cause; an exception for a table is `cause@table`.
-    bits
-        By how much the description gets longer.
-    inside
-        Numbers inside without it, of those that were seen.
+    An exception for a table is `cause@table`.
     """
 
     atom: str
@@ -217,13 +210,8 @@ def judged_claims(
 ) -> dict[str, str]:
     """Return the verdict on each claim whose experiments were run.
 
-    Parameters
-    ----------
-    study, results
-        The study, with its own defaults, and the results of one configuration.
-    readings
-        Experiment, metric and aggregate to what a table of them is read as: a claim on the same
-        quantity is read so too.
+    `readings` are what tables are read as, by experiment, metric and aggregate: a claim on the same
+    quantity is read so too.
     """
     ran = set(results.design["experiment"])
     found = {}
@@ -298,18 +286,9 @@ UNITS = {"window": "segments", "round trip": "s", "retransmissions": "packets"}
 
 @dataclass(frozen=True)
 class Distance:
-    """How far our flows are from one of a published trace.
+    """How far our flows are from a published one, at the defaults and under the explanation.
 
-    Attributes
-    ----------
-    trace, flow
-        The published flow.
-    metric, unit
-        What is compared.
-    before, after
-        The distance at the documented defaults and under the explanation, mean over replicates.
-    own
-        That between the trace's own flows of one kind, a yardstick; None where there are none.
+    `own` is the distance between the trace's own flows of one kind, a yardstick.
     """
 
     trace: str
@@ -328,16 +307,9 @@ def distances(
     before: SampledResults,
     after: SampledResults,
 ) -> list[Distance]:
-    """Return the distances of two configurations to each flow of a study's raw traces.
+    """Return the distances of replicates of the defaults and of the explanation to raw traces.
 
-    Parameters
-    ----------
-    study, published
-        The study and the CSV of its published numbers.
-    files
-        Raw traces by name; what is not there is left out.
-    before, after
-        Replicates of the defaults and of the explanation.
+    `files` has the traces by name; what is not there is left out.
     """
     flows = [flow for flow in published_flows(study, published, files) if flow.samples is not None]
     found = []

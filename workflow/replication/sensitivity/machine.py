@@ -29,14 +29,8 @@ Simulate = Callable[[dict[str, Scenario]], None]
 class Machine:
     """Where runs are made and kept.
 
-    Attributes
-    ----------
-    engine, store, simulate
-        The engine, its finished runs, and what runs more into them.
-    timer_hz
-        Timer frequencies of the kernels that are there, 1/s; none where the engine has no kernel.
-    ns3_version
-        Which ns-3 the engine `ns3` is.
+    `simulate` runs scenarios into the store; `timer_hz` are timer frequencies of the kernels that
+    are there, none where the engine has no kernel; `ns3_version` is which ns-3 the engine `ns3` is.
     """
 
     engine: str
@@ -54,13 +48,7 @@ class Machine:
     def open(
         cls, root: Path, launch: Launch, store: Path, limits: Limits, timer_hz: Sequence[int] = ()
     ) -> Machine:
-        """Return the machine that runs an engine's program, within limits, into a store.
-
-        Raises
-        ------
-        InputError
-            The program or the image is not there.
-        """
+        """Return the machine that runs an engine's program, within limits, into a store."""
         job = open_job(root, launch, {}, store, limits)
 
         def simulate(scenarios: dict[str, Scenario]) -> None:
@@ -77,24 +65,12 @@ class Machine:
         self.simulate({r.scenario_id: r.scenario for own in points for r in own if not r.refusal})
 
     def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
-        """Return the results of points of a study, each a replicate; runs what lacks.
-
-        Raises
-        ------
-        RunError
-            A run failed.
-        """
+        """Return the results of points of a study, each a replicate; runs what lacks."""
         self.run(points)
         return self.read(study, points)
 
     def read(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
-        """Return the results of points that were run, numbered as replicates in their order.
-
-        Raises
-        ------
-        RunError
-            A run is not in the store.
-        """
+        """Return the results of points that were run, numbered as replicates in their order."""
         runs = [(number, run) for number, point in enumerate(points) for run in point]
         design = pd.DataFrame(
             [

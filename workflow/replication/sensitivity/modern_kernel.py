@@ -137,13 +137,7 @@ def plan_today(root: Path, name: str, tier: str) -> TodayPlan:
 
 
 def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
-    """Run a study on the modern kernel, and write its claims' verdicts; return the file.
-
-    Raises
-    ------
-    InputError, RunError
-        Files are missing or do not fit together; a run fails.
-    """
+    """Run a study on the modern kernel, and write its claims' verdicts; return the file."""
     plan = plan_today(root, name, tier)
     study, replicates = plan.study, sorted({run.replicate for run in plan.runs})
     results = machine.results(

@@ -117,16 +117,7 @@ def claims_p(trials: Trials, judge: ClaimJudge, stage: StudyPart, best: Trial, s
 class NeverTogether:
     """Two claims of which no configuration has both, though each holds in several.
 
-    Attributes
-    ----------
-    one, other
-        The claims.
-    holds_one, holds_other
-        In how many configurations each holds.
-    set_ups
-        Of how many.
-    expected
-        In how many both should hold if they had nothing to do with one another.
+    `expected` is in how many both should hold if they had nothing to do with one another.
     """
 
     one: str

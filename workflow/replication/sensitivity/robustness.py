@@ -217,14 +217,8 @@ def claim_rows(
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each claim.
 
-    Parameters
-    ----------
-    verdicts
-        What was judged.
-    tier
-        The verdicts of the tier that the report shows, by claim; empty where none was run.
-    found
-        What decides a claim.
+    `tier` has the verdicts of the tier that the report shows, by claim, if one was run; `found`
+    what decides a claim.
     """
     for claim in verdicts.names:
         default, share = verdicts.default(claim), verdicts.share(claim)
@@ -330,15 +324,7 @@ def effect_rows(
 
 
 def claim_sentence(row: Row, claim: Claim, scale: Scale) -> str:
-    """Return what the designs say of one claim: what makes it hold or fail, or what was rejected.
-
-    Parameters
-    ----------
-    row
-        The claim's row of claims.csv.
-    claim, scale
-        The claim, and the scale of the exploration: they say why nothing decides it.
-    """
+    """Return what the designs say of a claim: what makes it hold or fail, or why nothing does."""
     if row["designs"] == "0" and row["tested_alone"] == "0":
         return _undecided(claim, scale)
     sentences = []

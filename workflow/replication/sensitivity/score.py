@@ -236,15 +236,7 @@ class Choice:
 
 
 class FamilyScore:
-    """Scores readings of one family of numbers.
-
-    Parameters
-    ----------
-    found, reader, family
-        The study's causes, and the numbers that are read alike.
-    places
-        Those of its cells that are scored.
-    """
+    """Scores readings of one family of numbers at those of its cells that are in `places`."""
 
     def __init__(
         self,
@@ -305,10 +297,7 @@ class FamilyScore:
     def best(self, errors: Numbers) -> Choice:
         """Return the best reading: one that the tables share, but for exceptions that pay.
 
-        Parameters
-        ----------
-        errors
-            A row a cell, a column a reading.
+        `errors` have a row a cell and a column a reading.
         """
         starts = np.argsort(self.shared_bits(errors), kind="stable")[:_STARTS]
         # A row a table, a column a reading.

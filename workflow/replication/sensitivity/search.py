@@ -182,15 +182,7 @@ class ClaimJudge:
 
 @dataclass
 class Trials:
-    """All trials of a study's search, each run once.
-
-    Attributes
-    ----------
-    runner, judge
-        What runs and what scores.
-    tried
-        By configuration and stage.
-    """
+    """All trials of a study's search, by configuration and stage; each is run once."""
 
     runner: TrialRunner
     judge: CellJudge | ClaimJudge
@@ -243,14 +235,9 @@ def best_levels(trials: Sequence[Trial]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found, on the last stage.
+    """The best configuration and the defaults on the last stage.
 
-    Attributes
-    ----------
-    best, defaults
-        The best configuration, and the documented defaults.
-    waterfall
-        The best without one of its causes each, in their order.
+    The waterfall is the best without one of its causes each, in their order.
     """
 
     best: Trial
@@ -260,18 +247,9 @@ class Found:
 
 @dataclass
 class Search:
-    """The search for a study's best explanation.
+    """The search for a study's best explanation, on growing parts of what may be seen.
 
-    Attributes
-    ----------
-    trials
-        Those tried.
-    stages
-        Growing parts of what may be seen.
-    settings, seed
-        How far it looks.
-    reserve_s
-        What the last stage, and judging what was held out, will cost.
+    `reserve_s` is what the last stage, and judging what was held out, will cost.
     """
 
     trials: Trials

@@ -46,14 +46,8 @@ def in_words(pairs: Iterable[tuple[str, str]]) -> str:
 class StudyPart:
     """A part of a study that is run: a region's, or a stage of a search.
 
-    Attributes
-    ----------
-    cells
-        Places of its cells among all of the study.
-    claims
-        Claims that are scored.
-    levels
-        Experiment to factor to levels that are run; a factor that is left out is run whole.
+    `cells` are places among all cells of the study; `levels` maps experiment to factor to the
+    levels that are run, and a factor that is left out is run whole.
     """
 
     name: str
@@ -147,14 +141,8 @@ def _of_cells(
 class TrialRunner:
     """Runs configurations of one study on one engine.
 
-    Attributes
-    ----------
-    study, explanations, cells
-        The study at its documented defaults, its causes and its published numbers.
-    machine
-        Where runs are made and kept.
-    spent_s
-        Expected CPU time of the scenarios so far.
+    `study` is at its documented defaults; `spent_s` is the expected CPU time of the scenarios so
+    far.
     """
 
     study: Study
@@ -228,13 +216,7 @@ class TrialRunner:
         return [run for run in runs if part.needs(run, self.cells)]
 
     def results(self, configurations: Sequence[Configuration], part: StudyPart) -> SampledResults:
-        """Return the results of configurations, a replicate each; runs what lacks.
-
-        Raises
-        ------
-        RunError
-            A run failed.
-        """
+        """Return the results of configurations, a replicate each; runs what lacks."""
         return self._results([self.runs(one, part) or [] for one in configurations])
 
     def _results(self, points: Sequence[Sequence[Run]]) -> SampledResults:

@@ -3,5 +3,5 @@
 In: `configs/maps/<map>.yaml`, `configs/mapping.yaml`, the store of runs. Out: of each map and
 engine the verdicts at its points, the border between them, and a check of it at fresh points.
 `explore.py` holds the order of work; nothing in it asks a clock, so that the same inputs give the
-same bytes. A further kind of axis: `map_model.py` and `space.py`; a further law: `theory.py`.
+same bytes. A further kind of axis: `map_model.py` and `space.py`; a further law: `space.py`.
 """

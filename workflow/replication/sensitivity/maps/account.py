@@ -21,9 +21,8 @@ from replication.sensitivity.maps.map_model import (
     load_mapping,
     map_path,
 )
-from replication.sensitivity.maps.space import Place, Space
+from replication.sensitivity.maps.space import Place, Space, curves
 from replication.sensitivity.maps.survey import Reading
-from replication.sensitivity.maps.theory import curves
 from replication.sensitivity.modern_kernel import JUDGED
 from replication.study.files import read_json, write_text
 from replication.study.scenario import canonical_json
@@ -87,13 +86,7 @@ def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
 
 
 def merge_maps(paths: Sequence[Path], data: Path) -> None:
-    """Write maps.csv to `data` from the accounts of maps.
-
-    Raises
-    ------
-    InputError
-        An account is missing or not what was written.
-    """
+    """Write maps.csv to `data` from the accounts of maps."""
     write_table(data / MAPS_TABLE, [_row(read_account(path)) for path in paths], MAP_COLUMNS)
 
 

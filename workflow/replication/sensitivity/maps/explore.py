@@ -46,20 +46,9 @@ class Check:
 class Explored:
     """All that was found of a map on an engine.
 
-    Attributes
-    ----------
-    grids
-        By facet.
-    readings
-        By place; fresh points are not among them.
-    noise
-        By facet: margin up to which a single run is within the noise; a mean by the root of n less.
-    checks
-        Fresh points.
-    left_out
-        Facets that the budget did not allow.
-    spent_s
-        Expected CPU time of all.
+    By facet: the grids, and the margin up to which a single run is within the noise (a mean: by the
+    root of n less). By place: the readings, without the fresh points of `checks`. `left_out` are
+    facets beyond the budget.
     """
 
     grids: dict[Facet, Grid] = field(default_factory=dict)
@@ -98,20 +87,8 @@ class Explored:
 class Explorer:
     """Explores a map on an engine.
 
-    Attributes
-    ----------
-    name
-        What seeds the fresh points: the map and the engine.
-    facets
-        The map's.
-    surveyor
-        What finds out whether the sentence holds at places.
-    settings, spending
-        Of all maps, and what the tier spends.
-    halvings, budget_s
-        How often cells on the border are halved, and what all may cost.
-    say
-        Takes lines on progress.
+    `name` seeds the random places; cells on the border are halved `halvings` times at most; `say`
+    takes lines on progress.
     """
 
     name: str

@@ -276,15 +276,7 @@ def crossings(sides: Iterable[Side]) -> list[tuple[float, bool]]:
 
 @dataclass(frozen=True)
 class Threshold:
-    """What an axis must be for the sentence to hold: positions, 0 to 1.
-
-    Attributes
-    ----------
-    above
-        Whether it holds above the threshold, or below.
-    lowest, median, highest
-        Over the lines along the axis that cross the border.
-    """
+    """What an axis must be for the sentence to hold, over the lines that cross the border."""
 
     above: bool
     lowest: float

@@ -39,20 +39,9 @@ _REPEATED = 0.15
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a map should take on an engine.
+    """What a map should take on an engine: points of the grids, of full grids, and fresh ones.
 
-    Attributes
-    ----------
-    map, engine
-        What is mapped, and where.
-    points, full_points
-        Points of the grids, and of full grids of the same resolution.
-    fresh
-        Points that check the border.
-    cpu_s
-        Expected CPU time, no more than the budget.
-    refusal
-        Why there is nothing to run.
+    `cpu_s` is no more than the budget; with a `refusal` there is nothing to run.
     """
 
     map: str
@@ -144,13 +133,7 @@ def check_map(root: Path, name: str) -> str:
 def run_map(
     root: Path, name: str, tier: str, folder: Path, machine: Machine, say: Callable[[str], None]
 ) -> Path:
-    """Explore a map on an engine; write its account to `folder` and return the file.
-
-    Raises
-    ------
-    InputError, RunError
-        Files are missing or do not fit together; a run fails.
-    """
+    """Explore a map on an engine; write its account to `folder` and return the file."""
     found, spending, settings = _load(root, name, tier)
     space = Space(found, load_study(root, found.study), machine.engine, machine.ns3_version)
     explored = Explorer(

@@ -71,17 +71,7 @@ class Surveyor(Protocol):
 
 @dataclass
 class Survey:
-    """Surveys a map on one engine by running its scenarios.
-
-    Attributes
-    ----------
-    space, machine
-        The map's places, and where runs are made and kept.
-    offset
-        How far from a place its replicates lie, as a share of each axis.
-    spent_s
-        Expected CPU time of all scenarios so far.
-    """
+    """Surveys a map on an engine by running its scenarios, replicates `offset` off a place."""
 
     space: Space
     machine: Machine
@@ -124,13 +114,7 @@ class Survey:
         return math.fsum(cost for key, cost in costs.items() if key not in self._charged)
 
     def read(self, places: Sequence[Place], replicates: int) -> dict[Place, Reading]:
-        """Return what is found at places, each with so many replicates; runs what lacks.
-
-        Raises
-        ------
-        RunError
-            A run failed.
-        """
+        """Return what is found at places, each with so many replicates; runs what lacks."""
         self.spent_s += self.cost_s(places, replicates)
         found: dict[Place, Reading] = {}
         together: list[tuple[Place, list[Run]]] = []
