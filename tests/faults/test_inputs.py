@@ -86,9 +86,9 @@ def test_a_bad_command_line_ends_in_a_line_and_code_2(words, tmp_path):
 
 #: What a simulator does, when, and what must be said of it.
 FAULTS = {
-    "segfault": ("kill -SEGV $$", "first", "signal 11"),
+    "error": ('echo "it broke" >&2; exit 3', "first", "it broke"),
     "hang": ("sleep 60", "first", "time_limit_s"),
-    "memory": ("exec python3 -c 'b = bytearray(2**31)' || exit 1", "first", "memory_limit_bytes"),
+    "no-table": ('rm "$4/series.csv"', "more", r"series\.csv"),
     "empty-table": (': > "$4/flows.csv"', "more", "flows.csv"),
     "other-flow": ('sed -i s/^f,/g,/ "$4/flows.csv"', "more", "other flows"),
     "half-a-table": ('sed -i 6q "$4/series.csv"', "more", "has 5 rows, not 10"),

@@ -15,30 +15,14 @@ from replication.engines.routing import Routes
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
+from tests.engines.engine_scenarios import linux_tcp, tcp
 from tests.unit.test_scenario import minimal_scenario
 
 ROOT = Path(__file__).parents[2]
-TCP = {
-    "id": "t",
-    "kind": "tcp",
-    "source": "a",
-    "destination": "b",
-    "start_s": 0.25,
-    "stop_s": 100.0,
-    "congestion_control": "newreno",
-    "segment_bytes": 1000,
-    "initial_window_segments": 2,
-    "delayed_ack_segments": 2,
-    "minimum_rto_s": 0.2,
-    "initial_rto_s": 1.0,
-}
-LINUX_TCP = TCP | {
-    "congestion_control": "linuxreno",
-    "recovery": "prr",
-    "limited_transmit": True,
-    "clock_granularity_s": 0.004,
-    "delayed_ack_timeout_s": 0.04,
-}
+ENDS = {"source": "a", "destination": "b", "start_s": 0.25, "stop_s": 100.0}
+OWN = ENDS | {"initial_window_segments": 2, "delayed_ack_segments": 2, "minimum_rto_s": 0.2}
+TCP = tcp("t", "newreno", **OWN, initial_rto_s=1.0)
+LINUX_TCP = linux_tcp("t", **OWN, delayed_ack_timeout_s=0.04)
 LISTED = {"kind": "listed", "flow": "t", "data_packets": [9, 3, 9]}
 PLAN = """\
 plan version 1 engine ns2 scenario {sha256}

@@ -7,23 +7,17 @@ from pydantic import ValidationError
 from replication.study.errors import describe
 from replication.study.scenario import Scenario
 
+from tests.engines.engine_scenarios import cbr, droptail, link
+
 
 def minimal_scenario():
-    queue = {"kind": "droptail", "limit_packets": 50}
+    wire = link("ab", "a", "b", 1e6, 0.01, queue_ab=droptail(50), queue_ba=droptail(50))
+    ends = {"source": "a", "destination": "b", "start_s": 0.0, "stop_s": 1.0}
     return {
-        "duration_s": 1.0,
-        "sampling_interval_s": 0.1,
-        "seed": 1,
-        "nodes": ["a", "b"],
-        "links": [
-            {"id": "ab", "a": "a", "b": "b", "rate_bps": 1e6, "delay_s": 0.01,
-             "queue_ab": queue, "queue_ba": queue}
-        ],
-        "flows": [
-            {"id": "f", "kind": "cbr", "source": "a", "destination": "b", "start_s": 0.0,
-             "stop_s": 1.0, "rate_bps": 1e5, "packet_bytes": 500}
-        ],
-    }  # fmt: skip
+        **{"duration_s": 1.0, "sampling_interval_s": 0.1, "seed": 1},
+        **{"nodes": ["a", "b"], "links": [wire]},
+        "flows": [cbr("f", 1e5, **ends, packet_bytes=500)],
+    }
 
 
 def test_a_scenario_survives_its_json_with_the_same_id():

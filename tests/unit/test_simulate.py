@@ -61,19 +61,6 @@ def test_a_damaged_run_is_made_again(make_job, tmp_path):
     assert len(read_runs(job.store, mended, "ns3", "3.44", "flows.csv", FLOW_NUMBERS)) == 3
 
 
-def test_a_failing_simulator_is_named_with_its_scenario_and_leaves_no_litter(make_job):
-    job = make_job(more='echo "replicate-ns3: it broke" >&2; exit 3')
-    with pytest.raises(RunError, match=f"scenario {min(job.scenarios)} on ns3: .*it broke"):
-        run_job(job, lambda: None)
-    assert list(job.store.folder.iterdir()) == []
-
-
-def test_a_simulator_that_leaves_a_table_out_is_refused(make_job):
-    job = make_job(more='rm "$4/series.csv"')
-    with pytest.raises(RunError, match=r"series\.csv"):
-        run_job(job, lambda: None)
-
-
 def test_a_table_without_a_column_of_the_contract_is_refused(make_job):
     job = make_job(columns=FLOW_NUMBERS[1:])
     with pytest.raises(RunError, match=f"lacks {FLOW_NUMBERS[0]}"):

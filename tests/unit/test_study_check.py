@@ -33,9 +33,6 @@ def write(folder, *rows, header=HEADER):
     return path
 
 
-# -- the file of numbers --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -95,9 +92,6 @@ def test_a_value_may_be_what_is_printed_in_another_unit(tmp_path, unit, value, p
     assert [number.value for number in read_published(write(tmp_path, row))] == [float(value)]
 
 
-# -- a table and its numbers ----------------------------------------------------------------------
-
-
 def test_a_table_whose_cells_all_have_numbers_is_sound(world, tmp_path):
     assert len(check_study(world.table(), write(tmp_path, *ROWS))) == 3
 
@@ -147,9 +141,6 @@ def test_only_what_is_printed_is_said_to_be_another_thing(world, tmp_path):
     for wrong in ({"none": {"throughput": "Why."}}, {"slow": {"speed": "Why."}}):
         with pytest.raises(InputError, match=r"table 1: not_comparable.*no number is printed"):
             check_study(world.table(not_comparable=wrong), write(tmp_path, *ROWS))
-
-
-# -- claims and cells against the runs ------------------------------------------------------------
 
 
 def value(**quantity):
@@ -218,9 +209,6 @@ def test_a_label_is_one_line(tmp_path, text):
     with pytest.raises(InputError, match=r"factors\.1\.label: holds .* must be one line") as caught:
         read_model(path, Study)
     assert str(caught.value).isprintable()
-
-
-# -- where it is checked --------------------------------------------------------------------------
 
 
 @pytest.fixture

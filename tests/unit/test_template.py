@@ -14,11 +14,12 @@ from replication.study.template import (
     resolve,
 )
 
+from tests.engines.engine_scenarios import droptail, link
 from tests.faults.test_inputs import changed
 
 
 def experiment(**changes):
-    queue = {"kind": "droptail", "limit_packets": 50}
+    queue = droptail(50)
     document = {
         "id": "e",
         "type": "cbr_sweep",
@@ -35,17 +36,7 @@ def experiment(**changes):
         ],
         "topology": {
             "nodes": ["a", "b"],
-            "links": [
-                {
-                    "id": "ab",
-                    "a": "a",
-                    "b": "b",
-                    "rate_bps": "$rate_bps",
-                    "delay_s": 0.01,
-                    "queue_ab": queue,
-                    "queue_ba": queue,
-                }
-            ],
+            "links": [link("ab", "a", "b", "$rate_bps", 0.01, queue_ab=queue, queue_ba=queue)],
         },
         "flows": [
             {

@@ -28,24 +28,22 @@ _WRITTEN = (".", ".snakemake", ".cache", "data/reproduced", "reports")
 def enter(root: Path) -> None:
     """Let nothing of the caller's environment reach this process and its children but the list's.
 
-    Parameters
-    ----------
-    root
-        The project's folder; one without code, as results alone have, takes any.
-
     Raises
     ------
     InputError
         The folder has code of its own, which this is not, or PYTHONPATH added other modules.
     """
-    require_own_code(root)
+    own = root / "workflow" / _PACKAGE.name
+    if (own / "__init__.py").is_file() and not own.samefile(_PACKAGE):
+        raise InputError(
+            f"folder {root.resolve()}: has code of its own, but this command is that of "
+            f"{_PACKAGE.parents[1]}: run it by make, or in its own environment (make setup)"
+        )
     for path in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
         if Path(path).resolve() != _PACKAGE.parent:
             raise InputError(f"PYTHONPATH: {path!r} would replace locked packages: unset it")
     home = os.environ.get(CALLERS_HOME) or os.environ.get("HOME", "")
-    clean = _kept() | {CALLERS_HOME: home}
-    os.environ.clear()
-    os.environ.update(clean)
+    _replace(_kept() | {CALLERS_HOME: home})
 
 
 def enter_workflow(root: Path) -> None:
@@ -79,14 +77,16 @@ def with_callers_home() -> dict[str, str]:
 def environment_of_notebooks(home: str) -> Iterator[None]:
     """Give what is started in the block the core and the project's own settings, and a HOME."""
     before = dict(os.environ)
-    clean = _kept("core", "own") | {"HOME": home}
-    os.environ.clear()
-    os.environ.update(clean)
+    _replace(_kept("core", "own") | {"HOME": home})
     try:
         yield
     finally:
-        os.environ.clear()
-        os.environ.update(before)
+        _replace(before)
+
+
+def _replace(environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
 
 
 def _kept(*purposes: str) -> dict[str, str]:
@@ -104,17 +104,15 @@ def _kept(*purposes: str) -> dict[str, str]:
             names = [name for name in os.environ if fnmatchcase(name, line[4:].strip())]
             kept |= {name: os.environ[name] for name in names}
     tools, path = str(Path(sys.executable).parent), kept.get("PATH", os.defpath)
-    return (
-        kept
-        | fixed
-        | {
-            "HOME": str(ROOT / ".cache" / "home"),
-            "LOGNAME": account(os.getuid()),
-            "PATH": path if path.split(os.pathsep)[0] == tools else f"{tools}{os.pathsep}{path}",
-            # Also in a copy that is run by the Python of the original.
-            "PYTHONPATH": str(_PACKAGE.parent),
-        }
-    )
+    return {
+        **kept,
+        **fixed,
+        "HOME": str(ROOT / ".cache" / "home"),
+        "LOGNAME": account(os.getuid()),
+        "PATH": path if path.split(os.pathsep)[0] == tools else f"{tools}{os.pathsep}{path}",
+        # Also in a copy that is run by the Python of the original.
+        "PYTHONPATH": str(_PACKAGE.parent),
+    }
 
 
 def account(uid: int) -> str:
@@ -123,16 +121,6 @@ def account(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
-
-
-def require_own_code(root: Path) -> None:
-    """Raise InputError if the folder has code of its own, which this is not."""
-    own = root / "workflow" / _PACKAGE.name
-    if (own / "__init__.py").is_file() and not own.samefile(_PACKAGE):
-        raise InputError(
-            f"folder {root.resolve()}: has code of its own, but this command is that of "
-            f"{_PACKAGE.parents[1]}: run it by make, or in its own environment (make setup)"
-        )
 
 
 def require_usable(root: Path) -> None:

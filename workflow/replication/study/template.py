@@ -35,7 +35,7 @@ from replication.study.study import Experiment
 
 #: No rate, size or count of packets comes near it.
 LARGEST = 1e18
-_MOST_COPIES, _MOST_STEPS = 10_000, 50
+_MOST_COPIES = 10_000
 _NAME = re.compile(r"\$[a-z0-9][a-z0-9_.-]*")
 _PLUS = re.compile(r"\s\+\s")
 _JITTER_STEP_S = 1e-6
@@ -91,8 +91,6 @@ def _parameter(name: str, parameters: dict[str, Any], trail: tuple[str, ...]) ->
         raise TemplateError(f"circular reference: {' -> '.join((*trail, name))}")
     if name not in parameters:
         raise TemplateError(f"unknown parameter ${name}; declare it under parameters")
-    if len(trail) == _MOST_STEPS:
-        raise TemplateError(f"${trail[0]} refers through more than {_MOST_STEPS} parameters")
     value = parameters[name]
     plain = value is None or isinstance(value, bool | int | float)
     return value if plain else resolve(value, parameters, (*trail, name))
