@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from replication.plan.config import load_config, load_tier
-from replication.plan.pipeline import WORKER_MB, Pipeline
+from replication.plan.pipeline import Pipeline
 from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -41,17 +41,6 @@ def test_the_clusters_batches_take_minutes_and_are_a_valid_setting():
 def test_a_batch_cost_that_is_none_is_refused(cost):
     with pytest.raises(InputError, match="batch_cost_s"):
         load_config(ROOT / "configs" / "config.yaml", {"batch_cost_s": cost})
-
-
-def test_a_job_may_take_twice_its_cost_and_one_run_its_limit(quick):
-    for name, batch in quick.batches.items():
-        granted_s = 60 * quick.runtime_min(name)
-        least_s = 2 * batch.cost_s + quick.config.time_limit_s
-        assert least_s <= granted_s < least_s + 60
-
-
-def test_a_job_gets_the_memory_of_one_run_and_of_its_own_worker(quick):
-    assert quick.memory_mb == math.ceil(quick.config.memory_limit_bytes / 2**20) + WORKER_MB
 
 
 def dry_run(*words):
@@ -87,8 +76,3 @@ def test_the_slurm_profile_plans_larger_batches_with_their_resources(quick):
     cost_s = sum(batch.cost_s for batch in quick.batches.values())
     expected_min = math.ceil((2 * cost_s + quick.config.time_limit_s) / 60)
     assert granted == {"runtime": str(expected_min), "mem_mb": str(quick.memory_mb)}
-
-
-def test_the_default_profile_plans_the_tiers_own_batches(quick):
-    text = dry_run("--workflow-profile", str(PROFILES / "default"))
-    assert all(f"batches/{name}.flows.parquet" in text for name in quick.batches)

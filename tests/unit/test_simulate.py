@@ -1,11 +1,10 @@
 """Simulate: batches in, tidy tables out, and plain words about what is wrong."""
 
-import json
 from functools import partial
 
 import pytest
 from replication.run.gather import gather, read_runs
-from replication.run.simulate import designed_batch, read_batch, run_job
+from replication.run.simulate import designed_batch, run_job
 from replication.study.errors import InputError, RunError
 from replication.study.files import write_text
 from replication.study.scenario import Scenario, canonical_json
@@ -68,14 +67,6 @@ def test_a_table_without_a_column_of_the_contract_is_refused(make_job):
     assert list(job.store.folder.iterdir()) == []
 
 
-def batch_file(tmp_path, **changes):
-    scenario = Scenario.model_validate(minimal_scenario())
-    document = {"engine": "ns3", "scenarios": {scenario.id: minimal_scenario()}} | changes
-    path = tmp_path / "batch.json"
-    write_text(path, json.dumps(document))
-    return path
-
-
 def design(tmp_path, **documents):
     scenario = Scenario.model_validate(minimal_scenario())
     scenarios = {scenario.id: minimal_scenario()} | documents
@@ -108,6 +99,6 @@ def test_scenarios_of_other_batches_stay_text(tmp_path):
 
 
 def test_a_scenario_under_anothers_id_is_refused(tmp_path):
-    path = batch_file(tmp_path, scenarios={"0" * 16: minimal_scenario()})
+    path, _ = design(tmp_path, **{"f" * 16: minimal_scenario()})
     with pytest.raises(InputError, match="has content"):
-        read_batch(path)
+        designed_batch(path, "two")

@@ -78,18 +78,11 @@ def chosen_levels(factor: Factor, tier: Tier) -> list[Level]:
     return [levels[0], levels[len(levels) // 2], levels[-1]]
 
 
-def points(experiment: Experiment, tier: Tier) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-    """Yield level keys by factor, and the parameters they set, for each point."""
-    yield from _combinations(experiment.axes, tier)
-
-
-def averaged_over(study: Study, experiment: Experiment, tier: Tier) -> list[dict[str, Any]]:
-    """Return what the averaged factors' levels set, an entry a replicate; one if there are none.
-
-    In an order without meaning, so that the first of them are no end of a range.
-    """
+def _averaged_over(study: Study, experiment: Experiment, tier: Tier) -> list[dict[str, Any]]:
+    """Return what the averaged factors' levels set, an entry a replicate; one if there are none."""
     factors = [factor for factor in experiment.factors if factor.averaged]
 
+    # An order without meaning, so that the first of them are no end of a range.
     def drawn_by(combination: tuple[dict[str, str], dict[str, Any]]) -> bytes:
         key = f"{study.id}/{experiment.id}/{canonical_json(combination[0])}"
         return hashlib.sha256(key.encode()).digest()
@@ -100,6 +93,7 @@ def averaged_over(study: Study, experiment: Experiment, tier: Tier) -> list[dict
 def _combinations(
     factors: Iterable[Factor], tier: Tier
 ) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Yield level keys by factor, and the parameters they set, for each combination."""
     axes = [[(factor.id, level) for level in chosen_levels(factor, tier)] for factor in factors]
     for combination in itertools.product(*axes):
         overrides: dict[str, Any] = {}
@@ -134,10 +128,10 @@ def design_study(
         replicates = max(step.count for step in tier.replicates)
         if tier.heeds_replicates_at_least and experiment.replicates_at_least:
             replicates = max(replicates, experiment.replicates_at_least.count)
-        averaged = averaged_over(study, experiment, tier)
+        averaged = _averaged_over(study, experiment, tier)
         block = len(averaged) if whole_averages else 1
         placed: list[_Point] = []
-        for levels, overrides in points(experiment, tier):
+        for levels, overrides in _combinations(experiment.axes, tier):
             with _named(study, levels):
                 point = _Point(study, experiment, tier, levels, overrides, averaged, block)
                 size = len(point.first.flows) + len(point.first.links)

@@ -19,7 +19,7 @@ from replication.run.process import Limits
 from replication.run.runtime import Launch, Runtime, make_runtime
 from replication.run.store import Progress, Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
-from replication.study.files import REMEDY, read_json, read_text, write_text
+from replication.study.files import REMEDY, read_text, write_text
 from replication.study.scenario import Scenario
 
 _DECODER = json.JSONDecoder()
@@ -157,21 +157,6 @@ def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
         raise InputError(f"{design}: has no batch {batch}; {REMEDY}")
     path = design.parent / "scenarios" / f"{design.stem}.json"
     return rows[0]["engine"], _scenarios(path, {row["scenario"] for row in rows})
-
-
-def read_batch(path: Path) -> tuple[str, dict[str, Scenario]]:
-    """Return engine and scenarios of a batch that has a file of its own.
-
-    Raises
-    ------
-    InputError
-        The file is missing or malformed, or a scenario's content does not match its id.
-    """
-    document = read_json(path)
-    try:
-        return str(document["engine"]), _validated(path, document["scenarios"])
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path}: is not a batch file ({error}); {REMEDY}") from None
 
 
 def _scenarios(path: Path, wanted: Set[str]) -> dict[str, Scenario]:
