@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -146,24 +145,3 @@ class Bench:
     def serialisation_s(self, ip_bytes: int, rate_bps: float) -> float:
         """Return how long an IP packet takes to be sent."""
         return 8 * (ip_bytes + self.traits.framing_bytes) / rate_bps
-
-    def elsewhere(self, folder: Path) -> tuple[list[str], dict[str, str]]:
-        """Return command and environment of a copy in `folder` that any user may run."""
-        copy, path = folder / "engine", {"PATH": "/usr/bin:/bin"}
-        if self.name == "ns2":
-            # The launcher names the environment's Python, which others may not reach.
-            shutil.copytree(self.program.parent / "program", copy)
-            python = shutil.which("python3", path=path["PATH"])
-            assert python, "no python3 in /usr/bin, which another user could run"
-            return [python, "-I", "-S", "-B", str(copy)], path
-        if self.name == "linux":
-            shutil.copytree(self.program.parent, copy)
-            return [str(copy / self.program.name)], path
-        copy.mkdir()
-        shutil.copy(self.program, copy)
-        linked = subprocess.check_output(["ldd", self.program], text=True)
-        for line in linked.splitlines():
-            library = line.partition("=>")[2].split(" (")[0].strip()
-            if library and not library.startswith(("/lib", "/usr/")):  # the wheel's own
-                shutil.copy(library, copy)
-        return [str(copy / self.program.name)], path | {"LD_LIBRARY_PATH": str(copy)}

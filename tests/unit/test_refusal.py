@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 from replication.engines.catalogue import ENGINES
-from replication.study.scenario import CONGESTION_CONTROLS, Scenario
+from replication.study.scenario import Scenario
 
 from tests.engines.engine_scenarios import (
     cake,
@@ -123,14 +123,6 @@ def test_what_an_engine_has_is_not_refused(engine):
     queues += [FQ_PIE, cake()] if engine == "linux" else []
     for queue in queues:
         assert refusal(engine, dumbbell([flow(engine), cbr("c", 1e5)], queue=queue)) == ""
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("control", CONGESTION_CONTROLS)
-def test_a_congestion_control_is_there_or_refused(engine, control):
-    said = refusal(engine, single_link([flow(engine, control=control)]))
-    there = control in ENGINES[engine].congestion_controls
-    assert (f"congestion control {control!r}" in said) == (not there)
 
 
 @pytest.mark.parametrize(("engine", "changes", "words"), flat(FLOWS))
