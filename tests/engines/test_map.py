@@ -9,11 +9,10 @@ from replication.plan.config import load_study
 from replication.run.process import Limits
 from replication.run.runtime import Launch
 from replication.sensitivity.machine import Machine
-from replication.sensitivity.maps.account import read_account
+from replication.sensitivity.maps.account import read_account, run_map
 from replication.sensitivity.maps.explore import Explorer
 from replication.sensitivity.maps.grid import threshold
 from replication.sensitivity.maps.map_model import Map, Spending, load_map, load_mapping
-from replication.sensitivity.maps.run_map import run_map
 from replication.sensitivity.maps.space import Place, Space
 from replication.sensitivity.maps.survey import Survey
 from replication.sensitivity.modern_kernel import run_today

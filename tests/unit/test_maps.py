@@ -4,6 +4,7 @@ import math
 
 import pytest
 import yaml
+from replication.sensitivity.maps.account import check_map
 from replication.sensitivity.maps.explore import Explorer
 from replication.sensitivity.maps.grid import Grid, threshold, to_border
 from replication.sensitivity.maps.map_model import (
@@ -13,7 +14,6 @@ from replication.sensitivity.maps.map_model import (
     load_mapping,
     map_names,
 )
-from replication.sensitivity.maps.run_map import check_map
 from replication.sensitivity.maps.space import TcpPath, cubic_response, mathis, path_of, ware
 from replication.sensitivity.maps.survey import Reading, offset_place
 from replication.study.errors import InputError

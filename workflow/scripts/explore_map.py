@@ -6,7 +6,7 @@ from pathlib import Path
 
 from replication.cli.script import ROOT, job, start
 from replication.sensitivity.machine import Machine
-from replication.sensitivity.maps.run_map import run_map
+from replication.sensitivity.maps.account import run_map
 
 given, folder = snakemake.params, Path(snakemake.output.account).parent
 with job(snakemake):

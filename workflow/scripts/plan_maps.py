@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from replication.cli.script import ROOT, job
-from replication.sensitivity.maps.run_map import forecast
+from replication.sensitivity.maps.account import forecast
 from replication.sensitivity.modern_kernel import plan_today
 
 given = snakemake.params
@@ -12,13 +12,8 @@ with job(snakemake):
     pairs = [name.split("/") for name in given.maps]
     maps = [forecast(ROOT, name, engine, given.tier, given.ns3_version) for name, engine in pairs]
     today = [plan_today(ROOT, study, given.tier) for study in given.today]
-    cpu_s = sum(one.cpu_s for one in maps) + sum(one.cost_s for one in today)
-    points, full = sum(one.points for one in maps), sum(one.full_points for one in maps)
-    total = (
-        f"in all about {points} points where full grids have {full}, and "
-        f"{sum(one.fresh for one in maps)} fresh ones; about {cpu_s / 60:.1f} CPU minutes to "
-        "simulate, what is in the store included"
-    )
-    lines = "".join(f"{line}\n" for line in (*maps, *today, total))
+    cpu_s = sum(cpu_s for _, cpu_s in maps) + sum(one.cost_s for one in today)
+    total = f"in all at most about {cpu_s / 60:.1f} CPU minutes, what is in the store included"
+    lines = "".join(f"{line}\n" for line in (*(line for line, _ in maps), *today, total))
     Path(snakemake.output.forecast).write_text(lines, encoding="utf-8")
     sys.stderr.write(lines)

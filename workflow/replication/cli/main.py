@@ -64,8 +64,8 @@ def validate(studies: Studies = None) -> None:
     from replication.judge.cause import check_explanations, load_explanations
     from replication.plan.design import design_study, repeat_warnings
     from replication.plan.study_check import check_study
+    from replication.sensitivity.maps.account import check_map
     from replication.sensitivity.maps.map_model import load_mapping, map_names
-    from replication.sensitivity.maps.run_map import check_map
     from replication.sensitivity.modern_kernel import load_today, plan_today
     from replication.study.published import published_path
     from replication.study.sensitivity_settings import load_sensitivity

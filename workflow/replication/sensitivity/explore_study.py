@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,7 +115,7 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     """Run and judge every design point of a study; write points.csv and `_JUDGED` to `folder`."""
     study = load_study(root, name)
     design = design_points(study, load_sensitivity(root), machine.engine, machine.ns3_version)
-    print(design)
+    print(design, file=sys.stderr)
     judge = Judge.of(study, published_path(root, name))
     points = [point for point in design.points if point.ran]
     everything = machine.results(name, [point.runs for point in points])

@@ -1,33 +1,44 @@
-"""The account of a map on an engine, on disk: its grids, its points with their runs, its check."""
+"""Runs a map, and keeps its account: its grids, its points with their runs, its check."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
+from replication.engines.ns3 import NS3_VERSION
 from replication.judge.claim import conditions
 from replication.judge.wording import wording
+from replication.measure.metric_model import validate_study_metrics
+from replication.plan.config import load_study, study_ids
 from replication.plan.input_hashes import input_hashes, is_same
-from replication.sensitivity.maps.explore import Explored
+from replication.plan.study_check import check_claims
+from replication.sensitivity.machine import Machine
+from replication.sensitivity.maps.explore import Explored, Explorer
 from replication.sensitivity.maps.grid import Grid, threshold, to_border
 from replication.sensitivity.maps.map_model import (
     Axis,
+    Map,
+    MapSettings,
+    Spending,
     load_map,
     load_mapping,
     map_path,
 )
 from replication.sensitivity.maps.space import Place, Space, curves
-from replication.sensitivity.maps.survey import Reading
+from replication.sensitivity.maps.survey import Reading, Survey
 from replication.sensitivity.modern_kernel import JUDGED
+from replication.study.errors import InputError, describe
 from replication.study.files import read_json, write_text
 from replication.study.scenario import canonical_json
 from replication.study.storage.table import write_table
-from replication.study.study import MAPS_TABLE
+from replication.study.study import MAPS_TABLE, Study
 
 MAP_COLUMNS = (
     *("map", "study", "claim", "engine", "axes", "points", "full_grid_points", "holds_share"),
@@ -234,3 +245,88 @@ def _point(
 
 def _number(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+# --- from a map's file to its account ---
+
+
+def forecast(
+    root: Path, name: str, engine: str, tier: str, ns3_version: str = NS3_VERSION
+) -> tuple[str, float]:
+    """Return what a map may cost on an engine, as a line and in seconds of CPU.
+
+    That is its budget, or the first grid where that costs more.
+    """
+    found, spending, _ = _load(root, name, tier)
+    space = Space(found, load_study(root, found.study), engine, ns3_version)
+    runs = [run for facet in space.facets for run in space.runs(Place(facet, 0.5, 0.5))]
+    ran = [run for run in runs if not run.refusal]
+    if not ran:
+        why = f"refused: {runs[0].refusal}" if runs else "no runs"
+        return f"{name} on {engine}: {why}", 0.0
+    first_s = (spending.coarse_cells + 1) ** 2 * sum(r.cost_s for r in ran) / len(space.facets)
+    cpu_s = max(first_s, found.cpu_budget_s * spending.budget_factor)
+    return f"{name} on {engine}: at most about {cpu_s:.0f} s of CPU", cpu_s
+
+
+def check_map(root: Path, name: str) -> str:
+    """Check all of a map that can be known before anything runs; return what it is, in words.
+
+    Raises
+    ------
+    InputError
+        The map does not fit its study; the message names the file.
+    """
+    found, path = load_map(root, name), map_path(Path(), name)
+    if found.study not in study_ids(root):
+        raise InputError(
+            f"{path}: study: {found.study!r} is unknown; there are {', '.join(study_ids(root))}"
+        )
+    base = load_study(root, found.study)
+    # Alone: what it repeats is not there.
+    claim = found.claim_of(base).model_copy(update={"repeats": None})
+    document = base.model_dump() | {"claims": [claim.model_dump()], "tables": [], "changes": []}
+    try:
+        study = Study.model_validate(document)
+        validate_study_metrics(study)
+        check_claims(study)
+    except ValidationError as error:
+        raise InputError(f"{path}: sentence: {describe(error)}") from None
+    except InputError as error:
+        raise InputError(f"{path}: sentence: {error}") from None
+    for engine in found.engines:
+        space = Space(found, base, engine)
+        for facet in space.facets:
+            if not space.runs(Place(facet, 0.5, 0.5)):
+                raise InputError(f"{path}: keep: leaves no run that the sentence is about")
+    across, up = found.ranges
+    return f"{claim.id} of {found.study} over {across.id} and {up.id}, {len(space.facets)} facets"
+
+
+def run_map(
+    root: Path, name: str, tier: str, folder: Path, machine: Machine, say: Callable[[str], None]
+) -> Path:
+    """Explore a map on an engine; write its account to `folder` and return the file."""
+    found, spending, settings = _load(root, name, tier)
+    space = Space(found, load_study(root, found.study), machine.engine, machine.ns3_version)
+    explored = Explorer(
+        name=f"{name} on {machine.engine}",
+        facets=space.facets,
+        surveyor=Survey(space, machine, settings.replicate_offset),
+        settings=settings,
+        spending=spending,
+        halvings=spending.halvings(found.border_width),
+        budget_s=found.cpu_budget_s * spending.budget_factor,
+        say=say,
+    ).run()
+    return write_account(folder, root, space, tier, explored)
+
+
+def _load(root: Path, name: str, tier: str) -> tuple[Map, Spending, MapSettings]:
+    settings = load_mapping(root)
+    if tier not in settings.tiers:
+        raise InputError(
+            f"tier: configs/mapping.yaml has none called {tier!r}; it has "
+            f"{', '.join(settings.tiers)}"
+        )
+    return load_map(root, name), settings.tiers[tier], settings
