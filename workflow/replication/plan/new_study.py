@@ -34,12 +34,7 @@ _HEAD = """\
 def new_study(root: Path, study: str, title: str, kind: str) -> list[Path]:
     """Write a valid study to be filled in, and its published numbers; return their paths.
 
-    Parameters
-    ----------
-    root
-        The project's folder.
-    study, title, kind
-        The study's id, its title, and the type of its first experiment.
+    `kind` is the type of its first experiment.
 
     Raises
     ------

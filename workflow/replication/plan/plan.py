@@ -32,21 +32,14 @@ KEPT = Path("data/reproduced/plan.json")
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What is run of a study.
-
-    Attributes
-    ----------
-    points, refused
-        How many points there are, and how many pairs of a point and an engine that refuses it.
-    costs
-        Engine to scenario to its expected CPU seconds.
-    timer_hz
-        Timer frequencies of the kernels that it runs on.
-    """
+    """What is run of a study."""
 
     points: int
+    #: Pairs of a point and an engine that refuses it.
     refused: int
+    #: Engine to scenario to its expected CPU seconds.
     costs: dict[str, dict[str, float]]
+    #: Of the kernels that it runs on.
     timer_hz: list[int]
     warnings: list[str]
     batches: list[Batch]
@@ -54,20 +47,13 @@ class StudyPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a configuration runs.
+    """All that a configuration runs."""
 
-    Attributes
-    ----------
-    key
-        Hash of all that decides it.
-    named
-        Engine to what its batches are named by.
-    batch_cost_s
-        CPU time that batches aim at.
-    """
-
+    #: Hash of all that decides it.
     key: str
+    #: Engine to what its batches are named by.
     named: dict[str, str]
+    #: CPU time that batches aim at.
     batch_cost_s: float
     studies: dict[str, StudyPlan]
 
@@ -112,14 +98,7 @@ def load_plan(
 ) -> Plan:
     """Return the plan that was kept if nothing that decides it has changed, else make and keep it.
 
-    Parameters
-    ----------
-    root, config
-        The project's folder and its configuration.
-    studies
-        The chosen studies by their ids.
-    named
-        The chosen engines, each with what else than its scenarios its batches are named by.
+    `named` are the chosen engines, each with what else its batches are named by.
 
     Raises
     ------

@@ -100,14 +100,7 @@ def run_single(
 ) -> tuple[Usage, RunTables]:
     """Run a scenario in the folder `work`, which is made; return what it used, and its tables.
 
-    Parameters
-    ----------
-    root, data
-        The project's folder and that of its results, below which engines are built.
-    scenario, engine
-        What to run, and on which engine.
-    work
-        Where scenario, plan and tables are left.
+    Engines are built below `data`, the folder of results.
 
     Raises
     ------

@@ -39,13 +39,6 @@ class ClaimError(InputError):
 def check_study(study: Study, published: Path) -> list[MappedCell]:
     """Check all that can be checked of a study before anything is run; return its cells.
 
-    Parameters
-    ----------
-    study
-        The study.
-    published
-        CSV of its published numbers.
-
     Raises
     ------
     InputError
