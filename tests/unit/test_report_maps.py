@@ -6,7 +6,7 @@ import shutil
 import pytest
 import yaml
 from replication.engines.catalogue import ENGINES
-from replication.report.pages.map import (
+from replication.report.pages.regions import (
     answer,
     areas,
     axes_of,
@@ -96,6 +96,7 @@ def point(x, y, holds, expected=None):
 def account(**changes):
     return {
         "map": "m",
+        "anchor": "m0",
         "title": "It <i>holds</i>",
         "study": "synthetic",
         "claim": "",
@@ -159,19 +160,19 @@ def test_abbreviations_keep_their_capitals_within_a_sentence():
 
 def test_a_picture_has_what_was_found_where_it_was_found():
     told = account()
-    shown = picture(told, GRID, {0: "a", 1: "b", 2: "c"})
-    left, right = shown.left, shown.left + shown.side
-    bottom, top = shown.top + shown.side, shown.top
-    assert [(p.x, p.y) for p in shown.points[:2]] == [(left, bottom), (right, top)]
-    assert [p.wrong for p in shown.points] == [False, False, True]
-    assert [(c.side, c.x < left + 1) for c in shown.cells] == [
+    shown = picture(told, GRID)
+    left, right = shown["left"], shown["left"] + shown["side"]
+    bottom, top = shown["top"] + shown["side"], shown["top"]
+    assert [(p["x"], p["y"]) for p in shown["points"][:2]] == [(left, bottom), (right, top)]
+    assert [p["wrong"] for p in shown["points"]] == [False, False, True]
+    assert [(side, x < left + 1) for x, _, _, side in shown["cells"]] == [
         *(("fails", True), ("border", True), ("holds", False), ("holds", False))
     ]
-    assert shown.paper == (left + 75, bottom - 75) and not shown.beyond
+    assert shown["paper"] == (left + 75, bottom - 75) and not shown["beyond"]
     outside = GRID | {"paper": {"at": [3, -0.1], "side": "outside", "border": [None, None]}}
-    beyond = picture(told, outside, {0: "a", 1: "b", 2: "c"})
-    assert beyond.paper == (right, bottom) and beyond.beyond
-    assert [t.label for t in shown.y_ticks] == ["0", "100", "200", "300", "400"]
+    beyond = picture(told, outside)
+    assert beyond["paper"] == (right, bottom) and beyond["beyond"]
+    assert [label for _, label in shown["y_ticks"]] == ["0", "100", "200", "300", "400"]
     assert [label for _, label in ticks(axes_of(told)[0])] == ["0.1", "0.3", "1", "3", "10"]
 
 

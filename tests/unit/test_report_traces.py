@@ -41,10 +41,10 @@ def test_every_number_of_the_table_is_on_the_page(source):
     view, page = section(source)
     table = pd.read_csv(source.data / COMPARISON, dtype=str, keep_default_na=False)
     shown = {cell["data-value"] for cell in page.select("td[data-value]")}
-    ours = table[table["engine"].isin(view.engines)]
+    ours = table[table["engine"].isin(view["engines"])]
     assert len(ours) and set(ours["reproduced_mean"]) <= shown
     assert set(ours[ours["metric"] != "cwnd_distance"]["published"]) <= shown
-    assert {trace.name for trace in view.traces} == set(ours["trace"])
+    assert {name for name, _, _ in view["traces"]} == set(ours["trace"])
     drawn = trace_figures(source, load_study(ROOT, "kapadia"))
     homes = ours.drop_duplicates("trace").groupby("experiment").size().to_dict()
     assert {experiment: len(figures) for experiment, figures in drawn.items()} == homes

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from replication.engines.catalogue import ENGINES
 from replication.plan.config import load_study
-from replication.report.pages.explanation import explanation_of
+from replication.report.pages.evidence import explanation_of
 from replication.sensitivity.explanation import EXPLAINED_COLUMNS, NAME, made_from
 from replication.study.files import write_text
 from replication.study.storage.table import write_table

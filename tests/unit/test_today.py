@@ -7,7 +7,7 @@ import pytest
 import yaml
 from replication.engines.catalogue import ENGINES
 from replication.plan.config import load_study, study_ids
-from replication.report.pages.maps import today_views
+from replication.report.pages.regions import today_views
 from replication.report.pages.source import Source
 from replication.sensitivity.maps.account import merge_maps
 from replication.sensitivity.modern_kernel import made_from, plan_today
@@ -82,13 +82,13 @@ def test_the_page_sets_today_beside_the_study(project):
     source = Source.load(project.root, project.data)
     (view,) = today_views(source)
     own = {r["claim"]: r["verdict"] for r in source.headline(source.claims)}
-    assert {one.id: one.own for one in view.claims} == own
+    assert {one["id"]: one["own"] for one in view["claims"]} == own
     rows = page.find(id="today").find_parent("section").find_all("tr")[1:]
-    assert len(rows) == len(view.claims)
+    assert len(rows) == len(view["claims"])
     assert "vacuous" in rows[0].get_text()
     # What says nothing differs from nothing.
-    assert not view.claims[0].differs
-    assert any(one.differs for one in view.claims[1:])
+    assert not view["claims"][0]["differs"]
+    assert any(one["differs"] for one in view["claims"][1:])
     assert "Nothing <is> replaced." in page.get_text()
     assert "2 runs are left out" in page.get_text()
 

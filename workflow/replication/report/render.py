@@ -26,6 +26,7 @@ from replication.report.charts.run import run_chart
 from replication.report.charts.verdict import engine_figures
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages.engines import MEANINGS, OUTCOMES, engines_page
+from replication.report.pages.evidence import robust_view, why_view
 from replication.report.pages.figure import (
     chart_script,
     copy_download,
@@ -33,13 +34,12 @@ from replication.report.pages.figure import (
     write_figures,
 )
 from replication.report.pages.ledger import changes_of, environment_rows, ledger
-from replication.report.pages.maps import maps_view
 from replication.report.pages.overview import all_numbers, overview, surprises
 from replication.report.pages.page import environment, ran, write_page
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
-from replication.report.pages.sensitivity import robust_view, why_view
+from replication.report.pages.regions import regions_page
 from replication.report.pages.source import Source
-from replication.report.pages.study import study_page, topologies
+from replication.report.pages.study import numbers_of_points, study_page, topologies
 from replication.report.pages.traces import FILES as TRACE_FILES
 from replication.report.pages.traces import trace_figures, trace_section
 from replication.study.files import write_text
@@ -123,7 +123,7 @@ def _write_engines(source: Source, folder: Path) -> None:
     if not source.engines:
         return
     view = engines_page(source)
-    figures = engine_figures(source.cells, source.engines) if view.agreement else []
+    figures = engine_figures(source.cells, source.engines) if view["agreement"] else []
     write_page(
         source,
         folder,
@@ -138,9 +138,9 @@ def _write_engines(source: Source, folder: Path) -> None:
 
 def _write_maps(source: Source, folder: Path) -> None:
     """Write the page of maps, if there are any."""
-    view = maps_view(source)
-    if view is not None:
-        write_page(source, folder, "maps.html", view=view)
+    shown = regions_page(source)
+    if shown is not None:
+        write_page(source, folder, "maps.html", **shown)
 
 
 _WRITERS = {
@@ -156,7 +156,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     name = study.id
     results = Results.load(source.data, name)
     why = why_view(source.root, source.data, study, folder)
-    explained = why.explanation.cells if why and why.explanation.is_found else []
+    explained = why["explanation"].cells if why and why["explanation"].is_found else []
     figures = {
         experiment: write_figures(found, folder)
         for experiment, found in _figures(source, study, results, explained).items()
@@ -174,7 +174,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         why=why,
         robust=robust,
         notebooks=_write_notebooks(
-            source, study, notebooks, folder, with_sensitivity=bool(robust and not robust.stale)
+            source, study, notebooks, folder, with_sensitivity=bool(robust and not robust["stale"])
         ),
         downloads=[
             (f"{name}.{end}", download.meaning)
@@ -182,16 +182,16 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         ],
     )
     write_text(folder / f"{name}.html", text)
-    template, numbers = templates.get_template("point.html"), view.numbers()
+    template, numbers = templates.get_template("point.html"), numbers_of_points(view)
     for page in point_pages(source, study, results):
         text = template.render(
             page=name,
             view=page,
-            cells=numbers.get(page.file, []),
+            cells=numbers.get(page["file"], []),
             up="../",
             flow_columns=FLOW_COLUMNS,
         )
-        write_text(folder / page.file, text)
+        write_text(folder / page["file"], text)
 
 
 def _figures(
@@ -218,7 +218,7 @@ def _write_notebooks(
     for name in (*names, *([SENSITIVITY] if with_sensitivity else [])):
         path, page = notebooks / f"{study.id}.{name}.ipynb", f"notebooks/{study.id}.{name}.html"
         if path.is_file():
-            to_html(path, folder / page, ran(source.provenance).whose)
+            to_html(path, folder / page, ran(source.provenance)["whose"])
             shown.append((name.replace("_", " "), page))
     return shown
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from replication.plan.config import load_study
-from replication.report.pages.map import facet_title
+from replication.report.pages.regions import facet_title
 from replication.sensitivity.maps.account import accounts, read_account
 from replication.sensitivity.maps.map_model import load_map
 from replication.sensitivity.maps.space import Place, Space

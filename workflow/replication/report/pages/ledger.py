@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -15,70 +15,35 @@ from replication.report.charts.data import levels_in_brief, unsaid_unit
 from replication.report.pages.source import Source
 from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Study
-from replication.study.verdict import Change
+from replication.study.verdict import Subject
+
+#: One parameter or factor: the experiment it holds for (empty for all), name, value, unit, and it.
+Entry = tuple[str, str, str, str, Parameter | Factor]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One parameter or factor; `scope` names the experiment it holds for, empty for all."""
-
-    scope: str
-    name: str
-    value: str
-    unit: str
-    tagged: Parameter | Factor
-
-
-@dataclass(frozen=True)
-class SubstitutedValue:
-    """A value that an engine runs in the place of the study's, and why."""
-
-    engine: str
-    name: str
-    asked: str
-    value: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Ledger:
-    """The two halves of a study's parameters, and what engines run in the place of some."""
-
-    assumed: list[Entry]
-    published: list[Entry]
-    substituted: list[SubstitutedValue]
-
-
-def ledger(study: Study) -> Ledger:
-    """Return every parameter and factor of `study`, assumed ones apart from published ones."""
+def ledger(study: Study) -> dict[str, Any]:
+    """Return every parameter and factor of `study`, and what engines run in the place of some."""
     entries = list(_entries(study))
-    return Ledger(
-        [entry for entry in entries if entry.tagged.assumed is not None],
-        [entry for entry in entries if entry.tagged.published is not None],
-        list(_substituted(study)),
-    )
-
-
-def _substituted(study: Study) -> Iterator[SubstitutedValue]:
-    for substitution in study.substitutions:
-        for name, value in substitution.set.items():
-            asked = plain(study.parameters[name].value)
-            yield SubstitutedValue(
-                substitution.engine, name, asked, plain(value), substitution.reason
-            )
+    return {
+        "assumed": [entry for entry in entries if entry[-1].assumed is not None],
+        "published": [entry for entry in entries if entry[-1].published is not None],
+        "substituted": [
+            (one.engine, name, plain(study.parameters[name].value), plain(value), one.reason)
+            for one in study.substitutions
+            for name, value in one.set.items()
+        ],
+    }
 
 
 def _entries(study: Study) -> Iterator[Entry]:
     for name, parameter in study.parameters.items():
-        yield Entry("", name, plain(parameter.value), parameter.unit, parameter)
+        yield "", name, plain(parameter.value), parameter.unit, parameter
     for experiment in study.experiments:
         for name, parameter in experiment.parameters.items():
-            value = plain(parameter.value)
-            yield Entry(experiment.title, name, value, parameter.unit, parameter)
+            yield experiment.title, name, plain(parameter.value), parameter.unit, parameter
         for factor in experiment.factors:
             name = f"{factor.label} ({'averaged over' if factor.averaged else 'varied'})"
-            value = levels_in_brief(factor)
-            yield Entry(experiment.title, name, value, unsaid_unit(factor), factor)
+            yield experiment.title, name, levels_in_brief(factor), unsaid_unit(factor), factor
 
 
 def plausible(tag: Assumed, unit: str = "") -> str:
@@ -103,9 +68,11 @@ def plain(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def environment_rows(source: Source, study: Study, ledger: Ledger) -> list[tuple[str, str, str]]:
+def environment_rows(
+    source: Source, study: Study, ledger: Mapping[str, Any]
+) -> list[tuple[str, str, str]]:
     """Return the rows of a study's table: what the paper says of an aspect, and what was done."""
-    stated, assumed = len(ledger.published), len(ledger.assumed)
+    stated, assumed = len(ledger["published"]), len(ledger["assumed"])
     return [
         ("System", study.original_system.description, _engines(source, study)),
         (
@@ -143,52 +110,32 @@ def _replicates(source: Source, study: Study) -> str:
     return f"{runs} with other seeds and start times at each point; intervals from three on"
 
 
-@dataclass(frozen=True)
-class Changed:
-    """One change.
+def changes_of(study: Study) -> list[dict[str, Any]]:
+    """Return the changes to a study: its claims, then tables and parameters.
 
-    Attributes
-    ----------
-    what, quote
-        What was changed, and the paper's words where it is a claim.
-    anchor
-        Where the study's page shows it; empty where nowhere by itself.
-    change
-        The entry of the file.
+    Of each what was changed, the words of a claim, where the study's page shows it (empty where
+    nowhere by itself), the entry of the file, and engine, verdict before and after.
     """
-
-    what: str
-    quote: str
-    anchor: str
-    change: Change
-
-    @property
-    def verdicts(self) -> list[tuple[str, str, str]]:
-        """Return engine, verdict before and after; either may be empty."""
-        before, after = self.change.before, self.change.after
-        engines = dict.fromkeys([*before, *after])
-        return [(name, before.get(name, ""), after.get(name, "")) for name in engines]
-
-
-def changes_of(study: Study) -> list[Changed]:
-    """Return the changes to a study: its claims, then tables and parameters."""
-    found = [
-        Changed(f"Claim {claim.id}", claim.quote, f"claim-{claim.id}", change)
-        for claim in study.claims
-        for change in study.changes_to("claims", claim.id)
+    concerned: list[tuple[Subject, str, str, str, str]] = [
+        ("claims", c.id, f"Claim {c.id}", c.quote, f"claim-{c.id}") for c in study.claims
     ]
-    found += [
-        Changed(f"Table {table.id}", "", "", change)
-        for table in study.tables
-        for change in study.changes_to("tables", table.id)
-    ]
+    concerned += [("tables", table.id, f"Table {table.id}", "", "") for table in study.tables]
     parameters = {name: f"Parameter {name}" for name in study.parameters}
     for experiment in study.experiments:
         for name in experiment.parameters:
             parameters[f"{experiment.id}/{name}"] = f"Parameter {name} of {experiment.id}"
-    found += [
-        Changed(what, "", "parameters", change)
-        for key, what in parameters.items()
-        for change in study.changes_to("parameters", key)
+    concerned += [("parameters", key, what, "", "parameters") for key, what in parameters.items()]
+    return [
+        {
+            "what": what,
+            "quote": quote,
+            "anchor": anchor,
+            "change": change,
+            "verdicts": [
+                (engine, change.before.get(engine, ""), change.after.get(engine, ""))
+                for engine in dict.fromkeys([*change.before, *change.after])
+            ],
+        }
+        for kind, key, what, quote, anchor in concerned
+        for change in study.changes_to(kind, key)
     ]
-    return found

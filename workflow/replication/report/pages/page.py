@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,67 +21,38 @@ from replication.study.files import write_text
 from replication.study.study import MAPS_TABLE, REPORT_PAGES, Study
 
 
-@dataclass(frozen=True)
-class RunSummary:
-    """What was run, from provenance.json."""
-
-    tier: str
-    tier_title: str
-    quick: bool
-    written: str
-    studies: list[str]
-    engines: list[tuple[str, str]]
-    runtime: str
-    facts: list[tuple[str, str]]
-    #: Stages of the workflow and what they took: jobs, wall_s, cpu_s.
-    stages: dict[str, dict[str, Any]]
-
-    @property
-    def settings(self) -> str:
-        """Return the settings of make by which the same is run again."""
-        engines = ",".join(name for name, _ in self.engines)
-        return f"TIER={self.tier}" + (f" ENGINES={engines}" if engines else "")
-
-    @property
-    def whose(self) -> str:
-        """Return of when these results are, and of what: for the foot of every page."""
-        engines = [f"{name} {version.partition('+')[0]}" for name, version in self.engines]
-        parts = [
-            "Results",
-            f" of {self.written}" if self.written else "",
-            f": tier {self.tier}",
-            f"; studies {', '.join(self.studies)}" if self.studies else "",
-            f"; engines {', '.join(engines)}" if engines else "",
-        ]
-        return f"{''.join(parts)}."
-
-
-def ran(provenance: dict[str, Any]) -> RunSummary:
+def ran(provenance: dict[str, Any]) -> dict[str, Any]:
     """Return what provenance.json says was run; what it does not say is left out."""
-    tier = _mapping(provenance, "tier")
-    config = _mapping(provenance, "config")
-    engines = _mappings(_mapping(provenance, "engines"))
+    tier, config = provenance.get("tier", {}), provenance.get("config", {})
     name = str(tier.get("id") or config.get("tier") or "unknown")
-    return RunSummary(
-        tier=name,
-        tier_title=str(tier.get("title", "")),
-        quick=name == "quick" or tier.get("levels") == "quick",
-        written=_when(str(provenance.get("written", ""))),
-        studies=sorted(_mapping(provenance, "studies")),
-        engines=[(k, str(v.get("version", "unknown version"))) for k, v in engines.items()],
-        runtime=str(config.get("runtime", "")),
-        facts=_facts(provenance),
-        stages=_mappings(_mapping(provenance, "stages")),
-    )
-
-
-def _mapping(document: dict[str, Any], key: str) -> dict[str, Any]:
-    value = document.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _mappings(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {name: value for name, value in document.items() if isinstance(value, dict)}
+    engines = [
+        (engine, str(known.get("version", "unknown version")))
+        for engine, known in provenance.get("engines", {}).items()
+    ]
+    written = _when(str(provenance.get("written", "")))
+    studies = ", ".join(sorted(provenance.get("studies", {})))
+    versions = ", ".join(f"{one} {version.partition('+')[0]}" for one, version in engines)
+    whose = [
+        f"Results{f' of {written}' if written else ''}: tier {name}",
+        f"studies {studies}" if studies else "",
+        f"engines {versions}" if versions else "",
+    ]
+    chosen = ",".join(engine for engine, _ in engines)
+    return {
+        "tier": name,
+        "tier_title": str(tier.get("title", "")),
+        "quick": name == "quick" or tier.get("levels") == "quick",
+        "written": written,
+        "engines": engines,
+        "runtime": str(config.get("runtime", "")),
+        "facts": _facts(provenance),
+        # Stages of the workflow and what they took: jobs, wall_s, cpu_s.
+        "stages": provenance.get("stages", {}),
+        # The settings of make by which the same is run again.
+        "settings": f"TIER={name}" + (f" ENGINES={chosen}" if chosen else ""),
+        # Of when these results are, and of what: for the foot of every page.
+        "whose": "; ".join(part for part in whose if part) + ".",
+    }
 
 
 def _when(text: str) -> str:
@@ -94,7 +64,7 @@ def _when(text: str) -> str:
 
 
 def _facts(provenance: dict[str, Any]) -> list[tuple[str, str]]:
-    simulate, platform = _mapping(provenance, "simulate"), _mapping(provenance, "platform")
+    simulate, platform = provenance.get("simulate", {}), provenance.get("platform", {})
     facts: list[tuple[str, str]] = []
     for label, document, key, show in (
         ("Scenarios", simulate, "scenarios", numbers.count),
@@ -107,7 +77,7 @@ def _facts(provenance: dict[str, Any]) -> list[tuple[str, str]]:
         value = document.get(key)
         if isinstance(value, int | float):
             facts.append((label, show(value)))
-    for engine in _mappings(_mapping(provenance, "engines")).values():
+    for engine in provenance.get("engines", {}).values():
         if warning := package_warning(engine.get("package") or {}):
             facts.append(("Not as locked", warning))
     for label, document, key in (
@@ -177,6 +147,7 @@ def environment(source: Source) -> jinja2.Environment:
     made.filters["short_title"] = short_title
     made.filters["unsaid_unit"] = unsaid_unit
     made.filters["script_json"] = script_json
+    made.filters["flag"] = source.flag
     made.globals.update(
         verdicts=BADGES,
         vacuous=VACUOUS,

@@ -7,7 +7,6 @@ run them again, the flows of every replicate, the first replicate over time, and
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -25,8 +24,8 @@ from replication.report.charts.data import (
 from replication.report.charts.run import FLOWS, run_data
 from replication.report.pages.ledger import plain
 from replication.report.pages.number import MISSING, significant
-from replication.report.pages.source import PointLink, PointLinks, Source
-from replication.report.pages.topology import Topology, draw
+from replication.report.pages.source import PointLinks, Source
+from replication.report.pages.topology import draw
 from replication.study.parameter import Factor, Parameter
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study, parameters_of
@@ -49,156 +48,94 @@ FLOW_COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class FlowRow:
-    """A flow of one replicate, as text in the order of `FLOW_COLUMNS`."""
-
-    replicate: int
-    flow: str
-    algorithm: str
-    values: list[str]
+#: The rows of a table by scenario and engine.
+ByRun = Mapping[tuple[str, str], pd.DataFrame]
 
 
-@dataclass(frozen=True)
-class EngineRuns:
-    """A point on one engine; `data` are those of its chart."""
-
-    engine: str
-    version: str
-    refusal: str
-    #: Each replicate in the design, and its scenario.
-    runs: list[tuple[Row, Mapping[str, Any]]]
-    flows: list[FlowRow]
-    more_flows: int
-    drawn: str
-    data: dict[str, Any] | None
-
-
-@dataclass(frozen=True)
-class PointPage:
-    """Everything on the page; `file` is relative to the report's folder."""
-
-    file: str
-    study: Study
-    experiment: Experiment
-    title: str
-    levels: list[tuple[str, str]]
-    engines: list[EngineRuns]
-    topology: Topology
-    #: Name, value at the point, and whether a level, the paper or we set it.
-    parameters: list[tuple[str, str, str]]
-
-
-def point_pages(source: Source, study: Study, results: Results) -> Iterator[PointPage]:
+def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict[str, Any]]:
     """Yield the page of each point of a study that an engine ran."""
     design = source.design(study.id)
     links = PointLinks.of(study, design)
     by_point: dict[tuple[str, str], list[Row]] = {}
     for row in design:
         by_point.setdefault((row["experiment"], row["point"]), []).append(row)
+    # That of the study's headline first.
+    engines = dict.fromkeys([*source.shown_engines(study.id), *source.parts[study.id]])
+    flows = _by_run(results.flows)
     for experiment in study.experiments:
-        material = _PageSources.of(source, study, experiment, results)
-        for link in links.links:
-            if link.experiment == experiment.id:
-                yield _page(link, by_point[link.experiment, link.point], material)
+        series = _by_run(_first_series(results, experiment))
+        parameters = parameters_of(study, experiment)
+        for link in (link for link in links.links if link.experiment == experiment.id):
+            rows = by_point[link.experiment, link.point]
+            first = next(row["scenario"] for row in rows if is_supported(row))
+            by_engine = {e: [row for row in rows if row["engine"] == e] for e in engines}
+            yield {
+                "file": link.file,
+                "study": study,
+                "experiment": experiment,
+                "title": link.label,
+                "levels": _levels(experiment, link.levels),
+                "engines": [
+                    _engine(source, own, results, flows, series)
+                    for own in by_engine.values()
+                    if own
+                ],
+                "topology": draw(results.scenarios[first]),
+                "parameters": _parameters(experiment, link.levels, parameters),
+            }
 
 
-@dataclass(frozen=True)
-class _PageSources:
-    """What the pages of an experiment are made from."""
-
-    study: Study
-    experiment: Experiment
-    results: Results
-    #: The engines, that of the study's headline first.
-    order: list[str]
-    versions: Mapping[str, str]
-    flows: Mapping[tuple[str, str], pd.DataFrame]
-    series: Mapping[tuple[str, str], pd.DataFrame]
-    parameters: Mapping[str, Parameter]
-
-    @classmethod
-    def of(
-        cls, source: Source, study: Study, experiment: Experiment, results: Results
-    ) -> _PageSources:
-        first: dict[tuple[str, str], DrawnRun] = {}
-        for run in runs_of(results, experiment):
-            first.setdefault((run.point, run.engine), run)
-        runs = list(first.values())
-        series = read_series(results, runs) if runs else pd.DataFrame()
-        engines = source.provenance.get("engines") or {}
-        return cls(
-            study=study,
-            experiment=experiment,
-            results=results,
-            order=list(dict.fromkeys([*source.shown_engines(study.id), *source.parts[study.id]])),
-            versions={name: str(e.get("version", "")) for name, e in engines.items()},
-            flows=_by_run(results.flows),
-            series=_by_run(series),
-            parameters=parameters_of(study, experiment),
-        )
+def _first_series(results: Results, experiment: Experiment) -> pd.DataFrame:
+    """Return the series of the first replicate of each point and engine."""
+    first: dict[tuple[str, str], DrawnRun] = {}
+    for run in runs_of(results, experiment):
+        first.setdefault((run.point, run.engine), run)
+    return read_series(results, list(first.values())) if first else pd.DataFrame()
 
 
-def _by_run(frame: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+def _by_run(frame: pd.DataFrame) -> ByRun:
     if frame.empty:
         return {}
     grouped = frame.groupby(["scenario", "engine"], sort=False, observed=True)
     return {(str(key[0]), str(key[1])): part for key, part in grouped}
 
 
-def _page(link: PointLink, rows: list[Row], material: _PageSources) -> PointPage:
-    experiment, keys = material.experiment, link.levels
-    factors = [factor for factor in experiment.factors if factor.id in keys]
-    by_engine: dict[str, list[Row]] = {}
-    for row in rows:
-        by_engine.setdefault(row["engine"], []).append(row)
-    first = next(row["scenario"] for row in rows if is_supported(row))
-    return PointPage(
-        file=link.file,
-        study=material.study,
-        experiment=experiment,
-        title=link.label,
-        levels=[
-            (f"{f.label}{f' ({unit})' if unit else ''}", level_label(f, keys[f.id]))
-            for f in factors
-            for unit in [unsaid_unit(f)]
-        ],
-        engines=[
-            _engine(name, by_engine[name], material)
-            for name in sorted(by_engine, key=material.order.index)
-        ],
-        topology=draw(material.results.scenarios[first]),
-        parameters=_parameters(experiment, keys, material.parameters),
-    )
-
-
-def _engine(engine: str, rows: list[Row], material: _PageSources) -> EngineRuns:
-    ran = [row for row in rows if is_supported(row)]
-    scenarios = material.results.scenarios
-    flows = [
-        line
-        for row in ran
-        for line in _flows(int(row["replicate"]), scenarios[row["scenario"]], row, material)
+def _levels(experiment: Experiment, keys: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [
+        (f"{f.label}{f' ({unit})' if unit else ''}", level_label(f, keys[f.id]))
+        for f in experiment.factors
+        if f.id in keys
+        for unit in [unsaid_unit(f)]
     ]
-    first = ran[0]["scenario"] if ran else ""
-    samples = material.series.get((first, engine))
-    data = None if samples is None else run_data(scenarios[first], samples)
-    return EngineRuns(
-        engine=engine,
-        version=material.versions.get(engine, ""),
-        refusal="" if ran else rows[0]["reason"],
-        runs=[(row, scenarios[row["scenario"]]) for row in ran],
-        flows=flows[:FLOW_ROWS],
-        more_flows=max(0, len(flows) - FLOW_ROWS),
-        drawn=_drawn(scenarios[first]) if data else "",
-        data=data,
-    )
+
+
+def _engine(
+    source: Source, rows: list[Row], results: Results, flows: ByRun, series: ByRun
+) -> dict[str, Any]:
+    """Return a point on one engine; `data` are those of its chart."""
+    engine, scenarios = rows[0]["engine"], results.scenarios
+    versions = source.provenance.get("engines") or {}
+    runs = [(row, scenarios[row["scenario"]]) for row in rows if is_supported(row)]
+    lines = [line for row, scenario in runs for line in _flows(row, scenario, flows)]
+    samples = series.get((runs[0][0]["scenario"], engine)) if runs else None
+    data = None if samples is None else run_data(runs[0][1], samples)
+    return {
+        "engine": engine,
+        "version": str(versions.get(engine, {}).get("version", "")),
+        "refusal": "" if runs else rows[0]["reason"],
+        "runs": runs,
+        "flows": lines[:FLOW_ROWS],
+        "more_flows": max(0, len(lines) - FLOW_ROWS),
+        "drawn": _drawn(runs[0][1]) if data else "",
+        "data": data,
+    }
 
 
 def _flows(
-    replicate: int, scenario: Mapping[str, Any], row: Row, material: _PageSources
-) -> Iterator[FlowRow]:
-    table = material.flows.get((row["scenario"], row["engine"]))
+    row: Row, scenario: Mapping[str, Any], flows: ByRun
+) -> Iterator[tuple[int, str, str, list[str]]]:
+    """Yield replicate, flow, algorithm and the texts of `FLOW_COLUMNS` for each flow of a run."""
+    table = flows.get((row["scenario"], row["engine"]))
     if table is None:
         return
     algorithms = {
@@ -206,15 +143,12 @@ def _flows(
         for flow in scenario["flows"]
     }
     for line in table.to_dict("records"):
-        yield FlowRow(
-            replicate=replicate + 1,
-            flow=str(line["flow"]),
-            algorithm=algorithms.get(str(line["flow"]), ""),
-            values=[
-                MISSING if pd.isna(line[name]) else significant(float(line[name]) * factor)
-                for name, _, factor in FLOW_COLUMNS
-            ],
-        )
+        values = [
+            MISSING if pd.isna(line[name]) else significant(float(line[name]) * factor)
+            for name, _, factor in FLOW_COLUMNS
+        ]
+        flow = str(line["flow"])
+        yield int(row["replicate"]) + 1, flow, algorithms.get(flow, ""), values
 
 
 def _drawn(scenario: Mapping[str, Any]) -> str:
@@ -226,7 +160,7 @@ def _drawn(scenario: Mapping[str, Any]) -> str:
 def _parameters(
     experiment: Experiment, keys: Mapping[str, str], parameters: Mapping[str, Parameter]
 ) -> list[tuple[str, str, str]]:
-    """Return each parameter as the point has it: what its levels set is varied."""
+    """Return of each parameter its name, value at the point, and who set it: a level varies it."""
     values = {name: parameter.value for name, parameter in parameters.items()}
     varied: dict[str, Factor] = {}
     for factor in experiment.factors:

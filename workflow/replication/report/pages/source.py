@@ -148,6 +148,10 @@ class Source:
         known = table_names(self.studies[row["study"]])
         return known.get(row["table"]) or table_name(row["table"])
 
+    def cell_name(self, row: Mapping[str, Any]) -> str:
+        """Return what a number is called: its table, row and column."""
+        return ", ".join([self.table_name(row), row["row_label"], row["column_label"]])
+
     @cached_property
     def findings(self) -> list[Row]:
         """Return what the audit found under the stated readings, impossible values first."""

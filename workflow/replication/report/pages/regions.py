@@ -1,7 +1,7 @@
-"""A map in words and as a picture: made from its account, and nothing else.
+"""Where it holds: regions of claims in words and pictures, and claims on a stack of today.
 
-The picture is an SVG that no script draws: cells by side, points, the paper's own and theory. It
-takes the page's colours, and its points are links.
+A map's account says all. Its picture is an SVG that no script draws: cells by side of the border,
+points that link to their runs, the paper's own point and theory. It takes the page's colours.
 """
 
 from __future__ import annotations
@@ -9,10 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from itertools import cycle, groupby
+from typing import Any
 
+from replication.compare.verdicts import compare_verdicts
 from replication.judge.wording import lower
 from replication.measure.metric_model import display_unit
+from replication.report.pages.source import Source, of_study
+from replication.report.pages.verdict import NO_FLAG, Tally
+from replication.sensitivity.maps.account import accounts, is_current, read_account
+from replication.sensitivity.maps.map_model import load_map, load_mapping
+from replication.sensitivity.modern_kernel import judged_today
+from replication.study.study import MAPS_TABLE, Study
+from replication.study.verdict import Verdict
 
 Account = Mapping[str, Any]
 
@@ -20,6 +29,93 @@ Account = Mapping[str, Any]
 SIDES = ("holds", "border", "unknown", "fails")
 #: From this share of its space on a sentence holds nearly everywhere; from one less it, nowhere.
 _NEARLY = 0.9
+
+
+def regions_page(source: Source) -> dict[str, Any] | None:
+    """Return what the template shows; None where `make maps` did not run."""
+    if not (source.data / MAPS_TABLE).is_file():
+        return None
+    found = [read_account(path) for path in accounts(source.data)]
+    current = [one for one in found if is_current(source.root, source.data, one)]
+    for number, one in enumerate(current):
+        # Short: the page names each of thousands of points twice.
+        one["anchor"] = f"m{number}"
+    groups = groupby(current, key=lambda one: str(one["map"]))
+    return {
+        "answer": answer(current) if current else "",
+        "maps": [_region(source, name, list(own)) for name, own in groups],
+        "stale": [f"{one['map']} on {one['engine']}" for one in found if one not in current],
+        "changes": load_mapping(source.root).changed if current else [],
+        "today": today_views(source),
+        "areas": areas,
+        "check": check,
+        "details": details,
+        "facet_title": facet_title,
+        "headline": headline,
+        "picture": picture,
+        "found": {True: "holds", False: "fails", None: "nothing can be said"},
+    }
+
+
+def _region(source: Source, name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
+    laws = {
+        (law["title"], law["source"], law["condition"]): None
+        for one in found
+        for grid in one["grids"]
+        for law in grid["theory"]
+    }
+    changes = load_map(source.root, name).changed
+    return {"account": found[0], "laws": list(laws), "engines": found, "changes": changes}
+
+
+def today_views(source: Source) -> list[dict[str, Any]]:
+    """Return the studies of the report that were judged on a stack of today."""
+    found = judged_today(source.root, source.data)
+    return [
+        _today(source, source.studies[one["study"]], one)
+        for one in found
+        if one["study"] in source.studies
+    ]
+
+
+def _today(source: Source, study: Study, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a study's own verdicts beside those of today; what is vacuous differs from nothing."""
+    rows = of_study(source.headline(source.claims), study.id)
+    compared = {one.item[0]: one for one in compare_verdicts(rows, found["claims"], same=())}
+    claims: list[dict[str, Any]] = []
+    for claim in study.claims:
+        one = compared.get(claim.id)
+        if one is not None and one.after:
+            own_vacuous = (source.flag(dict(one.before)) if one.before else NO_FLAG).vacuous
+            vacuous = bool(one.known["vacuous"])
+            claims.append(
+                {
+                    "id": claim.id,
+                    "quote": claim.quote,
+                    "own": one.verdicts[0] or Verdict.NOT_TESTABLE,
+                    "own_vacuous": own_vacuous,
+                    "today": one.verdicts[1],
+                    "vacuous": vacuous,
+                    "reason": str(one.known["reason"]),
+                    "differs": one.agrees is False and not (own_vacuous or vacuous),
+                }
+            )
+    words = [one["today"] for one in claims if not one["vacuous"]]
+    tally = Tally.of(words, vacuous=len(claims) - len(words))
+    changed = sum(one["differs"] for one in claims)
+    sentence = (
+        f"{tally.count(Verdict.REPRODUCED)} of {len(claims)} claims hold on it, "
+        f"{tally.count(Verdict.DIRECTION_ONLY)} in direction only; {changed} "
+        f"{'claim has' if changed == 1 else 'claims have'} another verdict than in the study."
+    )
+    return {
+        "study": study,
+        "own_engine": source.headlines[study.id].engine,
+        "found": found,
+        "tally": tally,
+        "claims": claims,
+        "sentence": sentence,
+    }
 
 
 @dataclass(frozen=True)
@@ -188,95 +284,44 @@ def _paper(
 SIDE, LEFT, BELOW, ABOVE, RIGHT = 300.0, 58.0, 46.0, 8.0, 14.0
 _STEPS = (1, 2, 5)
 _MOST_TICKS = 6
+_DASHES = ("7 4", "2 3", "9 3 2 3")
 
 
-@dataclass(frozen=True)
-class Tick:
-    """A mark of an axis: where it stands, and what it says."""
-
-    at: float
-    label: str
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of the grid, and its side of the border."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    side: str
-
-
-@dataclass(frozen=True)
-class Point:
-    """A point that was run: a symbol by its verdict, a link to its runs."""
-
-    x: float
-    y: float
-    side: str
-    fresh: bool
-    wrong: bool
-    anchor: str
-    words: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """A law that is drawn in; `path` in the SVG's own language."""
-
-    path: str
-    dash: str
-    title: str
-
-
-@dataclass(frozen=True)
-class Picture:
-    """The picture of one facet on one engine.
-
-    `paper` is where the paper's own point is drawn; `beyond` says that it lies outside, past there.
-    """
-
-    width: ClassVar[float] = LEFT + SIDE + RIGHT
-    height: ClassVar[float] = ABOVE + SIDE + BELOW
-    left: ClassVar[float] = LEFT
-    top: ClassVar[float] = ABOVE
-    side: ClassVar[float] = SIDE
-    cells: list[Cell]
-    points: list[Point]
-    lines: list[Line]
-    paper: tuple[float, float] | None
-    beyond: bool
-    x_ticks: list[Tick]
-    y_ticks: list[Tick]
-    x_label: str
-    y_label: str
-
-
-def picture(account: Account, grid: Mapping[str, Any], anchors: Mapping[int, str]) -> Picture:
-    """Return the picture of one facet.
+def picture(account: Account, grid: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the picture of one facet; `beyond`: the paper's own point lies past where it is drawn.
 
     Parameters
     ----------
     account, grid
         A map on an engine, and one of its grids.
-    anchors
-        By the place of a point in the account: where the page tells of its runs.
     """
     across, up = axes_of(account)
-    paper = grid["paper"]
-    return Picture(
-        cells=list(_cells(grid)),
-        points=list(_points(account, grid, anchors, across, up)),
-        lines=list(_lines(grid)),
-        paper=None if paper is None else _own(paper["at"]),
-        beyond=paper is not None and paper["side"] == "outside",
-        x_ticks=[Tick(_x(place), label) for place, label in ticks(across)],
-        y_ticks=[Tick(_y(place), label) for place, label in ticks(up)],
-        x_label=across.label,
-        y_label=up.label,
-    )
+    paper, size = grid["paper"], grid["size"]
+    cells = [
+        (_x(i / size), _y((j + step) / size), round(SIDE * step / size, 2), side)
+        for i, j, step, side in grid["leaves"]
+    ]
+    lines = [
+        ("M" + " L".join(f"{_x(a)} {_y(b)}" for a, b in law["points"]), dash, law["title"])
+        for law, dash in zip(grid["theory"], cycle(_DASHES), strict=False)
+        if len(law["points"]) > 1
+    ]
+    return {
+        "width": LEFT + SIDE + RIGHT,
+        "height": ABOVE + SIDE + BELOW,
+        "left": LEFT,
+        "top": ABOVE,
+        "side": SIDE,
+        "cells": cells,
+        "points": list(_points(account, grid, across, up)),
+        "lines": lines,
+        "paper": None if paper is None else _own(paper["at"]),
+        "beyond": paper is not None and paper["side"] == "outside",
+        "x_ticks": [(_x(place), label) for place, label in ticks(across)],
+        "y_ticks": [(_y(place), label) for place, label in ticks(up)],
+        "x_label": across.label,
+        "y_label": up.label,
+    }
 
 
 def _x(place: float) -> float:
@@ -295,49 +340,31 @@ def _own(at: Sequence[float | None]) -> tuple[float, float] | None:
     return _x(across), _y(up)
 
 
-def _cells(grid: Mapping[str, Any]) -> Iterator[Cell]:
-    size = grid["size"]
-    for i, j, step, side in grid["leaves"]:
-        width = round(SIDE * step / size, 2)
-        yield Cell(_x(i / size), _y((j + step) / size), width, width, side)
-
-
 def _points(
-    account: Account,
-    grid: Mapping[str, Any],
-    anchors: Mapping[int, str],
-    across: Axis,
-    up: Axis,
-) -> Iterator[Point]:
+    account: Account, grid: Mapping[str, Any], across: Axis, up: Axis
+) -> Iterator[dict[str, Any]]:
+    """Yield the points that were run: a symbol by its verdict, a link to its runs."""
     for number, point in enumerate(account["points"]):
         if point["facet"] != grid["facet"]:
             continue
         holds, expected = point["holds"], point["expected"]
         side = "unknown" if holds is None else "holds" if holds else "fails"
         x, y = point["x"] * across.factor, point["y"] * up.factor
-        yield Point(
-            x=_x(_place(across, x)),
-            y=_y(_place(up, y)),
-            side=side,
-            fresh=expected is not None,
-            wrong=expected is not None and holds is not None and holds is not expected,
-            anchor=anchors[number],
-            words=f"{across.title} {x:.3g} {across.unit}, {up.title} {y:.3g} {up.unit}: {side}",
-        )
+        yield {
+            "x": _x(_place(across, x)),
+            "y": _y(_place(up, y)),
+            "side": side,
+            "fresh": expected is not None,
+            "wrong": expected is not None and holds is not None and holds is not expected,
+            "anchor": f"{account['anchor']}.{number}",
+            "words": f"{across.title} {x:.3g} {across.unit}, {up.title} {y:.3g} {up.unit}: {side}",
+        }
 
 
 def _place(axis: Axis, value: float) -> float:
     if axis.log:
         return math.log(value / axis.low) / math.log(axis.high / axis.low)
     return (value - axis.low) / (axis.high - axis.low)
-
-
-def _lines(grid: Mapping[str, Any]) -> Iterator[Line]:
-    dashes = ("7 4", "2 3", "9 3 2 3")
-    for number, law in enumerate(grid["theory"]):
-        if len(law["points"]) > 1:
-            steps = " L".join(f"{_x(a)} {_y(b)}" for a, b in law["points"])
-            yield Line(f"M{steps}", dashes[number % len(dashes)], law["title"])
 
 
 def ticks(axis: Axis) -> list[tuple[float, str]]:
