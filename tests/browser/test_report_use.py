@@ -68,14 +68,6 @@ def test_charts_can_be_saved(tab, report, kind, tmp_path):
         assert not one.errors and not one.outside()
 
 
-def test_the_data_of_a_chart_can_be_saved(tab, report, tmp_path):
-    page = tab().open(a_page_with(report, 'class="cells"'))
-    with page.expect_download() as download:
-        page.locator("figure.chart .save a[download]").first.click()
-    download.value.save_as(tmp_path / "data.csv")
-    assert len((tmp_path / "data.csv").read_text().splitlines()) > 1
-
-
 #: What axe-core writes out; what passed is not looked at.
 ONLY_VIOLATIONS = {"resultTypes": ["violations"]}
 #: Keep two of the rows of a table that have the same elements, classes, styles and labelled parts,
@@ -122,14 +114,3 @@ def test_axe_finds_nothing_serious(tab, which, scheme, request):
             if v["impact"] in ("serious", "critical")
         ]
         assert not found, "\n".join(found)
-
-
-def test_a_study_prints_in_full_and_without_the_controls(tab, report):
-    one = tab()
-    page = one.open(a_page_with(report, 'class="runs"'))
-    one.wait_for_charts()
-    page.emulate_media(media="print")
-    assert page.locator("h1").is_visible() and page.locator(".plot svg").first.is_visible()
-    for hidden in ("header.site nav", "p.save", "a.skip"):
-        assert not page.locator(hidden).first.is_visible(), hidden
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -14,7 +14,7 @@ from replication.judge.verdict_table import read_verdicts, write_verdicts
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.pages import number as numbers
 from replication.report.pages.figure import script_json
-from replication.report.pages.verdict import BADGES, Tally
+from replication.report.pages.verdict import Tally
 from replication.report.render import PACKAGE, render
 from replication.study.errors import InputError
 from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows
@@ -332,13 +332,6 @@ def test_a_study_without_tables_or_claims_still_renders(project):
     assert soup(out / "synthetic.html").select(".cells")
 
 
-def test_refused_points_are_named(project):
-    refusal = lambda engine, levels: "has no vegas" if levels["variant"] == "vegas" else ""  # noqa: E731
-    project.add(example(project.world), refusal=refusal)
-    text = soup(project.render("synthetic") / "synthetic.html").get_text()
-    assert "refused: has no vegas" in text
-
-
 def executed(project, study, name):
     """Write a notebook as it was executed."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Looked at")])
@@ -374,33 +367,6 @@ def test_notebooks_of_other_types_and_engines_are_not_shown(project):
     }, "the notebook of the type tells of another paper"
     project.add(example(project.world))
     assert notebooks_of(project.render("synthetic"), "synthetic").keys() == {"any study"}
-
-
-RUN_TOGETHER = [
-    (("x", "b-delays"), ("x-b", "delays")),
-    (("x", "2019-delays"), ("x_2019", "delays")),
-    (("a.b", "c"), ("a-b", "c")),
-]
-
-
-@pytest.mark.parametrize("studies", RUN_TOGETHER)
-def test_studies_whose_names_run_together_share_no_file(project, studies):
-    for study, experiment in studies:
-        text = json.dumps(example(project.world, id=study).model_dump(mode="json"))
-        document = json.loads(text.replace('"sweep"', f'"{experiment}"'))
-        project.add(Study.model_validate(document))
-    out = project.render(*(study for study, _ in studies))
-    files = [
-        {str(tag[name]) for tag in soup(out / f"{study}.html").find_all(attrs={name: True})}
-        for study, _ in studies
-        for name in ("data-script", "href")
-    ]
-    one, other = files[0] | files[1], files[2] | files[3]
-    shared = {name for name in one & other if name.startswith(("charts/", "runs/", "data/figures"))}
-    assert not shared and {name for name in one if name.startswith("charts/")}
-    for study, _ in studies:
-        runs = [page for page in out.glob("runs/*") if f'"../{study}.html#exp' in page.read_text()]
-        assert len(runs) == 9, "three variants, three access rates"
 
 
 def test_no_study_can_take_a_page_of_the_reports_own(project):
@@ -461,29 +427,6 @@ def test_pages_are_built_for_assistive_technology(project):
             assert page.find(id=plot["aria-labelledby"]).get_text().strip()
         assert all(nav.get("aria-label") for nav in page.find_all("nav"))
         assert path.stat().st_size < 5e6
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    r, g, b = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b
-
-
-def contrast(a: str, b: str) -> float:
-    high, low = sorted((luminance(a), luminance(b)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-def test_words_have_contrast(scheme):
-    style = (PACKAGE / "assets" / "report.css").read_text()
-    found = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", style)
-    colours = {name: pair[scheme] for name, *pair in found}
-    words = ["ink", "muted", "link", *(f"v-{verdict.slug}" for verdict in BADGES)]
-    for name, ground in itertools.product(words, ("paper", "panel")):
-        assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
-    assert contrast(colours["ink"], colours["banner"]) >= 4.5
-    assert contrast(colours["strong-line"], colours["paper"]) >= 3
 
 
 @pytest.mark.parametrize(
