@@ -142,10 +142,8 @@ def level(**change):
         (level(set={"parameters": {"nothing": 1}}), "has no parameter 'nothing'"),
         (level(set={"parameters": {"segment_bytes": 1}}), "not plausible by the ledger"),
         (level(set={"links": {"nowhere": {"rate_bps": 1.0}}}), "has a link 'nowhere'"),
-        (level(set={"flows": {"nobody": {"start_s": 1.0}}}), "has a flow 'nobody'"),
         (level(reading={"metric": "delay_mean_s"}), "is in 'bit/s'"),
         (level(reading={"factor": 2.0}) | {"tables": ["9"]}, "no number stands in its tables"),
-        (level(reading={"factor": 2.0}) | {"columns": ["other"]}, "no number stands in its"),
     ],
 )
 def test_a_cause_that_does_not_fit_is_refused(world, change, message):

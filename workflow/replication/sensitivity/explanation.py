@@ -367,7 +367,7 @@ def _document(own: Explaining, result: Finding) -> dict[str, Any]:
         "equally_good": [_scored(t, on_last[0]) for t in equal],
         "identified": len(kinds) == 1,
         "nearest": [_scored(t, tried[0]) for t in tried[:_NEAREST]],
-        "never_together": [asdict(pair) for pair in pairs] if found.score == "claims" else [],
+        "never_together": pairs if found.score == "claims" else [],
     }
 
 

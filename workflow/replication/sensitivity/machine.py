@@ -60,13 +60,9 @@ class Machine:
         """Return whether a run's kernel is not there."""
         return bool(self.timer_hz) and run.scenario.host_or_default().timer_hz not in self.timer_hz
 
-    def run(self, points: Sequence[Sequence[Run]]) -> None:
-        """Run what lacks of points; RunError where a run fails."""
-        self.simulate({r.scenario_id: r.scenario for own in points for r in own if not r.refusal})
-
     def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
         """Return the results of points of a study, each a replicate; runs what lacks."""
-        self.run(points)
+        self.simulate({r.scenario_id: r.scenario for own in points for r in own if not r.refusal})
         return self.read(study, points)
 
     def read(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -113,32 +113,29 @@ def claims_p(trials: Trials, judge: ClaimJudge, stage: StudyPart, best: Trial, s
     return (1 + exceeded) / (1 + judge.settings.permutations)
 
 
-@dataclass(frozen=True)
-class NeverTogether:
-    """Two claims of which no configuration has both, though each holds in several.
+def never_together(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """Return the pairs of claims that no configuration has both of, the most surprising first.
 
-    `expected` is in how many both should hold if they had nothing to do with one another.
+    Each with the configurations in which one and the other hold, of how many, and in how many both
+    should if they had nothing to do with one another.
     """
-
-    one: str
-    other: str
-    holds_one: int
-    holds_other: int
-    set_ups: int
-    expected: float
-
-
-def never_together(trials: Sequence[Trial]) -> list[NeverTogether]:
-    """Return the pairs of claims that no configuration has both of, the most surprising first."""
     claims = sorted(trials[0].verdicts) if trials else []
     holds = {
         claim: {n for n, t in enumerate(trials) if t.verdicts[claim] == Verdict.REPRODUCED}
         for claim in claims
     }
-    found = []
+    found: list[dict[str, Any]] = []
     for one, other in itertools.combinations(claims, 2):
         expected = len(holds[one]) * len(holds[other]) / len(trials)
         if not holds[one] & holds[other] and expected >= _LEAST_EXPECTED:
-            counts = len(holds[one]), len(holds[other]), len(trials)
-            found.append(NeverTogether(one, other, *counts, expected))
-    return sorted(found, key=lambda pair: (-pair.expected, pair.one, pair.other))
+            found.append(
+                {
+                    "one": one,
+                    "other": other,
+                    "holds_one": len(holds[one]),
+                    "holds_other": len(holds[other]),
+                    "set_ups": len(trials),
+                    "expected": expected,
+                }
+            )
+    return sorted(found, key=lambda pair: (-pair["expected"], pair["one"], pair["other"]))
