@@ -376,7 +376,7 @@ def available(root: Path, ns3_version: str) -> list[str]:
     return [name for name in ENGINES if chosen_engine(name, ns3_version).is_available(root)]
 
 
-#: The lock, below the project's folder.
+#: The packages that the released results were made with, below the project's folder.
 LOCK = Path("workflow/engines/packages.yaml")
 #: Once a process: a kernel's sources are large.
 _sha256 = functools.cache(file_sha256)
