@@ -257,13 +257,7 @@ class StudyVerdicts:
 
 
 def rates(judged: Sequence[StudyVerdicts], pairs: Sequence[Pair]) -> Iterator[dict[str, object]]:
-    """Yield the rows of agreement.csv: a study at a time, then (without a name) over all of them.
-
-    Parameters
-    ----------
-    judged, pairs
-        The studies, and the pairs of all of them.
-    """
+    """Yield the rows of agreement.csv: a study at a time, then (without a name) over all."""
     every: dict[tuple[str, str], None] = {}
     for study in judged:
         for engines in study.engine_pairs():

@@ -65,20 +65,10 @@ DRAWN_SAMPLES = 220
 
 @dataclass(frozen=True)
 class PublishedFlow:
-    """One flow of a published trace.
+    """One flow of a published trace, which is called by its file name without the suffix.
 
-    Attributes
-    ----------
-    trace, flow
-        The trace's file name without its suffix, and the flow's name in it.
-    quantity
-        The points and flows that rebuild it; its metric is that of any of the summary figures.
-    summary
-        Metric of `measure.metric` to the summary figure of the trace.
-    samples
-        The raw trace; None where it is not there.
-    rtt_s
-        The raw trace's round trips; None where it has none.
+    `quantity` has the points and flows that rebuild it; its metric is that of any of the summary
+    figures, which are by metric. `samples` and `rtt_s` are None where the raw trace has none.
     """
 
     trace: str
@@ -261,19 +251,8 @@ def compare_traces(
 ) -> str:
     """Compare the traces of studies; write the tables and return a line that says what was done.
 
-    Parameters
-    ----------
-    root, data
-        The project's folder and that of reproduced results.
-    studies
-        Ids of studies with traces.
-    given
-        Folder of raw traces; by default as `compare.trace_comparison` finds it.
-
-    Raises
-    ------
-    InputError
-        A result is missing, or a raw trace is not one.
+    `given` is a folder of raw traces in place of that which `measure.trace_folder` finds;
+    InputError where a result is missing, or a raw trace is not one.
     """
     folder = find_folder(root, given)
     rows: list[dict[str, object]] = []
@@ -390,14 +369,9 @@ def comparison_rows(study: str, comparison: TraceComparison) -> list[dict[str, o
 def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
     """Yield, for each study, metric and engine, the share of flows to which it is the nearest.
 
-    Nearest: the smallest distance of the mean over replicates from the published value, among
-    the flows for which every engine has one. Engines that are equally near share the flow.
-    Nothing is yielded for a single engine.
-
-    Parameters
-    ----------
-    table
-        Columns of trace_comparison.csv.
+    Nearest: the smallest distance of the mean over replicates from the published value, among the
+    flows for which every engine has one, in the columns of trace_comparison.csv. Engines that are
+    equally near share the flow. Nothing is yielded for a single engine.
     """
     # A distance is a gap already: the published one is a yardstick, not an aim.
     aim = table["published"].where(table["metric"] != DISTANCE, 0.0)

@@ -132,12 +132,7 @@ def compare_verdicts(
 ) -> list[Compared]:
     """Return every claim and cell of two tables of verdicts, in the order of the second.
 
-    Parameters
-    ----------
-    before, after
-        Rows of claims and of cells.
-    same
-        Columns that an item has the same values of in both tables.
+    An item has the same values of the columns `same` in both tables.
     """
     old, new = ({_key(row, same): row for row in rows} for rows in (before, after))
     return [

@@ -8,15 +8,15 @@ bound is impossible; beyond a full bound only, it contradicts an assumption of o
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from replication.engines.model import FlowPaths
 from replication.study.claim_model import Flows, Quantity, StartOrder, Where
 from replication.study.link import Link
 from replication.study.parameter import Level, plain_values
@@ -51,12 +51,7 @@ class StatedLink:
 class SetUp:
     """One point of an experiment as the paper describes it, with every assumption at its default.
 
-    Attributes
-    ----------
-    scenario
-        The run.
-    stated
-        Link id to what the paper states of it.
+    `stated` says of each link, by its id, what the paper states of it.
     """
 
     scenario: Scenario
@@ -70,6 +65,10 @@ class SetUp:
         dropped = {"id", "source", "destination"}
         flows = sorted(flow.model_dump_json(exclude=dropped) for flow in self.scenario.flows)
         return self.scenario.duration_s, tuple(links), tuple(flows)
+
+    @cached_property
+    def _paths(self) -> FlowPaths:
+        return FlowPaths(self.scenario)
 
     @cached_property
     def network(self) -> str:
@@ -88,8 +87,8 @@ class SetUp:
         return [flow for flow in self.scenario.flows if flow.id in chosen]
 
     def path(self, flow: Flow) -> list[tuple[Link, str]]:
-        """Return the links and their directions on the quickest way from source to destination."""
-        return _shortest_path(self.scenario, flow.source, flow.destination, packet_bytes(flow))
+        """Return the links and their directions from source to destination, as engines route."""
+        return self._paths.links(flow.source, flow.destination)
 
     def delay_s(self, flow: Flow, strict: bool) -> float:
         """Return the least one-way delay of a data packet: propagation; full: transmission too."""
@@ -165,10 +164,9 @@ def set_ups(study: Study, experiment_id: str, where: Where) -> list[SetUp]:
     defaults = plain_values(parameters)
     found = []
     for levels in _points(experiment, where):
-        values = dict(defaults)
+        values = defaults | _set_by(levels)
         published = {n: p.published is not None for n, p in parameters.items()}
         for factor, level in zip(experiment.factors, levels, strict=True):
-            values.update(level.set)
             published.update(dict.fromkeys(level.set, factor.published is not None))
         scenario = instantiate(experiment, values, _SEED)
         found.append(SetUp(scenario, _stated(experiment, values, published)))
@@ -179,13 +177,14 @@ def durations_s(study: Study, experiment_id: str, where: Where) -> list[float]:
     """Return how long the paper's run lasts at every point at the levels of `where`, in s."""
     experiment = study.experiment(experiment_id)
     defaults = plain_values(parameters_of(study, experiment))
-    found = []
-    for levels in _points(experiment, where):
-        values = dict(defaults)
-        for level in levels:
-            values.update(level.set)
-        found.append(float(resolve(experiment.duration_s, values)))
-    return found
+    return [
+        float(resolve(experiment.duration_s, defaults | _set_by(levels)))
+        for levels in _points(experiment, where)
+    ]
+
+
+def _set_by(levels: Iterable[Level]) -> dict[str, Any]:
+    return {name: value for level in levels for name, value in level.set.items()}
 
 
 def _points(experiment: Experiment, where: Where) -> Iterator[tuple[Level, ...]]:
@@ -228,29 +227,6 @@ def _is_stated(value: Any, values: dict[str, Any], published: dict[str, bool]) -
 
 def _references(value: Any) -> list[str]:
     return _REFERENCE.findall(value) if isinstance(value, str) else []
-
-
-def _shortest_path(
-    scenario: Scenario, source: str, destination: str, size_bytes: int
-) -> list[tuple[Link, str]]:
-    neighbours: dict[str, list[tuple[str, Link, str]]] = {}
-    for link in scenario.links:
-        neighbours.setdefault(link.a, []).append((link.b, link, "ab"))
-        neighbours.setdefault(link.b, []).append((link.a, link, "ba"))
-    ties = itertools.count()
-    queue: list[tuple[float, int, str, list[tuple[Link, str]]]] = [(0.0, next(ties), source, [])]
-    seen: set[str] = set()
-    while queue:
-        cost, _, node, path = heapq.heappop(queue)
-        if node == destination:
-            return path
-        if node in seen:
-            continue
-        seen.add(node)
-        for other, link, direction in neighbours.get(node, []):
-            hop = link.delay_s + 8 * size_bytes / link.passing_bps(direction)
-            heapq.heappush(queue, (cost + hop, next(ties), other, [*path, (link, direction)]))
-    return []
 
 
 def propagation_s(study: Study, wanted: Quantity) -> float:

@@ -55,14 +55,8 @@ def evaluate_cells(
 ) -> Iterator[Judged]:
     """Judge every mapped cell on every engine, as rows of the typed table.
 
-    Parameters
-    ----------
-    cells
-        What `map_cells` returns.
-    study, results
-        The study and what was run for it.
-    impossible
-        (table, row, column) to the reason, for values that the audit finds impossible.
+    `impossible` has the reasons for the values that the audit finds impossible, by table, row and
+    column.
     """
     coverage = Coverage(study, results)
     ranks = {
@@ -128,10 +122,7 @@ def _ranks(
 def replicate_means(values: pd.DataFrame) -> pd.Series[float]:
     """Return the mean over a cell's points in each replicate that has all of them.
 
-    Parameters
-    ----------
-    values
-        replicate, factors and value; values that are NaN count as missing.
+    `values` has replicate, factors and value; values that are NaN count as missing.
     """
     known = values.dropna(subset="value")
     try:
@@ -186,14 +177,10 @@ def judge_cell(
 
     Parameters
     ----------
-    study, cell, engine
-        What is judged.
     found
         Mean over replicates and interval; n = 0 where nothing was run.
-    why_not
-        Why what was run decides nothing, or an empty text.
-    impossible
-        Why the published value cannot be, or an empty text.
+    why_not, impossible
+        Why what was run decides nothing, and why the published value cannot be; or empty texts.
     notes
         What was not run of the cell's points.
     rank
@@ -268,16 +255,8 @@ def _deviation(cell: MappedCell, found: Estimate, margin: float) -> list[str]:
 class RankFinding:
     """Where a published number stands among the replicates.
 
-    Attributes
-    ----------
-    p, p_adjusted
-        Two-sided, and adjusted for the numbers of the table; NaN where there is no test.
-    inside
-        Whether the number could be one of ours.
-    why_not
-        Why the test decides nothing; empty if it does.
-    sentences
-        What the reason says of it.
+    `p` is two-sided, `p_adjusted` for the numbers of the table, both NaN where there is no test;
+    `inside` says whether the number could be one of ours, `why_not` why the test decides nothing.
     """
 
     p: float = math.nan
@@ -290,14 +269,9 @@ class RankFinding:
 def judge_ranks(
     cells: Sequence[MappedCell], samples: Mapping[tuple[str, str, str], pd.Series[float]]
 ) -> dict[tuple[str, str, str], RankFinding]:
-    """Judge the numbers of one table, or of tables of one set-up, on one engine.
+    """Judge by rank the numbers of one table, or of tables of one set-up, on one engine.
 
-    Parameters
-    ----------
-    cells
-        The numbers to judge, all by rank; those of a row and column are runs of one set-up.
-    samples
-        Each number's key to one value per replicate.
+    Those of a row and column are runs of one set-up; `samples` has one value per replicate.
     """
     items: dict[tuple[str, str], list[MappedCell]] = {}
     for cell in cells:

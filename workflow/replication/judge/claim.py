@@ -87,14 +87,7 @@ class Judgement:
 def evaluate_claim(
     study: Study, claim: Claim, results: Results
 ) -> tuple[list[Judged], pd.DataFrame]:
-    """Judge a claim on every engine of the design.
-
-    Parameters
-    ----------
-    study, claim
-        The claim is one of the study's.
-    results
-        What was run.
+    """Judge a claim of the study on every engine of the design.
 
     Returns
     -------
@@ -281,17 +274,7 @@ def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: s
 def judge_statistic(
     comparison: Comparison, expect: Condition, direction: Condition | None, words: Wording
 ) -> Judgement:
-    """Apply the verdict rule of the module's docstring to a statistic.
-
-    Parameters
-    ----------
-    comparison
-        The statistic for each replicate.
-    expect, direction
-        What is expected, and what still counts as the right direction.
-    words
-        The test in words.
-    """
+    """Apply the verdict rule of the module's docstring to a statistic."""
     values = comparison.values
     found = estimate(values, comparison.lowest, comparison.highest)
     undefined = len(values) - found.n
@@ -321,14 +304,7 @@ def judge_rank(
 ) -> Judgement:
     """Judge a published value of a statistic by its rank among the replicates'.
 
-    Parameters
-    ----------
-    comparison, direction, words
-        As in `judge_statistic`.
-    expect
-        The published value.
-    runs
-        What was measured in each replicate: replicates that repeat others are none.
+    `runs` is what was measured in each replicate: replicates that repeat others are none.
     """
     values = comparison.values.dropna()
     found = estimate(values, comparison.lowest, comparison.highest)

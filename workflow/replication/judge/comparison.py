@@ -45,16 +45,10 @@ class UntestableError(Exception):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One statistic per replicate.
+    """One statistic per replicate, NaN where it is undefined.
 
-    Attributes
-    ----------
-    values
-        Indexed by replicate; NaN where the statistic is undefined.
-    points
-        Number of points, or pairs of points, in each replicate's statistic.
-    lowest, highest
-        Range that the statistic cannot leave.
+    `points` is the number of points, or pairs of points, in each replicate's statistic; `lowest`
+    and `highest` are the range that it cannot leave.
     """
 
     values: pd.Series[float]
@@ -270,14 +264,7 @@ def crossing(axis: Any, difference: Any) -> float:
     """Return where `difference` first turns from positive to negative, interpolated linearly.
 
     NaN where it never does or starts negative. A zero counts as crossed only if what follows is
-    negative: the crossing is then at the first zero.
-
-    Parameters
-    ----------
-    axis
-        Increasing numbers.
-    difference
-        Value at each of them.
+    negative: the crossing is then at the first zero. `axis` has increasing numbers.
     """
     x, d = np.asarray(axis, dtype=float), np.asarray(difference, dtype=float)
     signs = np.flatnonzero(d != 0)

@@ -61,18 +61,7 @@ def evaluate_study(
 ) -> None:
     """Judge one study and write its cells, claims, vacuity, audit, quantities and evidence.
 
-    Parameters
-    ----------
-    study
-        The study.
-    published
-        CSV of its published numbers.
-    results
-        What was run for it.
-    out_dir
-        Folder to write to; made if need be.
-    atoms
-        The study's, whose readings of its tables are audited too.
+    Readings of its tables by its causes (`atoms`) are audited too.
     """
     cells = check_study(study, published)
     audit = [*audit_study(study, cells), *check_decimals(study, cells)]
@@ -94,18 +83,8 @@ def evaluate_study(
 def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
     """Put the studies' verdicts, flags and audits together, in the order given.
 
-    Parameters
-    ----------
-    evaluations
-        Folders that `evaluate_study` and `judge.self_consistency.write_own_data` wrote.
-    out_dir
-        Where cells.csv, claims.csv, claim_flags.csv, own_data.csv and audit.csv go, and the typed
-        table of the first two.
-
-    Raises
-    ------
-    InputError
-        A file is missing, or its columns are not those of this version.
+    Each folder has what `evaluate_study` and `judge.self_consistency.write_own_data` wrote;
+    InputError where a file is missing or of another version.
     """
     merge_tables(evaluations, MERGED, out_dir)
     merge_verdicts(evaluations, out_dir)

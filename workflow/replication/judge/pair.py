@@ -68,12 +68,7 @@ Frames = Callable[[Quantity], pd.DataFrame]
 
 
 def run_pressure(results: Results) -> pd.DataFrame:
-    """Return what presses on TCP in each run.
-
-    Parameters
-    ----------
-    results
-        Results of one study.
+    """Return what presses on TCP in each run of a study.
 
     Returns
     -------
@@ -100,15 +95,7 @@ def run_pressure(results: Results) -> pd.DataFrame:
 
 
 def frames_on(results: Results, pressure: pd.DataFrame, engine: str) -> Frames:
-    """Return what looks up a quantity's values on an engine, each with its run's pressure.
-
-    Parameters
-    ----------
-    results, engine
-        What was run, and on which engine.
-    pressure
-        What `run_pressure` returns for the results.
-    """
+    """Return what looks quantities up on one engine; `pressure` is that of `run_pressure`."""
     ours = pressure[pressure["engine"] == engine].set_index("scenario")
     runs_drops = results.design["scenario"].map(ours["drops"])
     drops = runs_drops.groupby(results.design["experiment"]).sum()
@@ -146,13 +133,6 @@ def factors_of(frame: pd.DataFrame) -> list[str]:
 
 def compared_pairs(study: Study, test: SimpleTest, frames: Frames) -> pd.DataFrame:
     """Return the pairs of a test on one engine.
-
-    Parameters
-    ----------
-    study, test
-        The test is of one of the study's claims.
-    frames
-        What `frames_on` returns.
 
     Returns
     -------

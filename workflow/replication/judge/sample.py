@@ -128,15 +128,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Replicates that a statistic leaves out.
-
-    Attributes
-    ----------
-    count, total
-        How many, of how many that were designed at every point.
-    sentence
-        Which and why; empty where none is left out.
-    """
+    """How many replicates a statistic leaves out of how many, and a sentence on which and why."""
 
     count: int
     total: int
@@ -198,12 +190,7 @@ def _of(coverage: Coverage, engine: str, wanted: Quantity) -> pd.DataFrame:
 def outcomes(study: Study, wanted: Quantity, values: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence for each point at which the replicates have two outcomes.
 
-    Parameters
-    ----------
-    study, wanted
-        The quantity, of an experiment of the study.
-    values
-        replicate, factors and value on one engine.
+    `values` has replicate, factors and value of the quantity on one engine.
     """
     keys = [str(column) for column in values if column not in ("replicate", "value")]
     least = 1.0 if wanted.metric in COUNTS else 0.0

@@ -73,14 +73,7 @@ def can_tell(wanted: Quantity, alone: bool) -> bool:
 
 
 def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
-    """Return the traces of a study as results of an engine called `PUBLISHED`.
-
-    Parameters
-    ----------
-    study
-        The study.
-    files
-        Raw traces, by name.
+    """Return the traces of a study, by name, as results of an engine called `PUBLISHED`.
 
     Raises
     ------
@@ -179,17 +172,7 @@ def _scenario(series: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
 
 
 class OwnData:
-    """What a paper printed or published as traces, to be asked for as quantities.
-
-    Parameters
-    ----------
-    study
-        The study.
-    cells
-        Its published numbers, as `measure.cell_map.map_cells` maps them.
-    files
-        Its raw traces, by name.
-    """
+    """What a paper printed or published as traces, by name, to be asked for as quantities."""
 
     def __init__(
         self, study: Study, cells: Sequence[MappedCell], files: Mapping[str, Path]
@@ -313,14 +296,7 @@ def _kind(wanted: Quantity) -> str:
 def write_own_data(root: Path, data: Path, study: str, kept: Sequence[Row] = ()) -> None:
     """Write a study's own_data.csv: how each claim's test fares on the paper's own data.
 
-    Parameters
-    ----------
-    root, data
-        The project's folder and that of its results.
-    study
-        The study's id.
-    kept
-        Rows that stand where the raw traces are not there to judge from.
+    The rows of `kept` stand where the raw traces are not there to judge from.
     """
     document, folder = load_study(root, study), find_folder(root)
     rows: Iterable[Row] = kept

@@ -79,16 +79,9 @@ VACUITY = "vacuity.csv"
 
 @dataclass(frozen=True)
 class Vacuity:
-    """Whether a verdict is vacuous, and what shows it.
+    """Whether a verdict is vacuous: what was compared could not differ.
 
-    Attributes
-    ----------
-    verdict
-        The verdict that it is about.
-    vacuous
-        Whether what was compared could not differ.
-    evidence
-        How many of the pairs are idle and why; empty where none is.
+    `evidence` says how many of the pairs are idle and why; empty where none is.
     """
 
     verdict: Verdict
@@ -111,15 +104,7 @@ def vacuity_of_parts(parts: Sequence[Vacuity]) -> Vacuity:
 
 
 def vacuity(study: Study, test: SimpleTest, frames: Frames) -> Vacuity:
-    """Return whether the verdict of one test on one engine is vacuous.
-
-    Parameters
-    ----------
-    study, test
-        The test is of one of the study's claims.
-    frames
-        What `judge.pair.frames_on` returns for the engine.
-    """
+    """Return whether the verdict of one test on the engine of `frames` is vacuous."""
     verdict = _verdict(study, test, frames)
     if verdict == Verdict.NOT_TESTABLE:
         return Vacuity(verdict, False, "")
@@ -271,12 +256,7 @@ def vacuity_rows(
 ) -> Iterator[Mapping[str, object]]:
     """Yield whether each claim's verdict is vacuous on each engine: the rows of vacuity.csv.
 
-    Parameters
-    ----------
-    study, results
-        The study and what was run for it.
-    judged
-        The verdicts on its claims: where there is none, none is vacuous.
+    `judged` are the verdicts: where there is none, none is vacuous.
     """
     decided = {(row["claim"], row["engine"]) for row in judged if row["verdict"] in DECIDED}
     pressure = run_pressure(results)
@@ -296,28 +276,13 @@ def vacuity_rows(
 
 
 def merge_flags(evaluations: Sequence[Path], out_dir: Path) -> None:
-    """Write claim_flags.csv: the studies' flags, in the order given.
-
-    Parameters
-    ----------
-    evaluations
-        Folders that `judge.evaluate.evaluate_study` and `judge.self_consistency.write_own_data`
-        wrote.
-    out_dir
-        Where it goes.
-    """
+    """Write claim_flags.csv: the flags of the studies in these folders, in the order given."""
     rows = (row for folder in evaluations for row in read_flags(folder))
     write_table(out_dir / FLAGS, rows, FLAG_COLUMNS)
 
 
 def read_flags(evaluation: Path) -> list[Row]:
-    """Return the flags of one study, in the columns of claim_flags.csv.
-
-    Raises
-    ------
-    InputError
-        A table is missing or malformed.
-    """
+    """Return the flags of one study, in the columns of claim_flags.csv."""
     rows = read_rows(evaluation / OWN_DATA, OWN_DATA_COLUMNS)
     own = {row["claim"]: row["own_data"] for row in rows}
     return [

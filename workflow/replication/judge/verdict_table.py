@@ -125,17 +125,7 @@ def merge_verdicts(folders: Sequence[Path], out_dir: Path) -> None:
 
 @dataclass(frozen=True)
 class Participation:
-    """One engine's part in a study.
-
-    Attributes
-    ----------
-    engine
-        Its name.
-    ran, refused
-        How many points of the design it ran and refused.
-    reasons
-        Why it refused, each reason once, in the order of the design.
-    """
+    """One engine's part in a study: how many points it ran and refused, and each reason once."""
 
     engine: str
     ran: int
@@ -161,13 +151,7 @@ def is_supported(row: Mapping[str, str]) -> bool:
 
 
 def participations(design: Iterable[Mapping[str, str]]) -> dict[str, Participation]:
-    """Return each engine's part in a design, in the design's order.
-
-    Parameters
-    ----------
-    design
-        Rows of ``design/<study>.csv``, every field as text.
-    """
+    """Return each engine's part in a design, whose rows are text, in the design's order."""
     points: dict[str, dict[tuple[str, str], str | None]] = {}
     for row in design:
         refusal = None if is_supported(row) else row["reason"]
@@ -187,14 +171,8 @@ def participations(design: Iterable[Mapping[str, str]]) -> dict[str, Participati
 class Headline:
     """Whose verdicts stand for a study.
 
-    Attributes
-    ----------
-    engine
-        The engine; empty where no engine was asked.
-    original
-        The family that the paper ran.
-    mark
-        What a reader must know of a fallback; empty where the paper's own family stands.
+    `engine` is empty where no engine was asked; `original` is the family that the paper ran; `mark`
+    says what a reader must know of a fallback.
     """
 
     engine: str
@@ -203,15 +181,7 @@ class Headline:
 
 
 def headline(original: str, parts: Mapping[str, Participation]) -> Headline:
-    """Return whose verdicts stand for a study.
-
-    Parameters
-    ----------
-    original
-        The family that the paper ran (``original_system.engine``).
-    parts
-        What `participations` returns for the study's design.
-    """
+    """Return whose verdicts stand for a study, by the family that the paper ran and its design."""
     ran = [name for name, part in parts.items() if part.ran]
     candidates = [name for name in (original, DEFAULT) if name in ran] + ran
     if not candidates:

@@ -58,14 +58,9 @@ def statistic_unit(claim: Claim) -> str:
 class Wording:
     """A test in words.
 
-    Attributes
-    ----------
-    statistic
-        What the test measures; begins with a capital.
-    factor, unit
-        The statistic times `factor` is shown in `unit`.
-    counts
-        What a share is a share of ("points"): shown as so many of so many where that is known.
+    `statistic` says what it measures and begins with a capital; its value times `factor` is shown
+    in `unit`. `counts` says what a share is a share of ("points"): it is shown as so many of so
+    many where that is known.
     """
 
     statistic: str

@@ -19,26 +19,10 @@ UNMAPPED = ("text", "setup")
 class MappedCell:
     """A published number and the quantity it stands for.
 
-    Attributes
-    ----------
-    table, row, column
-        Keys of the published number.
-    row_label, column_label
-        What people call its row and column.
-    unit
-        SI unit of `value`.
-    value
-        Published value in SI rows, times the column's factor.
-    half_ulp
-        Half a unit of its last printed digit, in the same unit.
-    printed
-        The figure as printed.
-    cell
-        Metric, aggregate and tolerance.
-    quantity
-        The quantity over the points that the row and column name.
-    not_comparable
-        Why the number is of another thing than the metric; empty where it is not.
+    `value` is in SI, times the column's factor, `half_ulp` half a unit of its last printed digit,
+    `printed` the figure as printed. `cell` has metric, aggregate and tolerance; `quantity` is over
+    the points that row and column name. `not_comparable` says why the number is of another thing
+    than the metric; it is empty where it is not.
     """
 
     table: str
@@ -131,19 +115,11 @@ def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCe
 def check_complete(study: Study, cells: Sequence[MappedCell], published: str) -> None:
     """Check that every cell of a study's tables has its number, or is said to be not printed.
 
-    Parameters
-    ----------
-    study
-        The study.
-    cells
-        All its mapped numbers.
-    published
-        Name of their file, for messages.
-
     Raises
     ------
     PublishedError
-        Names the first cell without a number, or an entry of `not_printed` that is wrong.
+        Names the first cell without a number in the file `published`, or an entry of `not_printed`
+        that is wrong.
     """
     given = {cell.key for cell in cells}
     rows = _Rows(study)

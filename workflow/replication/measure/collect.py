@@ -136,17 +136,8 @@ def collect_study(study: Study, data: Path) -> None:
 def load_sampled(data: Path, study: str, columns: Sequence[str]) -> SampledResults:
     """Load the results of a study with its whole series, from the batches that ran it.
 
-    Parameters
-    ----------
-    data, study
-        The folder of results, and the study's id.
-    columns
-        The numbers of the series that are needed.
-
-    Raises
-    ------
-    InputError
-        A file is missing or damaged.
+    `columns` are the numbers of the series that are needed; InputError where a file is missing or
+    damaged.
     """
     results, batches = Results.load(data, study), _batches(data, study)
     names = ["scenario", "engine", "time_s", "flow", "link", *columns]

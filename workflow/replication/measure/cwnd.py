@@ -84,10 +84,7 @@ class SeriesError(InputError):
 class CwndSeries:
     """Samples of a congestion window in the order of time; definitions in the module's docstring.
 
-    Attributes
-    ----------
-    time_s, cwnd_segments, ssthresh_segments
-        Arrays of one length; ssthresh is NaN, or huge, where it is not set.
+    The arrays are of one length; ssthresh is NaN, or huge, where it is not set.
     """
 
     time_s: FloatArray
@@ -123,13 +120,7 @@ class CwndSeries:
 
 
 def find_reductions(cwnd_segments: npt.ArrayLike) -> list[int]:
-    """Return the index of each sample at which a window reduction is first seen.
-
-    Parameters
-    ----------
-    cwnd_segments
-        Congestion window at successive samples.
-    """
+    """Return the index of each sample at which a window reduction is first seen."""
     found: list[int] = []
     peak, trough, reduced = -np.inf, np.inf, False
     for index, window in enumerate(np.asarray(cwnd_segments, dtype=float)):
@@ -147,15 +138,7 @@ def find_reductions(cwnd_segments: npt.ArrayLike) -> list[int]:
 
 
 def find_start_up_end(cwnd_segments: npt.ArrayLike, ssthresh_segments: npt.ArrayLike) -> int | None:
-    """Return the index of the first sample after start-up, or None if start-up never ends.
-
-    Parameters
-    ----------
-    cwnd_segments
-        Congestion window at successive samples.
-    ssthresh_segments
-        Slow-start threshold at the same samples; NaN or any huge number where it is not set.
-    """
+    """Return the index of the first sample after start-up, or None if start-up never ends."""
     cwnd = np.asarray(cwnd_segments, dtype=float)
     ssthresh = np.asarray(ssthresh_segments, dtype=float)
     # A comparison with NaN is false: an unset threshold never ends start-up.
@@ -164,15 +147,7 @@ def find_start_up_end(cwnd_segments: npt.ArrayLike, ssthresh_segments: npt.Array
 
 
 def time_weighted_mean(time_s: npt.ArrayLike, values: npt.ArrayLike) -> float:
-    """Return the mean of samples that each hold until the next one.
-
-    Parameters
-    ----------
-    time_s
-        Sample times, not decreasing.
-    values
-        Samples; those that are NaN are left out.
-    """
+    """Return the mean of samples that each hold until the next one; NaN are left out."""
     time, samples = np.asarray(time_s, dtype=float), np.asarray(values, dtype=float)
     known = np.isfinite(samples)
     time, samples = time[known], samples[known]
@@ -186,16 +161,10 @@ def time_weighted_mean(time_s: npt.ArrayLike, values: npt.ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class Sawtooth:
-    """The prominent teeth of one window.
+    """The prominent teeth of one window: their number, mean time between peaks, and mean fall.
 
-    Attributes
-    ----------
-    teeth
-        Number of teeth.
-    period_s
-        Mean time between peaks; NaN with fewer than two teeth.
-    height_segments
-        Mean fall from a peak; NaN without a tooth.
+    The fall is from a peak to the lowest sample before the next one, after the last to the end. NaN
+    where there are too few teeth: two for a period, one for a height.
     """
 
     teeth: int
@@ -204,15 +173,7 @@ class Sawtooth:
 
 
 def prominent_teeth(time_s: npt.ArrayLike, cwnd_segments: npt.ArrayLike) -> Sawtooth:
-    """Return the sawtooth of a window by prominence; see the module's docstring.
-
-    Parameters
-    ----------
-    time_s
-        Sample times, ascending.
-    cwnd_segments
-        Congestion window at those times.
-    """
+    """Return the sawtooth of a window by prominence; see the module's docstring."""
     time = np.asarray(time_s, dtype=float)
     cwnd = np.asarray(cwnd_segments, dtype=float)
     # Were the tie not broken, each ripple between two equal tops would make a tooth of both.
@@ -259,10 +220,7 @@ def _valley(window: FloatArray) -> int:
 class Samples:
     """One flow's samples as they were measured, time counted from the first of them.
 
-    Attributes
-    ----------
-    time_s, cwnd_segments, ssthresh_segments
-        Arrays of one length in the order of time; ssthresh is NaN where it is not set.
+    The arrays are of one length in the order of time; ssthresh is NaN where it is not set.
     """
 
     time_s: FloatArray

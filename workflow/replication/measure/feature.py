@@ -34,12 +34,7 @@ _STRAIGHT = 1e-12
 class FlowSeries(CwndSeries):
     """Samples of one flow in the order of time; NaN where nothing was measured.
 
-    Attributes
-    ----------
-    rtt_s, throughput_bps
-        Arrays of the same length.
-    windowed
-        Whether the samples are those of a time window that was asked for.
+    `windowed` says whether they are those of a time window that was asked for.
     """
 
     rtt_s: FloatArray

@@ -162,15 +162,7 @@ def _values(
 
 
 def aggregate(per_flow: pd.DataFrame, how: str) -> pd.DataFrame:
-    """Combine the values of the flows of each run; NaN values are left out.
-
-    Parameters
-    ----------
-    per_flow
-        scenario, engine, value.
-    how
-        sum, mean, maximum, minimum or jain.
-    """
+    """Combine the values of the flows of each run, those that are NaN left out."""
     grouped = per_flow.groupby(RUN, observed=True)["value"]
     if how == "jain":
         combined = grouped.agg(lambda values: jain_index(values.to_numpy()))

@@ -94,21 +94,10 @@ def check_metric(
 ) -> Metric:
     """Return the metric called `name`.
 
-    Parameters
-    ----------
-    name
-        Its key in `METRICS`.
-    aggregate
-        How flows are to be combined.
-    window
-        Whether it is wanted over a time window.
-    links
-        The monitored links that it is wanted over, if they are named.
-
     Raises
     ------
     MetricError
-        There is no such metric, or it has no such aggregate, window or links.
+        There is no such metric, or it has no such aggregate, time window or links.
     """
     if name not in METRICS:
         raise MetricError(f"unknown metric {name!r}; known metrics: {', '.join(METRICS)}")

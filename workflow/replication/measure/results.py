@@ -35,14 +35,9 @@ SUBJECT = ["scenario", "engine", "subject"]
 
 @dataclass(frozen=True)
 class Feature:
-    """A quantity that is read off the series of a run: a metric, in a time window if there is one.
+    """A quantity that is read off the series of a run: a metric, in (from, to] or the whole run.
 
-    Attributes
-    ----------
-    metric
-        A key of `measure.metric_model.METRICS`, or `SHARE_AT_WINDOW`.
-    window_s
-        (from, to]; None for the whole run.
+    `metric` is a key of `measure.metric_model.METRICS`, or `SHARE_AT_WINDOW`.
     """
 
     metric: str

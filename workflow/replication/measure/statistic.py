@@ -27,17 +27,7 @@ SMALLEST_GROUP, NARROWEST_GROUP, WIDEST_GAP = 0.1, 0.005, 5.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over replicates and its 95 % interval.
-
-    Attributes
-    ----------
-    mean
-        Arithmetic mean; NaN where there is no value.
-    low, high
-        Ends of the interval; NaN where `n` is below three.
-    n
-        Number of replicates.
-    """
+    """A mean over `n` replicates (NaN without any) and its 95 % interval (NaN below three)."""
 
     mean: float
     low: float
@@ -53,15 +43,10 @@ class Estimate:
 def estimate(
     values: npt.ArrayLike, lowest: float = -math.inf, highest: float = math.inf
 ) -> Estimate:
-    """Estimate a mean and its 95 % t interval.
+    """Estimate a mean and its 95 % t interval over values of replicates; NaN are left out.
 
-    Parameters
-    ----------
-    values
-        One number per replicate; NaN are left out. Infinite values (a ratio to zero) have no t
-        interval: the interval is then their range.
-    lowest, highest
-        Range that the statistic cannot leave (a share lies in 0 to 1); the interval is cut to it.
+    Infinite values (a ratio to zero) have no t interval: it is then their range. The interval is
+    cut to `lowest` and `highest`, which the statistic cannot leave (a share lies in 0 to 1).
     """
     sample = np.asarray(values, dtype=float)
     sample = sample[~np.isnan(sample)]
@@ -81,14 +66,10 @@ def estimate(
 
 
 def deviation_estimate(values: npt.ArrayLike) -> Estimate:
-    """Estimate a standard deviation and its 95 % interval.
+    """Estimate a standard deviation and its 95 % interval; NaN are left out.
 
-    The interval is the chi-square one of a normal sample, (n - 1) s^2 / chi^2.
-
-    Parameters
-    ----------
-    values
-        One number per replicate; NaN are left out. With fewer than three all but `n` is NaN.
+    The interval is the chi-square one of a normal sample, (n - 1) s^2 / chi^2. With fewer than
+    three values all but `n` is NaN.
     """
     sample = np.asarray(values, dtype=float)
     sample = sample[~np.isnan(sample)]
@@ -129,16 +110,10 @@ def two_outcomes(values: npt.ArrayLike, least_width: float = 0.0) -> TwoOutcomes
     """Return the two groups of a sample; None where it is one, or of fewer than 20 values.
 
     Two, if the largest gap between neighbours in size is at least five times as wide as the wider
-    of the groups that it makes, and each has a tenth of the values. The rule is for jumps, such as
-    those that phase effects make (Floyd and Jacobson 1992); a test of unimodality (Hartigan and
-    Hartigan 1985) needs larger samples.
-
-    Parameters
-    ----------
-    values
-        One number per replicate; NaN are left out.
-    least_width
-        A group counts as at least so wide, and as at least 0.5 % of the median.
+    of the groups that it makes, and each has a tenth of the values. A group counts as at least
+    `least_width` wide, and as at least 0.5 % of the median. The rule is for jumps, such as those
+    that phase effects make (Floyd and Jacobson 1992); a test of unimodality (Hartigan and Hartigan
+    1985) needs larger samples.
     """
     sample = np.sort(np.asarray(values, dtype=float))
     sample = sample[np.isfinite(sample)]
@@ -174,13 +149,8 @@ def jain_index(values: npt.ArrayLike) -> float:
 def ranked(values: npt.ArrayLike, tie: float) -> npt.NDArray[np.int64]:
     """Return the rank of each value, from 0; values that are tied share one.
 
-    Parameters
-    ----------
-    values
-        Numbers.
-    tie
-        Two neighbours in size are tied if they differ by at most this share of the larger
-        magnitude; what a chain of ties links is one rank.
+    Two neighbours in size are tied if they differ by at most the share `tie` of the larger
+    magnitude; what a chain of ties links is one rank.
     """
     sample = np.asarray(values, dtype=float)
     order = np.argsort(sample, kind="stable")

@@ -100,15 +100,10 @@ def _check_numbers(path: Path, texts: pd.Series[str], numbers: pd.Series[float])
 
 
 def split_data_flows(trace: pd.DataFrame) -> dict[int, pd.DataFrame]:
-    """Return the samples of each data flow by client port, ascending.
+    """Return the samples of each data flow of a trace by client port, ascending.
 
     The control connection of iperf3 is left out: it holds unacknowledged data, and so is
     sampled, only while a test is set up and closed.
-
-    Parameters
-    ----------
-    trace
-        What `read_trace` returns.
     """
     counts = trace["port"].value_counts()
     data = counts.index[counts >= DATA_FLOW_FRACTION * counts.max()]
@@ -119,19 +114,9 @@ def split_data_flows(trace: pd.DataFrame) -> dict[int, pd.DataFrame]:
 
 
 def read_flows(path: Path, names: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """Return the samples of each data flow of a trace by the flow's name.
+    """Return the samples of each data flow of a ``<stem>.sender-ss.csv`` file by the flow's name.
 
-    Parameters
-    ----------
-    path
-        A ``<stem>.sender-ss.csv`` file.
-    names
-        Names of its data flows, by ascending client port.
-
-    Raises
-    ------
-    TraceFormatError
-        The file cannot be read, or has another number of data flows.
+    The names are by ascending client port; TraceFormatError where there are more or fewer of them.
     """
     flows = split_data_flows(read_trace(path))
     if len(names) != len(flows):

@@ -32,17 +32,8 @@ def has_traces(study: Study) -> bool:
 def find_folder(root: Path, given: Path | None = None) -> Path | None:
     """Return the folder that holds a folder of raw traces for each study, or None.
 
-    Parameters
-    ----------
-    root
-        The project's folder.
-    given
-        A folder that takes the place of the environment's and the default one.
-
-    Raises
-    ------
-    InputError
-        A folder was asked for that is not there.
+    The folder `given` takes the place of the environment's and the default one below `root`;
+    InputError where one was asked for that is not there.
     """
     text = os.environ.get(ENVIRONMENT)
     if given is None and text == "":
