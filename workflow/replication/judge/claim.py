@@ -139,14 +139,8 @@ class _Measurements:
         if defined.empty:
             window = wanted.window_s
             span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
-            raise UntestableError(
-                " ".join(
-                    [
-                        f"no run gives a {metric_label(wanted.metric)}{span}.",
-                        *self.coverage.notes(engine, wanted),
-                    ]
-                )
-            )
+            none = f"no run gives a {metric_label(wanted.metric)}{span}."
+            raise UntestableError(" ".join([none, *self.coverage.notes(engine, wanted)]))
         return defined.drop(columns="engine")
 
     def notes(self, engine: str, prefix: str) -> set[str]:
@@ -156,11 +150,7 @@ class _Measurements:
             for (where, side), looked_up in self._looked_up.items()
             if where == engine and side.startswith(prefix)
         ]
-        found = {
-            sentence
-            for wanted, values in sides
-            for sentence in outcomes(self.study, wanted, values)
-        }
+        found = {said for side in sides for said in outcomes(self.study, *side)}
         found |= {" ".join(self.coverage.notes(engine, wanted)) for wanted, _ in sides}
         count = sum(int(values["value"].isna().sum()) for _, values in sides)
         if count:
@@ -227,14 +217,8 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
 
 def combined(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on a claim whose parts have these."""
-    for verdict in (
-        Verdict.NOT_REPRODUCED,
-        Verdict.NOT_TESTABLE,
-        Verdict.DIRECTION_ONLY,
-    ):
-        if verdict in verdicts:
-            return verdict
-    return Verdict.REPRODUCED
+    worst_first = (Verdict.NOT_REPRODUCED, Verdict.NOT_TESTABLE, Verdict.DIRECTION_ONLY)
+    return next((verdict for verdict in worst_first if verdict in verdicts), Verdict.REPRODUCED)
 
 
 def _told(parts: list[Judgement]) -> Iterator[str]:
@@ -275,23 +259,21 @@ def judge_statistic(
     comparison: Comparison, expect: Condition, direction: Condition | None, words: Wording
 ) -> Judgement:
     """Apply the verdict rule of the module's docstring to a statistic."""
-    values = comparison.values
-    found = estimate(values, comparison.lowest, comparison.highest)
-    undefined = len(values) - found.n
-    verdict = _verdict(found, undefined, expect, direction)
+    found = estimate(comparison.values, comparison.lowest, comparison.highest)
+    undefined = len(comparison.values) - found.n
     points = _counted(comparison, words)
     finding = _finding(comparison, found, undefined, words)
     spread = _spread(comparison, found, undefined, expect, words)
     less = f" (direction: {words.asked(direction, points)})" if direction and found.n else ""
     return Judgement(
-        statistic=words.statistic,
-        observed=found.mean,
-        low=found.low,
-        high=found.high,
-        margin=words.asked(expect),
-        verdict=verdict,
-        finding=finding + (f"{spread}." if not found.has_interval else "."),
-        reasons=[f"{finding}{spread}; asked for: {words.asked(expect, points)}{less}."],
+        words.statistic,
+        found.mean,
+        found.low,
+        found.high,
+        words.asked(expect),
+        _verdict(found, undefined, expect, direction),
+        finding + (f"{spread}." if not found.has_interval else "."),
+        [f"{finding}{spread}; asked for: {words.asked(expect, points)}{less}."],
     )
 
 
@@ -320,19 +302,13 @@ def judge_rank(
     finding = _finding(comparison, found, len(comparison.values) - found.n, words)
     less = f" (direction: {words.asked(direction)})" if direction else ""
     ends = words.interval(float(values.min()), float(values.max()))
+    reason = (
+        f"{finding}, {ends} in {_replicates(found.n)}; the published "
+        f"{words.value(expect.published)} has p = {p:.3g}; asked for: {words.asked(expect)}{less}."
+    )
+    asked = words.asked(expect)
     return Judgement(
-        statistic=words.statistic,
-        observed=found.mean,
-        low=found.low,
-        high=found.high,
-        margin=words.asked(expect),
-        verdict=verdict,
-        finding=f"{finding}.",
-        reasons=[
-            f"{finding}, {ends} in {_replicates(found.n)}; the published "
-            f"{words.value(expect.published)} has p = {p:.3g}; asked for: {words.asked(expect)}"
-            f"{less}."
-        ],
+        words.statistic, found.mean, found.low, found.high, asked, verdict, f"{finding}.", [reason]
     )
 
 
@@ -344,11 +320,8 @@ def _verdict(
     ends = (found.low, found.high) if found.has_interval else ()
     if not undefined and all(expect.holds(value) for value in (found.mean, *ends)):
         return Verdict.REPRODUCED
-    return (
-        Verdict.DIRECTION_ONLY
-        if (direction or expect).holds(found.mean)
-        else Verdict.NOT_REPRODUCED
-    )
+    is_right = (direction or expect).holds(found.mean)
+    return Verdict.DIRECTION_ONLY if is_right else Verdict.NOT_REPRODUCED
 
 
 def _finding(comparison: Comparison, found: Estimate, undefined: int, words: Wording) -> str:
@@ -391,10 +364,8 @@ def _replicates(count: int) -> str:
 
 
 def _untestable(statistic: str, margin: str, reason: str) -> Judgement:
-    nan = math.nan
-    return Judgement(
-        statistic, nan, nan, nan, margin, Verdict.NOT_TESTABLE, f"{reason.rstrip('.')}.", [reason]
-    )
+    nan, finding = math.nan, f"{reason.rstrip('.')}."
+    return Judgement(statistic, nan, nan, nan, margin, Verdict.NOT_TESTABLE, finding, [reason])
 
 
 def conditions(test: SimpleTest) -> tuple[Condition | AmongReplicates, Condition | None]:

@@ -32,24 +32,9 @@ from replication.study.storage.table import (
 from replication.study.study import Study
 
 QUANTITY_COLUMNS = (
-    "study",
-    "experiment",
-    "point",
-    "levels",
-    "engine",
-    "flow",
-    "kind",
-    "metric",
-    "unit",
-    "mean",
-    "low",
-    "high",
-    "n",
+    *("study", "experiment", "point", "levels", "engine", "flow", "kind", "metric", "unit"),
+    *("mean", "low", "high", "n"),
 )
-MERGED = {
-    "own_data": OWN_DATA_COLUMNS,
-    "audit": AUDIT_COLUMNS,
-}
 
 
 def evaluate_study(
@@ -86,7 +71,7 @@ def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
     Each folder has what `evaluate_study` and `judge.self_consistency.write_own_data` wrote;
     InputError where a file is missing or of another version.
     """
-    merge_tables(evaluations, MERGED, out_dir)
+    merge_tables(evaluations, {"own_data": OWN_DATA_COLUMNS, "audit": AUDIT_COLUMNS}, out_dir)
     merge_verdicts(evaluations, out_dir)
     merge_flags(evaluations, out_dir)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,14 @@ MOST_LEFT_OUT = 0.2
 LEAST_DISTINCT = 0.9
 #: Points that a sentence names; of the others it gives the number.
 _NAMED = 2
+
+
+def points_of(study: Study, wanted: Quantity) -> int:
+    """Return how many points of its experiment a quantity is taken over."""
+    return math.prod(
+        len(set(wanted.where.get(factor.id, [level.key for level in factor.levels])))
+        for factor in study.experiment(wanted.experiment).axes
+    )
 
 
 class Coverage:
@@ -54,7 +63,7 @@ class Coverage:
         runs = self._runs(engine, wanted)
         supported = runs[runs["supported"]]
         refused = runs[~runs["supported"]]
-        needed = self._points(wanted)
+        needed = points_of(self.study, wanted)
         notes = []
         if not refused.empty:
             why = ", ".join(sorted(set(refused["reason"])))
@@ -111,12 +120,6 @@ class Coverage:
             self._known_runs[key] = self.results.runs(wanted.experiment, wanted.where)
         runs = self._known_runs[key]
         return runs[runs["engine"] == engine]
-
-    def _points(self, wanted: Quantity) -> int:
-        needed = 1
-        for factor in self.study.experiment(wanted.experiment).axes:
-            needed *= len(set(wanted.where.get(factor.id, [level.key for level in factor.levels])))
-        return needed
 
     def _has_result(self, runs: pd.DataFrame) -> pd.Series[bool]:
         pairs = zip(runs["scenario"], runs["engine"], strict=True)

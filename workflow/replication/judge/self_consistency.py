@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ import pandas as pd
 
 from replication.judge.claim import conditions, judge_statistic
 from replication.judge.comparison import UntestableError, compare
+from replication.judge.sample import points_of
 from replication.judge.wording import wording
 from replication.measure.cell_map import MappedCell, map_cells
 from replication.measure.metric import quantity
@@ -160,12 +160,7 @@ def _scenario(series: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     return {
         "duration_s": max(float(one["time_s"].max()) for one in series.values()),
         "flows": [
-            {
-                "id": flow,
-                "kind": "tcp",
-                "segment_bytes": 1,
-                "start_s": start,
-            }
+            {"id": flow, "kind": "tcp", "segment_bytes": 1, "start_s": start}
             for flow, start in starts.items()
         ],
     }
@@ -184,13 +179,9 @@ class OwnData:
     def rows(self) -> Iterable[Row]:
         """Yield how each claim's test fares: the rows of own_data.csv."""
         for claim in self.study.claims:
-            word, reason = self._judged(claim)
-            yield {
-                "study": self.study.id,
-                "claim": claim.id,
-                "own_data": word,
-                "reason": reason,
-            }
+            result, reason = self._judged(claim)
+            known = {"study": self.study.id, "claim": claim.id}
+            yield {**known, "own_data": result, "reason": reason}
 
     def _judged(self, claim: Claim) -> tuple[str, str]:
         parts = [self._part(test) for test in claim.tests()]
@@ -256,11 +247,7 @@ class OwnData:
     def _is_whole(self, wanted: Quantity, frame: pd.DataFrame) -> bool:
         """Return whether every point of a quantity has a value."""
         factors = [factor.id for factor in self.study.experiment(wanted.experiment).axes]
-        needed = prod(
-            len(set(wanted.where.get(factor.id, [level.key for level in factor.levels])))
-            for factor in self.study.experiment(wanted.experiment).axes
-        )
-        return len(frame.drop_duplicates(factors)) == needed
+        return len(frame.drop_duplicates(factors)) == points_of(self.study, wanted)
 
 
 def _printed(study: Study, cells: Sequence[MappedCell]) -> Callable[[Quantity], pd.DataFrame]:

@@ -222,11 +222,5 @@ def _residual(time: FloatArray, values: FloatArray, degree: int) -> float:
     return float((left * left).sum())
 
 
-def _variation(values: FloatArray) -> float:
-    sample = values[np.isfinite(values)]
-    mean = sample.mean() if sample.size else 0.0
-    return float(sample.std() / mean) if mean > 0 else np.nan
-
-
 def _mean(values: list[float]) -> float:
     return float(np.mean(values)) if values else np.nan
