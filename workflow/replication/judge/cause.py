@@ -11,7 +11,7 @@ its levels.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -325,18 +325,6 @@ def load_explanations(root: Path, study: str) -> Explanations | None:
     return found
 
 
-def named_links(study: Study) -> set[str]:
-    """Return the links of all templates of a study."""
-    return {str(link["id"]) for e in study.experiments for link in e.topology.links}
-
-
-def named_flows(study: Study) -> Iterator[str]:
-    """Yield the flows of all templates of a study."""
-    for experiment in study.experiments:
-        for flow in experiment.flows:
-            yield str(flow["id"])
-
-
 def check_explanations(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> None:
     """Check a study's causes, stages and held-out rows against it.
 
@@ -383,7 +371,8 @@ def _check_cause(where: Path, cause: Cause, study: Study, cells: Sequence[Mapped
 
 def _check_variation(named: str, cause: Cause, variation: Variation, study: Study) -> None:
     apply(study, variation)
-    links, flows = named_links(study) | {"*"}, {*named_flows(study), "*"}
+    links = {str(link["id"]) for e in study.experiments for link in e.topology.links} | {"*"}
+    flows = {str(flow["id"]) for e in study.experiments for flow in e.flows} | {"*"}
     for link in [*variation.links, *variation.rate_factor, *variation.delay_factor]:
         if link not in links:
             raise InputError(f"{named}: no experiment has a link {link!r}; they have {links}")
