@@ -116,14 +116,16 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     study = load_study(root, name)
     design = design_points(study, load_sensitivity(root), machine.engine, machine.ns3_version)
     print(design, file=sys.stderr)
-    judge = Judge.of(study, published_path(root, name))
+    # The study has its own defaults: what is expected does not change from point to point.
+    numbers = read_published(published_path(root, name))
+    cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
     points = [point for point in design.points if point.ran]
     everything = machine.results(name, [point.runs for point in points])
     rows: dict[str, list[dict[str, object]]] = {"claims": [], "spread": []}
-    rows["cells"] = list(judge.cells_at([point.id for point in points], everything))
+    rows["cells"] = list(_cells_at(study, cells, [point.id for point in points], everything))
     for point in points:
         results = machine.read(name, [point.runs])
-        rows["claims"] += judge.claims_at(point.id, results)
+        rows["claims"] += _claims_at(study, point.id, results)
         rows["spread"] += _metrics_at(point.id, results)
     for part, columns in _JUDGED.items():
         table = pd.DataFrame(rows[part], columns=list(columns))
@@ -160,39 +162,27 @@ def read_design(folder: Path) -> Design:
     return Design(rows[0]["study"], rows[0]["engine"], points)
 
 
-@dataclass(frozen=True)
-class Judge:
-    """Judges design points; `broken` has the reasons of cells that the audit finds impossible."""
+def _claims_at(study: Study, point: str, results: Results) -> Iterator[dict[str, object]]:
+    for claim in study.claims:
+        for row in evaluate_claim(study, claim, results)[0]:
+            yield {"point": point} | {name: row[name] for name in _JUDGED["claims"][1:]}
 
-    study: Study
-    cells: list[MappedCell]
-    broken: dict[tuple[str, str, str], str]
 
-    @classmethod
-    def of(cls, study: Study, published: Path) -> Judge:
-        """Return the judge of a study."""
-        cells = [c for c in map_cells(study, read_published(published)) if not c.is_spread]
-        return cls(study, cells, impossible_cells(audit_study(study, cells)))
-
-    def claims_at(self, point: str, results: Results) -> Iterator[dict[str, object]]:
-        """Yield a row for each claim."""
-        for claim in self.study.claims:
-            for row in evaluate_claim(self.study, claim, results)[0]:
-                yield {"point": point} | {name: row[name] for name in _JUDGED["claims"][1:]}
-
-    def cells_at(self, points: Sequence[str], results: Results) -> Iterator[dict[str, object]]:
-        """Yield a row for each published number and point, a replicate of the results each."""
-        coverage = Coverage(self.study, results)
-        (engine,) = results.engines
-        for cell in self.cells:
-            means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
-            broken = self.broken.get(cell.key, "")
-            for number, point in enumerate(points):
-                found = estimate(means[means.index == number].to_numpy(dtype=float))
-                why_not = untestable(coverage, engine, cell, found.n, number)
-                row = judge_cell(self.study.id, cell, engine, found, why_not, broken)
-                renamed = {"point": point, "value": row["reproduced_mean"]}
-                yield {name: renamed.get(name, row.get(name)) for name in _JUDGED["cells"]}
+def _cells_at(
+    study: Study, cells: list[MappedCell], points: Sequence[str], results: Results
+) -> Iterator[dict[str, object]]:
+    """Yield a row for each published number and point, a replicate of the results each."""
+    broken = impossible_cells(audit_study(study, cells))
+    coverage = Coverage(study, results)
+    (engine,) = results.engines
+    for cell in cells:
+        means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
+        for number, point in enumerate(points):
+            found = estimate(means[means.index == number].to_numpy(dtype=float))
+            why_not = untestable(coverage, engine, cell, found.n, number)
+            row = judge_cell(study.id, cell, engine, found, why_not, broken.get(cell.key, ""))
+            renamed = {"point": point, "value": row["reproduced_mean"]}
+            yield {name: renamed.get(name, row.get(name)) for name in _JUDGED["cells"]}
 
 
 def _metrics_at(point: str, results: Results) -> Iterator[dict[str, object]]:

@@ -9,7 +9,7 @@ which cost less to judge; and a tier of finer cells runs the points of a coarser
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -236,13 +236,10 @@ class Grid:
             yield Cell(i - i % step, j - j % step, step)
             step *= 2
 
-    def row(self, up: float) -> list[Side]:
-        """Return the sides along a row, a word a step."""
-        return [self.at((i + 0.5) / self.size, up) for i in range(self.size)]
-
-    def column(self, across: float) -> list[Side]:
-        """Return the sides along a column, a word a step."""
-        return [self.at(across, (j + 0.5) / self.size) for j in range(self.size)]
+    def line(self, axis: int, place: float) -> list[Side]:
+        """Return the sides along a line of an axis (0 across, 1 up), a word a step."""
+        steps = [(step + 0.5) / self.size for step in range(self.size)]
+        return [self.at(step, place) if axis == 0 else self.at(place, step) for step in steps]
 
 
 def _edges(cell: Cell) -> Iterator[tuple[Node, Node]]:
@@ -290,8 +287,8 @@ def threshold(grid: Grid, axis: int) -> Threshold | None:
     Every line that crosses the border does so once and in one direction, and half of all lines do.
     """
     found: list[tuple[float, bool]] = []
-    for line in _lines(grid, axis):
-        crossed = crossings(line)
+    for step in range(grid.size):
+        crossed = crossings(grid.line(axis, (step + 0.5) / grid.size))
         if len(crossed) > 1:
             return None
         found += crossed
@@ -303,12 +300,6 @@ def threshold(grid: Grid, axis: int) -> Threshold | None:
 
 def to_border(grid: Grid, across: float, up: float, axis: int) -> float | None:
     """Return where along an axis the border lies that is nearest to a point, 0 to 1."""
-    line = grid.row(up) if axis == 0 else grid.column(across)
-    own = across if axis == 0 else up
-    places = [place / grid.size for place, _ in crossings(line)]
+    own, other = (across, up) if axis == 0 else (up, across)
+    places = [place / grid.size for place, _ in crossings(grid.line(axis, other))]
     return min(places, key=lambda place: abs(place - own), default=None)
-
-
-def _lines(grid: Grid, axis: int) -> Sequence[list[Side]]:
-    middles = [(step + 0.5) / grid.size for step in range(grid.size)]
-    return [grid.row(m) if axis == 0 else grid.column(m) for m in middles]
