@@ -6,7 +6,7 @@ import pytest
 import yaml
 from replication.sensitivity.maps.account import check_map
 from replication.sensitivity.maps.explore import Explorer
-from replication.sensitivity.maps.grid import Grid, threshold, to_border
+from replication.sensitivity.maps.grid import threshold, to_border
 from replication.sensitivity.maps.map_model import (
     MapSettings,
     Spending,
@@ -133,24 +133,6 @@ def test_an_island_that_is_not_found_is_told_by_fresh_points(monkeypatch):
     assert sum(right for _, right in (one.right() for one in found)) < 3 * 40
 
 
-def test_a_cell_with_a_denied_place_is_on_the_border_and_what_was_inferred_about_it_is_run():
-    grid = Grid(1, 2)
-    grid.found = {(0, 0): True, (4, 0): True, (4, 4): True, (0, 4): True}
-    (whole,) = grid.leaves
-    assert grid.side(whole) == "holds" and grid.to_halve() == []
-    grid.probed[0.1, 0.1] = False
-    assert grid.to_halve() == [whole] and grid.doubtful() == []
-    grid.found[2, 2] = True
-    grid.halve(whole)
-    assert grid.at(0.1, 0.1) == "border" and grid.at(0.8, 0.8) == "holds"
-    assert grid.doubtful() == [(0, 2), (2, 0)]
-    # A node that is run on the edge of a wider cell speaks of that cell too.
-    grid.found |= {(2, 0): False, (0, 2): True}
-    assert grid.at(0.8, 0.2) == "border" and grid.at(0.8, 0.8) == "holds"
-    # What was inferred there is wrong, and may be so at the other corners of the cells beside it.
-    assert grid.doubtful() == [(4, 2)]
-
-
 def test_a_budget_that_ends_leaves_a_wider_border_and_says_so():
     found, surveyor = explored(circle, budget_s=150)
     assert surveyor.spent_s <= 150
@@ -182,23 +164,6 @@ def test_only_places_within_the_noise_are_replicated():
     assert unsure == nodes & found.grids[()].unsure and 10 < len(unsure) < len(nodes)
 
 
-def test_what_is_within_the_noise_is_on_the_border_and_halved_from_outside_alone():
-    grid = Grid(2, 1)
-    grid.found = dict.fromkeys(grid.coarse_nodes(), True)
-    grid.unsure = {(0, 0), (2, 0), (0, 2), (2, 2), (4, 2)}
-    assert [grid.side(cell) for cell in sorted(grid.leaves)] == ["border"] * 4
-    # All corners of the first cell are unsure: its half would be so too.
-    assert grid.to_halve() == sorted(grid.leaves)[1:]
-    upper = sorted(grid.leaves)[3]
-    # Between two that are as unsure nothing is run; between a sure one and another it is.
-    assert grid.nodes_of(upper) == [(3, 3), (4, 3), (2, 3)]
-    grid.found |= dict.fromkeys(grid.nodes_of(upper), True)
-    grid.halve(upper)
-    assert (3, 2) in grid.unsure and grid.at(0.9, 0.9) == "holds" and grid.at(0.9, 0.6) == "border"
-    grid.unsure_probes, grid.probed = {(0.9, 0.9)}, {(0.9, 0.9): True}
-    assert grid.at(0.9, 0.9) == "border"
-
-
 def test_a_verdict_that_a_hair_changes_is_on_the_border(monkeypatch):
     """Nothing is left to chance here: only places beside it tell that there is no verdict."""
 
@@ -218,12 +183,6 @@ def test_where_all_replicates_are_one_nothing_is_unsure():
     assert found.grids[()].at(0.2, 0.5) == "holds" and found.share() == pytest.approx(0.5, abs=0.02)
     found, _ = explored(lambda across, up: min(0.0, 0.5 - across), noise=0.02)
     assert found.grids[()].at(0.2, 0.5) == "border" and found.grids[()].at(0.9, 0.5) == "fails"
-
-
-def test_the_same_inputs_give_the_same_points():
-    one, other = (explored(circle, noise=0.02)[0] for _ in range(2))
-    assert list(one.readings) == list(other.readings)
-    assert [c.place for c in one.checks] == [c.place for c in other.checks]
 
 
 def test_a_threshold_is_told_where_every_line_has_one():

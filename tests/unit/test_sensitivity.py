@@ -181,12 +181,6 @@ def test_a_cause_is_of_one_kind(change):
 # --- designs ---
 
 
-def test_the_design_fills_the_space_the_same_way_each_time():
-    first, again = (positions(3, SETTINGS) for _ in range(2))
-    assert (first == again).all() and first.shape == (64, 3)
-    assert (np.arange(64) == np.sort((first * 64).astype(int), axis=0).T).all()
-
-
 def test_runs_are_whole_and_what_the_budget_does_not_allow_are_points():
     study = studied(segment_bytes=assumed(960, 500, 1460))
     everything = design_points(study, settings(points=8), "ns3")
