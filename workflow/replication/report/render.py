@@ -19,11 +19,11 @@ from replication.judge.self_consistency import OWN_DATA
 from replication.judge.vacuity import FLAGS
 from replication.measure.results import Results
 from replication.plan.pipeline import SENSITIVITY, notebook_names
+from replication.report.charts.cells import engine_figures
 from replication.report.charts.data import read_cells, with_explained
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import run_chart
-from replication.report.charts.verdict import engine_figures
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages.engines import MEANINGS, OUTCOMES, engines_page
 from replication.report.pages.evidence import robust_view, why_view

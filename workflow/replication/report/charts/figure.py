@@ -100,6 +100,16 @@ class Figure:
     description: str
     data: pd.DataFrame
 
+    @property
+    def script(self) -> str:
+        """Return the chart's script, relative to the report's folder."""
+        return f"charts/{file_of(self.id)}.js"
+
+    @property
+    def csv(self) -> str:
+        """Return the file of its data, relative to the report's folder."""
+        return f"data/figures/{file_of(self.id)}.csv"
+
     def specification(self) -> dict[str, Any]:
         """Return the Vega-Lite specification, its data inside."""
         return dict(self.chart.to_dict(validate=False))

@@ -17,6 +17,7 @@ import pandas as pd
 
 from replication.measure.statistic import estimate
 from replication.plan.input_hashes import value_hash
+from replication.report.charts.cells import verdict_colours, verdict_symbols
 from replication.report.charts.figure import (
     INK,
     PUBLISHED_MARK,
@@ -28,7 +29,6 @@ from replication.report.charts.figure import (
     three_digits,
     to_png,
 )
-from replication.report.charts.verdict import verdict_colours, verdict_symbols
 from replication.report.pages.topology import HOST_HALF, ROUTER_HALF, Json, draw
 
 #: What JupyterLab runs.

@@ -13,13 +13,13 @@ import json
 import math
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 from markupsafe import Markup
 
-from replication.report.charts.figure import Figure, file_of
+from replication.report.charts.figure import Figure
 from replication.report.pages.number import MISSING, significant
 from replication.study.files import write_text
 
@@ -86,35 +86,18 @@ def _is_formula(field: str) -> bool:
 TABLE_ROWS = 40
 
 
-@dataclass(frozen=True)
-class FigureView:
-    """A chart as the templates need it; paths are relative to the report's folder."""
-
-    figure: Figure
-    script: str
-    csv: str
-    columns: list[str]
-    rows: list[list[str]]
+def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
+    """Write scripts and data of `figures` below the report's folder `out`; return them."""
+    for figure in figures:
+        write_text(out / figure.script, chart_script(figure.id, figure.specification()))
+        write_download(out / figure.csv, figure.data.to_csv(index=False))
+    return list(figures)
 
 
-def write_figures(figures: Sequence[Figure], out: Path) -> list[FigureView]:
-    """Write scripts and data of `figures` below the report's folder `out`."""
-    return [_write(figure, out) for figure in figures]
-
-
-def _write(figure: Figure, out: Path) -> FigureView:
-    file = file_of(figure.id)
-    script, data = f"charts/{file}.js", f"data/figures/{file}.csv"
-    write_text(out / script, chart_script(figure.id, figure.specification()))
-    write_download(out / data, figure.data.to_csv(index=False))
-    head = figure.data.head(TABLE_ROWS)
-    return FigureView(
-        figure=figure,
-        script=script,
-        csv=data,
-        columns=[str(column) for column in head.columns],
-        rows=[[_text(value) for value in row] for row in head.itertuples(index=False, name=None)],
-    )
+def table_texts(data: pd.DataFrame) -> list[list[str]]:
+    """Return the rows of a figure's data that the page itself shows."""
+    head = data.head(TABLE_ROWS)
+    return [[_text(value) for value in row] for row in head.itertuples(index=False, name=None)]
 
 
 def chart_script(name: str, spec: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from replication.engines.catalogue import package_warning
 from replication.measure.metric_model import metric_label
 from replication.report.charts.data import unsaid_unit
 from replication.report.pages import number as numbers
-from replication.report.pages.figure import script_json
+from replication.report.pages.figure import script_json, table_texts
 from replication.report.pages.ledger import plausible
 from replication.report.pages.source import Source
 from replication.report.pages.verdict import BADGES, VACUOUS, badge
@@ -147,6 +147,7 @@ def environment(source: Source) -> jinja2.Environment:
     made.filters["short_title"] = short_title
     made.filters["unsaid_unit"] = unsaid_unit
     made.filters["script_json"] = script_json
+    made.filters["table_texts"] = table_texts
     made.filters["flag"] = source.flag
     made.globals.update(
         verdicts=BADGES,

@@ -12,9 +12,9 @@ from replication.judge.verdict_table import Judged, is_supported
 from replication.judge.wording import table_names
 from replication.measure.results import Results
 from replication.report.charts.data import level_label, levels_in_brief, unsaid_unit
+from replication.report.charts.figure import Figure
 from replication.report.pages.cell_table import CellView, TableView, table_views
 from replication.report.pages.claim import claim_cards, not_counted
-from replication.report.pages.figure import FigureView
 from replication.report.pages.ledger import changes_of
 from replication.report.pages.number import parse
 from replication.report.pages.source import PointLinks, Source, of_study
@@ -41,7 +41,7 @@ def topologies(study: Study, results: Results) -> dict[str, Topology]:
 def study_page(
     source: Source,
     study: Study,
-    figures: dict[str, list[FigureView]],
+    figures: dict[str, list[Figure]],
     topologies: dict[str, Topology],
 ) -> dict[str, Any]:
     """Gather a study's page but its later sections; what is given is by the experiment's id."""
