@@ -32,15 +32,6 @@ def test_the_table_has_the_papers_rows_and_columns(project):
         assert f"off-{shade(float(row['relative_deviation']))}" in cell["class"]
 
 
-def test_a_claim_is_a_line_that_opens(project):
-    project.add(example(project.world))
-    page = soup(project.render("synthetic") / "synthetic.html")
-    for claim in page.select(".claim"):
-        summary = claim.find("details").find("summary")
-        assert summary.find("q") and summary.select(".badge") and not summary.select("dl")
-        assert not claim.find("details").has_attr("open")
-
-
 def test_an_answer_counts_what_can_be_told():
     numbers = Tally.of(["reproduced", "not reproduced", "not reproduced", "not testable"])
     claims = Tally.of(["reproduced", "not reproduced", "not reproduced"], vacuous=1)

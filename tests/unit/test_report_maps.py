@@ -225,11 +225,3 @@ def test_a_note_on_a_change_leaves_a_map_current(project):
     page = soup(project.render("synthetic") / "maps.html")
     assert page.find("figure", class_="map") is not None
     assert "A note alone." in page.get_text()
-
-
-def test_without_maps_there_is_no_page(world, tmp_path):
-    made = Project(world, tmp_path / "project")
-    made.add(example(world))
-    out = made.render("synthetic")
-    assert not (out / "maps.html").exists()
-    assert "Where it holds" not in (out / "index.html").read_text(encoding="utf-8")

@@ -63,14 +63,10 @@ def test_the_page_says_what_was_not_there(source):
 
 
 def test_without_a_comparison_there_is_no_section(source):
-    study = load_study(ROOT, "kapadia")
+    study, other = (load_study(ROOT, name) for name in ("kapadia", "saxena"))
+    assert trace_section(source, other) is None and not trace_figures(source, other)
     for name in (COMPARISON, NEARNESS, WINDOWS):
         (source.data / name).unlink()
-    assert trace_section(source, study) is None and not trace_figures(source, study)
-
-
-def test_a_study_without_traces_has_no_section(source):
-    study = load_study(ROOT, "saxena")
     assert trace_section(source, study) is None and not trace_figures(source, study)
 
 
