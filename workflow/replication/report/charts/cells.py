@@ -174,13 +174,6 @@ def scatter_figure(cells: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
 
     Both axes are logarithmic, so that numbers of any unit stand in one panel: each is as far from
     the line as it is off, and the band around the line is what the tolerances leave.
-
-    Parameters
-    ----------
-    cells
-        Rows of the typed table.
-    titles
-        What each study is called.
     """
     frame = _with_band(_display(cells))
     frame = frame[frame["reproduced_mean"].notna()]

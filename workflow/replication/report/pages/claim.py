@@ -115,13 +115,6 @@ def claim_chart(claim: Claim, results: list[Judged]) -> dict[str, Any] | None:
 
     A row an engine has its statistic and, with enough replicates, the ends of its interval; the
     band from `asked_low` to `asked_high` is where the claim holds.
-
-    Parameters
-    ----------
-    claim
-        Gives the range.
-    results
-        The claim's rows, an engine each.
     """
     measured = [row for row in results if parse(row["observed"]) is not None]
     if not measured or isinstance(claim.test, NotTestable):

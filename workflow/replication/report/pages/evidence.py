@@ -49,21 +49,9 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is said of a study's best explanation.
+    """What is said of a study's best explanation, and each number under it.
 
-    Attributes
-    ----------
-    word
-        explanation, best guess or none found.
-    sentences
-        Two of them, for the study's summary.
-    inside, median, claims, unseen
-        Texts for a table: numbers inside, their median deviation and claims that hold, defaults to
-        explanation, and what was not seen; empty where there are none.
-    document
-        All that was written of it.
-    cells
-        Each number under it, as explained_cells.csv has them.
+    Texts are for a table: at the defaults and under the explanation; empty where there are none.
     """
 
     word: str
@@ -72,6 +60,7 @@ class Explanation:
     median: str
     claims: str
     unseen: str
+    #: All that was written of it.
     document: Mapping[str, Any]
     cells: list[Row]
 
@@ -82,15 +71,7 @@ class Explanation:
 
 
 def explanation_of(root: Path, data: Path, study: Study) -> Explanation | None:
-    """Return a study's explanation; None where none was searched on the files as they are now.
-
-    Parameters
-    ----------
-    root, data
-        The project's folder and that of the results.
-    study
-        The study.
-    """
+    """Return a study's explanation; None where none was searched on the files as they are now."""
     folder = data / "sensitivity" / study.id
     if not (folder / NAME).is_file():
         return None
@@ -182,17 +163,7 @@ def _second(document: Mapping[str, Any], cells: list[Row]) -> str:
 
 
 def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] | None:
-    """Return the section, its chart written below `out`; None where nothing was searched.
-
-    Parameters
-    ----------
-    root, data
-        The project's folder and that of the results.
-    study
-        Whose page it is.
-    out
-        The report's folder.
-    """
+    """Return the section, its chart written below `out`; None where nothing was searched."""
     found = explanation_of(root, data, study)
     if found is None:
         return None
@@ -256,15 +227,6 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, An
     """Return the section, its figures written below `out`; None where there is nothing to say.
 
     Where results exist that were made from other files, they are ``stale`` and nothing is shown.
-
-    Parameters
-    ----------
-    root, data
-        The project's folder and that of the results.
-    study
-        Whose page it is.
-    out
-        The report's folder.
     """
     folder = data / "sensitivity" / study.id
     if not (folder / "claims.csv").is_file():

@@ -288,13 +288,7 @@ _DASHES = ("7 4", "2 3", "9 3 2 3")
 
 
 def picture(account: Account, grid: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the picture of one facet; `beyond`: the paper's own point lies past where it is drawn.
-
-    Parameters
-    ----------
-    account, grid
-        A map on an engine, and one of its grids.
-    """
+    """Return the picture of one facet, ``beyond`` if the paper's own point lies past its mark."""
     across, up = axes_of(account)
     paper, size = grid["paper"], grid["size"]
     cells = [
