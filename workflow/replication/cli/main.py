@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -189,22 +188,14 @@ def find_scenario(data: Path, scenario: str) -> Scenario:
     )
 
 
-def flow_table(flows: Iterable[Mapping[str, Any]]) -> str:
+def flow_table(flows: list[dict[str, Any]]) -> str:
     """Return the flows as a table of text, a line each."""
-    rows = [["flow", "kind", *(title for _, title, _ in _SHOWN)]]
-    for flow in flows:
-        numbers = (
-            "" if flow[key] is None else f"{flow[key] / unit:.6g}" for key, _, unit in _SHOWN
-        )
-        rows.append([flow["flow"], flow["kind"], *numbers])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            word.ljust(width) if place < 2 else word.rjust(width)
-            for place, (word, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )
+    import pandas as pd
+
+    table = pd.DataFrame(flows)
+    numbers = {title: pd.to_numeric(table[key]) / unit for key, title, unit in _SHOWN}
+    shown = table[["flow", "kind"]].assign(**numbers)
+    return shown.to_string(index=False, na_rep="", float_format="{:.6g}".format)
 
 
 for command in (report.render, report.release, report.compare):
