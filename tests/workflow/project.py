@@ -16,6 +16,7 @@ from replication.run.store import Store
 ROOT = Path(__file__).parents[2]
 COPIED = (
     *("Snakefile", "workflow", "configs", "notebooks", "data/published", "data/README.md"),
+    "data/conformance.csv",
     # What images are called depends on these.
     *("containers", "LICENSE", "requirements.lock"),
 )
