@@ -8,11 +8,10 @@ from pathlib import Path
 import nbformat
 import pytest
 from playwright.sync_api import sync_playwright
-from replication.compare.agreement import write_agreement
 from replication.compare.verdicts import compare_results
-from replication.plan.config import study_ids
 from replication.report.difference import write_differences
 from replication.report.notebooks.notebook import write_notebook
+from replication.report.released import RELEASED, released_results
 from replication.report.render import render
 from replication.study.files import write_text
 
@@ -59,12 +58,10 @@ def report(project) -> Path:
 
 @pytest.fixture(scope="session")
 def example(tmp_path_factory) -> Path:
-    """Return a report of the notebooks' example data, which has a sensitivity too."""
+    """Return a report of the release, which has a sensitivity too."""
     work = tmp_path_factory.mktemp("report")
-    data = shutil.copytree(ROOT / "notebooks" / "fixture", work / "data")
+    data = shutil.copytree(released_results(ROOT), work / "data")
     write_text(data / "provenance.json", json.dumps(PROVENANCE))
-    # Of several engines the report tells how they agree.
-    write_agreement(ROOT, data, study_ids(ROOT))
     executed = work / "notebooks"
     cells = [nbformat.v4.new_markdown_cell("# Example"), nbformat.v4.new_code_cell("1 + 1")]
     notebook = nbformat.v4.new_notebook(cells=cells)
@@ -78,7 +75,7 @@ def example(tmp_path_factory) -> Path:
 def comparison(tmp_path_factory) -> Path:
     """Return the page that compares the example data with others of other numbers and verdicts."""
     work = tmp_path_factory.mktemp("comparison")
-    sides = [shutil.copytree(ROOT / "notebooks" / "fixture", work / name) for name in "ab"]
+    sides = [shutil.copytree(ROOT / RELEASED, work / name) for name in "ab"]
     for name in ("cells.csv", "claims.csv"):
         text = (sides[1] / name).read_text(encoding="utf-8")
         assert "not reproduced" in text and ",0.9" in text

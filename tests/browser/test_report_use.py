@@ -1,5 +1,6 @@
 """The report in use: from a number to its run, what can be saved, what axe-core finds."""
 
+import csv
 import json
 import re
 
@@ -41,7 +42,7 @@ def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
     page.locator(f"td[id='{name}']").wait_for(state="visible")
 
 
-@pytest.mark.parametrize("kind", ["json", "svg", "png"])
+@pytest.mark.parametrize("kind", ["csv", "json", "svg", "png"])
 def test_charts_can_be_saved(tab, report, kind, tmp_path):
     for name in [a_page_with(report, 'class="cells"'), some_runs(report)[0]]:
         one = tab(scheme="dark")
@@ -55,6 +56,9 @@ def test_charts_can_be_saved(tab, report, kind, tmp_path):
         if kind == "png":
             width = int.from_bytes(content[16:20], "big")
             assert content.startswith(b"\x89PNG") and width > 400 and len(content) > 5000
+        elif kind == "csv":
+            head, *rows = csv.reader(content.decode().splitlines())
+            assert rows and all(len(row) == len(head) for row in rows)
         elif kind == "svg":
             text = content.decode()
             assert (

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from replication.judge.verdict_table import read_verdicts, write_verdicts
+from replication.report.released import released_results
+from replication.study.files import write_text
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,8 +22,12 @@ ROOT = Path(__file__).parents[2]
 def project(tmp_path):
     """One notebook, its data and the studies, as a project of their own."""
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
-    shutil.copytree(ROOT / "notebooks" / "fixture", tmp_path / "notebooks" / "fixture")
-    shutil.copy(ROOT / "notebooks" / "homogeneous_dumbbell.ipynb", tmp_path / "notebooks")
+    shutil.copytree(released_results(ROOT), tmp_path / "data" / "changed")
+    text = (ROOT / "notebooks" / "homogeneous_dumbbell.ipynb").read_text(encoding="utf-8")
+    write_text(
+        tmp_path / "notebooks" / "homogeneous_dumbbell.ipynb",
+        text.replace("data/release", "data/changed"),
+    )
     return tmp_path
 
 
@@ -32,7 +38,7 @@ def compare(project):
 
 
 def test_a_changed_number_fails(project):
-    study = project / "notebooks" / "fixture" / "evaluation" / "nishitha"
+    study = project / "data" / "changed" / "evaluation" / "nishitha"
     rows = read_verdicts(study, "cells")
     known = [row for row in rows if row["published"] == 0.997667]
     assert known

@@ -16,7 +16,7 @@ from replication.study.files import atomic, write_text
 from replication.study.parameter import plain_values
 from replication.study.storage.table import FLOW_COLUMNS, SERIES_COLUMNS, SERIES_NUMBERS
 from replication.study.study import Study, parameters_of
-from replication.study.template import instantiate
+from replication.study.template import instantiate, replicate_seed
 
 # Time on a shared machine says nothing about the code.
 settings.register_profile("shared machine", deadline=None)
@@ -194,7 +194,8 @@ class World:
                 for _, level in combination:
                     values.update(level.set)
                 for replicate, engine in itertools.product(range(replicates), engines):
-                    scenario = instantiate(experiment, values, seed=replicate + 1)
+                    seed = replicate_seed(study.id, experiment.id, replicate)
+                    scenario = instantiate(experiment, values, seed=seed)
                     scenarios[scenario.id] = scenario.model_dump(mode="json")
                     why = refusal(engine, levels)
                     design.append(

@@ -29,12 +29,13 @@ from replication.report.charts.data import (
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import MAXIMUM_POINTS, Horizontal, to_png
 from replication.report.charts.points import claimed_values, published_figures
+from replication.report.released import released_results
 from replication.study.claim_model import Quantity
 
 from tests.unit.conftest import study_document
 
 ROOT = Path(__file__).parents[2]
-FIXTURE = ROOT / "notebooks" / "fixture"
+DATA = released_results(ROOT)
 EXPERIMENTS = [
     (study, experiment.id)
     for study in study_ids(ROOT)
@@ -45,7 +46,7 @@ DIAMOND = "diamond"
 
 @functools.cache
 def study_parts(study):
-    return Results.load(FIXTURE, study), read_cells(FIXTURE, study), load_study(ROOT, study)
+    return Results.load(DATA, study), read_cells(DATA, study), load_study(ROOT, study)
 
 
 @functools.cache
@@ -160,7 +161,7 @@ def test_published_values_are_hollow_diamonds_with_the_papers_numbers(study, exp
 def test_claimed_ratio_is_drawn_from_the_reproduced_baseline():
     study = load_study(ROOT, "liang_shen")
     experiment = study.experiment("sweep")
-    results = Results.load(FIXTURE, "liang_shen")
+    results = Results.load(DATA, "liang_shen")
     frame = estimates(results, experiment, "throughput_bps")
     drawn = claimed_values(study, experiment, "throughput_bps", frame)
     base = frame[frame["variant"].isin(["tahoe", "reno"])].groupby("x")["mean"].mean()
@@ -174,20 +175,20 @@ def verdicts(folder, kind):
 
 
 def test_the_scatter_is_drawn_from_the_files():
-    cells = verdicts(FIXTURE, "cells")
+    cells = verdicts(DATA, "cells")
     scatter = scatter_figure(cells, {})
     assert len(scatter.data) == cells["reproduced_mean"].notna().sum()
 
 
 def test_an_empty_evaluation_gives_a_figure_and_not_an_error():
-    cells = verdicts(FIXTURE, "cells").iloc[:0]
+    cells = verdicts(DATA, "cells").iloc[:0]
     assert scatter_figure(cells, {}).specification()
 
 
 def test_tolerance_in_the_chart_is_that_of_the_verdict():
     study = load_study(ROOT, "saxena")
     table = next(table for table in study.tables if table.id == "II")
-    cells = verdicts(FIXTURE / "evaluation" / "saxena", "cells")
+    cells = verdicts(DATA / "evaluation" / "saxena", "cells")
     data = cells_figure(cells, table).data
     judged = data[data["verdict"].isin(["reproduced", "not reproduced"])]
     assert len(judged)

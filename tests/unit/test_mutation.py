@@ -1,4 +1,4 @@
-"""Mutations of one study's real results, tolerances, tests and published numbers, from the fixture.
+"""Mutations of one study's real results, tolerances, tests and published numbers, from the release.
 
 Each must flip exactly the verdicts that hang on what was changed, and no other.
 """
@@ -13,6 +13,7 @@ from replication.judge.claim import evaluate_claim
 from replication.measure.cell_map import map_cells
 from replication.measure.results import Results
 from replication.plan.config import load_study
+from replication.report.released import released_results
 from replication.study.claim_model import NotTestable
 from replication.study.published import read_published
 from replication.study.table_model import Tolerance
@@ -21,11 +22,11 @@ from replication.study.verdict import Verdict
 ROOT = Path(__file__).parents[2]
 STUDY = load_study(ROOT, "nishitha")
 NUMBERS = read_published(ROOT / "data" / "published" / "nishitha.csv")
-ALL = Results.load(ROOT / "notebooks" / "fixture", "nishitha")
-#: On one engine, which runs every point.
+ALL = Results.load(released_results(ROOT), "nishitha")
+#: On one engine, which runs every point, three replicates of each.
 RESULTS = replace(
     ALL,
-    design=ALL.design[ALL.design["engine"] == "ns3"].reset_index(drop=True),
+    design=ALL.design.query("engine == 'ns3' and replicate < 3").reset_index(drop=True),
     flows=ALL.flows[ALL.flows["engine"] == "ns3"].reset_index(drop=True),
     memo={},
 )

@@ -22,7 +22,6 @@ from replication.report.notebooks.collection import (
     open_collection,
     read_study,
 )
-from replication.report.notebooks.fixture import LIMIT_BYTES, make_fixture
 from replication.report.notebooks.notebook import (
     check_parameters,
     cleaned,
@@ -31,12 +30,12 @@ from replication.report.notebooks.notebook import (
     read_notebook,
     to_html,
 )
+from replication.report.released import released_results
 from replication.study.errors import InputError, RunError
 from replication.study.files import write_text
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-FIXTURE = ROOT / "notebooks" / "fixture"
 
 
 def write(path, *sources, tagged=0):
@@ -173,8 +172,8 @@ def test_cleaning_takes_out_times_and_ids():
 
 @pytest.fixture
 def collection():
-    """The notebooks' example data."""
-    return open_collection("notebooks/fixture", str(ROOT))
+    """The release, which notebooks read by default."""
+    return open_collection("data/release", str(ROOT))
 
 
 def test_flows_have_a_row_a_run_and_flow_with_factors_and_units(collection):
@@ -270,7 +269,7 @@ def test_an_unknown_parameter_is_one_line_under_papermill_itself(tmp_path):
 
     path = write(
         tmp_path / "n.ipynb",
-        "data = 'notebooks/fixture'\nroot = ''",
+        "data = 'data/release'\nroot = ''",
         f"from replication import lab\nlab.open(data, {str(ROOT)!r})",
     )
     with pytest.raises(papermill.PapermillExecutionError, match="no parameter 'dta'") as caught:
@@ -287,9 +286,9 @@ def test_an_unknown_parameter_is_one_line_under_papermill_itself(tmp_path):
 
 @pytest.fixture(scope="module")
 def other_data(tmp_path_factory):
-    """The fixture with one number changed."""
+    """The release with one number changed."""
     folder = tmp_path_factory.mktemp("other") / "data"
-    shutil.copytree(FIXTURE, folder)
+    shutil.copytree(released_results(ROOT), folder)
     study = folder / "evaluation" / "nishitha"
     rows = read_verdicts(study, "cells")
     for row in rows:
@@ -368,33 +367,6 @@ def test_verdicts_and_words_of_a_paper_are_escaped(collection):
     )
     said = verdicts(claims).markup
     assert "<img" not in said and f"{len(claims)} direction only" in said
-
-
-def test_fixture_is_complete_small_and_without_the_machine():
-    size = sum(p.stat().st_size for p in FIXTURE.rglob("*") if p.is_file())
-    assert 0 < size <= LIMIT_BYTES
-    provenance = json.loads((FIXTURE / "provenance.json").read_text())
-    assert provenance["tier"]["id"] == "quick" and "platform" not in provenance
-
-
-def test_cutting_a_fixture_again_changes_nothing(tmp_path):
-    first, again = tmp_path / "first", tmp_path / "again"
-    make_fixture(ROOT, FIXTURE, first, ["nishitha"])
-    make_fixture(ROOT, first, again, ["nishitha"])
-    names = {path.relative_to(first) for path in first.rglob("*") if path.is_file()}
-    for name in names:
-        assert (again / name).read_bytes() == (first / name).read_bytes()
-        if name.suffix == ".parquet" and name.parts[0] == "results":
-            assert pd.read_parquet(first / name).equals(pd.read_parquet(FIXTURE / name))
-
-
-def test_a_fixture_from_incomplete_results_leaves_the_old_one(tmp_path):
-    (tmp_path / "cut").mkdir()
-    (tmp_path / "cut" / "old").write_text("old")
-    with pytest.raises(InputError):
-        make_fixture(ROOT, tmp_path / "nothing", tmp_path / "cut", ["nishitha"])
-    assert [p.name for p in tmp_path.iterdir()] == ["cut"]
-    assert (tmp_path / "cut" / "old").exists()
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)

@@ -1,9 +1,11 @@
 """The pipeline: what makes a rule run again, and what a user is told beforehand."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from replication.measure.trace_folder import FOLDER
 from replication.plan import input_hashes, plan
 from replication.plan.pipeline import Pipeline, notebook_names
 from replication.study.errors import InputError
@@ -143,15 +145,14 @@ def test_settings_that_name_nothing_are_refused():
         Pipeline.load(ROOT, {"studies": "nobody"})
 
 
-def test_raw_traces_count_by_their_content_and_only_for_studies_that_have_any(
-    tmp_path, monkeypatch
-):
-    folder = tmp_path / "kapadia"
-    folder.mkdir()
+def test_raw_traces_count_by_their_content_and_only_for_studies_that_have_any(tmp_path):
+    folder = tmp_path / FOLDER / "kapadia"
+    folder.mkdir(parents=True)
     trace = folder / "reno.sender-ss.csv"
-    monkeypatch.setenv("REPLICATION_TRACES", str(tmp_path))
-    with_traces = Pipeline.load(ROOT, {"studies": "kapadia"})
-    without = Pipeline.load(ROOT, {"studies": "saxena"})
+    with_traces, without = (
+        replace(Pipeline.load(ROOT, {"studies": study}), root=tmp_path)
+        for study in ("kapadia", "saxena")
+    )
     assert (with_traces.traced, without.traced) == (["kapadia"], [])
     assert with_traces.traces == ""
     seen = []
@@ -160,6 +161,3 @@ def test_raw_traces_count_by_their_content_and_only_for_studies_that_have_any(
         seen.append(with_traces.traces)
     assert len({*seen, ""}) == 3
     assert without.traces == ""
-    monkeypatch.setenv("REPLICATION_TRACES", str(tmp_path / "nowhere"))
-    with pytest.raises(InputError, match="REPLICATION_TRACES"):
-        Pipeline.load(ROOT, {"studies": "kapadia"})

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
 from replication.cli.main import app
-from replication.report import release
-from replication.report.archive import pack, unpack
+from replication.report import release, released
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.render import render
 from replication.study.errors import InputError
-from replication.study.files import digest_of, sha256_of, write_text
+from replication.study.files import sha256_of, write_text
+from replication.study.scenario import Scenario
 from typer.testing import CliRunner
 
 from tests.unit.conftest import World
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_committed_release_is_what_was_made():
-    assert {"cells.csv", "claims.csv", "audit.csv"} <= release.verify_release(ROOT).keys()
+    assert (released.released_results(ROOT) / "design/scenarios/kapadia.json").is_file()
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +34,7 @@ def original(tmp_path_factory):
     project.add(example(project.world))
     project.merge("synthetic")
     data = project.root / "data" / "reproduced"
-    for path in {path for pattern in release.RENDERED for path in project.data.glob(pattern)}:
-        (data / path.relative_to(project.data)).parent.mkdir(parents=True, exist_ok=True)
-        if path.is_file():
-            shutil.copy(path, data / path.relative_to(project.data))
+    shutil.copytree(project.data, data)
     (data / "published.csv").unlink()
     provenance = json.loads((data / "provenance.json").read_text()) | {"studies": {"synthetic": {}}}
     write_text(data / "provenance.json", json.dumps(provenance))
@@ -77,76 +75,82 @@ def made(with_release, tmp_path):
     return Copy(shutil.copytree(with_release, tmp_path / "project"))
 
 
-def altered_archive(made):
-    """Turn a verdict in the archive, and nothing else."""
-    path = made.root / release.RESULTS
-    path.write_bytes(pack(turned(unpack(path.read_bytes()))))
+def alter(path, text=None):
+    path.unlink() if text is None else write_text(path, text)
 
 
-def turned(files):
-    """Return tables in which what was not reproduced is."""
-    return {
-        name: content.replace(b",not reproduced,", b",reproduced,")
-        if name.endswith(".csv")
-        else content
-        for name, content in files.items()
-    }
+#: A file of the release, and what it becomes: nothing, another text.
+ALTERATIONS = [
+    ("data/release/cells.csv", "study\n"),
+    ("data/release/results/synthetic/features.parquet", None),
+    ("data/release/more.csv", "x"),
+    ("reports/release/synthetic.html", "<p>reproduced</p>"),
+    ("reports/release/changes.html", None),
+]
 
 
-def page(made, name):
-    return made.root / release.FOLDER / name
-
-
-ALTERATIONS = {
-    "a verdict in the archive": (altered_archive, "data/release/results.tar.xz"),
-    "a page": (
-        lambda made: page(made, "synthetic.html").write_text("<p>reproduced</p>"),
-        "reports/release/synthetic.html",
-    ),
-    "a download": (
-        lambda made: page(made, "data/cells.csv").write_text("study"),
-        "reports/release/data/cells.csv",
-    ),
-    "a page that is gone": (
-        lambda made: page(made, "changes.html").unlink(),
-        "reports/release/changes.html",
-    ),
-    "a page more": (
-        lambda made: page(made, "other.html").write_text("x"),
-        "reports/release/other.html",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", ALTERATIONS)
-def test_an_altered_release_is_said_and_not_rendered(made, what):
-    alter, name = ALTERATIONS[what]
-    alter(made)
-    said = f"altered since it was made: {name}.*git checkout -- data/release reports/release"
-    with pytest.raises(InputError, match=said):
-        release.check_release(made.root)
-    with pytest.raises(InputError, match=said), release.released_results(made.root):
-        pass
+@pytest.mark.parametrize(("name", "text"), ALTERATIONS)
+def test_an_altered_release_is_said_and_not_rendered(made, name, text):
+    alter(made.root / name, text)
+    said = f"altered since it was made: {name}; .*git checkout -- data/release reports/release"
+    for use in (release.check_release, released.released_results):
+        with pytest.raises(InputError, match=said):
+            use(made.root)
 
 
 def test_verdicts_that_do_not_follow_from_the_results_are_said(made, monkeypatch):
     """The manifest was altered together with them."""
-    altered_archive(made)
-    path = page(made, release.MANIFEST)
-    archive = digest_of((made.root / release.RESULTS).read_bytes())
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"archive": archive}))
-    release.verify_release(made.root)
+    path = made.root / "data/release/cells.csv"
+    write_text(path, path.read_text().replace(",not reproduced,", ",reproduced,"))
+    write_text(made.root / released.MANIFEST, released.manifest(made.root))
     done = made.replicate(monkeypatch, "release", "--check")
     assert isinstance(done.exception, InputError)
-    assert "judging its results again gives another" in str(done.exception)
-    assert "cells.csv" in str(done.exception)
+    assert "judging its features and flows again gives another cells.csv" in str(done.exception)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"archive": "acb697e7ca86537d"}'])
-def test_a_damaged_manifest_is_said(made, text):
-    page(made, release.MANIFEST).write_text(text)
-    with pytest.raises(InputError, match=r"stamp.json: is damaged.*make release"):
-        release.check_release(made.root)
+def test_a_study_that_designs_other_scenarios_is_said(made):
+    path = made.root / "configs/studies/synthetic/study.yaml"
+    document = json.loads(path.read_text())
+    document["parameters"]["duration_s"]["value"] += 1
+    write_text(path, json.dumps(document))
+    with pytest.raises(InputError, match=r"synthetic: does not design 27 of 27 released scenarios"):
+        released.released_results(made.root)
+
+
+def test_what_is_made_from_the_release_are_the_results_it_was_made_of(original, made):
+    data, results = original / "data/reproduced", released.released_results(made.root)
+    for name in ("design/synthetic.csv", "evaluation/synthetic/vacuity.csv", "claim_flags.csv"):
+        assert (results / name).read_bytes() == (data / name).read_bytes()
+    for name in ("features", "flows", "series"):
+        table = f"results/synthetic/{name}.parquet"
+        assert pd.read_parquet(results / table).equals(pd.read_parquet(data / table))
+    before, after = (
+        json.loads((folder / "design/scenarios/synthetic.json").read_text())
+        for folder in (data, results)
+    )
+    assert {key: Scenario.model_validate(value) for key, value in before.items()} == {
+        key: Scenario.model_validate(value) for key, value in after.items()
+    }
+
+
+def test_series_are_packed_for_another_place_and_fetched_from_it(made):
+    (packed,) = (made.root / "data").glob("series-*.zip")
+    kept = packed.rename(made.root / "elsewhere.zip")
+    with pytest.raises(InputError, match=r"archive.yaml: has no address"):
+        release.fetch_results(made.root)
+    release.fetch_results(made.root, kept.as_uri())
+    ours = pd.read_parquet(made.root / "data/series/synthetic")
+    theirs = pd.read_parquet(made.data / "batches/synthetic-batch.series.parquet")
+    pd.testing.assert_frame_equal(ours, theirs)
+    path = made.root / released.ARCHIVE
+    write_text(path, path.read_text() + f"address: {kept.as_uri()}\n")
+    packed.unlink()
+    assert "data/series" in release.fetch_results(made.root)
+    packed.unlink()
+    kept.write_bytes(b"another")
+    with pytest.raises(InputError, match="it is another file"):
+        release.fetch_results(made.root)
+    assert not packed.exists()
 
 
 def test_a_hash_does_not_hang_on_the_order_of_files_of_one_name(tmp_path):
@@ -161,11 +165,11 @@ def test_a_hash_does_not_hang_on_the_order_of_files_of_one_name(tmp_path):
 
 
 def test_a_release_that_is_too_large_is_refused_and_changes_nothing(unreleased, monkeypatch):
-    monkeypatch.setattr(release, "LIMIT_BYTES", 1000)
+    monkeypatch.setitem(release.LIMITS, released.PAGES, 1000)
     with pytest.raises(InputError, match="more than 0"):
         release.make_release(unreleased.root, unreleased.data)
-    assert not (unreleased.root / release.FOLDER).exists()
-    assert not (unreleased.root / release.RESULTS).exists()
+    assert not (unreleased.root / released.PAGES).exists()
+    assert not (unreleased.root / released.RELEASED).exists()
 
 
 def test_without_a_release_there_is_nothing_to_check_or_render(unreleased, monkeypatch):
@@ -175,30 +179,23 @@ def test_without_a_release_there_is_nothing_to_check_or_render(unreleased, monke
         assert "there is no release; `make release` makes one" in str(done.exception)
 
 
-@pytest.mark.parametrize("content", [None, b"no archive"])
-def test_without_its_results_a_release_is_not_rendered_again(made, content):
-    path = made.root / release.RESULTS
-    path.unlink() if content is None else path.write_bytes(content)
-    with (
-        pytest.raises(InputError, match=r"results\.tar\.xz.*restore it"),
-        release.released_results(made.root),
-    ):
-        pass
-
-
 def test_a_release_is_rendered_again_from_itself(made, tmp_path):
-    folder = made.root / release.FOLDER
-    with release.released_results(made.root) as data:
-        render(made.root, data, tmp_path / "none", tmp_path / "html")
+    folder, link = made.root / released.PAGES, "../../data/release"
+    render(
+        made.root, released.released_results(made.root), tmp_path / "none", tmp_path / "html", link
+    )
     for found in [*(tmp_path / "html").rglob("*.html"), *(tmp_path / "html").rglob("*.csv")]:
         name = found.relative_to(tmp_path / "html")
         assert found.read_bytes() == (folder / name).read_bytes(), name
 
 
 def test_a_release_has_no_notebooks_and_no_broken_links(made):
-    folder = made.root / release.FOLDER
-    assert not (folder / "notebooks").exists()
+    folder = made.root / released.PAGES
+    assert not (folder / "notebooks").exists() and not (folder / "data").exists()
     assert "notebooks/" not in (folder / "synthetic.html").read_text()
+    for found in folder.rglob("*.html"):
+        for link in soup(found).select("a[href*='data/release/']"):
+            assert (found.parent / link["href"]).is_file(), (found, link["href"])
 
 
 def test_the_release_never_stands_where_ones_own_report_belongs(made, monkeypatch):

@@ -16,16 +16,17 @@ from replication.report.charts.trace import overlay_figures
 from replication.report.pages.page import environment
 from replication.report.pages.source import Source
 from replication.report.pages.traces import trace_figures, trace_section
+from replication.report.released import released_results
 from replication.study.files import write_text
 
 ROOT = Path(__file__).parents[2]
-FIXTURE = ROOT / "notebooks" / "fixture"
+DATA = released_results(ROOT)
 PROVENANCE = {"engines": {}, "tier": {"id": "quick"}}
 
 
 @pytest.fixture
 def source(tmp_path):
-    data = shutil.copytree(FIXTURE, tmp_path / "data")
+    data = shutil.copytree(DATA, tmp_path / "data")
     write_text(data / "provenance.json", json.dumps(PROVENANCE))
     return Source.load(ROOT, data)
 

@@ -1,19 +1,20 @@
 """Two results side by side: what moved, beyond what noise, and where results are found."""
 
 import csv
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from replication.compare.verdicts import BEYOND, WITHIN, compare_results
-from replication.report.archive import pack
-from replication.report.difference import PAGE, RELEASED, TABLE, results_at, write_differences
+from replication.report.difference import PAGE, TABLE, results_at, write_differences
+from replication.report.released import RELEASED
 from replication.study.errors import InputError
 from replication.study.files import write_text
 
 from tests.unit.report_project import soup
 
 ROOT = Path(__file__).parents[2]
-FIXTURE = ROOT / "notebooks" / "fixture"
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def results(tmp_path):
     for folder in folders:
         folder.mkdir()
         for name in ("cells.csv", "claims.csv"):
-            write_text(folder / name, (FIXTURE / name).read_text(encoding="utf-8"))
+            write_text(folder / name, (ROOT / RELEASED / name).read_text(encoding="utf-8"))
     return folders
 
 
@@ -90,12 +91,13 @@ def test_a_verdict_that_moved_is_on_the_page_and_in_the_table(results, tmp_path)
 def test_results_are_found_in_folders_and_releases(results, tmp_path):
     with results_at(ROOT, str(results[0])) as folder:
         assert folder == results[0]
-    files = {name: (results[0] / name).read_bytes() for name in ("cells.csv", "claims.csv")}
     clone = tmp_path / "clone"
-    (clone / RELEASED).parent.mkdir(parents=True)
-    (clone / RELEASED).write_bytes(pack(files))
-    for name in (clone, clone / RELEASED):
-        with results_at(ROOT, str(name)) as folder:
+    shutil.copytree(results[0], clone / RELEASED)
+    git = ["git", "-C", str(clone), "-c", "user.name=x", "-c", "user.email=x"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["tag", "v1"]):
+        subprocess.run([*git, *words], check=True)
+    for root, name in ((ROOT, str(clone)), (ROOT, str(clone / RELEASED)), (clone, "v1")):
+        with results_at(root, name) as folder:
             assert not [item for item in compare_results(results[0], folder) if item.has_moved]
 
 

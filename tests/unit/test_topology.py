@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from replication.report.pages.topology import draw
+from replication.report.released import released_results
 
-SCENARIOS = Path(__file__).parents[2] / "notebooks" / "fixture" / "design" / "scenarios"
+SCENARIOS = released_results(Path(__file__).parents[2]) / "design" / "scenarios"
 STUDIES = sorted(path.stem for path in SCENARIOS.glob("*.json"))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from replication.measure.cwnd import (
 )
 from replication.measure.feature import FlowSeries, feature
 from replication.measure.trace import TraceFormatError, read_flows, read_trace, split_data_flows
-from replication.measure.trace_folder import TABLE_PREFIX, TRACE_SUFFIX
+from replication.measure.trace_folder import FOLDER, TABLE_PREFIX, TRACE_SUFFIX
 from replication.plan.config import load_study
 from replication.study.errors import InputError
 from replication.study.published import read_published
@@ -95,8 +94,8 @@ def synthetic_expectation() -> dict[tuple[str, str, str], str]:
 
 
 def trace_folder() -> Path:
-    default = REPOSITORY.parent / "shared" / "traces"
-    return Path(os.environ.get("REPLICATION_TRACES", default)) / "kapadia"
+    found = REPOSITORY / FOLDER / "kapadia"
+    return found if found.is_dir() else REPOSITORY.parent / "shared" / "traces" / "kapadia"
 
 
 # The study's traces are not committed: their case exists only where they are.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +12,14 @@ import pytest
 from replication.compare.trace_comparison import compare_traces, nearness
 from replication.measure.collect import load_sampled
 from replication.measure.cwnd import FIGURES
-from replication.measure.trace_folder import ENVIRONMENT, find_folder, traces_hash
+from replication.measure.trace_folder import FOLDER, SOURCES, fetch_traces, traces_hash
 from replication.plan.config import load_study
 from replication.sensitivity.finding import distances
 from replication.study.errors import InputError
+from replication.study.files import digest_of, write_text
 from replication.study.storage.table import SERIES_NUMBERS, TRACE_COLUMNS
 
+ROOT = Path(__file__).parents[2]
 DURATION_S = 61
 CELLS = {
     "cwnd_mean": ("cwnd_mean_segments", "segments", 33.0),
@@ -45,7 +49,7 @@ class Project:
     """A project with one study of one trace, runs of it, and perhaps the raw trace."""
 
     def __init__(self, world, root: Path) -> None:
-        self.root, self.data, self.raw = root, world.folder, root / "raw"
+        self.root, self.data, self.raw = root, world.folder, root / FOLDER
         columns = {
             name: {"metric": metric, "tolerance": {"relative": 0.1, "reason": "r"}}
             for name, (metric, _, _) in CELLS.items()
@@ -94,8 +98,8 @@ class Project:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
-    def compare(self, raw=True) -> pd.DataFrame:
-        compare_traces(self.root, self.data, ["synthetic"], self.raw if raw else None)
+    def compare(self) -> pd.DataFrame:
+        compare_traces(self.root, self.data, ["synthetic"])
         return self.table("trace_comparison.csv")
 
     def table(self, name: str) -> pd.DataFrame:
@@ -104,9 +108,8 @@ class Project:
 
 @pytest.fixture
 def project(world, tmp_path, monkeypatch):
-    monkeypatch.setenv(ENVIRONMENT, "")
     made = Project(world, tmp_path / "project")
-    made.write("raw/synthetic/made-up.sender-ss.csv", trace_text())
+    made.write("data/traces/synthetic/made-up.sender-ss.csv", trace_text())
     return made
 
 
@@ -148,7 +151,7 @@ def test_distance_is_the_shift_beside_that_between_the_papers_own_flows(project)
         line.rsplit(",", 2)[0] + f",{float(line.split(',')[-2]) + 3 * (n % 2):.0f},20"
         for n, line in enumerate(trace_text().splitlines())
     ]
-    project.write("raw/synthetic/made-up.sender-ss.csv", "\n".join(lines) + "\n")
+    project.write("data/traces/synthetic/made-up.sender-ss.csv", "\n".join(lines) + "\n")
     table = project.compare()
     for engine, shift in (("linux", 1.1), ("ns3", 5.1)):
         found = row(table, "cwnd_distance", engine)
@@ -201,7 +204,8 @@ def test_windows_to_draw_hold_one_line_a_source(project):
 
 
 def test_without_a_folder_the_summary_figures_are_compared_alone(project):
-    table = project.compare(raw=False)
+    shutil.rmtree(project.raw)
+    table = project.compare()
     assert (table["evidence"] == "summary figure").all()
     assert set(table["metric"]) == {"cwnd_mean", "cwnd_peak", "reductions_per_minute"}
     assert row(table, "cwnd_mean", "linux")["published"] == 33
@@ -212,34 +216,63 @@ def test_without_a_folder_the_summary_figures_are_compared_alone(project):
 
 def test_a_shorter_trace_cuts_both_sides(project):
     short = "".join(line + "\n" for line in trace_text().splitlines()[: 2 * 26])
-    project.write("raw/synthetic/made-up.sender-ss.csv", short)
+    project.write("data/traces/synthetic/made-up.sender-ss.csv", short)
     found = row(project.compare(), "cwnd_mean", "linux")
     published = (2 * 290 + sum(tooth(s) for s in range(6))) / 26
     assert found["published"] == pytest.approx(published)
     assert found["reproduced_mean"] == pytest.approx(published + 1.1)
 
 
-def test_the_folder_is_asked_for_or_beside_the_project(tmp_path, monkeypatch):
-    root, beside = tmp_path / "project", tmp_path / "shared" / "traces"
-    root.mkdir()
-    monkeypatch.delenv(ENVIRONMENT, raising=False)
-    assert find_folder(root) is None
-    beside.mkdir(parents=True)
-    assert find_folder(root).resolve() == beside.resolve()
-    monkeypatch.setenv(ENVIRONMENT, "")
-    assert find_folder(root) is None
-    assert find_folder(root, beside) == beside
-    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "nowhere"))
-    with pytest.raises(InputError, match=f"{ENVIRONMENT}: .*nowhere is not a folder"):
-        find_folder(root)
+def published(root, folder, content=b"1.0,a:1,,,10\n"):
+    """Write down where a trace is, and put it, or another one, into a folder."""
+    file = {"path": "data/reno/sender-ss.csv", "sha256": digest_of(b"1.0,a:1,,,10\n")}
+    source = {"repository": "a/b", "commit": "c", "licence": "MIT", "files": {"reno": file}}
+    write_text(root / SOURCES, json.dumps({"kapadia": source}))
+    (folder / "kapadia").mkdir(parents=True)
+    (folder / "kapadia" / "reno.sender-ss.csv").write_bytes(content)
+
+
+def test_traces_come_from_a_folder_where_there_is_no_network(tmp_path):
+    published(tmp_path, tmp_path / "kept")
+    assert "1 traces of kapadia" in fetch_traces(tmp_path, tmp_path / "kept")
+    assert (tmp_path / FOLDER / "kapadia/reno.sender-ss.csv").read_bytes() == b"1.0,a:1,,,10\n"
+    with pytest.raises(InputError, match=r"neither .*kapadia/reno.* nor .*data/reno/sender-ss"):
+        fetch_traces(tmp_path, tmp_path)
+
+
+def test_another_file_in_a_traces_place_is_refused(tmp_path):
+    published(tmp_path, tmp_path / "kept", b"1.0,a:1,,,11\n")
+    with pytest.raises(InputError, match="is not the published trace"):
+        fetch_traces(tmp_path, tmp_path / "kept")
+    assert not (tmp_path / FOLDER).exists()
+
+
+def test_without_a_network_the_remedy_is_said(tmp_path, monkeypatch):
+    def unreachable(*_, **__):
+        raise OSError("Network is unreachable")
+
+    published(tmp_path, tmp_path / "kept")
+    monkeypatch.setattr("urllib.request.urlopen", unreachable)
+    with pytest.raises(InputError, match=r"a/b/c/data/reno/.*unreachable.*--from FOLDER"):
+        fetch_traces(tmp_path)
+
+
+@pytest.mark.skipif(not (ROOT.parent / "shared/traces").is_dir(), reason="no traces next to it")
+def test_the_published_traces_are_those_that_were_written_down(tmp_path):
+    write_text(tmp_path / SOURCES, (ROOT / SOURCES).read_text())
+    assert "8 traces of kapadia" in fetch_traces(tmp_path, ROOT.parent / "shared/traces")
 
 
 def test_the_hash_follows_the_traces_content(project):
-    assert traces_hash(None, ["synthetic"]) == traces_hash(project.raw, ["other"]) == ""
-    before = traces_hash(project.raw, ["synthetic"])
+    assert (
+        traces_hash(project.root / "data", ["synthetic"])
+        == traces_hash(project.root, ["other"])
+        == ""
+    )
+    before = traces_hash(project.root, ["synthetic"])
     assert before
-    project.write("raw/synthetic/made-up.sender-ss.csv", trace_text(shift=1))
-    assert traces_hash(project.raw, ["synthetic"]) != before
+    project.write("data/traces/synthetic/made-up.sender-ss.csv", trace_text(shift=1))
+    assert traces_hash(project.root, ["synthetic"]) != before
 
 
 def test_nearness_counts_the_flows_that_every_engine_has():

@@ -8,12 +8,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.measure.trace_folder import ENVIRONMENT as TRACES
-from replication.measure.trace_folder import find_folder
+from replication.measure.trace_folder import fetch_traces
 from replication.plan.pipeline import Pipeline
 from replication.run.store import Store
 
 ROOT = Path(__file__).parents[2]
+#: The published traces, where a machine has them next to the project.
+TRACES = ROOT.parent / "shared" / "traces"
 COPIED = (
     *("Snakefile", "workflow", "configs", "notebooks", "data/published", "data/README.md"),
     "data/conformance.csv",
@@ -41,8 +42,6 @@ class Project:
         return os.environ | {
             "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(self.root / "workflow"),
-            # Those that the checkout finds beside itself.
-            TRACES: str(find_folder(ROOT) or ""),
         }
 
     def command(self, *targets, cores=2, dry=False, options=(), **config):
@@ -151,6 +150,8 @@ def copy_project(target, engines_from=None):
             shutil.copy2(source, target / name)
     # Built kernels take minutes and do not depend on the copy.
     (target / ".cache").symlink_to(ROOT / ".cache")
+    if TRACES.is_dir():
+        fetch_traces(target, TRACES)
     project = Project(target)
     if engines_from is not None:
         project.adopt_engines(engines_from)

@@ -59,7 +59,7 @@ def open(data: str, root: str = "") -> Collection:
     Parameters
     ----------
     data
-        Folder of results, relative to the project's: notebooks/fixture, or data/reproduced.
+        Folder of results, relative to the project's: data/release, or data/reproduced.
     root
         The project's folder; empty: the nearest one at or above the working folder.
 

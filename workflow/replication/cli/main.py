@@ -198,9 +198,15 @@ def flow_table(flows: list[dict[str, Any]]) -> str:
     return shown.to_string(index=False, na_rep="", float_format="{:.6g}".format)
 
 
-for command in (report.render, report.release, report.compare):
+for command in (
+    report.render,
+    report.release,
+    report.compare,
+    report.fetch_results,
+    report.fetch_traces,
+):
     app.command()(command)
-app.command(hidden=True)(report.fixture)
+app.command(hidden=True)(report.refresh_notebooks)
 
 
 @app.command()

@@ -27,13 +27,14 @@ def render(
 
     Example: replicate render
     """
-    from replication.report.release import RENDERED_TO, released_results
+    from replication.report.release import RENDERED_TO
+    from replication.report.released import released_results
     from replication.report.render import DOWNLOADS
     from replication.report.render import render as render_report
 
     if data == DATA and not output and not any((data / name).is_file() for name in DOWNLOADS):
-        with released_results(ROOT) as released:
-            render_report(ROOT, released, released / "no notebooks", RENDERED_TO)
+        released = released_results(ROOT)
+        render_report(ROOT, released, released / "no notebooks", RENDERED_TO)
         print(f"{RENDERED_TO}/index.html: the released results; `make report` makes your own")
         return
     if data != DATA and not output:
@@ -46,9 +47,10 @@ def release(
     data: Data = DATA,
     check: Annotated[bool, typer.Option("--check", help="Verify the one that is there.")] = False,
 ) -> None:
-    """Render finished results into reports/release, to be committed.
+    """Write finished results to data/release and their pages to reports/release, to be committed.
 
-    With --check: verify the one that is there, judge its results again, and end with code 2 if
+    The series of every run are packed into data/series-<hash>.zip, which is not. With --check:
+    verify the release that is there, judge its features and flows again, and end with code 2 if
     anything is not what was made.
 
     Example: replicate release --check
@@ -56,6 +58,35 @@ def release(
     from replication.report.release import check_release, make_release
 
     print(check_release(ROOT) if check else make_release(ROOT, data))
+
+
+def fetch_results(
+    address: Annotated[
+        str | None, typer.Argument(help="https:// or file://; default: that of archive.yaml.")
+    ] = None,
+) -> None:
+    """Fetch the series of every released run, verify them and unpack them into data/series.
+
+    Example: replicate fetch-results
+    """
+    from replication.report.release import fetch_results as fetch
+
+    print(fetch(ROOT, address))
+
+
+def fetch_traces(
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="A clone of the authors' repository, instead of GitHub."),
+    ] = None,
+) -> None:
+    """Fetch the traces that authors published, verify them and put them into data/traces.
+
+    Example: replicate fetch-traces
+    """
+    from replication.measure.trace_folder import fetch_traces as fetch
+
+    print(fetch(ROOT, source))
 
 
 def compare(
@@ -67,8 +98,7 @@ def compare(
 ) -> None:
     """Say which numbers and verdicts moved between two results, and whether beyond noise.
 
-    Either is a folder of results, a packed release (results.tar.xz), or a tag or commit whose
-    release is taken.
+    Either is a folder of results, or a tag or commit whose release is taken.
 
     Example: replicate compare HEAD data/reproduced
     """
@@ -89,17 +119,13 @@ def compare(
     print(f"{output / PAGE}")
 
 
-def fixture(
-    data: Annotated[Path, typer.Option(help="Results of a quick run of every study.")] = DATA,
-) -> None:
-    """Cut the notebooks' small data set from a quick run, and refresh their outputs.
+def refresh_notebooks() -> None:
+    """Execute every notebook on the release and store its outputs in it.
 
-    Example: make report TIER=quick && replicate fixture
+    Example: replicate refresh-notebooks
     """
-    from replication.plan.config import study_ids
-    from replication.report.notebooks.fixture import make_fixture, refresh_notebooks
+    from replication.report.notebooks.notebook import refresh
 
-    size = make_fixture(ROOT, data, ROOT / "notebooks" / "fixture", study_ids(ROOT))
-    print(f"notebooks/fixture: {size / 1e6:.1f} MB")
-    for path in refresh_notebooks(ROOT / "notebooks"):
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        refresh(path)
         print(path)

@@ -30,7 +30,7 @@ from replication.measure.metric import chosen_flows
 from replication.measure.sampled import RUN, SampledResults, samples, thin
 from replication.measure.statistic import estimate
 from replication.measure.trace import read_flows
-from replication.measure.trace_folder import TABLE_PREFIX, find_folder, trace_files
+from replication.measure.trace_folder import TABLE_PREFIX, trace_files
 from replication.plan.config import load_study
 from replication.study.claim_model import Quantity
 from replication.study.published import published_path, read_published
@@ -246,22 +246,18 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(finite)) if finite else math.nan
 
 
-def compare_traces(
-    root: Path, data: Path, studies: Sequence[str], given: Path | None = None
-) -> str:
+def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
     """Compare the traces of studies; write the tables and return a line that says what was done.
 
-    `given` is a folder of raw traces in place of that which `measure.trace_folder` finds;
     InputError where a result is missing, or a raw trace is not one.
     """
-    folder = find_folder(root, given)
     rows: list[dict[str, object]] = []
     windows = [pd.DataFrame(columns=list(TRACE_WINDOW_COLUMNS))]
     for name in studies:
         study = load_study(root, name)
         results = load_sampled(data, name, _SAMPLED)
         published = published_path(root, name)
-        flows = published_flows(study, published, trace_files(folder, name))
+        flows = published_flows(study, published, trace_files(root, name))
         for comparison in compare_flows(results, flows):
             rows += comparison_rows(name, comparison)
             windows.append(drawn_windows(name, comparison))

@@ -35,7 +35,7 @@ from replication.measure.metric import quantity
 from replication.measure.metric_model import METRICS, MetricError, metric_label
 from replication.measure.sampled import SampledResults
 from replication.measure.trace import read_flows
-from replication.measure.trace_folder import TABLE_PREFIX, find_folder, has_traces, trace_files
+from replication.measure.trace_folder import TABLE_PREFIX, has_traces, trace_files
 from replication.plan.config import load_study
 from replication.study.claim_model import AmongReplicates, Claim, Quantity, SimpleTest, ValueTest
 from replication.study.published import published_path, read_published
@@ -285,9 +285,9 @@ def write_own_data(root: Path, data: Path, study: str, kept: Sequence[Row] = ())
 
     The rows of `kept` stand where the raw traces are not there to judge from.
     """
-    document, folder = load_study(root, study), find_folder(root)
+    document, files = load_study(root, study), trace_files(root, study)
     rows: Iterable[Row] = kept
-    if not kept or folder is not None or not has_traces(document):
+    if not kept or files or not has_traces(document):
         cells = map_cells(document, read_published(published_path(root, study)))
-        rows = OwnData(document, cells, trace_files(folder, study)).rows()
+        rows = OwnData(document, cells, files).rows()
     write_table(data / "evaluation" / study / OWN_DATA, rows, OWN_DATA_COLUMNS)

@@ -168,8 +168,17 @@ def _together(data: Path, batches: Sequence[str]) -> Iterator[tuple[list[str], p
             names, parts = [], []
 
 
+def series_files(data: Path, study: str) -> list[Path]:
+    """Return the files with the whole series of a study's runs."""
+    return _paths(data, _batches(data, study), "series")
+
+
+def _paths(data: Path, batches: Sequence[str], table: str) -> list[Path]:
+    return [data / "batches" / f"{batch}.{table}.parquet" for batch in batches]
+
+
 def _read(data: Path, batches: Sequence[str], table: str, **options: Any) -> pa.Table:
-    paths = [data / "batches" / f"{batch}.{table}.parquet" for batch in batches]
+    paths = _paths(data, batches, table)
     keys = list(_TEXTS) if table == "series" else []
     return pa.concat_tables([read_parquet(p, read_dictionary=keys, **options) for p in paths])
 

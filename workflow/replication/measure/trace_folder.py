@@ -1,27 +1,44 @@
-"""Where the raw traces of a study are, and whether it has any.
+"""The raw traces of studies: which there are, where they are, and how they are fetched.
 
 A study has traces where a table is called ``trace:<stem>``: its rows are the flows of the trace
 and map to flows of an experiment, its published numbers are summary figures of the trace. The raw
-traces themselves are not part of the project. They are looked for in ``<folder>/<study>/``, the
-folder being that of `REPLICATION_TRACES`, by default ``../shared/traces`` beside the project; an
-empty `REPLICATION_TRACES` means none. Without them the summary figures are compared alone.
+traces are their authors': data/published/traces.yaml says where they are, `make traces` puts them
+into data/traces. Without them the summary figures are compared alone.
 """
 
 from __future__ import annotations
 
-import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from replication.study.errors import InputError
-from replication.study.files import sha256_of
+from replication.study.fetch import fetch
+from replication.study.files import file_sha256, parse_yaml, sha256_of
+from replication.study.model import Document
 from replication.study.study import Study
 
-ENVIRONMENT = "REPLICATION_TRACES"
-DEFAULT_FOLDER = Path("..") / "shared" / "traces"
+FOLDER = Path("data/traces")
+SOURCES = Path("data/published/traces.yaml")
 TABLE_PREFIX = "trace:"
 #: How the name of a raw trace ends.
 TRACE_SUFFIX = ".sender-ss.csv"
+
+
+class TraceFile(Document):
+    """Where a trace is in its authors' repository, and its hash."""
+
+    path: str
+    sha256: str
+
+
+class TraceSource(Document):
+    """The published traces of a study: a public repository on GitHub at a commit."""
+
+    repository: str
+    commit: str
+    licence: str
+    files: dict[str, TraceFile]
 
 
 def has_traces(study: Study) -> bool:
@@ -29,38 +46,69 @@ def has_traces(study: Study) -> bool:
     return any(table.id.startswith(TABLE_PREFIX) for table in study.tables)
 
 
-def find_folder(root: Path, given: Path | None = None) -> Path | None:
-    """Return the folder that holds a folder of raw traces for each study, or None.
-
-    The folder `given` takes the place of the environment's and the default one below `root`;
-    InputError where one was asked for that is not there.
-    """
-    text = os.environ.get(ENVIRONMENT)
-    if given is None and text == "":
-        return None
-    if given is None and text is None:
-        default = root / DEFAULT_FOLDER
-        return default if default.is_dir() else None
-    folder = given or Path(str(text))
-    if not folder.is_dir():
-        raise InputError(
-            f"{ENVIRONMENT}: {folder} is not a folder; name the one that holds <study>/*"
-            f"{TRACE_SUFFIX}, or leave it empty to compare the committed figures alone"
-        )
-    return folder
-
-
-def trace_files(folder: Path | None, study: str) -> dict[str, Path]:
-    """Return trace name to file of the raw traces of a study; none without a folder."""
-    files = sorted((folder / study).glob(f"*{TRACE_SUFFIX}")) if folder else []
+def trace_files(root: Path, study: str) -> dict[str, Path]:
+    """Return trace name to file of the raw traces of a study that are there."""
+    files = sorted((root / FOLDER / study).glob(f"*{TRACE_SUFFIX}"))
     return {path.name.removesuffix(TRACE_SUFFIX): path for path in files}
 
 
-def traces_hash(folder: Path | None, studies: Sequence[str]) -> str:
+def traces_hash(root: Path, studies: Sequence[str]) -> str:
     """Return a hash over the raw traces of the studies; empty without any."""
     hashes = [
         f"{study}:{sha256_of(*files.values())}"
         for study in studies
-        if (files := trace_files(folder, study))
+        if (files := trace_files(root, study))
     ]
     return " ".join(hashes)
+
+
+def fetch_traces(root: Path, source: Path | None = None) -> str:
+    """Put the published traces into `FOLDER`, each with its hash; return a line that says so.
+
+    Parameters
+    ----------
+    root
+        The project's folder.
+    source
+        A folder with ``<study>/<trace>.sender-ss.csv``, or a clone of the authors' repository; by
+        default they come from GitHub.
+
+    Raises
+    ------
+    InputError
+        A trace cannot be had, or is another file; the message says what to do.
+    """
+    studies = parse_yaml((root / SOURCES).read_bytes())
+    count = 0
+    for study, document in studies.items():
+        published = TraceSource.model_validate(document)
+        for name, file in published.files.items():
+            target = root / FOLDER / study / f"{name}{TRACE_SUFFIX}"
+            if source is None:
+                _fetch(published, file, target)
+            else:
+                _copy([source / study / target.name, source / file.path], file, target)
+            count += 1
+    return f"{FOLDER}: {count} traces of {', '.join(studies)}; the next `make report` compares them"
+
+
+def _fetch(published: TraceSource, file: TraceFile, target: Path) -> None:
+    place = f"{published.repository}/{published.commit}/{file.path}"
+    try:
+        fetch(f"https://raw.githubusercontent.com/{place}", target, file.sha256)
+    except InputError as error:
+        raise InputError(
+            f"{error}; without a network: `replicate fetch-traces --from FOLDER`, a clone of "
+            f"https://github.com/{published.repository}. Without traces `make report` compares "
+            "the summary figures that the project has"
+        ) from None
+
+
+def _copy(places: Sequence[Path], file: TraceFile, target: Path) -> None:
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        raise InputError(f"--from: there is neither {places[0]} nor {places[1]}")
+    if file_sha256(found) != file.sha256:
+        raise InputError(f"{found}: is not the published trace: its SHA-256 is another")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(found, target)

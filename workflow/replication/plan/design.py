@@ -8,7 +8,7 @@ import heapq
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -355,7 +355,11 @@ def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path
     ]
     table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS))
     write_text(folder / f"{study}.csv", table.to_csv(index=False))
-    scenarios = {run.scenario_id: run.scenario for run in runs}
+    write_scenarios({run.scenario_id: run.scenario for run in runs}, study, folder)
+
+
+def write_scenarios(scenarios: Mapping[str, Scenario], study: str, folder: Path) -> None:
+    """Write scenarios/<study>.json into `folder`: scenarios by their ids."""
     # Put together from texts: as values, those of a large study would fill the memory.
     texts = [f'"{name}":{scenarios[name].canonical_json()}' for name in sorted(scenarios)]
     write_text(folder / "scenarios" / f"{study}.json", "{" + ",".join(texts) + "}\n")

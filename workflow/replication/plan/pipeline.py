@@ -13,7 +13,7 @@ from typing import Any
 from replication.engines.catalogue import ENGINES, package_warning
 from replication.engines.ns3 import NS3_VERSION
 from replication.measure.metric_model import wanted_quantities
-from replication.measure.trace_folder import find_folder, has_traces, traces_hash
+from replication.measure.trace_folder import has_traces, traces_hash
 from replication.plan.config import (
     chosen_engines,
     chosen_studies,
@@ -93,7 +93,6 @@ class Pipeline(Start):
             runtime or an image is not there.
         """
         config = load_config(root / "configs" / "config.yaml", overrides)
-        find_folder(root)  # a wrong one is an error before anything runs
         start = Start(root, config, find_inside(root, deployment))
         if start.inside is not None:
             start.inside.require(config.runtime)
@@ -201,7 +200,7 @@ class Pipeline(Start):
     @property
     def traces(self) -> str:
         """Return a hash over the raw traces; empty where there are none."""
-        return traces_hash(find_folder(self.root), self.traced)
+        return traces_hash(self.root, self.traced)
 
     def notebooks(self) -> list[tuple[str, str]]:
         """Return (study, notebook) for each notebook of the report."""

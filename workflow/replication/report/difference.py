@@ -1,20 +1,23 @@
 """Two results set side by side: where each is, and the page and table of what differs.
 
-Results are a folder, a packed release, or the release of a commit or tag.
+Results are a folder, a clone, or the release of a commit or tag.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import re
 import shutil
 import subprocess
+import tarfile
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replication.compare.verdicts import CELL, CLAIM, COLUMNS, Compared, counted
-from replication.report.archive import folder_of, unpack
 from replication.report.pages.page import ASSETS, plain_environment
+from replication.report.released import RELEASED
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.storage.table import write_table
@@ -56,21 +59,19 @@ def write_differences(found: Sequence[Compared], names: tuple[str, str], folder:
     return counts
 
 
-#: Of a commit, where its release is.
-RELEASED = "data/release/results.tar.xz"
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/~^-]*")
 
 
 @contextlib.contextmanager
 def results_at(root: Path, name: str) -> Iterator[Path]:
-    """Give the folder of the results that `name` means, which may be gone after the block.
+    """Give the folder with the tables that `name` means, which may be gone after the block.
 
     Parameters
     ----------
     root
         The project's folder.
     name
-        A folder of results or of a clone, a packed release, or a tag or commit.
+        A folder of results, of released data or of a clone, or a tag or commit.
 
     Raises
     ------
@@ -78,28 +79,25 @@ def results_at(root: Path, name: str) -> Iterator[Path]:
         It is none of these; the message says what was looked for.
     """
     path = Path(name)
-    for folder in (path, path / "data" / "reproduced"):
+    for folder in (path, path / "data" / "reproduced", path / RELEASED):
         if (folder / "cells.csv").is_file():
             yield folder
             return
-    packed = next((p for p in (path, path / RELEASED) if p.is_file()), None)
-    content = packed.read_bytes() if packed else _of_commit(root, name)
-    try:
-        files = unpack(content)
-    except InputError as error:
-        raise InputError(f"{name}: its release {error}") from None
-    with folder_of(files) as folder:
-        yield folder
+    with tempfile.TemporaryDirectory() as work:
+        with tarfile.open(fileobj=io.BytesIO(_of_commit(root, name))) as archive:
+            archive.extractall(work, filter="data")
+        yield Path(work) / RELEASED
 
 
 def _of_commit(root: Path, name: str) -> bytes:
     problem = (
-        f"{name}: is no folder with cells.csv, no packed release and no commit or tag with "
-        f"{RELEASED}; give one of them, such as data/reproduced or HEAD"
+        f"{name}: is no folder with cells.csv, and no commit or tag with {RELEASED}/cells.csv; "
+        "give one of them, such as data/reproduced or HEAD"
     )
     if not _REVISION.fullmatch(name):
         raise InputError(problem)
-    command = ["git", "-C", str(root), "show", f"{name}:{RELEASED}"]
+    command = ["git", "-C", str(root), "archive", name, f"{RELEASED}/cells.csv"]
+    command += [f"{RELEASED}/claims.csv"]
     try:
         found = subprocess.run(command, capture_output=True, check=False)
     except OSError:

@@ -1,64 +1,82 @@
-"""The rendered release: a report in the repository that a reader opens without running anything.
+"""The release: data small enough for git, and a report that a reader opens without running it.
 
-It comes with a packed copy of the results it was rendered from, and a manifest with the SHA-256 of
-every file. `check_release` says whether all is whole, and whether its verdicts follow from its
-results.
+`data/release` has the results (`report.released`), `reports/release` the pages, which link to them,
+and one manifest the SHA-256 of every file. `check_release` says whether all is whole, and whether
+its verdicts follow from its features and flows. The series of every run are packed apart, for a
+place that takes large files.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-from collections.abc import Iterator
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from replication.compare.agreement import write_agreement
+import yaml
+
+from replication.compare.agreement import TABLES, write_agreement
 from replication.judge.cause import load_causes
 from replication.judge.evaluate import evaluate_study, merge
 from replication.judge.self_consistency import OWN_DATA, write_own_data
+from replication.judge.vacuity import FLAGS
+from replication.judge.verdict_table import NAME as VERDICTS
+from replication.measure.collect import series_files
 from replication.measure.results import Results
 from replication.plan.config import load_study
-from replication.report.archive import folder_of, pack, unpack
 from replication.report.pages.source import read_provenance
+from replication.report.released import (
+    ARCHIVE,
+    MANIFEST,
+    PAGES,
+    PROVENANCE,
+    RELEASED,
+    manifest,
+    released_results,
+    restore,
+    write_released,
+)
 from replication.report.render import render, replacing
 from replication.study.errors import InputError
-from replication.study.files import atomic, digest_of, file_sha256, write_text
+from replication.study.fetch import fetch
+from replication.study.files import atomic, file_sha256, write_text
+from replication.study.model import Document
 from replication.study.published import published_path
+from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import OWN_DATA_COLUMNS, read_rows
 
-FOLDER = Path("reports/release")
-MANIFEST = "stamp.json"
-#: How many files a message names.
-NAMED = 5
-PROVENANCE = "provenance.json"
-#: Beside the data, so that the pages alone are what a reader carries away.
-RESULTS = Path("data/release/results.tar.xz")
 #: Where the released results are rendered again: never where one's own report stands.
 RENDERED_TO = Path("reports/html-release")
-#: What the repository is willing to carry of pages.
-LIMIT_BYTES = 20_000_000
-#: Parts of the results that a rendering needs, as patterns below ``data/reproduced``.
-RENDERED = (
-    "*.csv",
-    "*.json",
-    "*.parquet",
-    "design/*.csv",
-    "design/scenarios/*.json",
-    "evaluation/*/*",
-    "results/*/*.parquet",
-    "maps/*/*",
-    "sensitivity/*/*",
-)
-#: Working files among them.
-_LEFT_OUT = ("goal.json", "scale.json", "scale.csv")
-_RESTORE = f"restore it: git checkout -- {RESULTS.parent} {FOLDER}; or make it anew: make release"
+#: What the repository is willing to carry of data and of pages.
+LIMITS = {RELEASED: 7_000_000, PAGES: 12_000_000}
+#: Where the packed series are made or fetched, and where they are unpacked.
+PACKED, SERIES = Path("data"), Path("data/series")
+_JUDGED = ("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv", *TABLES)
+
+
+class Archive(Document):
+    """The packed series of a release, which are not in git.
+
+    Attributes
+    ----------
+    file, sha256, bytes
+        Name, hash and size.
+    address
+        From where it is fetched, once it was put there.
+    """
+
+    file: str
+    sha256: str
+    bytes: int
+    address: str | None = None
 
 
 def make_release(root: Path, data: Path) -> str:
-    """Pack finished results, render them and write the manifest; return a line that says so.
+    """Release finished results: their data, pages and manifest; return a line that says so.
 
     Parameters
     ----------
@@ -71,90 +89,87 @@ def make_release(root: Path, data: Path) -> str:
         Results are missing, or the release would be too large.
     """
     provenance = read_provenance(data / PROVENANCE)
-    files = _results(data)
-    packed = pack(files)
-    with folder_of(files) as tables, replacing(root / FOLDER) as folder:
+    studies = sorted(path.stem for path in (data / "design").glob("*.csv"))
+    archive = pack_series(root, data, studies)
+    with (
+        tempfile.TemporaryDirectory() as work,
+        replacing(root / PAGES) as pages,
+        replacing(root / RELEASED) as released,
+    ):
+        write_released(data, released)
+        results = Path(work) / "data"
+        restore(root, released, results)
         # Notebooks hold every chart again as an image; `make report` makes them.
-        render(root, tables, tables / "no notebooks", folder)
-        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        if size > LIMIT_BYTES:
-            raise InputError(
-                f"{root / FOLDER}: the pages have {size / 1e6:.1f} MB, more than "
-                f"{LIMIT_BYTES / 1e6:g}; release fewer studies or engines (STUDIES=, ENGINES=)"
-            )
-        manifest = {"archive": digest_of(packed), "pages": _pages(folder)}
-        write_text(folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
-        with atomic(root / RESULTS) as temporary:
-            temporary.write_bytes(packed)
-    tier = provenance["tier"]["id"]
-    return f"{root / FOLDER}: {size / 1e6:.1f} MB, tier {tier}, {', '.join(provenance['engines'])}"
+        link = os.path.relpath(RELEASED, PAGES)
+        render(root, results, results / "no notebooks", pages, link)
+        sizes = [
+            _size(folder, limit)
+            for folder, limit in zip((released, pages), LIMITS.items(), strict=True)
+        ]
+        text = yaml.safe_dump(archive.model_dump(exclude_none=True), sort_keys=False)
+        write_text(released / ARCHIVE.name, text)
+    write_text(root / MANIFEST, manifest(root))
+    tier, engines = provenance["tier"]["id"], ", ".join(provenance["engines"])
+    return (
+        f"{RELEASED}: {sizes[0]:.1f} MB, {PAGES}: {sizes[1]:.1f} MB, tier {tier}, {engines}; "
+        f"{PACKED / archive.file}: {archive.bytes / 1e6:.1f} MB, not for git"
+    )
 
 
-def _results(data: Path) -> dict[str, bytes]:
-    """Return the results that a rendering needs, by name."""
-    files = {file for pattern in RENDERED for file in data.glob(pattern) if file.is_file()}
-    return {
-        file.relative_to(data).as_posix(): file.read_bytes()
-        for file in files
-        if file.name not in _LEFT_OUT
-    }
+def _size(folder: Path, limit: tuple[Path, int]) -> float:
+    """Return the MB in a folder; InputError where they are too many."""
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    name, most = limit
+    if size > most:
+        raise InputError(
+            f"{name}: would have {size / 1e6:.1f} MB, more than {most / 1e6:g}; release fewer "
+            "studies or engines (STUDIES=, ENGINES=)"
+        )
+    return size / 1e6
 
 
-def _pages(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each rendered file by its name."""
-    return {
-        path.relative_to(folder).as_posix(): file_sha256(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path != folder / MANIFEST
-    }
+def pack_series(root: Path, data: Path, studies: Sequence[str]) -> Archive:
+    """Pack the series of every run of the studies into one ZIP file below `PACKED`."""
+    work = root / PACKED / "series.zip"
+    with atomic(work) as temporary, zipfile.ZipFile(temporary, "w") as packed:
+        for study in studies:
+            for path in series_files(data, study):
+                entry = zipfile.ZipInfo(f"{study}/{path.name}")
+                packed.writestr(entry, path.read_bytes())
+    digest = file_sha256(work)
+    path = work.rename(work.with_name(f"series-{digest[:12]}.zip"))
+    return Archive(file=path.name, sha256=digest, bytes=path.stat().st_size)
 
 
-def verify_release(root: Path) -> dict[str, bytes]:
-    """Return the release's tables, every file of it being what was made.
+def fetch_results(root: Path, address: str | None = None) -> str:
+    """Fetch the packed series of the release and unpack them; return a line that says so.
+
+    Parameters
+    ----------
+    root
+        The project's folder.
+    address
+        From where; by default the one in archive.yaml.
 
     Raises
     ------
     InputError
-        There is no release, or a file of it is gone, altered or added; the message names it.
+        There is no address, it cannot be reached, or it has another file.
     """
-    path = root / FOLDER / MANIFEST
+    path = root / ARCHIVE
     if not path.is_file():
         raise InputError(f"{path}: no such file: there is no release; `make release` makes one")
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        packed, then = (root / RESULTS).read_bytes(), dict(manifest["pages"])
-        same = digest_of(packed) == manifest["archive"]
-    except OSError as error:
-        raise InputError(f"{error.filename}: {error.strerror}; {_RESTORE}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: is damaged ({error}); {_RESTORE}") from None
-    now = _pages(path.parent)
-    altered = [] if same else [RESULTS.as_posix()]
-    altered += [
-        (FOLDER / name).as_posix()
-        for name in sorted({**then, **now})
-        if then.get(name) != now.get(name)
-    ]
-    if altered:
-        names = ", ".join(altered[:NAMED])
-        raise InputError(f"release: altered since it was made: {names}; {_RESTORE}")
-    try:
-        return unpack(packed)
-    except InputError as error:
-        raise InputError(f"{root / RESULTS}: {error}; {_RESTORE}") from None
-
-
-@contextlib.contextmanager
-def released_results(root: Path) -> Iterator[Path]:
-    """Give a folder with the verified results of the release, which is gone after the block.
-
-    Raises
-    ------
-    InputError
-        As `verify_release`.
-    """
-    with folder_of(verify_release(root)) as folder:
-        yield folder
+    archive = Archive.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    if address is None and archive.address is None:
+        raise InputError(
+            f"{ARCHIVE}: has no address: {archive.file} was not put anywhere yet; give an address "
+            "as an argument, or run `make report`, which simulates it"
+        )
+    packed = root / PACKED / archive.file
+    fetch(address or str(archive.address), packed, archive.sha256)
+    with replacing(root / SERIES) as folder, zipfile.ZipFile(packed) as content:
+        content.extractall(folder)
+    return f"{SERIES}: the series of every run, a folder of Parquet files for each study"
 
 
 def check_release(root: Path) -> str:
@@ -163,23 +178,27 @@ def check_release(root: Path) -> str:
     Raises
     ------
     InputError
-        As `verify_release`, or judging the packed results again gives other verdicts.
+        A file is not what was made, or judging the features and flows again gives other verdicts.
     """
-    tables = verify_release(root)
-    with folder_of(tables) as folder:
-        provenance = read_provenance(folder / PROVENANCE)
-        judge_again(root, folder, sorted(provenance["studies"]))
-        other = [name for name in tables if (folder / name).read_bytes() != tables[name]]
+    results = released_results(root)
+    provenance = read_provenance(results / PROVENANCE)
+    with tempfile.TemporaryDirectory() as work:
+        again = shutil.copytree(results, Path(work) / "data")
+        studies = sorted(path.stem for path in (results / "design").glob("*.csv"))
+        judge_again(root, again, studies)
+        other = [
+            name for name in _JUDGED if (again / name).read_bytes() != (results / name).read_bytes()
+        ]
+        if not read_parquet(again / VERDICTS).equals(read_parquet(results / VERDICTS)):
+            other.append(VERDICTS)
     if other:
-        names = ", ".join(sorted(other)[:NAMED])
         raise InputError(
-            f"{root / RESULTS}: judging its results again gives another {names}; "
+            f"{RELEASED}: judging its features and flows again gives another {', '.join(other)}; "
             "`make release` renews it"
         )
     return (
-        f"release: tier {provenance['tier']['id']} of {provenance['written']}; its {len(tables)} "
-        "tables and its pages are as they were made, and judging its results again gives the same "
-        "verdicts"
+        f"release: tier {provenance['tier']['id']} of {provenance['written']}; its data and pages "
+        "are as they were made, and judging its features and flows again gives the same verdicts"
     )
 
 

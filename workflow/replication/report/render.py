@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 
+import pyarrow as pa
 from altair.utils.schemapi import debug_mode
 
 from replication.compare.agreement import TABLES
@@ -43,6 +44,7 @@ from replication.report.pages.study import numbers_of_points, study_page, topolo
 from replication.report.pages.traces import FILES as TRACE_FILES
 from replication.report.pages.traces import trace_figures, trace_section
 from replication.study.files import write_text
+from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import Row, read_frame
 from replication.study.study import MAPS_TABLE, Study
 
@@ -51,13 +53,15 @@ PACKAGE = Path(__file__).parent
 DOWNLOADS = ("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv", "provenance.json")
 #: Those that not every folder of results has.
 OPTIONAL_DOWNLOADS = (MAPS_TABLE, *TRACE_FILES, *TABLES)
+#: Where a report has its own copy of them; the release's pages link to the released tables.
+COPIED = "data"
 #: What each column of the downloads means.
 DICTIONARY = PACKAGE / "dictionary.csv"
 #: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.
 _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[^\s\"'`<>)\\]*")
 
 
-def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
+def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = COPIED) -> None:
     """Write the whole report, its pages and studies a process each.
 
     Parameters
@@ -70,13 +74,15 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
         Folder of executed notebooks, ``<study>.<name>.ipynb``.
     out
         The report's folder, replaced as a whole.
+    downloads
+        Where its pages find the tables, from its folder; by default a copy in it.
 
     Raises
     ------
     InputError
         A result is missing or malformed; the message names the file and what to run.
     """
-    source = Source.load(root, data)
+    source = Source.load(root, data, downloads)
     with replacing(out) as folder:
         write = partial(_write, source, notebooks, folder)
         names = [*_WRITERS, *source.studies]
@@ -87,7 +93,9 @@ def render(root: Path, data: Path, notebooks: Path, out: Path) -> None:
         else:
             with ProcessPoolExecutor(workers) as pool:
                 list(pool.map(write, names))
-        _copy_data(source, folder / "data")
+        if downloads == COPIED:
+            _copy_data(source, folder / COPIED)
+        copy_download(DICTIONARY, folder / DICTIONARY.name)
         _write_assets(folder)
 
 
@@ -177,8 +185,8 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
             source, study, notebooks, folder, with_sensitivity=bool(robust and not robust["stale"])
         ),
         downloads=[
-            (f"{name}.{end}", download.meaning)
-            for end, download in study_downloads(source.data, name).items()
+            (path, download.meaning)
+            for path, download in study_downloads(source.data, name).items()
         ],
     )
     write_text(folder / f"{name}.html", text)
@@ -259,18 +267,14 @@ def _vega_bundle() -> str:
 
 
 def _copy_data(source: Source, folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    for name in DOWNLOADS:
+    found = [name for name in OPTIONAL_DOWNLOADS if (source.data / name).is_file()]
+    for name in (*DOWNLOADS, *found):
         copy_download(source.data / name, folder / name)
-    copy_download(DICTIONARY, folder / DICTIONARY.name)
-    for name in OPTIONAL_DOWNLOADS:
-        if (source.data / name).is_file():
-            copy_download(source.data / name, folder / name)
     for study in source.studies:
-        for end, download in study_downloads(source.data, study).items():
+        for name, download in study_downloads(source.data, study).items():
             if download.path.suffix == ".csv":
                 # A tenth of the size; every number is the same.
-                table = read_frame(download.path)
-                table.to_parquet(folder / f"{study}.{end}", index=False)
+                table = pa.Table.from_pandas(read_frame(download.path), preserve_index=False)
+                write_parquet(table, folder / name)
             else:
-                copy_download(download.path, folder / f"{study}.{end}")
+                copy_download(download.path, folder / name)

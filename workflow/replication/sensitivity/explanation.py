@@ -20,7 +20,7 @@ import pyarrow as pa
 from replication.engines.model import Engine
 from replication.judge.cause import Explanations, check_explanations, load_explanations
 from replication.measure.cell_map import map_cells
-from replication.measure.trace_folder import find_folder, trace_files
+from replication.measure.trace_folder import trace_files
 from replication.plan.config import load_study
 from replication.plan.input_hashes import input_hashes, is_same
 from replication.sensitivity import finding
@@ -202,7 +202,7 @@ def _by_cells(own: Explaining, judge: CellJudge, found: Found) -> Finding:
 def _trace_distances(own: Explaining, configuration: Configuration) -> list[Distance]:
     """Return how far replicates are from the study's raw traces, where those are there."""
     study, count = own.runner.study, REPLICATES_OF_RANKS
-    files = trace_files(find_folder(own.root), study.id)
+    files = trace_files(own.root, study.id)
     if not files:
         return []
     before, after = (

@@ -105,11 +105,6 @@ class Figure:
         """Return the chart's script, relative to the report's folder."""
         return f"charts/{file_of(self.id)}.js"
 
-    @property
-    def csv(self) -> str:
-        """Return the file of its data, relative to the report's folder."""
-        return f"data/figures/{file_of(self.id)}.csv"
-
     def specification(self) -> dict[str, Any]:
         """Return the Vega-Lite specification, its data inside."""
         return dict(self.chart.to_dict(validate=False))
@@ -378,3 +373,8 @@ def bound_layers(bounds: pd.DataFrame, x: Horizontal, display: Display) -> list[
         ),
         base.mark_text(align="left", baseline="bottom", dy=-3, fontSize=10).encode(text="word:N"),
     ]
+
+
+def short(value: Any) -> Any:
+    """Return a number that is whole without its point: JSON has one kind of number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

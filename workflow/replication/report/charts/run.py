@@ -24,6 +24,7 @@ from replication.report.charts.figure import (
     WIDTH,
     Drawing,
     legend_filter,
+    short,
     stacked,
     themed,
     zoom_of,
@@ -254,8 +255,8 @@ def quantity_lines(
 
 
 #: Samples that each quantity of a run may keep: a page has a chart an engine.
-LIMITS = {"cwnd": 240, "ssthresh": 60, "rtt": 120, "throughput": 120, "queue": 90}
-MARKS = 60
+LIMITS = {"cwnd": 200, "ssthresh": 50, "rtt": 100, "throughput": 100, "queue": 75}
+MARKS = 40
 #: Flows that are drawn; a page with more names those that are.
 FLOWS = 6
 _HEIGHTS = {"cwnd": 150, "rtt": 90, "throughput": 90, "queue": 90}
@@ -329,11 +330,19 @@ def _largest(marks: Marks, limit: int) -> Marks:
     return replace(marks, time_s=marks.time_s[kept], count=marks.count[kept])
 
 
+def _times(times: Floats) -> Json | Sequence[float]:
+    """Return times that are all at one distance as their first one and the distance."""
+    steps = np.diff(times)
+    if len(times) < 3 or not np.allclose(steps, steps[0], rtol=0, atol=1e-9):
+        return [short(float(time)) for time in times]
+    return {"from": float(times[0]), "by": round(float(steps[0]), 3), "count": len(times)}
+
+
 def _record(line: Line | Marks, end_s: float) -> Json:
     """Return a line with the digits that the chart can show: a pixel is 1/600 of the run."""
     decimals = max(0, 4 - len(f"{end_s:.0f}"))
     record = dict(vars(line))
-    record["time_s"] = line.time_s.round(decimals).tolist()
+    record["time_s"] = _times(line.time_s.round(decimals))
     name = "value" if isinstance(line, Line) else "count"
-    record[name] = [float(f"{value:.4g}") for value in record[name]]
+    record[name] = [short(float(f"{value:.3g}")) for value in record[name]]
     return record

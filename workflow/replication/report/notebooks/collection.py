@@ -24,6 +24,7 @@ from replication.plan.config import load_study, study_ids
 from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks.map_data import MapData, map_list, read_map, scenarios_at
 from replication.report.notebooks.session import LiveRun, run_live
+from replication.report.released import RELEASED, released_results
 from replication.study.errors import InputError, describe
 from replication.study.parameter import Factor, plain_values
 from replication.study.scenario import Scenario
@@ -291,7 +292,8 @@ def open_collection(data: str, root: str) -> Collection:
     folder = project / data
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; run `make report` first, or set `data`")
-    return Collection(project, folder)
+    # The release leaves out what follows from it; notebooks read a folder that has it.
+    return Collection(project, released_results(project) if data == str(RELEASED) else folder)
 
 
 def find_project(folder: Path) -> Path:

@@ -13,13 +13,14 @@ import json
 import math
 import shutil
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 from markupsafe import Markup
 
-from replication.report.charts.figure import Figure
+from replication.report.charts.figure import Figure, short
 from replication.report.pages.number import MISSING, significant
 from replication.study.files import write_text
 
@@ -35,20 +36,23 @@ class StudyDownload(NamedTuple):
 
 
 def study_downloads(data: Path, study: str) -> dict[str, StudyDownload]:
-    """Return the downloads of a study whose files are in `data`, by the end of their names."""
+    """Return the downloads of a study whose files are in `data`, by their names for readers."""
+    folder = data / "results" / study
     every = {
-        "design.parquet": StudyDownload(
+        f"design/{study}.parquet": StudyDownload(
             data / "design" / f"{study}.csv", "every point, replicate and scenario"
         ),
-        "quantities.parquet": StudyDownload(
-            data / "evaluation" / study / "quantities.csv",
-            "mean and interval of the headline metrics at every point",
+        f"results/{study}/flows.parquet": StudyDownload(
+            folder / "flows.parquet", "every flow of every run"
         ),
-        "flows.parquet": StudyDownload(
-            data / "results" / study / "flows.parquet", "every flow of every run"
+        f"results/{study}/features.parquet": StudyDownload(
+            folder / "features.parquet", "what was read off the series of every run"
+        ),
+        f"results/{study}/series.parquet": StudyDownload(
+            folder / "series.parquet", "the series that charts draw"
         ),
     }
-    return {end: found for end, found in every.items() if found.path.is_file()}
+    return {name: found for name, found in every.items() if found.path.is_file()}
 
 
 def write_download(path: Path, text: str) -> None:
@@ -68,6 +72,7 @@ def copy_download(source: Path, target: Path) -> None:
     if source.suffix == ".csv":
         write_download(target, source.read_bytes().decode("utf-8"))
     else:
+        target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
 
 
@@ -82,15 +87,14 @@ def _is_formula(field: str) -> bool:
     return field[0] not in "+-"
 
 
-#: Rows of a figure's data that the page itself shows; the CSV has all.
-TABLE_ROWS = 40
+#: Rows of a figure's data that the page itself shows; its script has all.
+TABLE_ROWS = 20
 
 
 def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
-    """Write scripts and data of `figures` below the report's folder `out`; return them."""
+    """Write the scripts of `figures` below the report's folder `out`; return them."""
     for figure in figures:
         write_text(out / figure.script, chart_script(figure.id, figure.specification()))
-        write_download(out / figure.csv, figure.data.to_csv(index=False))
     return list(figures)
 
 
@@ -120,8 +124,11 @@ def _columns(records: list[dict[str, Any]]) -> Any:
 
 def _column(values: list[Any]) -> Any:
     if not all(isinstance(value, str) for value in values):
-        return values
+        return [short(value) for value in values]
     words = {word: number for number, word in enumerate(dict.fromkeys(values))}
+    runs = [(words[word], len(list(same))) for word, same in groupby(values)]
+    if 2 * len(runs) < len(values):
+        return {"of": list(words), "runs": runs}
     return {"of": list(words), "at": [words[value] for value in values]}
 
 

@@ -135,6 +135,7 @@ def plain_environment() -> jinja2.Environment:
         percent=numbers.percent,
         plausible=plausible,
         published=numbers.published,
+        table_texts=table_texts,
         unit=numbers.display_unit,
         verdict=badge,
     )
@@ -147,7 +148,6 @@ def environment(source: Source) -> jinja2.Environment:
     made.filters["short_title"] = short_title
     made.filters["unsaid_unit"] = unsaid_unit
     made.filters["script_json"] = script_json
-    made.filters["table_texts"] = table_texts
     made.filters["flag"] = source.flag
     made.globals.update(
         verdicts=BADGES,
@@ -158,6 +158,7 @@ def environment(source: Source) -> jinja2.Environment:
         several_engines=len(source.engines) > 1,
         further_pages=_further_pages(source),
         up="",
+        results=source.downloads,
     )
     return made
 

@@ -31,8 +31,8 @@ from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import TemplateError, resolve
 
-#: Rows of flows that a page shows for each engine; the Parquet file has all.
-FLOW_ROWS = 12
+#: Replicates and rows of flows that a page shows for each engine; the Parquet files have all.
+SHOWN_ROWS = 3
 #: Column of the flows, its heading and its factor to the unit there.
 FLOW_COLUMNS = (
     ("throughput_bps", "Throughput (Mbit/s)", 1e-6),
@@ -123,9 +123,10 @@ def _engine(
         "engine": engine,
         "version": str(versions.get(engine, {}).get("version", "")),
         "refusal": "" if runs else rows[0]["reason"],
-        "runs": runs,
-        "flows": lines[:FLOW_ROWS],
-        "more_flows": max(0, len(lines) - FLOW_ROWS),
+        "runs": runs[:SHOWN_ROWS],
+        "more_runs": max(0, len(runs) - SHOWN_ROWS),
+        "flows": lines[:SHOWN_ROWS],
+        "more_flows": max(0, len(lines) - SHOWN_ROWS),
         "drawn": _drawn(runs[0][1]) if data else "",
         "data": data,
     }

@@ -48,6 +48,8 @@ class Source:
         Rows of audit.csv.
     provenance
         The document provenance.json.
+    downloads
+        Where pages find the tables, from the report's folder.
     flags
         What stands beside each claim's verdict.
     """
@@ -59,9 +61,10 @@ class Source:
     audit: list[Row]
     provenance: dict[str, Any]
     flags: Flags = field(default_factory=dict)
+    downloads: str = "data"
 
     @classmethod
-    def load(cls, root: Path, data: Path) -> Source:
+    def load(cls, root: Path, data: Path, downloads: str = "data") -> Source:
         """Read the merged files of `data`.
 
         Raises
@@ -77,6 +80,7 @@ class Source:
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
             provenance=read_provenance(data / "provenance.json"),
             flags=read_flags(data),
+            downloads=downloads,
         )
 
     @cached_property

@@ -15,11 +15,17 @@ from replication.study.errors import InputError
 from replication.study.files import REMEDY, atomic
 
 
-def write_parquet(table: pa.Table, path: Path) -> None:
-    """Write `table` atomically; the bytes depend on its content alone."""
+def write_parquet(table: pa.Table, path: Path, level: int | None = None) -> None:
+    """Write `table` atomically, packed at a level of zstd; bytes depend on its content alone."""
     with atomic(path) as temporary:
         plain = table.combine_chunks().replace_schema_metadata(None)
-        pq.write_table(plain, temporary, compression="zstd", write_page_checksum=True)
+        pq.write_table(
+            plain,
+            temporary,
+            compression="zstd",
+            compression_level=level,
+            write_page_checksum=True,
+        )
 
 
 def read_parquet(path: Path, **options: Any) -> pa.Table:

@@ -1,0 +1,200 @@
+"""The released data: small files in git, from which the folder of results is made again.
+
+What follows from them is left out: scenarios are designed again from the studies and must have the
+ids that the design lists, and tables of one study are parts of those of all.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import ValidationError
+
+from replication.judge.self_consistency import OWN_DATA
+from replication.judge.vacuity import FLAGS, VACUITY
+from replication.judge.verdict_table import NAME as VERDICTS
+from replication.plan.config import Tier, load_study
+from replication.plan.design import design_study, write_scenarios
+from replication.study.errors import InputError, describe
+from replication.study.files import file_sha256, read_json, write_text
+from replication.study.storage.parquet import read_parquet, write_parquet
+from replication.study.storage.table import (
+    AUDIT_COLUMNS,
+    FLAG_COLUMNS,
+    OWN_DATA_COLUMNS,
+    VACUITY_COLUMNS,
+    read_rows,
+    write_table,
+)
+
+RELEASED, PAGES = Path("data/release"), Path("reports/release")
+MANIFEST = RELEASED / "manifest.sha256"
+#: Where the packed series are; their address is written down later.
+ARCHIVE = RELEASED / "archive.yaml"
+PROVENANCE = "provenance.json"
+MAPS = "maps.parquet"
+#: Where the folder of results is made, below the project's folder: one for each release.
+CACHE = Path(".cache/release")
+#: What is released as it is, as patterns below the folder of results. The last files name, of each
+#: study, what is varied and why numbers differ; the rest of that folder are working files.
+PLAIN = (
+    PROVENANCE,
+    "results/*/*.parquet",
+    VERDICTS,
+    *("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv"),
+    *("agreement*.csv", "trace_*.csv", "trace_*.parquet"),
+    *("maps.csv", "explanations.csv", "explained_cells.csv"),
+    "sensitivity/*/*.csv",
+    *("sensitivity/*/explanation.json", "sensitivity/*/made_from.json"),
+)
+#: Working files of maps.
+SCENARIOS = ".scenarios.json"
+#: The release is written once and read often.
+_LEVEL = 19
+_RESTORE = f"restore it: git checkout -- {RELEASED} {PAGES}; or make it anew: make release"
+
+
+def write_released(data: Path, folder: Path) -> None:
+    """Write what is released of the folder of results `data` to `folder`.
+
+    Raises
+    ------
+    InputError
+        Results are missing or damaged.
+    """
+    for path in sorted({path for pattern in PLAIN for path in data.glob(pattern)}):
+        target = folder / path.relative_to(data)
+        if path.suffix == ".parquet":
+            write_parquet(read_parquet(path), target, _LEVEL)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    for path in sorted((data / "design").glob("*.csv")):
+        # As text, so that the same file comes out again.
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        _write(table, folder / "design" / f"{path.stem}.parquet")
+    maps = [
+        {"file": path.relative_to(data).as_posix(), "document": path.read_text(encoding="utf-8")}
+        for path in sorted((data / "maps").glob("*/*.json"))
+        if not path.name.endswith(SCENARIOS)
+    ]
+    if maps:
+        _write(pd.DataFrame(maps), folder / MAPS)
+
+
+def _write(frame: pd.DataFrame, path: Path) -> None:
+    write_parquet(pa.Table.from_pandas(frame, preserve_index=False), path, _LEVEL)
+
+
+def manifest(root: Path) -> str:
+    """Return the SHA-256 of each file of the release, a line each as `sha256sum` prints them."""
+    found = (path for folder in (RELEASED, PAGES) for path in (root / folder).rglob("*"))
+    return "".join(
+        f"{file_sha256(path)}  {path.relative_to(root).as_posix()}\n"
+        for path in sorted(found)
+        if path.is_file() and path not in (root / MANIFEST, root / ARCHIVE)
+    )
+
+
+def verified(root: Path) -> Path:
+    """Return the folder of the released data, every file of the release being what was made.
+
+    Raises
+    ------
+    InputError
+        There is no release, or a file of it is gone, altered or added; the message names it.
+    """
+    path = root / MANIFEST
+    if not path.is_file():
+        raise InputError(f"{path}: no such file: there is no release; `make release` makes one")
+    then = _lines(path.read_text(encoding="utf-8", errors="replace"))
+    now = _lines(manifest(root))
+    altered = [name for name in sorted({**then, **now}) if then.get(name) != now.get(name)]
+    if altered:
+        more = f" and {len(altered) - 5} more" if len(altered) > 5 else ""
+        raise InputError(
+            f"release: altered since it was made: {', '.join(altered[:5])}{more}; {_RESTORE}"
+        )
+    return root / RELEASED
+
+
+def _lines(text: str) -> dict[str, str]:
+    pairs = [line.partition("  ") for line in text.splitlines()]
+    return {name: digest for digest, _, name in pairs}
+
+
+def released_results(root: Path) -> Path:
+    """Return a folder of results made from the verified release; it is kept for the next time.
+
+    Raises
+    ------
+    InputError
+        As `verified`, or a study no longer designs the scenarios that were run.
+    """
+    released = verified(root)
+    folder = root / CACHE / file_sha256(root / MANIFEST)[:16]
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+            restore(root, released, Path(work) / "data")
+            if not folder.is_dir():
+                (Path(work) / "data").rename(folder)
+    return folder
+
+
+def restore(root: Path, released: Path, folder: Path) -> None:
+    """Make a folder of results from released data."""
+    shutil.copytree(released, folder, ignore=shutil.ignore_patterns("design", MAPS))
+    provenance = read_json(folder / PROVENANCE)
+    for path in sorted((released / "design").glob("*.parquet")):
+        study, table = path.stem, read_parquet(path).to_pandas()
+        write_text(folder / "design" / f"{study}.csv", table.to_csv(index=False))
+        _write_scenarios(root, study, table, provenance, folder)
+        _write_evaluation(folder, study)
+    if (released / MAPS).is_file():
+        for row in read_parquet(released / MAPS).to_pylist():
+            write_text(folder / row["file"], row["document"])
+
+
+def _write_scenarios(
+    root: Path, name: str, design: pd.DataFrame, provenance: Mapping[str, Any], folder: Path
+) -> None:
+    """Write the scenarios of a study's design, designed again and checked by their ids."""
+    try:
+        tier = Tier.model_validate(provenance["tier"])
+    except ValidationError as error:
+        raise InputError(f"{RELEASED / PROVENANCE}: {describe(error)}; {_RESTORE}") from None
+    version = provenance["config"].get("ns3_version")
+    options = {} if version is None else {"ns3_version": version}
+    engines = list(dict.fromkeys(design["engine"]))
+    runs = design_study(load_study(root, name), tier, engines, **options)
+    scenarios = {run.scenario_id: run.scenario for run in runs}
+    wanted = set(design["scenario"])
+    if lacking := sorted(wanted - scenarios.keys()):
+        raise InputError(
+            f"configs/studies/{name}: does not design {len(lacking)} of {len(wanted)} released "
+            f"scenarios, such as {lacking[0]}: the study has changed since the release was made; "
+            "`make release` renews it"
+        )
+    write_scenarios({key: scenarios[key] for key in wanted}, name, folder / "design")
+
+
+def _write_evaluation(folder: Path, study: str) -> None:
+    """Write a study's own verdicts and flags, parts of those of all studies."""
+    own = folder / "evaluation" / study
+    table = read_parquet(folder / VERDICTS)
+    write_parquet(table.filter(pc.equal(table["study"], study)), own / VERDICTS)
+    for source, columns, target, kept in (
+        (FLAGS, FLAG_COLUMNS, VACUITY, VACUITY_COLUMNS),
+        (OWN_DATA, OWN_DATA_COLUMNS, OWN_DATA, OWN_DATA_COLUMNS),
+        ("audit.csv", AUDIT_COLUMNS, "audit.csv", AUDIT_COLUMNS),
+    ):
+        rows = [row for row in read_rows(folder / source, columns) if row["study"] == study]
+        write_table(own / target, [{k: row[k] for k in kept} for row in rows], kept)
