@@ -50,20 +50,28 @@
     return { ...spec, width: size, autosize: { type: "fit-x", contains: "padding" } };
   }
 
-  // Files hold columns, and repeated words as numbers of a list; charts want records.
+  // Files hold columns, and words as numbers of a list, how often each in a row; charts want records.
   function records(columns) {
     if (Array.isArray(columns)) return columns;
     const names = Object.keys(columns);
     const full = names.map((name) => {
       const column = columns[name];
-      return Array.isArray(column) ? column : column.at.map((number) => column.of[number]);
+      if (Array.isArray(column)) return column;
+      const runs = column.runs ?? column.at.map((number) => [number, 1]);
+      return runs.flatMap(([number, count]) => Array(count).fill(column.of[number]));
     });
     return full[0].map((_, row) => Object.fromEntries(names.map((name, i) => [name, full[i][row]])));
   }
 
-  // A run's lines: what is no list is the same for all samples of a line.
+  // A run's lines: what is no list is the same for all samples of a line; times are at one distance,
+  // where they are no list.
   function samples(lines) {
     return lines.flatMap((line) => {
+      const { from, by, count } = line.time_s;
+      if (by) {
+        const at = (_, i) => Math.round((from + i * by) * 1000) / 1000;
+        line = { ...line, time_s: Array.from({ length: count }, at) };
+      }
       const lists = Object.keys(line).filter((name) => Array.isArray(line[name]));
       return line[lists[0]].map((_, i) => ({
         ...line,
@@ -175,7 +183,21 @@
     return view;
   }
 
+  // All that the chart draws, its data one after the other; no field is a formula to a spreadsheet.
+  function csv(datasets) {
+    const rows = Object.values(datasets).flat();
+    const names = [...new Set(rows.flatMap(Object.keys))];
+    const field = (value) => {
+      const text = String(value ?? "");
+      const safe = typeof value === "string" && /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
+      return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+    };
+    const lines = rows.map((row) => names.map((name) => field(row[name])));
+    return [names, ...lines].map((line) => `${line.join(",")}\n`).join("");
+  }
+
   const KINDS = {
+    csv: async (spec) => ["text/csv", csv(spec.datasets)],
     json: async (spec) => ["application/json", JSON.stringify(spec, null, 1)],
     svg: async (spec) => ["image/svg+xml", await (await forPaper(spec)).toSVG()],
     png: async (spec) => {
