@@ -1,6 +1,5 @@
 """Rendered reports and a browser to open them in, offline, from the file system."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -19,11 +18,6 @@ from tests.workflow.project import Project
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = Path("/usr/bin/chromium")
-PROVENANCE = {
-    "written": "2026-01-02T03:04:05+00:00",
-    "tier": {"id": "quick", "title": "reduced matrix, short runs", "levels": "quick"},
-    "engines": {"ns3": {"version": "3.44", "fingerprint": "f"}},
-}
 
 
 def pages(report):
@@ -60,8 +54,7 @@ def report(project) -> Path:
 def example(tmp_path_factory) -> Path:
     """Return a report of the release, which has a sensitivity too."""
     work = tmp_path_factory.mktemp("report")
-    data = shutil.copytree(released_results(ROOT), work / "data")
-    write_text(data / "provenance.json", json.dumps(PROVENANCE))
+    data = released_results(ROOT)
     executed = work / "notebooks"
     cells = [nbformat.v4.new_markdown_cell("# Example"), nbformat.v4.new_code_cell("1 + 1")]
     notebook = nbformat.v4.new_notebook(cells=cells)

@@ -19,9 +19,9 @@ ENGINES = ("ns3", "ns2", "linux")
 SMALL = ("nishitha", "kapadia")
 RESULTS = [f"data/reproduced/results/{s}/{t}.parquet" for s in SMALL for t in ("flows", "series")]
 JUDGED = [
-    f"data/reproduced/evaluation/{s}/{t}.csv"
+    f"data/reproduced/evaluation/{s}/{name}"
     for s in SMALL
-    for t in ("cells", "claims", "vacuity", "audit")
+    for name in ("verdicts.parquet", "vacuity.csv", "audit.csv")
 ]
 
 
