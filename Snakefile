@@ -14,7 +14,7 @@ from pathlib import Path
 REPO = Path(workflow.basedir)
 # The code that runs is this folder's own, whoever made the environment.
 sys.path.insert(0, str(REPO / "workflow"))
-from replication.run.environment import enter_workflow
+from replication.simulate.environment import enter_workflow
 from replication.study.errors import InputError, leave
 
 try:
@@ -24,10 +24,10 @@ except InputError as error:
 
 from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.engines.ns3 import WHEEL_VERSIONS
-from replication.run.runtime import image_file
-from replication.plan.pipeline import Pipeline
-from replication.sensitivity.maps.map_model import load_map, maps_or_exit
-from replication.sensitivity.modern_kernel import load_today, studies_of_today
+from replication.simulate.runtime import image_file
+from replication.design.pipeline import Pipeline
+from replication.explore.maps.map_model import load_map, maps_or_exit
+from replication.explore.modern_kernel import load_today, studies_of_today
 
 
 configfile: "configs/config.yaml"

@@ -26,10 +26,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from replication.design.config import Paths
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.engines.ns3 import Prefix, compile_program
-from replication.plan.config import Paths
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario, canonical_json
 
@@ -123,9 +123,9 @@ def short_scenarios(engine: str, count: int) -> list[Scenario]:
 BATCH = """
 import sys
 from pathlib import Path
-from replication.run.process import Limits
-from replication.run.runtime import Launch
-from replication.run.simulate import designed_batch, open_job, run_batch
+from replication.simulate.process import Limits
+from replication.simulate.runtime import Launch
+from replication.simulate.run import designed_batch, open_job, run_batch
 
 engine, scenarios = designed_batch(Path("design.csv"), "bench")
 launch, limits = Launch("native", engine, Path(sys.argv[1])), Limits(4 * 2**30, 1800.0)

@@ -7,8 +7,8 @@ import sys
 import time
 
 import pytest
-from replication.run.process import Limits
-from replication.run.runtime import Launch, make_runtime, reference
+from replication.simulate.process import Limits
+from replication.simulate.runtime import Launch, make_runtime, reference
 from replication.study.errors import RunError
 
 from tests.containers.conftest import ENGINES, ROOT

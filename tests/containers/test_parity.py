@@ -8,7 +8,7 @@ import os
 import subprocess
 
 import pytest
-from replication.run.runtime import ANALYSIS, find_image, reference
+from replication.simulate.runtime import ANALYSIS, find_image, reference
 
 from tests.containers.conftest import ENGINES, ROOT
 from tests.workflow.project import copy_project, finished_project

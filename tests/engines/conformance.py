@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
-from replication.measure.cwnd import FloatArray, find_reductions
-from replication.measure.feature import FlowSeries, feature
-from replication.measure.statistic import jain_index
-from replication.run.process import written_version
+from replication.metrics.cwnd import FloatArray, find_reductions
+from replication.metrics.feature import FlowSeries, feature
+from replication.metrics.statistic import jain_index
+from replication.simulate.process import written_version
 from replication.study.files import read_yaml
 from replication.study.scenario import TCP_IP_HEADER_BYTES, Scenario
 from replication.study.storage.table import CONFORMANCE_COLUMNS

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from replication.design.config import Paths
 from replication.engines.ns3 import NS3_VERSION, Prefix, installed
-from replication.plan.config import Paths
 
 from tests.engines.engine_bench import TRAITS, Bench, Invoke, Run, write_plan
 from tests.engines.engine_results import RTT_S, SEGMENT, VARIANTS, Result, read_result

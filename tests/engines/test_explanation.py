@@ -5,13 +5,13 @@ import json
 
 import pytest
 import yaml
-from replication.plan.config import load_study
-from replication.plan.design import design_study
-from replication.run.process import Limits
-from replication.run.runtime import Launch
-from replication.sensitivity.design_point import explored_tier
-from replication.sensitivity.explanation import explain_study
-from replication.sensitivity.machine import Machine
+from replication.design.config import load_study
+from replication.design.design import design_study
+from replication.explore.design_point import explored_tier
+from replication.explore.explanation import explain_study
+from replication.explore.machine import Machine
+from replication.simulate.process import Limits
+from replication.simulate.runtime import Launch
 from replication.study.variation import Variation, apply
 
 from tests.engines import planted

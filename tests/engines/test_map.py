@@ -5,17 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replication.plan.config import load_study
-from replication.run.process import Limits
-from replication.run.runtime import Launch
-from replication.sensitivity.machine import Machine
-from replication.sensitivity.maps.account import read_account, run_map
-from replication.sensitivity.maps.explore import Explorer
-from replication.sensitivity.maps.grid import threshold
-from replication.sensitivity.maps.map_model import Map, Spending, load_map, load_mapping
-from replication.sensitivity.maps.space import Place, Space
-from replication.sensitivity.maps.survey import Survey
-from replication.sensitivity.modern_kernel import run_today
+from replication.design.config import load_study
+from replication.explore.machine import Machine
+from replication.explore.maps.account import read_account, run_map
+from replication.explore.maps.explore import Explorer
+from replication.explore.maps.grid import threshold
+from replication.explore.maps.map_model import Map, Spending, load_map, load_mapping
+from replication.explore.maps.space import Place, Space
+from replication.explore.maps.survey import Survey
+from replication.explore.modern_kernel import run_today
+from replication.simulate.process import Limits
+from replication.simulate.runtime import Launch
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A sixteenth of two powers of ten is a factor of 1.33.

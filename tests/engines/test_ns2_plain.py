@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from replication.plan.config import load_study
+from replication.design.config import load_study
 
 from tests.engines.ns2_plain import (
     AGENTS,

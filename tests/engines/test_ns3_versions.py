@@ -12,10 +12,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from replication.design.config import load_study, load_tier
+from replication.design.design import design_study
 from replication.engines.catalogue import chosen_engine
 from replication.engines.ns3 import CANONICAL, NS3_VERSION, PREFIX, WHEEL_VERSIONS, canonical_digest
-from replication.plan.config import load_study, load_tier
-from replication.plan.design import design_study
 from replication.study.files import read_yaml
 
 from tests.engines.conftest import invoker, linked_ns3, runner

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.run.process import Limits
-from replication.run.simulate import run_job
+from replication.simulate.process import Limits
+from replication.simulate.run import run_job
 from replication.study.errors import RunError, describe
 from replication.study.scenario import Scenario
 from replication.study.study import Study

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from replication.judge.verdict_table import read_verdicts, write_verdicts
 from replication.report.released import released_results
 from replication.study.files import write_text
+from replication.verdicts.verdict_table import read_verdicts, write_verdicts
 
 ROOT = Path(__file__).parents[2]
 

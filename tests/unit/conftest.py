@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
-from replication.measure.collect import load_sampled
-from replication.measure.sampled import SampledResults
+from replication.metrics.collect import load_sampled
+from replication.metrics.sampled import SampledResults
 from replication.study.files import atomic, write_text
 from replication.study.parameter import plain_values
 from replication.study.storage.table import FLOW_COLUMNS, SERIES_COLUMNS, SERIES_NUMBERS

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 from replication.compare.agreement import write_agreement
-from replication.judge.evaluate import evaluate_study, merge
-from replication.judge.self_consistency import write_own_data
-from replication.measure.collect import collect_study
-from replication.measure.results import Results
+from replication.metrics.collect import collect_study
+from replication.metrics.results import Results
 from replication.report.render import render
 from replication.study.files import write_text
 from replication.study.study import Study
+from replication.verdicts.evaluate import evaluate_study, merge
+from replication.verdicts.self_consistency import write_own_data
 
 NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"
 #: What is judged by no claim and stands in no table of the page.

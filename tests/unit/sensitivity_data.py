@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pandas as pd
-from replication.sensitivity.design_point import DEFAULT, DesignPoint
+from replication.explore.design_point import DEFAULT, DesignPoint
 from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 
 ROOT = Path(__file__).parents[2]

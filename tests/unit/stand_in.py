@@ -1,9 +1,9 @@
 """A program that stands in a simulator's place: right tables, then whatever a test adds."""
 
-from replication.run.process import Limits
-from replication.run.runtime import native
-from replication.run.simulate import Job
-from replication.run.store import Store
+from replication.simulate.process import Limits
+from replication.simulate.run import Job
+from replication.simulate.runtime import native
+from replication.simulate.store import Store
 from replication.study.scenario import Scenario
 from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS
 

@@ -13,11 +13,11 @@ from replication.compare.agreement import (
     write_agreement,
 )
 from replication.compare.verdicts import CELL, CLAIM, Compared
-from replication.judge.evaluate import evaluate_study
-from replication.judge.verdict_table import read_verdicts, write_verdicts
-from replication.measure.collect import collect_study
-from replication.measure.statistic import wilson_interval
+from replication.metrics.collect import collect_study
+from replication.metrics.statistic import wilson_interval
 from replication.study.errors import InputError
+from replication.verdicts.evaluate import evaluate_study
+from replication.verdicts.verdict_table import read_verdicts, write_verdicts
 
 RATE = {"metric": "throughput_bps", "experiment": "sweep", "aggregate": "sum"}
 

@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from replication.judge.audit import (
+from replication.design.config import load_study
+from replication.metrics.cell_map import map_cells
+from replication.study.published import read_published
+from replication.study.scenario import Scenario
+from replication.study.verdict import Verdict
+from replication.verdicts.audit import (
     CONSISTENT,
     SUSPICIOUS,
     audit_readings,
@@ -14,13 +19,8 @@ from replication.judge.audit import (
     expected_groups,
     impossible_cells,
 )
-from replication.judge.bound import SetUp, StatedLink, set_ups
-from replication.judge.cause import Cause
-from replication.measure.cell_map import map_cells
-from replication.plan.config import load_study
-from replication.study.published import read_published
-from replication.study.scenario import Scenario
-from replication.study.verdict import Verdict
+from replication.verdicts.bound import SetUp, StatedLink, set_ups
+from replication.verdicts.cause import Cause
 
 from tests.unit.test_scenario import minimal_scenario
 

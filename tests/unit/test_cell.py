@@ -6,13 +6,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.judge.cell import evaluate_cells, judge_cell, replicate_means
-from replication.judge.verdict_table import COLUMNS
-from replication.measure.cell_map import MappedCell, map_cells
-from replication.measure.statistic import Estimate, estimate
+from replication.metrics.cell_map import MappedCell, map_cells
+from replication.metrics.statistic import Estimate, estimate
 from replication.study.claim_model import Quantity
 from replication.study.published import PublishedError, read_published
 from replication.study.table_model import Cell
+from replication.verdicts.cell import evaluate_cells, judge_cell, replicate_means
+from replication.verdicts.verdict_table import COLUMNS
 
 SLOW = ("slow", "throughput", "bit/s", 800e3, "800.0")  # printed in kbit/s: half a digit is 50
 

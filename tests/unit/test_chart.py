@@ -13,10 +13,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.judge.verdict_table import read_table
-from replication.measure.results import Results
-from replication.measure.sampled import kept_samples, thin
-from replication.plan.config import load_study, study_ids
+from replication.design.config import load_study, study_ids
+from replication.metrics.results import Results
+from replication.metrics.sampled import kept_samples, thin
 from replication.report.charts.cells import cells_figure, scatter_figure
 from replication.report.charts.data import (
     Display,
@@ -31,6 +30,7 @@ from replication.report.charts.figure import MAXIMUM_POINTS, Horizontal, to_png
 from replication.report.charts.points import claimed_values, published_figures
 from replication.report.released import released_results
 from replication.study.claim_model import Quantity
+from replication.verdicts.verdict_table import read_table
 
 from tests.unit.conftest import study_document
 

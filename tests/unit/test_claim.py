@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.judge.claim import Judgement, evaluate_claim, judge_parts, judge_statistic
-from replication.judge.comparison import Comparison, crossing, matched_factors
-from replication.judge.wording import Wording
-from replication.plan.study_check import ClaimError, check_claims
+from replication.design.study_check import ClaimError, check_claims
 from replication.study.claim_model import Condition, Quantity
 from replication.study.study import Study
 from replication.study.verdict import Verdict
+from replication.verdicts.claim import Judgement, evaluate_claim, judge_parts, judge_statistic
+from replication.verdicts.comparison import Comparison, crossing, matched_factors
+from replication.verdicts.wording import Wording
 
 from tests.unit.conftest import CLAIM, study_document
 

@@ -3,9 +3,9 @@
 import pandas as pd
 import pyarrow as pa
 import pytest
-from replication.measure.collect import collect_study
-from replication.measure.metric import quantity
-from replication.measure.results import Results
+from replication.metrics.collect import collect_study
+from replication.metrics.metric import quantity
+from replication.metrics.results import Results
 from replication.study.claim_model import Quantity
 from replication.study.files import write_text
 from replication.study.storage.parquet import write_parquet

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.engines.catalogue import ENGINES, NS3
-from replication.engines.model import Engine
-from replication.plan.config import Config, Tier, load_study, load_tier, study_ids
-from replication.plan.design import (
+from replication.design.config import Config, Tier, load_study, load_tier, study_ids
+from replication.design.design import (
     MAXIMUM_BATCHES,
     Run,
     batch_cost,
@@ -19,7 +17,9 @@ from replication.plan.design import (
     design_study,
     repeat_warnings,
 )
-from replication.plan.plan import make_plan
+from replication.design.plan import make_plan
+from replication.engines.catalogue import ENGINES, NS3
+from replication.engines.model import Engine
 from replication.study.parameter import Factor
 from replication.study.study import Study
 from replication.study.variation import Variation, apply

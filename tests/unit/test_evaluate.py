@@ -5,18 +5,7 @@ import json
 import pandas as pd
 import pyarrow as pa
 import pytest
-from replication.judge.claim import EVIDENCE_COLUMNS
-from replication.judge.evaluate import QUANTITY_COLUMNS, evaluate_study, merge
-from replication.judge.self_consistency import OWN_DATA
-from replication.judge.vacuity import FLAGS
-from replication.judge.verdict_table import (
-    COLUMNS,
-    NAME,
-    SCHEMA,
-    read_verdicts,
-    write_verdicts,
-)
-from replication.measure.metric import HEADLINE_METRICS
+from replication.metrics.metric import HEADLINE_METRICS
 from replication.study.claim_model import Quantity
 from replication.study.errors import InputError
 from replication.study.storage.parquet import write_parquet
@@ -29,6 +18,17 @@ from replication.study.storage.table import (
     read_rows,
     write_table,
     written,
+)
+from replication.verdicts.claim import EVIDENCE_COLUMNS
+from replication.verdicts.evaluate import QUANTITY_COLUMNS, evaluate_study, merge
+from replication.verdicts.self_consistency import OWN_DATA
+from replication.verdicts.vacuity import FLAGS
+from replication.verdicts.verdict_table import (
+    COLUMNS,
+    NAME,
+    SCHEMA,
+    read_verdicts,
+    write_verdicts,
 )
 
 FILES = (

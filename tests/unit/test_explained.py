@@ -4,25 +4,25 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from replication.design.config import load_study
 from replication.engines.ns3 import NS3_VERSION
-from replication.judge.cause import Cause, Reading, combined, load_explanations
-from replication.measure.cell_map import map_cells
-from replication.plan.config import load_study
-from replication.sensitivity.explanation import (
+from replication.explore.explanation import (
     BEST_GUESS,
     EXPLANATION,
     NONE_FOUND,
     Explaining,
     word_of,
 )
-from replication.sensitivity.finding import Leaving, Share, impossible
-from replication.sensitivity.permutation_test import never_together
-from replication.sensitivity.score import Choice, Reader
-from replication.sensitivity.search import CellJudge, Trial
-from replication.sensitivity.trial_runner import DEFAULTS, TrialRunner
+from replication.explore.finding import Leaving, Share, impossible
+from replication.explore.permutation_test import never_together
+from replication.explore.score import Choice, Reader
+from replication.explore.search import CellJudge, Trial
+from replication.explore.trial_runner import DEFAULTS, TrialRunner
+from replication.metrics.cell_map import map_cells
 from replication.study.published import read_published
 from replication.study.variation import Variation
 from replication.study.verdict import Verdict
+from replication.verdicts.cause import Cause, Reading, combined, load_explanations
 
 from tests.unit.sensitivity_data import ROOT, SETTINGS, cause
 

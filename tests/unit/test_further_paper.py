@@ -2,12 +2,12 @@
 
 import pandas as pd
 import pytest
-from replication.judge.audit import CONSISTENT, SUSPICIOUS, audit_study
-from replication.measure.cell_map import map_cells
+from replication.metrics.cell_map import map_cells
 from replication.report.charts.data import Display, levels_in_brief, unsaid_unit
 from replication.report.charts.points import describe_lines
 from replication.study.parameter import Factor
 from replication.study.published import read_published
+from replication.verdicts.audit import CONSISTENT, SUSPICIOUS, audit_study
 
 from tests.unit.conftest import PUBLISHED, tolerance
 

@@ -1,7 +1,7 @@
 """Whose verdicts stand for a study: every branch of the rule, and what is said of a stand-in."""
 
 import pytest
-from replication.judge.verdict_table import headline, participations
+from replication.verdicts.verdict_table import headline, participations
 
 
 def design(**engines):

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from replication.design.config import load_study, load_tier
+from replication.design.design import design_study, write_design
+from replication.design.plan import Plan, plan_study
 from replication.engines.catalogue import LINUX, NS2, NS3
-from replication.plan.config import load_study, load_tier
-from replication.plan.design import design_study, write_design
-from replication.plan.plan import Plan, plan_study
-from replication.run.store import Store
+from replication.simulate.store import Store
 from replication.study.scenario import Scenario
 
 from tests.unit.test_scenario import minimal_scenario

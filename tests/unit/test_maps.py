@@ -4,18 +4,18 @@ import math
 
 import pytest
 import yaml
-from replication.sensitivity.maps.account import check_map
-from replication.sensitivity.maps.explore import Explorer
-from replication.sensitivity.maps.grid import threshold, to_border
-from replication.sensitivity.maps.map_model import (
+from replication.explore.maps.account import check_map
+from replication.explore.maps.explore import Explorer
+from replication.explore.maps.grid import threshold, to_border
+from replication.explore.maps.map_model import (
     MapSettings,
     Spending,
     load_map,
     load_mapping,
     map_names,
 )
-from replication.sensitivity.maps.space import TcpPath, cubic_response, mathis, path_of, ware
-from replication.sensitivity.maps.survey import Reading, offset_place
+from replication.explore.maps.space import TcpPath, cubic_response, mathis, path_of, ware
+from replication.explore.maps.survey import Reading, offset_place
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 

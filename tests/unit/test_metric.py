@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.measure.feature import FLOW_FEATURES, WINDOW_FEATURES, FlowSeries, feature
-from replication.measure.metric import quantity
-from replication.measure.metric_model import COUNTS, METRICS, MetricError, validate_study_metrics
+from replication.metrics.feature import FLOW_FEATURES, WINDOW_FEATURES, FlowSeries, feature
+from replication.metrics.metric import quantity
+from replication.metrics.metric_model import COUNTS, METRICS, MetricError, validate_study_metrics
 from replication.study.claim_model import Quantity
 from replication.study.storage.table import FLOW_COLUMNS
 

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 from replication.cli.schema import schema_text, write_schemas
-from replication.plan.config import load_config, study_files, study_ids
+from replication.design.config import load_config, study_files, study_ids
 from replication.study.claim_model import Quantity, covers
 from replication.study.errors import InputError, describe
 from replication.study.files import read_yaml

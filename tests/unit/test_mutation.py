@@ -7,17 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replication.judge.audit import audit_study
-from replication.judge.cell import evaluate_cells
-from replication.judge.claim import evaluate_claim
-from replication.measure.cell_map import map_cells
-from replication.measure.results import Results
-from replication.plan.config import load_study
+from replication.design.config import load_study
+from replication.metrics.cell_map import map_cells
+from replication.metrics.results import Results
 from replication.report.released import released_results
 from replication.study.claim_model import NotTestable
 from replication.study.published import read_published
 from replication.study.table_model import Tolerance
 from replication.study.verdict import Verdict
+from replication.verdicts.audit import audit_study
+from replication.verdicts.cell import evaluate_cells
+from replication.verdicts.claim import evaluate_claim
 
 ROOT = Path(__file__).parents[2]
 STUDY = load_study(ROOT, "nishitha")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from replication.cli.main import app
-from replication.plan.config import load_study
-from replication.plan.new_study import new_study
+from replication.design.config import load_study
+from replication.design.new_study import new_study
 from replication.study.errors import InputError
 from typer.testing import CliRunner
 

@@ -13,8 +13,7 @@ import nbformat
 import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from replication.judge.verdict_table import read_verdicts, write_verdicts
-from replication.plan.pipeline import ANY_STUDY, GUIDES, SENSITIVITY, WRITTEN_FOR
+from replication.design.pipeline import ANY_STUDY, GUIDES, SENSITIVITY, WRITTEN_FOR
 from replication.report.notebooks import picture
 from replication.report.notebooks.collection import (
     design,
@@ -33,6 +32,7 @@ from replication.report.notebooks.notebook import (
 from replication.report.released import released_results
 from replication.study.errors import InputError, RunError
 from replication.study.files import write_text
+from replication.verdicts.verdict_table import read_verdicts, write_verdicts
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -83,7 +83,7 @@ def test_every_notebook_ends_with_something_to_change_and_run(path):
     sources = [cell.source for cell in read_notebook(path).cells]
     headings = [source.splitlines()[0] for source in sources if source.startswith("## ")]
     assert any(word in headings for word in ("## Try it", "## Four: change it and run it"))
-    assert "replication.run(" in "".join(sources) and "lab.interact(" in "".join(sources)
+    assert "replication.simulate(" in "".join(sources) and "lab.interact(" in "".join(sources)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

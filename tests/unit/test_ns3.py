@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from replication.cli.main import app
+from replication.design.config import load_config, load_study, load_tier
+from replication.design.design import design_study
+from replication.design.pipeline import Pipeline
 from replication.engines import ns3
 from replication.engines.catalogue import chosen_engine
 from replication.engines.ns3 import LINKED, NS3_VERSION, PREFIX, WHEEL_VERSIONS, Prefix, installed
-from replication.plan.config import load_config, load_study, load_tier
-from replication.plan.design import design_study
-from replication.plan.pipeline import Pipeline
 from replication.study.errors import InputError
 from replication.study.files import read_yaml
 from typer.testing import CliRunner

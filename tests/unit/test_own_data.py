@@ -1,9 +1,7 @@
 """Own data: claims' tests on printed numbers and on published traces."""
 
 import pytest
-from replication.judge.self_consistency import OWN_DATA, OwnData
-from replication.judge.vacuity import FLAGS, VACUITY, merge_flags
-from replication.measure.cell_map import map_cells
+from replication.metrics.cell_map import map_cells
 from replication.study.published import read_published
 from replication.study.storage.table import (
     FLAG_COLUMNS,
@@ -12,6 +10,8 @@ from replication.study.storage.table import (
     read_rows,
     write_table,
 )
+from replication.verdicts.self_consistency import OWN_DATA, OwnData
+from replication.verdicts.vacuity import FLAGS, VACUITY, merge_flags
 
 PRINTED = (
     ("slow", "throughput", "bit/s", 800e3, "800"),

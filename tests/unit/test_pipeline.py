@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replication.measure.trace_folder import FOLDER
-from replication.plan import input_hashes, plan
-from replication.plan.pipeline import Pipeline, notebook_names
+from replication.design import input_hashes, plan
+from replication.design.pipeline import Pipeline, notebook_names
+from replication.metrics.trace_folder import FOLDER
 from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,7 @@ def quick():
 def copied(tmp_path, monkeypatch):
     """Return a copy of the package, whose code is what is hashed."""
     package = shutil.copytree(input_hashes.PACKAGE, tmp_path / "replication")
-    monkeypatch.setattr("replication.plan.input_hashes.PACKAGE", package)
+    monkeypatch.setattr("replication.design.input_hashes.PACKAGE", package)
     input_hashes.code.cache_clear()
     yield package
     input_hashes.code.cache_clear()
@@ -32,13 +32,13 @@ def copied(tmp_path, monkeypatch):
     ("path", "keys"),
     [
         ("study/scenario.py", {"simulate", "judge"}),
-        ("run/gather.py", {"simulate", "judge"}),
-        ("plan/design.py", {"simulate", "judge"}),
+        ("simulate/gather.py", {"simulate", "judge"}),
+        ("design/design.py", {"simulate", "judge"}),
         ("compare/agreement.py", {"judge"}),
         ("report/templates/base.html", {"report"}),
         ("report/assets/report.css", {"report"}),
         ("cli/main.py", set()),
-        ("plan/pipeline.py", set()),
+        ("design/pipeline.py", set()),
     ],
 )
 def test_a_change_of_code_changes_the_keys_of_what_it_decides(copied, path, keys):
@@ -55,7 +55,7 @@ def test_batches_are_named_by_the_code_that_decides_their_tables(quick, copied):
     settings = {"tier": "quick", "studies": "nishitha", "engines": "ns3"}
     before = set(Pipeline.load(ROOT, settings).batches)
     assert before <= set(quick.batches)
-    (copied / "run/gather.py").open("a").write("\n")
+    (copied / "simulate/gather.py").open("a").write("\n")
     input_hashes.code.cache_clear()
     assert before.isdisjoint(Pipeline.load(ROOT, settings).batches)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from replication.plan.config import load_config, load_tier
-from replication.plan.pipeline import Pipeline
+from replication.design.config import load_config, load_tier
+from replication.design.pipeline import Pipeline
 from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 from replication.cli.main import engines, install_engines
+from replication.design.config import Config, chosen_engines
 from replication.engines import catalogue
 from replication.engines.catalogue import LOCK, NS2, find_package, package_warning
-from replication.plan.config import Config, chosen_engines
-from replication.run.process import written_version
+from replication.simulate.process import written_version
 from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]

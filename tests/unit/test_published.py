@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from replication.plan.config import study_ids
+from replication.design.config import study_ids
 
 ROOT = Path(__file__).parents[2]
 #: A study of published numbers alone needs no code, so these tests read whatever is there.

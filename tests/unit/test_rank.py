@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.judge.cell import adjusted, evaluate_cells, least_p, predictive_p, vary
-from replication.judge.claim import evaluate_claim
-from replication.measure.cell_map import map_cells
+from replication.metrics.cell_map import map_cells
 from replication.study.published import read_published
 from replication.study.verdict import Verdict
+from replication.verdicts.cell import adjusted, evaluate_cells, least_p, predictive_p, vary
+from replication.verdicts.claim import evaluate_claim
 
 small = st.lists(st.integers(-5, 5), min_size=3, max_size=9)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import nbformat
 import pytest
 from pydantic import ValidationError
-from replication.judge.verdict_table import read_verdicts, write_verdicts
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.pages import number as numbers
 from replication.report.pages.figure import script_json
@@ -19,6 +18,7 @@ from replication.report.render import PACKAGE, render
 from replication.study.errors import InputError
 from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows
 from replication.study.study import CONFORMANCE, RESERVED, Study
+from replication.verdicts.verdict_table import read_verdicts, write_verdicts
 
 from tests.unit.report_project import NASTY, PROVENANCE, PUBLISHED, TABLE, example, soup
 

@@ -6,6 +6,7 @@ import shutil
 import pytest
 import yaml
 from replication.engines.catalogue import ENGINES
+from replication.explore.maps.account import MAP_COLUMNS, made_from, merge_maps
 from replication.report.pages.regions import (
     answer,
     areas,
@@ -16,7 +17,6 @@ from replication.report.pages.regions import (
     picture,
     ticks,
 )
-from replication.sensitivity.maps.account import MAP_COLUMNS, made_from, merge_maps
 from replication.study.files import write_text
 from replication.study.storage.table import read_rows
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
-from replication.plan.config import load_study
+from replication.design.config import load_study
 from replication.report.charts.figure import INK, MAXIMUM_POINTS
 from replication.report.charts.trace import overlay_figures
 from replication.report.pages.page import environment

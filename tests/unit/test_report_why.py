@@ -4,10 +4,10 @@ import json
 import shutil
 
 import pytest
+from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
-from replication.plan.config import load_study
+from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, made_from
 from replication.report.pages.evidence import explanation_of
-from replication.sensitivity.explanation import EXPLAINED_COLUMNS, NAME, made_from
 from replication.study.files import write_text
 from replication.study.storage.table import write_table
 

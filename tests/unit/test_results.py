@@ -4,9 +4,9 @@ import json
 
 import pandas as pd
 import pytest
-from replication.measure.collect import collect_study
-from replication.measure.metric import quantity
-from replication.measure.results import Results
+from replication.metrics.collect import collect_study
+from replication.metrics.metric import quantity
+from replication.metrics.results import Results
 from replication.study.claim_model import Quantity
 from replication.study.errors import InputError
 from replication.study.files import atomic, write_text

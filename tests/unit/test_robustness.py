@@ -2,13 +2,13 @@
 
 import pandas as pd
 import pytest
-from replication.judge.evaluate import QUANTITY_COLUMNS
-from replication.sensitivity.design_point import DEFAULT, ONE_AT_A_TIME, Design
-from replication.sensitivity.explore_study import spread_rows
-from replication.sensitivity.robustness import claim_sentence
+from replication.explore.design_point import DEFAULT, ONE_AT_A_TIME, Design
+from replication.explore.robustness import claim_sentence
+from replication.explore.study import spread_rows
 from replication.study.claim_model import Claim
 from replication.study.files import write_text
 from replication.study.sensitivity_settings import Scale
+from replication.verdicts.evaluate import QUANTITY_COLUMNS
 
 from tests.unit.sensitivity_data import record
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from replication.run.gather import check_run
+from replication.simulate.gather import check_run
 from replication.study.errors import RunError
 from replication.study.scenario import Scenario
 from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 from replication.engines.lowering import PLAN_FILE
-from replication.run.process import Limits, network_is_isolated
-from replication.run.runtime import native
+from replication.simulate.process import Limits, network_is_isolated
+from replication.simulate.runtime import native
 from replication.study.errors import RunError
 
 AMPLE = Limits(memory_bytes=2**30, time_s=20.0)

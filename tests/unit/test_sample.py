@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.judge.cell import evaluate_cells
-from replication.judge.claim import evaluate_claim
-from replication.measure.cell_map import map_cells
-from replication.measure.statistic import two_outcomes
+from replication.metrics.cell_map import map_cells
+from replication.metrics.statistic import two_outcomes
 from replication.study.published import read_published
 from replication.study.verdict import Verdict
+from replication.verdicts.cell import evaluate_cells
+from replication.verdicts.claim import evaluate_claim
 
 THROUGHPUT = {"experiment": "sweep", "metric": "throughput_bps", "where": {"variant": "vegas"}}
 AT_LEAST_100 = {"kind": "value", "of": THROUGHPUT, "expect": {"at_least": 100.0}}

@@ -3,10 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from replication.judge.cause import Cause, Explanations, check_explanations, load_explanations
-from replication.measure.cell_map import map_cells
-from replication.plan.config import load_study, study_ids
-from replication.sensitivity.design_point import (
+from replication.design.config import load_study, study_ids
+from replication.explore.design_point import (
     DEFAULT,
     ONE_AT_A_TIME,
     SEED,
@@ -15,7 +13,7 @@ from replication.sensitivity.design_point import (
     design_points,
     positions,
 )
-from replication.sensitivity.robustness import (
+from replication.explore.robustness import (
     CONDITIONAL,
     FRAGILE,
     ROBUST,
@@ -26,6 +24,7 @@ from replication.sensitivity.robustness import (
     claim_rows,
     importances,
 )
+from replication.metrics.cell_map import map_cells
 from replication.study.errors import InputError
 from replication.study.parameter import Assumed
 from replication.study.published import read_published
@@ -33,6 +32,7 @@ from replication.study.sensitivity_settings import load_sensitivity
 from replication.study.study import Study
 from replication.study.variation import Assumption, Variation, apply, check_ledger
 from replication.study.verdict import Verdict
+from replication.verdicts.cause import Cause, Explanations, check_explanations, load_explanations
 
 from tests.unit.conftest import PUBLISHED, study_document
 from tests.unit.sensitivity_data import ROOT, SETTINGS, cause, cells_frame, record, settings

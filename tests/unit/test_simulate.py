@@ -3,8 +3,8 @@
 from functools import partial
 
 import pytest
-from replication.run.gather import gather, read_runs
-from replication.run.simulate import designed_batch, run_job
+from replication.simulate.gather import gather, read_runs
+from replication.simulate.run import designed_batch, run_job
 from replication.study.errors import InputError, RunError
 from replication.study.files import write_text
 from replication.study.scenario import Scenario, canonical_json

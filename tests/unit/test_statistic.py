@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.measure.statistic import (
+from replication.metrics.statistic import (
     estimate,
     jain_index,
     kendall,

@@ -2,7 +2,7 @@
 
 import pytest
 from replication.engines.catalogue import NS3
-from replication.run.store import TABLES, Store
+from replication.simulate.store import TABLES, Store
 from replication.study.scenario import Scenario
 
 from tests.unit.test_scenario import minimal_scenario

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from replication.cli.main import app
-from replication.plan.config import chosen_studies, load_config, load_study
-from replication.plan.pipeline import Pipeline
-from replication.plan.study_check import check_study
+from replication.design.config import chosen_studies, load_config, load_study
+from replication.design.pipeline import Pipeline
+from replication.design.study_check import check_study
 from replication.study.errors import InputError
 from replication.study.files import read_model
 from replication.study.published import read_published

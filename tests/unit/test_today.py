@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 import yaml
+from replication.design.config import load_study, study_ids
 from replication.engines.catalogue import ENGINES
-from replication.plan.config import load_study, study_ids
+from replication.explore.maps.account import merge_maps
+from replication.explore.modern_kernel import made_from, plan_today
 from replication.report.pages.regions import today_views
 from replication.report.pages.source import Source
-from replication.sensitivity.maps.account import merge_maps
-from replication.sensitivity.modern_kernel import made_from, plan_today
 from replication.study.errors import InputError
 from replication.study.files import write_text
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replication.measure.cwnd import (
+from replication.design.config import load_study
+from replication.metrics.cwnd import (
     CwndSeries,
     SeriesError,
     Window,
@@ -14,10 +15,9 @@ from replication.measure.cwnd import (
     find_start_up_end,
     time_weighted_mean,
 )
-from replication.measure.feature import FlowSeries, feature
-from replication.measure.trace import TraceFormatError, read_flows, read_trace, split_data_flows
-from replication.measure.trace_folder import FOLDER, TABLE_PREFIX, TRACE_SUFFIX
-from replication.plan.config import load_study
+from replication.metrics.feature import FlowSeries, feature
+from replication.metrics.trace import TraceFormatError, read_flows, read_trace, split_data_flows
+from replication.metrics.trace_folder import FOLDER, TABLE_PREFIX, TRACE_SUFFIX
 from replication.study.errors import InputError
 from replication.study.published import read_published
 

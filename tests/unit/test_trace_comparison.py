@@ -10,11 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from replication.compare.trace_comparison import compare_traces, nearness
-from replication.measure.collect import load_sampled
-from replication.measure.cwnd import FIGURES
-from replication.measure.trace_folder import FOLDER, SOURCES, fetch_traces, traces_hash
-from replication.plan.config import load_study
-from replication.sensitivity.finding import distances
+from replication.design.config import load_study
+from replication.explore.finding import distances
+from replication.metrics.collect import load_sampled
+from replication.metrics.cwnd import FIGURES
+from replication.metrics.trace_folder import FOLDER, SOURCES, fetch_traces, traces_hash
 from replication.study.errors import InputError
 from replication.study.files import digest_of, write_text
 from replication.study.storage.table import SERIES_NUMBERS, TRACE_COLUMNS

@@ -1,9 +1,9 @@
 """Vacuity: what could not differ is marked, by evidence, and only that."""
 
 import pytest
-from replication.judge.claim import evaluate_claim
-from replication.judge.pair import run_pressure
-from replication.judge.vacuity import vacuity_rows
+from replication.verdicts.claim import evaluate_claim
+from replication.verdicts.pair import run_pressure
+from replication.verdicts.vacuity import vacuity_rows
 
 from tests.unit.conftest import SEGMENT_BYTES, study_document
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.measure.cwnd import Samples, SeriesError, Window, prominent_teeth
+from replication.metrics.cwnd import Samples, SeriesError, Window, prominent_teeth
 
 INTERVAL_S = 0.1
 windows = st.lists(st.floats(1, 500), min_size=2, max_size=60)

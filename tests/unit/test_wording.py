@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from replication.judge.wording import Wording, figure, qualifier, table_name, wording
 from replication.study.claim_model import (
     AmongReplicates,
     Condition,
@@ -11,6 +10,7 @@ from replication.study.claim_model import (
     ShareTest,
     ValueTest,
 )
+from replication.verdicts.wording import Wording, figure, qualifier, table_name, wording
 
 RATE = {"experiment": "sweep", "metric": "throughput_bps"}
 

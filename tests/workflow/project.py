@@ -8,9 +8,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.measure.trace_folder import fetch_traces
-from replication.plan.pipeline import Pipeline
-from replication.run.store import Store
+from replication.design.pipeline import Pipeline
+from replication.metrics.trace_folder import fetch_traces
+from replication.simulate.store import Store
 
 ROOT = Path(__file__).parents[2]
 #: The published traces, where a machine has them next to the project.

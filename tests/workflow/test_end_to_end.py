@@ -200,7 +200,8 @@ def test_a_run_killed_midway_elsewhere_resumes_on_more_cores_to_the_same_bytes(w
     # An engine's verdicts are the same without the others beside it.
     victim.snakemake(*JUDGED, **settings | {"engines": "ns3"})
     for path in JUDGED:
-        beside, alone = (pd.read_csv(p.root / path, dtype=str) for p in (whole, victim))
+        read = pd.read_parquet if path.endswith(".parquet") else pd.read_csv
+        beside, alone = (read(p.root / path) for p in (whole, victim))
         if "engine" in beside:
             beside = beside[beside["engine"] == "ns3"].reset_index(drop=True)
         pd.testing.assert_frame_equal(beside, alone)

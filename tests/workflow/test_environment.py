@@ -16,7 +16,7 @@ import nbformat
 import pytest
 from replication.report.notebooks.notebook import execute
 from replication.report.provenance import commit_of
-from replication.run import environment
+from replication.simulate import environment
 from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 from replication.cli.main import find_scenario
-from replication.plan.config import load_study
+from replication.design.config import load_study
 from replication.study.variation import assumptions
 
 from tests.workflow.project import ROOT, copy_project

@@ -10,7 +10,7 @@ What is particular to one paper's question stands in its notebook; here is what 
 
 from __future__ import annotations
 
-from replication.plan.new_study import example
+from replication.design.new_study import example
 from replication.report.notebooks.collection import (
     Collection,
     column_of,

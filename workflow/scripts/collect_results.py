@@ -1,8 +1,8 @@
 """Put a study's batches together, and compute what is read off their series."""
 
 from replication.cli.script import DATA, ROOT, job
-from replication.measure.collect import collect_study
-from replication.plan.config import load_study
+from replication.design.config import load_study
+from replication.metrics.collect import collect_study
 
 study = snakemake.wildcards.study
 with job(snakemake, f"collecting the results of {study}"):

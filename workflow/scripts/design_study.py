@@ -1,8 +1,8 @@
 """Write the design and the scenarios of a study."""
 
 from replication.cli.script import DATA, ROOT, job
-from replication.plan.config import load_study, load_tier
-from replication.plan.design import batch_runs, design_study, write_design
+from replication.design.config import load_study, load_tier
+from replication.design.design import batch_runs, design_study, write_design
 
 study, chosen = snakemake.wildcards.study, snakemake.params.selection
 with job(snakemake, f"designing {study}"):

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from replication.cli.script import DATA, ROOT, job
-from replication.judge.cause import load_causes
-from replication.judge.evaluate import evaluate_study
-from replication.measure.results import Results
-from replication.plan.config import load_study
+from replication.design.config import load_study
+from replication.metrics.results import Results
+from replication.verdicts.cause import load_causes
+from replication.verdicts.evaluate import evaluate_study
 
 name, folder = snakemake.wildcards.study, Path(snakemake.output.verdicts).parent
 with job(snakemake, f"judging {name}"):

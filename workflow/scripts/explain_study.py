@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from replication.cli.script import ROOT, job, start
-from replication.sensitivity.explanation import explain_study
-from replication.sensitivity.machine import Machine
+from replication.explore.explanation import explain_study
+from replication.explore.machine import Machine
 
 with job(snakemake):
     folder = Path(snakemake.output.explanation).parent

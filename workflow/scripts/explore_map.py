@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from replication.cli.script import ROOT, job, start
-from replication.sensitivity.machine import Machine
-from replication.sensitivity.maps.account import run_map
+from replication.explore.machine import Machine
+from replication.explore.maps.account import run_map
 
 given, folder = snakemake.params, Path(snakemake.output.account).parent
 with job(snakemake):

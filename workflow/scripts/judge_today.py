@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from replication.cli.script import ROOT, job, start
-from replication.sensitivity.machine import Machine
-from replication.sensitivity.modern_kernel import run_today
+from replication.explore.machine import Machine
+from replication.explore.modern_kernel import run_today
 
 given, folder = snakemake.params, Path(snakemake.output.claims).parent
 with job(snakemake):

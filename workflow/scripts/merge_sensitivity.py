@@ -1,8 +1,8 @@
 """Put the studies' tables and explanations together."""
 
 from replication.cli.script import DATA, job
-from replication.sensitivity.explanation import EXPLANATIONS
-from replication.sensitivity.explore_study import TABLES
+from replication.explore.explanation import EXPLANATIONS
+from replication.explore.study import TABLES
 from replication.study.storage.table import merge_tables
 
 given, folder = snakemake.params, DATA / "sensitivity"

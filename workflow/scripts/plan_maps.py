@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from replication.cli.script import ROOT, job
-from replication.sensitivity.maps.account import forecast
-from replication.sensitivity.modern_kernel import plan_today
+from replication.explore.maps.account import forecast
+from replication.explore.modern_kernel import plan_today
 
 given = snakemake.params
 with job(snakemake):

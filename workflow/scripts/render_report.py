@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from replication.cli.script import DATA, ROOT, job
-from replication.plan.config import Paths
+from replication.design.config import Paths
 from replication.report.render import render
 
 # Processes that render pages may import this script.

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from replication.cli.script import ROOT, job, start
-from replication.run.simulate import designed_batch, open_job, run_batch
-from replication.run.store import Progress
+from replication.simulate.run import designed_batch, open_job, run_batch
+from replication.simulate.store import Progress
 
 given, made = snakemake.params, snakemake.output
 with job(snakemake):

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from replication.cli import report
+from replication.design.config import Paths, listed, load_config, load_study, load_tier, study_ids
 from replication.engines.catalogue import ENGINES, find_package, package_warning
 from replication.engines.lowering import PLAN_FILE, SCENARIO_FILE
-from replication.plan.config import Paths, listed, load_config, load_study, load_tier, study_ids
-from replication.run.environment import enter
+from replication.simulate.environment import enter
 from replication.study.errors import InputError, RunError, end_of
 from replication.study.files import read_json, read_model
 from replication.study.scenario import Scenario
@@ -60,14 +60,14 @@ def validate(studies: Studies = None) -> None:
 
     Example: replicate validate --studies saxena
     """
-    from replication.judge.cause import check_explanations, load_explanations
-    from replication.plan.design import design_study, repeat_warnings
-    from replication.plan.study_check import check_study
-    from replication.sensitivity.maps.account import check_map
-    from replication.sensitivity.maps.map_model import load_mapping, map_names
-    from replication.sensitivity.modern_kernel import load_today, plan_today
+    from replication.design.design import design_study, repeat_warnings
+    from replication.design.study_check import check_study
+    from replication.explore.maps.account import check_map
+    from replication.explore.maps.map_model import load_mapping, map_names
+    from replication.explore.modern_kernel import load_today, plan_today
     from replication.study.published import published_path
     from replication.study.sensitivity_settings import load_sensitivity
+    from replication.verdicts.cause import check_explanations, load_explanations
 
     load_config(CONFIG)
     load_sensitivity(ROOT)
@@ -107,7 +107,7 @@ def plan(
     Example: replicate plan --tier quick --studies saxena,nishitha
     """
     given = {key: value for key, value in locals().items() if value is not None}
-    from replication.plan.pipeline import Pipeline
+    from replication.design.pipeline import Pipeline
 
     print(*Pipeline.load(ROOT, given).summary(), sep="\n")
 
@@ -124,8 +124,8 @@ def new_study(
 
     Example: replicate new-study --id smith_2004 --title "Reno and RED" --type queuing
     """
-    from replication.plan.new_study import TYPES
-    from replication.plan.new_study import new_study as write_new_study
+    from replication.design.new_study import TYPES
+    from replication.design.new_study import new_study as write_new_study
 
     kind = kind or typer.prompt(f"Type of its first experiment ({', '.join(TYPES)})")
     print(*write_new_study(ROOT, study, title, kind), sep="\n")
@@ -147,8 +147,8 @@ def run(
 
     Example: replicate run 0123456789abcdef --engine ns3 --output /tmp/look
     """
-    from replication.plan.start import run_single
-    from replication.run.store import TABLES
+    from replication.design.start import run_single
+    from replication.simulate.store import TABLES
 
     _require_engine(engine)
     found = find_scenario(data, scenario)
@@ -215,7 +215,7 @@ def engines(ns3_version: Ns3 = None) -> None:
 
     Example: replicate engines
     """
-    from replication.run.process import written_version
+    from replication.simulate.process import written_version
 
     config = load_config(CONFIG, {"ns3_version": ns3_version} if ns3_version else None)
     for name in ENGINES:
@@ -298,7 +298,7 @@ def metrics() -> None:
 
     Example: replicate metrics
     """
-    from replication.measure.metric_model import METRICS
+    from replication.metrics.metric_model import METRICS
 
     for name, metric in METRICS.items():
         print(f"{name} [{metric.unit}]: {metric.description}")

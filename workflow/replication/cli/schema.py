@@ -12,15 +12,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from replication.compare.agreement import EngineDifferences
-from replication.judge.cause import Explanations
-from replication.plan.config import Config, Tier
-from replication.sensitivity.maps.map_model import Map, MapSettings
-from replication.sensitivity.modern_kernel import Today
+from replication.design.config import Config, Tier
+from replication.explore.maps.map_model import Map, MapSettings
+from replication.explore.modern_kernel import Today
 from replication.study.files import write_text
 from replication.study.model import Document
 from replication.study.scenario import Scenario
 from replication.study.sensitivity_settings import Sensitivity
 from replication.study.study import Study
+from replication.verdicts.cause import Explanations
 
 MODELS: dict[str, type[BaseModel]] = {
     "config": Config,

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from replication.run.environment import enter
+from replication.simulate.environment import enter
 from replication.study.errors import end_of
 
 if TYPE_CHECKING:
-    from replication.run.process import Limits
-    from replication.run.runtime import Launch
+    from replication.simulate.process import Limits
+    from replication.simulate.runtime import Launch
 
 ROOT = Path()
 DATA = Path("data/reproduced")
@@ -67,8 +67,8 @@ def job(snakemake: Any, doing: str | None = None) -> Iterator[None]:
 
 def start(machine: dict[str, Any]) -> tuple[Launch, Path, Limits]:
     """Return how an engine is started, its store and its limits, as `Pipeline.machine` says."""
-    from replication.run.process import Limits
-    from replication.run.runtime import Launch
+    from replication.simulate.process import Limits
+    from replication.simulate.runtime import Launch
 
     program = machine["program"] and Path(machine["program"])
     how = program, machine["image"], machine["ns3_version"]

@@ -31,13 +31,11 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from replication.compare.verdicts import CELL, CLAIM, Compared, Row, compare_verdicts
-from replication.judge.verdict_table import Participation, participations, read_verdicts
-from replication.judge.wording import qualifier
-from replication.measure.metric import quantity
-from replication.measure.metric_model import CONTRASTED, METRICS
-from replication.measure.results import Results
-from replication.measure.statistic import estimate, wilson_interval
-from replication.plan.config import load_study
+from replication.design.config import load_study
+from replication.metrics.metric import quantity
+from replication.metrics.metric_model import CONTRASTED, METRICS
+from replication.metrics.results import Results
+from replication.metrics.statistic import estimate, wilson_interval
 from replication.study.claim_model import Flows, Quantity, Where
 from replication.study.files import read_model
 from replication.study.model import Document, EngineName, Identifier
@@ -45,6 +43,8 @@ from replication.study.parameter import unique
 from replication.study.scenario import CongestionControl
 from replication.study.storage.table import DESIGN_COLUMNS, read_rows, write_table
 from replication.study.study import Study
+from replication.verdicts.verdict_table import Participation, participations, read_verdicts
+from replication.verdicts.wording import qualifier
 
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"]

@@ -23,15 +23,15 @@ import pandas as pd
 import pyarrow as pa
 from scipy.stats import wasserstein_distance
 
-from replication.measure.cell_map import MappedCell, map_cells
-from replication.measure.collect import load_sampled
-from replication.measure.cwnd import DISTANCE, FIGURES, MINUTE_S, FloatArray, Samples, Window
-from replication.measure.metric import chosen_flows
-from replication.measure.sampled import RUN, SampledResults, samples, thin
-from replication.measure.statistic import estimate
-from replication.measure.trace import read_flows
-from replication.measure.trace_folder import TABLE_PREFIX, trace_files
-from replication.plan.config import load_study
+from replication.design.config import load_study
+from replication.metrics.cell_map import MappedCell, map_cells
+from replication.metrics.collect import load_sampled
+from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, FloatArray, Samples, Window
+from replication.metrics.metric import chosen_flows
+from replication.metrics.sampled import RUN, SampledResults, samples, thin
+from replication.metrics.statistic import estimate
+from replication.metrics.trace import read_flows
+from replication.metrics.trace_folder import TABLE_PREFIX, trace_files
 from replication.study.claim_model import Quantity
 from replication.study.published import published_path, read_published
 from replication.study.storage.parquet import write_parquet

@@ -13,10 +13,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from replication.plan.config import load_tier, study_files
-from replication.plan.input_hashes import file_hash
-from replication.run.environment import core
-from replication.run.process import network_is_isolated
+from replication.design.config import load_tier, study_files
+from replication.design.input_hashes import file_hash
+from replication.simulate.environment import core
+from replication.simulate.process import network_is_isolated
 from replication.study.files import read_json, sha256_of, write_text
 from replication.study.published import published_path
 from replication.study.storage.table import DESIGN_COLUMNS, Row, read_rows

@@ -20,14 +20,9 @@ from pathlib import Path
 import yaml
 
 from replication.compare.agreement import TABLES, write_agreement
-from replication.judge.cause import load_causes
-from replication.judge.evaluate import evaluate_study, merge
-from replication.judge.self_consistency import OWN_DATA, write_own_data
-from replication.judge.vacuity import FLAGS
-from replication.judge.verdict_table import NAME as VERDICTS
-from replication.measure.collect import series_files
-from replication.measure.results import Results
-from replication.plan.config import load_study
+from replication.design.config import load_study
+from replication.metrics.collect import series_files
+from replication.metrics.results import Results
 from replication.report.pages.source import read_provenance
 from replication.report.released import (
     ARCHIVE,
@@ -48,6 +43,11 @@ from replication.study.model import Document
 from replication.study.published import published_path
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import OWN_DATA_COLUMNS, read_rows
+from replication.verdicts.cause import load_causes
+from replication.verdicts.evaluate import evaluate_study, merge
+from replication.verdicts.self_consistency import OWN_DATA, write_own_data
+from replication.verdicts.vacuity import FLAGS
+from replication.verdicts.verdict_table import NAME as VERDICTS
 
 #: Where the released results are rendered again: never where one's own report stands.
 RENDERED_TO = Path("reports/html-release")

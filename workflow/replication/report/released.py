@@ -17,11 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import ValidationError
 
-from replication.judge.self_consistency import OWN_DATA
-from replication.judge.vacuity import FLAGS, VACUITY
-from replication.judge.verdict_table import NAME as VERDICTS
-from replication.plan.config import Tier, load_study
-from replication.plan.design import design_study, write_scenarios
+from replication.design.config import Tier, load_study
+from replication.design.design import design_study, write_scenarios
 from replication.study.errors import InputError, describe
 from replication.study.files import file_sha256, read_json, write_text
 from replication.study.storage.parquet import read_parquet, write_parquet
@@ -33,6 +30,9 @@ from replication.study.storage.table import (
     read_rows,
     write_table,
 )
+from replication.verdicts.self_consistency import OWN_DATA
+from replication.verdicts.vacuity import FLAGS, VACUITY
+from replication.verdicts.verdict_table import NAME as VERDICTS
 
 RELEASED, PAGES = Path("data/release"), Path("reports/release")
 MANIFEST = RELEASED / "manifest.sha256"

@@ -16,10 +16,8 @@ import pyarrow as pa
 from altair.utils.schemapi import debug_mode
 
 from replication.compare.agreement import TABLES
-from replication.judge.self_consistency import OWN_DATA
-from replication.judge.vacuity import FLAGS
-from replication.measure.results import Results
-from replication.plan.pipeline import SENSITIVITY, notebook_names
+from replication.design.pipeline import SENSITIVITY, notebook_names
+from replication.metrics.results import Results
 from replication.report.charts.cells import engine_figures
 from replication.report.charts.data import read_cells, with_explained
 from replication.report.charts.experiment import figures_of
@@ -47,6 +45,8 @@ from replication.study.files import write_text
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import Row, read_frame
 from replication.study.study import MAPS_TABLE, Study
+from replication.verdicts.self_consistency import OWN_DATA
+from replication.verdicts.vacuity import FLAGS
 
 PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.

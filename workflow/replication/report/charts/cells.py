@@ -9,10 +9,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.judge.verdict_table import Judged
-from replication.judge.wording import table_name
-from replication.measure.metric_model import display_unit
-from replication.measure.trace_folder import TABLE_PREFIX
+from replication.metrics.metric_model import display_unit
+from replication.metrics.trace_folder import TABLE_PREFIX
 from replication.report.charts.figure import (
     INK,
     PUBLISHED,
@@ -32,6 +30,8 @@ from replication.report.charts.figure import (
 from replication.study.storage.table import CELL_COLUMNS
 from replication.study.table_model import Table
 from replication.study.verdict import Verdict
+from replication.verdicts.verdict_table import Judged
+from replication.verdicts.wording import table_name
 
 _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high"]
 _EXPLAINED = "explained"

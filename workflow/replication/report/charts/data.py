@@ -11,15 +11,15 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-from replication.judge.verdict_table import NAME, read_table
-from replication.measure.metric import quantity
-from replication.measure.metric_model import METRICS, capitalised, display_unit, metric_label
-from replication.measure.results import Results
-from replication.measure.statistic import estimate
+from replication.metrics.metric import quantity
+from replication.metrics.metric_model import METRICS, capitalised, display_unit, metric_label
+from replication.metrics.results import Results
+from replication.metrics.statistic import estimate
 from replication.study.claim_model import Flows, Links, Quantity
 from replication.study.parameter import Factor
 from replication.study.storage.parquet import read_parquet
 from replication.study.study import Experiment
+from replication.verdicts.verdict_table import NAME, read_table
 
 #: What a judged cell is known by, in its study.
 _CELL = ["table", "row", "column", "engine"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from replication.measure.results import Results
+from replication.metrics.results import Results
 from replication.report.charts.cells import cells_figure
 from replication.report.charts.data import (
     PublishedValue,

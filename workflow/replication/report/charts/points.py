@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 import pandas as pd
 
-from replication.measure.results import Results
+from replication.metrics.results import Results
 from replication.report.charts.data import (
     MOST_NAMED,
     Display,

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from replication.measure.sampled import kept_samples
+from replication.metrics.sampled import kept_samples
 from replication.report.charts.data import flow_label
 from replication.report.charts.figure import (
     DASHES,

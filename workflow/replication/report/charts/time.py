@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from replication.measure.results import Results
-from replication.measure.statistic import estimate, jain_index
+from replication.metrics.results import Results
+from replication.metrics.statistic import estimate, jain_index
 from replication.report.charts.data import (
     Display,
     DrawnRun,

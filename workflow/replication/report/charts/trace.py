@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 
 from replication.compare.trace_comparison import PUBLISHED as PUBLISHED_SOURCE
-from replication.measure.results import Results
+from replication.metrics.results import Results
 from replication.report.charts.data import (
     DrawnRun,
     PublishedValue,

@@ -16,11 +16,9 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
+from replication.design.config import load_study, study_ids
 from replication.engines.catalogue import ENGINES
-from replication.judge.vacuity import read_flags
-from replication.judge.verdict_table import read_table
-from replication.measure.results import Results
-from replication.plan.config import load_study, study_ids
+from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks.map_data import MapData, map_list, read_map, scenarios_at
 from replication.report.notebooks.session import LiveRun, run_live
@@ -33,6 +31,8 @@ from replication.study.storage.table import FLAG_COLUMNS, read_frame
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import instantiate, replicate_seed
 from replication.study.variation import drawn
+from replication.verdicts.vacuity import read_flags
+from replication.verdicts.verdict_table import read_table
 
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}

@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from replication.plan.config import load_study
+from replication.design.config import load_study
+from replication.explore.maps.account import accounts, read_account
+from replication.explore.maps.map_model import load_map
+from replication.explore.maps.space import Place, Space
 from replication.report.pages.regions import facet_title
-from replication.sensitivity.maps.account import accounts, read_account
-from replication.sensitivity.maps.map_model import load_map
-from replication.sensitivity.maps.space import Place, Space
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 

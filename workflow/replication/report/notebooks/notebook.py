@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from replication.run.environment import environment_of_notebooks
+from replication.simulate.environment import environment_of_notebooks
 from replication.study.errors import InputError, RunError
 from replication.study.files import read_text, write_text
 

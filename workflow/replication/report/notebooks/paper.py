@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from replication.judge.self_consistency import FAILS
 from replication.report.notebooks.collection import Collection
 from replication.report.notebooks.picture import Html, rounded, table, text
 from replication.report.pages.verdict import OWN_WORDS
 from replication.study.parameter import Parameter
 from replication.study.study import parameters_of
 from replication.study.verdict import Verdict
+from replication.verdicts.self_consistency import FAILS
 
 #: A verdict at a glance; its word stands beside it.
 SYMBOLS = dict(zip(Verdict, ("●", "▲", "✕", "–", "■"), strict=True))

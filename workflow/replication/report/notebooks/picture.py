@@ -15,8 +15,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.measure.statistic import estimate
-from replication.plan.input_hashes import value_hash
+from replication.design.input_hashes import value_hash
+from replication.metrics.statistic import estimate
 from replication.report.charts.cells import verdict_colours, verdict_symbols
 from replication.report.charts.figure import (
     INK,

@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from replication.judge.verdict_table import Judged
-from replication.judge.wording import table_name
-from replication.measure.metric_model import METRICS, metric_label
+from replication.metrics.metric_model import METRICS, metric_label
 from replication.report.pages import number as numbers
 from replication.report.pages.source import PointLinks, Source, cell_id
 from replication.report.pages.verdict import (
@@ -19,6 +17,8 @@ from replication.report.pages.verdict import (
 )
 from replication.study.study import Study
 from replication.study.table_model import Cell, Table
+from replication.verdicts.verdict_table import Judged
+from replication.verdicts.wording import table_name
 
 #: Ends of the steps of a deviation's shade: beyond each the shade is one step stronger.
 SHADES = (0.05, 0.2, 0.5)

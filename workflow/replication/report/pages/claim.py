@@ -6,9 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from replication.judge.claim import conditions
-from replication.judge.verdict_table import Judged
-from replication.judge.wording import wording
 from replication.report.charts.figure import three_digits
 from replication.report.pages.number import parse
 from replication.report.pages.source import PointLinks, Source
@@ -16,6 +13,9 @@ from replication.report.pages.verdict import Flag, badge, beside
 from replication.study.claim_model import AllTest, Claim, EquivalenceTest, NotTestable, SimpleTest
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.study import Study
+from replication.verdicts.claim import conditions
+from replication.verdicts.verdict_table import Judged
+from replication.verdicts.wording import wording
 
 #: What a claim is that is no result, for people.
 NATURES = {

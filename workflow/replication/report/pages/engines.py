@@ -8,13 +8,13 @@ from typing import Any
 
 from replication.compare.agreement import TABLES, EngineDifference, load_differences
 from replication.engines.catalogue import ENGINES, family_of, package_warning
-from replication.judge.verdict_table import Judged
-from replication.measure.metric_model import metric_label
+from replication.metrics.metric_model import metric_label
 from replication.report.pages import number as numbers
 from replication.report.pages.source import Source, of_study
 from replication.report.pages.verdict import Badge
 from replication.study.storage.table import CONFORMANCE_COLUMNS, Row, read_rows
 from replication.study.study import CONFORMANCE, Study
+from replication.verdicts.verdict_table import Judged
 
 #: What an engine shows in a canonical scenario.
 HOLDS = Badge("holds", "reproduced", "inside the tolerance that was set before any run")

@@ -15,6 +15,16 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from replication.explore import explanation
+from replication.explore.design_point import ONE_AT_A_TIME
+from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND, holding
+from replication.explore.robustness import claim_sentence
+from replication.explore.study import (
+    SOURCES,
+    RobustnessRows,
+    is_current,
+    read_made_from,
+)
 from replication.report.charts.data import display_metric
 from replication.report.charts.figure import (
     PALETTE,
@@ -26,16 +36,6 @@ from replication.report.charts.figure import (
 )
 from replication.report.pages.figure import write_figures
 from replication.report.pages.ledger import plain, plausible
-from replication.sensitivity import explanation
-from replication.sensitivity.design_point import ONE_AT_A_TIME
-from replication.sensitivity.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND, holding
-from replication.sensitivity.explore_study import (
-    SOURCES,
-    RobustnessRows,
-    is_current,
-    read_made_from,
-)
-from replication.sensitivity.robustness import claim_sentence
 from replication.study.files import read_json
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.storage.table import Row, read_rows

@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import JsonValue
 
 from replication.engines.catalogue import family_of
-from replication.judge.verdict_table import is_supported
 from replication.report.charts.data import levels_in_brief, unsaid_unit
 from replication.report.pages.source import Source
 from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Study
 from replication.study.verdict import Subject
+from replication.verdicts.verdict_table import is_supported
 
 #: One parameter or factor: the experiment it holds for (empty for all), name, value, unit, and it.
 Entry = tuple[str, str, str, str, Parameter | Factor]

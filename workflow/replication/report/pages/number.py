@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from replication.measure.metric_model import display_unit as unit_of
+from replication.metrics.metric_model import display_unit as unit_of
 from replication.study.storage.table import written
 
 MISSING = "–"

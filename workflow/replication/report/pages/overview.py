@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from replication.judge.verdict_table import Judged, read_table
+from replication.explore.study import RobustnessRows, is_current
 from replication.report.charts.cells import scatter_figure
 from replication.report.charts.figure import Figure
 from replication.report.pages import number as numbers
@@ -19,10 +19,10 @@ from replication.report.pages.ledger import changes_of
 from replication.report.pages.page import short_title
 from replication.report.pages.source import Source, of_study
 from replication.report.pages.verdict import Tally, answer
-from replication.sensitivity.explore_study import RobustnessRows, is_current
 from replication.study.storage.table import Row
 from replication.study.study import Study
 from replication.study.verdict import DECIDED, Verdict
+from replication.verdicts.verdict_table import Judged, read_table
 
 #: How many of the largest deviations the first page names, in all and of one study.
 LARGEST = 8

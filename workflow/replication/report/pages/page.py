@@ -10,7 +10,7 @@ import jinja2
 import jinja2.ext
 
 from replication.engines.catalogue import package_warning
-from replication.measure.metric_model import metric_label
+from replication.metrics.metric_model import metric_label
 from replication.report.charts.data import unsaid_unit
 from replication.report.pages import number as numbers
 from replication.report.pages.figure import script_json, table_texts

@@ -11,8 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from replication.judge.verdict_table import is_supported
-from replication.measure.results import Results
+from replication.metrics.results import Results
 from replication.report.charts.data import (
     DrawnRun,
     flow_algorithm,
@@ -30,6 +29,7 @@ from replication.study.parameter import Factor, Parameter
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import TemplateError, resolve
+from replication.verdicts.verdict_table import is_supported
 
 #: Replicates and rows of flows that a page shows for each engine; the Parquet files have all.
 SHOWN_ROWS = 3

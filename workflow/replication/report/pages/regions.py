@@ -13,15 +13,15 @@ from itertools import cycle, groupby
 from typing import Any
 
 from replication.compare.verdicts import compare_verdicts
-from replication.judge.wording import lower
-from replication.measure.metric_model import display_unit
+from replication.explore.maps.account import accounts, is_current, read_account
+from replication.explore.maps.map_model import load_map, load_mapping
+from replication.explore.modern_kernel import judged_today
+from replication.metrics.metric_model import display_unit
 from replication.report.pages.source import Source, of_study
 from replication.report.pages.verdict import NO_FLAG, Tally
-from replication.sensitivity.maps.account import accounts, is_current, read_account
-from replication.sensitivity.maps.map_model import load_map, load_mapping
-from replication.sensitivity.modern_kernel import judged_today
 from replication.study.study import MAPS_TABLE, Study
 from replication.study.verdict import Verdict
+from replication.verdicts.wording import lower
 
 Account = Mapping[str, Any]
 

@@ -9,18 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from replication.judge.audit import CONSISTENT
-from replication.judge.verdict_table import (
-    Headline,
-    Judged,
-    Participation,
-    headline,
-    is_supported,
-    participations,
-    read_verdicts,
-)
-from replication.judge.wording import table_name, table_names
-from replication.plan.config import load_study
+from replication.design.config import load_study
 from replication.report.charts.data import level_label
 from replication.report.charts.figure import file_of, name_of
 from replication.report.pages.verdict import NO_FLAG, Flag, Flags, Tally, read_flags
@@ -30,6 +19,17 @@ from replication.study.published import PublishedNumber, published_path, read_pu
 from replication.study.storage.table import AUDIT_COLUMNS, DESIGN_COLUMNS, Row, read_rows
 from replication.study.study import Study
 from replication.study.verdict import Verdict
+from replication.verdicts.audit import CONSISTENT
+from replication.verdicts.verdict_table import (
+    Headline,
+    Judged,
+    Participation,
+    headline,
+    is_supported,
+    participations,
+    read_verdicts,
+)
+from replication.verdicts.wording import table_name, table_names
 
 AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 

@@ -6,11 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from replication.judge.audit import SUSPICIOUS, readings_of
-from replication.judge.cause import load_causes
-from replication.judge.verdict_table import Judged, is_supported
-from replication.judge.wording import table_names
-from replication.measure.results import Results
+from replication.metrics.results import Results
 from replication.report.charts.data import level_label, levels_in_brief, unsaid_unit
 from replication.report.charts.figure import Figure
 from replication.report.pages.cell_table import CellView, TableView, table_views
@@ -25,6 +21,10 @@ from replication.study.parameter import Factor
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
 from replication.study.verdict import Verdict
+from replication.verdicts.audit import SUSPICIOUS, readings_of
+from replication.verdicts.cause import load_causes
+from replication.verdicts.verdict_table import Judged, is_supported
+from replication.verdicts.wording import table_names
 
 
 def topologies(study: Study, results: Results) -> dict[str, Topology]:

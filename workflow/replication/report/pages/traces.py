@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
-from replication.measure.cwnd import LABELS
-from replication.measure.trace_folder import TABLE_PREFIX
+from replication.metrics.cwnd import LABELS
+from replication.metrics.trace_folder import TABLE_PREFIX
 from replication.report.charts.figure import Figure, name_of, with_prefix
 from replication.report.charts.trace import overlay_figures
 from replication.report.pages.source import Source, of_study

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.judge.self_consistency import FAILS, NONE, OWN_DATA
-from replication.judge.vacuity import FLAGS
-from replication.judge.verdict_table import DEFAULT, Judged
 from replication.report.pages.number import percent
 from replication.study.errors import InputError
 from replication.study.storage.table import FLAG_COLUMNS, OWN_DATA_COLUMNS, read_rows
 from replication.study.verdict import Verdict
+from replication.verdicts.self_consistency import FAILS, NONE, OWN_DATA
+from replication.verdicts.vacuity import FLAGS
+from replication.verdicts.verdict_table import DEFAULT, Judged
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,407 @@
+"""The design: which points, replicates and scenarios a study needs, and how they are batched."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import heapq
+import itertools
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from replication.design.config import Tier
+from replication.engines.catalogue import ENGINES, chosen_engine
+from replication.engines.model import Engine, link_crossings
+from replication.engines.ns3 import NS3_VERSION
+from replication.study.errors import InputError
+from replication.study.files import write_text
+from replication.study.parameter import Factor, Level, plain_values
+from replication.study.scenario import Scenario, canonical_json
+from replication.study.storage.table import DESIGN_COLUMNS
+from replication.study.study import Experiment, Study, parameters_of
+from replication.study.template import TemplateError, instantiate, replicate_seed
+from replication.study.variation import drawn
+
+#: Keeps a DAG under 500 jobs: above that Snakemake's own time grows faster than their number.
+MAXIMUM_BATCHES = 400
+#: Most flows and links in all scenarios of a study, counted before they are made.
+MOST_ENTRIES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row of the design: a point, a replicate and an engine, and the scenario they need."""
+
+    study: str
+    experiment: str
+    levels: dict[str, str]
+    replicate: int
+    engine: str
+    scenario: Scenario
+    scenario_id: str
+    refusal: str
+    cost_s: float
+
+    @property
+    def point(self) -> str:
+        """Return the point as text, for people and for file names."""
+        return ",".join(f"{factor}={key}" for factor, key in self.levels.items())
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Scenarios that one job runs, one process each."""
+
+    id: str
+    study: str
+    engine: str
+    scenarios: list[str]
+    cost_s: float
+
+
+def chosen_levels(factor: Factor, tier: Tier) -> list[Level]:
+    """Return the levels of `factor` that `tier` runs.
+
+    A quick tier takes the levels flagged `quick`, or without flags the first, middle and last.
+    """
+    levels = factor.levels
+    if tier.levels == "all":
+        return list(levels)
+    flagged = [level for level in levels if level.quick]
+    if flagged or len(levels) <= 3:
+        return flagged or list(levels)
+    return [levels[0], levels[len(levels) // 2], levels[-1]]
+
+
+def _averaged_over(study: Study, experiment: Experiment, tier: Tier) -> list[dict[str, Any]]:
+    """Return what the averaged factors' levels set, an entry a replicate; one if there are none."""
+    factors = [factor for factor in experiment.factors if factor.averaged]
+
+    # An order without meaning, so that the first of them are no end of a range.
+    def drawn_by(combination: tuple[dict[str, str], dict[str, Any]]) -> bytes:
+        key = f"{study.id}/{experiment.id}/{canonical_json(combination[0])}"
+        return hashlib.sha256(key.encode()).digest()
+
+    return [overrides for _, overrides in sorted(_combinations(factors, tier), key=drawn_by)]
+
+
+def _combinations(
+    factors: Iterable[Factor], tier: Tier
+) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Yield level keys by factor, and the parameters they set, for each combination."""
+    axes = [[(factor.id, level) for level in chosen_levels(factor, tier)] for factor in factors]
+    for combination in itertools.product(*axes):
+        overrides: dict[str, Any] = {}
+        for _, level in combination:
+            overrides.update(level.set)
+        yield {factor: level.key for factor, level in combination}, overrides
+
+
+def design_study(
+    study: Study,
+    tier: Tier,
+    engines: list[str],
+    ns3_version: str = NS3_VERSION,
+    *,
+    whole_averages: bool = True,
+) -> list[Run]:
+    """Return every run of `study` in the order of experiments, points, replicates and engines.
+
+    Each level of an averaged factor is run in as many replicates as any other; without
+    `whole_averages` there are no more replicates than the tier asks for, with what levels they can.
+
+    Raises
+    ------
+    InputError
+        A template that does not resolve, or makes more than MOST_ENTRIES with the points before it;
+        the message names study, experiment and point.
+    """
+    runs: list[Run] = []
+    entries = 0
+    chosen = [chosen_engine(name, ns3_version) for name in engines]
+    for experiment in study.experiments:
+        replicates = max(step.count for step in tier.replicates)
+        if tier.heeds_replicates_at_least and experiment.replicates_at_least:
+            replicates = max(replicates, experiment.replicates_at_least.count)
+        averaged = _averaged_over(study, experiment, tier)
+        block = len(averaged) if whole_averages else 1
+        placed: list[_Point] = []
+        for levels, overrides in _combinations(experiment.axes, tier):
+            with _named(study, levels):
+                point = _Point(study, experiment, tier, levels, overrides, averaged, block)
+                size = len(point.first.flows) + len(point.first.links)
+                entries += size * _whole_blocks(replicates, block)
+                if entries > MOST_ENTRIES:
+                    raise TemplateError(
+                        f"with this point the design has {entries} flows and links, more than "
+                        f"{MOST_ENTRIES}; vary, repeat or replicate less"
+                    )
+                placed.append(point)
+        least = {engine.name: _least_count(engine, placed) for engine in chosen}
+        for point in placed:
+            with _named(study, point.levels):
+                runs.extend(point.runs(chosen, least))
+    return runs
+
+
+@contextlib.contextmanager
+def _named(study: Study, levels: dict[str, str]) -> Iterator[None]:
+    """Turn a TemplateError into an InputError that names study and point."""
+    try:
+        yield
+    except TemplateError as error:
+        raise InputError(f"study {study.id}, point {levels}: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Point:
+    """One point of an experiment, filled with the values of each replicate when they are needed."""
+
+    study: Study
+    experiment: Experiment
+    tier: Tier
+    levels: dict[str, str]
+    overrides: dict[str, Any]
+    #: What the averaged factors set, replicate by replicate, and how many of them go together.
+    averaged: list[dict[str, Any]]
+    block: int
+    #: What the engine runs in the place of values that it cannot have.
+    substituted: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        return plain_values(parameters_of(self.study, self.experiment))
+
+    @cached_property
+    def _limit_s(self) -> float | None:
+        # The same on every engine, and for all that is averaged.
+        asked = replace(self, substituted={}) if self.substituted else self
+        limits = [
+            _duration_limit(asked.whole(replicate), self.tier)
+            for replicate in range(len(self.averaged))
+        ]
+        known = [limit_s for limit_s in limits if limit_s is not None]
+        return max(known) if len(known) == len(limits) else None
+
+    @cached_property
+    def first(self) -> Scenario:
+        """The first replicate's scenario, by which runs of the point are costed."""
+        return self.scenario(0)
+
+    def on(self, engine: str) -> _Point:
+        """Return the point as an engine runs it: with what it substitutes, if anything."""
+        substitution = self.study.substituted(engine)
+        return self if substitution is None else replace(self, substituted=substitution.set)
+
+    def whole(self, replicate: int, limit_s: float | None = None) -> Scenario:
+        """Return the scenario of a replicate, as long as the paper's or as `limit_s` lets it be."""
+        values = drawn(self.study, self.experiment, replicate) | self.substituted
+        averaged = self.averaged[replicate % len(self.averaged)]
+        parameters = self._defaults | values | self.overrides | averaged
+        seed = replicate_seed(self.study.id, self.experiment.id, replicate)
+        return instantiate(self.experiment, parameters, seed, limit_s)
+
+    def scenario(self, replicate: int) -> Scenario:
+        """Return the scenario of a replicate, as long as the tier lets it be."""
+        return self.whole(replicate, self._limit_s)
+
+    def runs(self, engines: list[Engine], least: dict[str, int]) -> Iterator[Run]:
+        """Yield the runs on each engine, at least so many of them."""
+        crossings = link_crossings(self.first)
+        chosen = {e.name: self.tier.replicates_for(e.nominal_cost_s(self.first)) for e in engines}
+        counts = {
+            name: _whole_blocks(max(count, least[name]), self.block)
+            for name, count in chosen.items()
+        }
+        scenarios = [self.first, *map(self.scenario, range(1, max(counts.values(), default=0)))]
+        for engine in engines:
+            own = self.on(engine.name)
+            for replicate in range(counts[engine.name]):
+                scenario = scenarios[replicate] if own is self else own.scenario(replicate)
+                yield Run(
+                    study=self.study.id,
+                    experiment=self.experiment.id,
+                    levels=self.levels,
+                    replicate=replicate,
+                    engine=engine.name,
+                    scenario=scenario,
+                    scenario_id=scenario.id,
+                    refusal=engine.refusal(scenario),
+                    cost_s=engine.cost_s(crossings),
+                )
+
+
+def _whole_blocks(count: int, block: int) -> int:
+    """Return the least multiple of `block` that is `count` or more."""
+    return -(-count // block) * block
+
+
+def _least_count(engine: Engine, placed: list[_Point]) -> int:
+    """Return how many replicates an experiment asks for on an engine; 0 if it asks for none."""
+    least = placed[0].experiment.replicates_at_least
+    if least is None or not placed[0].tier.heeds_replicates_at_least:
+        return 0
+    dearest_s = max(engine.nominal_cost_s(point.first) for point in placed)
+    is_cheap = least.where_cost_below_s is None or dearest_s < least.where_cost_below_s
+    return least.count if is_cheap else 0
+
+
+def _duration_limit(scenario: Scenario, tier: Tier) -> float | None:
+    """Return how long a run of `scenario` may last in `tier`, or None for as long as it does.
+
+    The limit is the same on every engine (the default engine's cost decides), a whole number of
+    sampling intervals, and leaves the last flow as much time as passed before its start.
+    """
+    cost_s = ENGINES["ns3"].nominal_cost_s(scenario)
+    if tier.cost_limit_s is None or cost_s <= tier.cost_limit_s:
+        return None
+    last_start_s = max(flow.start_s for flow in scenario.flows)
+    wanted_s = max(scenario.duration_s * tier.cost_limit_s / cost_s, 2 * last_start_s)
+    intervals = math.ceil(wanted_s / scenario.sampling_interval_s)
+    return min(intervals * scenario.sampling_interval_s, scenario.duration_s)
+
+
+def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -> list[Batch]:
+    """Pack the distinct scenarios of one study's runs into batches of about `target_s` each.
+
+    Longest first into the emptiest batch, so that batches cost alike. A batch is named by what
+    is in it and by the engine's fingerprint: a changed scenario or engine is another batch.
+    """
+    batches: list[Batch] = []
+    for engine, distinct in _distinct(runs).items():
+        heavy_first = sorted(distinct, key=lambda r: (-r.cost_s, r.scenario_id))
+        bins: list[list[Run]] = [[] for _ in range(_batch_count(distinct, target_s))]
+        loads = [(0.0, number) for number in range(len(bins))]
+        for run in heavy_first:
+            load_s, emptiest = loads[0]
+            bins[emptiest].append(run)
+            heapq.heapreplace(loads, (load_s + run.cost_s, emptiest))
+        cost_s = {number: load_s for load_s, number in loads}
+        batches += [
+            _batch(members, engine, fingerprints[engine], cost_s[number], target_s)
+            for number, members in enumerate(bins)
+            if members
+        ]
+    return batches
+
+
+def batch_cost(studies: Iterable[list[Run]], wanted_s: float) -> float:
+    """Return `wanted_s`, doubled until all `studies` fit in MAXIMUM_BATCHES.
+
+    Doubled, so that a plan that grows a little keeps its batches.
+    """
+    engines = [runs for study in studies for runs in _distinct(study).values()]
+    target_s = wanted_s
+    while len(engines) < sum(_batch_count(runs, target_s) for runs in engines) > MAXIMUM_BATCHES:
+        target_s *= 2
+    return target_s
+
+
+def _distinct(runs: list[Run]) -> dict[str, list[Run]]:
+    """Return engine to one run of each scenario that it does not refuse, engines sorted."""
+    distinct: dict[str, dict[str, Run]] = {}
+    for run in runs:
+        if not run.refusal:
+            distinct.setdefault(run.engine, {})[run.scenario_id] = run
+    return {engine: list(distinct[engine].values()) for engine in sorted(distinct)}
+
+
+def _batch_count(runs: list[Run], target_s: float) -> int:
+    # Summed exactly, so that no order of runs can tip the rounding.
+    wanted = round(math.fsum(run.cost_s for run in runs) / target_s)
+    return min(len(runs), max(1, wanted))
+
+
+def _batch(
+    members: list[Run], engine: str, fingerprint: str, cost_s: float, target_s: float
+) -> Batch:
+    ids = sorted(run.scenario_id for run in members)
+    digest = hashlib.sha256("\n".join([engine, fingerprint, *ids]).encode()).hexdigest()[:12]
+    weight = "heavy" if cost_s > 1.5 * target_s else "light"
+    return Batch(
+        id=f"{engine}-{weight}-{digest}",
+        study=members[0].study,
+        engine=engine,
+        scenarios=ids,
+        cost_s=cost_s,
+    )
+
+
+def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path) -> None:
+    """Write <study>.csv, the runs with their batches, and scenarios/<study>.json into `folder`."""
+    import pandas as pd
+
+    batch_of = {(batch.engine, name): batch.id for batch in batches for name in batch.scenarios}
+    rows = [
+        {
+            "study": run.study,
+            "experiment": run.experiment,
+            "point": run.point,
+            "levels": json.dumps(run.levels),
+            "replicate": run.replicate,
+            "engine": run.engine,
+            "scenario": run.scenario_id,
+            "supported": not run.refusal,
+            "reason": run.refusal,
+            "batch": batch_of.get((run.engine, run.scenario_id), ""),
+            "cost_s": round(run.cost_s, 3),
+        }
+        for run in runs
+    ]
+    table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS))
+    write_text(folder / f"{study}.csv", table.to_csv(index=False))
+    write_scenarios({run.scenario_id: run.scenario for run in runs}, study, folder)
+
+
+def write_scenarios(scenarios: Mapping[str, Scenario], study: str, folder: Path) -> None:
+    """Write scenarios/<study>.json into `folder`: scenarios by their ids."""
+    # Put together from texts: as values, those of a large study would fill the memory.
+    texts = [f'"{name}":{scenarios[name].canonical_json()}' for name in sorted(scenarios)]
+    write_text(folder / "scenarios" / f"{study}.json", "{" + ",".join(texts) + "}\n")
+
+
+#: Disciplines that decide by chance which packet to drop, or in which queue it waits.
+_RANDOM_QUEUES = {"red", "pie", "fq_codel", "fq_pie", "cake"}
+#: BBR draws the phase of its gain cycle; ns-2 that of every sender's clock, whatever is run.
+_RANDOM_CONTROL, _RANDOM_ENGINE = "bbr", "ns2"
+
+
+def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
+    """Yield a sentence for each experiment with points whose replicates repeat each other."""
+    replicates: dict[tuple[str, str, str], list[Scenario]] = {}
+    for run in runs:
+        if run.engine != _RANDOM_ENGINE and not run.refusal:
+            key = run.experiment, run.point, run.engine
+            replicates.setdefault(key, []).append(run.scenario)
+    points: dict[str, dict[str, bool]] = {}
+    for (experiment, point, _), scenarios in replicates.items():
+        if len(scenarios) > 1:
+            known = points.setdefault(experiment, {})
+            known[point] = known.get(point, False) or _repeat(scenarios)
+    for experiment, found in points.items():
+        if count := sum(found.values()):
+            yield (
+                f"experiment {experiment}: at {count} of {len(found)} points all replicates are "
+                "one and the same run, and intervals have no width: nothing in them is drawn; "
+                "give flows a start_jitter_s, or an assumed parameter `varies`"
+            )
+
+
+def _repeat(scenarios: list[Scenario]) -> bool:
+    """Return whether scenarios are the same but for their seed, and draw nothing from it."""
+    first = scenarios[0]
+    if any(getattr(flow, "congestion_control", None) == _RANDOM_CONTROL for flow in first.flows):
+        return False
+    for link in first.links:
+        losses, queues = (link.loss_ab, link.loss_ba), (link.queue_ab, link.queue_ba)
+        if link.jitter_s > 0 or any(loss and loss.kind == "random" for loss in losses):
+            return False
+        if any(queue.kind in _RANDOM_QUEUES for queue in queues):
+            return False
+    same = first.model_copy(update={"seed": 1})
+    return all(other.model_copy(update={"seed": 1}) == same for other in scenarios[1:])

@@ -1,0 +1,95 @@
+"""Hashes of what results are made from: our code, by rooms, and what people write.
+
+Those of optional results are over the values that decide them, not over files: a file that is only
+laid out differently leaves an hour of results current.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from replication.design.config import load_study
+from replication.engines.catalogue import ENGINES, chosen_engine
+from replication.engines.model import Engine
+from replication.engines.ns3 import NS3_VERSION
+from replication.study.files import read_json, sha256_of
+from replication.study.published import published_path, read_published
+from replication.study.scenario import canonical_json
+
+#: What of a study decides its runs and verdicts; the rest is prose.
+_DECIDES = {"parameters", "substitutions", "experiments", "tables", "claims"}
+PACKAGE = Path(__file__).parents[1]
+_SIMULATE = ("study", "engines", "simulate", "design/config.py", "design/design.py")
+_JUDGE = (*_SIMULATE, "metrics", "verdicts", "compare", "explore")
+_REPORT = ("report", "lab.py")
+
+
+class Code(NamedTuple):
+    """What decides runs and their tables, verdicts, and notebooks and pages."""
+
+    simulate: str
+    judge: str
+    report: str
+
+
+@functools.cache
+def code() -> Code:
+    """Return the hashes of the code that is here."""
+    return Code(_hash(_SIMULATE), _hash(_JUDGE), _hash(_REPORT))
+
+
+def _hash(rooms: Iterable[str]) -> str:
+    paths = [path for room in rooms for path in (PACKAGE / room, *(PACKAGE / room).rglob("*"))]
+    return sha256_of(*(p for p in paths if p.is_file() and p.suffix != ".pyc"))[:16]
+
+
+def value_hash(value: Any) -> str:
+    """Return the hash of what JSON can hold."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16]
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file's name and content; empty where there is none."""
+    return sha256_of(path) if path.is_file() else ""
+
+
+def input_hashes(root: Path, study: str, engine: Engine, **values: Any) -> dict[str, str]:
+    """Return the hashes of a study, its printed numbers and an engine as they are now.
+
+    `values` are what else decides the result: each is hashed under its name.
+    """
+    path = published_path(root, study)
+    numbers = read_published(path) if path.is_file() else []
+    values |= {
+        "study": load_study(root, study).model_dump(mode="json", include=_DECIDES),
+        "published": [[n.table, n.row, n.column, n.unit, n.value, n.printed] for n in numbers],
+    }
+    return {
+        "engine": engine.name,
+        "engine_fingerprint": engine.fingerprint(root),
+        **{name: value_hash(value) for name, value in values.items()},
+    }
+
+
+def is_same(
+    data: Path, then: Mapping[str, str], now: Callable[[Engine], Mapping[str, str]]
+) -> bool:
+    """Return whether a result in `data` is what would be made now.
+
+    Parameters
+    ----------
+    data
+        The folder of results: its provenance has the version of ns-3.
+    then, now
+        The result's input hashes, and what they are now on an engine.
+    """
+    if then.get("engine") not in ENGINES:
+        return False
+    provenance = data / "provenance.json"
+    config = read_json(provenance)["config"] if provenance.is_file() else {}
+    engine = chosen_engine(then["engine"], config.get("ns3_version", NS3_VERSION))
+    return dict(then) == now(engine)

@@ -1,0 +1,299 @@
+"""The pipeline as the rules see it: validated configuration, plan, names of files, how to start."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from replication.design.config import (
+    chosen_engines,
+    chosen_studies,
+    load_config,
+    load_study,
+    load_tier,
+    study_files,
+)
+from replication.design.design import Batch
+from replication.design.input_hashes import Code, code
+from replication.design.plan import Plan, load_plan
+from replication.design.start import Start
+from replication.engines.catalogue import ENGINES, package_warning
+from replication.engines.ns3 import NS3_VERSION
+from replication.metrics.metric_model import wanted_quantities
+from replication.metrics.trace_folder import has_traces, traces_hash
+from replication.simulate.runtime import find_inside
+from replication.simulate.store import write_goal
+from replication.study.files import digest_of, sha256_of
+from replication.study.sensitivity_settings import (
+    Sensitivity,
+    explanations_path,
+    load_sensitivity,
+)
+from replication.study.study import CONFORMANCE, MAPS_TABLE, Study
+
+#: What gathering the tables of a batch may take on top of a simulator, in units of 2^20 bytes.
+WORKER_MB = 1024
+
+#: By type of experiment, the study whose paper its notebook tells of; others have `ANY_STUDY`.
+WRITTEN_FOR = {
+    "cbr_sweep": "liang_shen",
+    "pairwise_fairness": "liang_shen",
+    "queuing": "liang_shen",
+    "homogeneous_dumbbell": "nishitha",
+    "throughput_tables": "saxena",
+    "bdp_jain": "dzivhani",
+    "cwnd_traces": "kapadia",
+}
+ANY_STUDY = "any_study"
+#: What `make explain` executes, and the notebooks on no study, which the report does not have.
+SENSITIVITY = "sensitivity"
+GUIDES = ("start_here", "your_paper", "maps")
+TRACE_TABLES = ("trace_comparison.csv", "trace_nearness.csv", "trace_windows.parquet")
+
+
+def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
+    """Return a study's notebooks, files of `notebooks/`: by types of experiment, then further ones.
+
+    A further one has its condition here, and what it reads in `Pipeline.notebook_inputs`.
+    """
+    types = dict.fromkeys(
+        experiment.type if WRITTEN_FOR.get(experiment.type) == study.id else ANY_STUDY
+        for experiment in study.experiments
+    )
+    further = {"engines": len(engines) > 1, "trace_comparison": has_traces(study)}
+    return [*types, *(name for name, is_wanted in further.items() if is_wanted)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipeline(Start):
+    """Everything the rules ask for; `documents` are the chosen studies by their ids."""
+
+    engines: list[str]
+    documents: dict[str, Study]
+    plan: Plan
+    sensitivity: Sensitivity
+
+    @classmethod
+    def load(
+        cls, root: Path, overrides: dict[str, Any], deployment: Iterable[Enum] = ()
+    ) -> Pipeline:
+        """Validate the configuration, every chosen study and its numbers, and plan the run.
+
+        `deployment` is how Snakemake deploys software (`--sdm`): by Apptainer, or not at all.
+
+        Raises
+        ------
+        InputError
+            Something in the configuration, a study or its published numbers is wrong, or the
+            runtime or an image is not there.
+        """
+        config = load_config(root / "configs" / "config.yaml", overrides)
+        start = Start(root, config, find_inside(root, deployment))
+        if start.inside is not None:
+            start.inside.require(config.runtime)
+        engines = chosen_engines(root, config, start.inside is not None)
+        documents = {name: load_study(root, name) for name in chosen_studies(root, config)}
+        # What gathers a batch's tables is in its name: Snakemake looks at no rule's parameters
+        # where it remakes an `ancient` input, the design.
+        named = {
+            engine: f"{start.fingerprint(engine)}+{code().simulate}{start.place(engine)}"
+            for engine in engines
+        }
+        return cls(
+            **vars(start),
+            engines=engines,
+            documents=documents,
+            plan=load_plan(root, config, documents, named),
+            sensitivity=load_sensitivity(root),
+        )
+
+    @property
+    def studies(self) -> list[str]:
+        """Return the ids of the chosen studies."""
+        return list(self.documents)
+
+    @property
+    def code(self) -> Code:
+        """Return the hashes of our code: a rule's `code` parameter, which reruns it."""
+        return code()
+
+    @functools.cached_property
+    def batches(self) -> dict[str, Batch]:
+        """Return every batch by its id."""
+        return {b.id: b for study in self.plan.studies.values() for b in study.batches}
+
+    def batch_ids(self, study: str) -> list[str]:
+        """Return the ids of a study's batches."""
+        return [batch.id for batch in self.plan.studies[study].batches]
+
+    def runtime_min(self, batch: str) -> int:
+        """Return the minutes of wall time that a scheduler should grant a batch.
+
+        Twice what it is expected to cost, for a slower machine, and one run up to its own limit.
+        """
+        return math.ceil((2 * self.batches[batch].cost_s + self.config.time_limit_s) / 60)
+
+    @property
+    def memory_mb(self) -> int:
+        """Return the memory that a scheduler should grant a batch: one run's limit, and ours."""
+        return math.ceil(self.config.memory_limit_bytes / 2**20) + WORKER_MB
+
+    @property
+    def selection(self) -> dict[str, Any]:
+        """Return what makes a study's design come out as planned here."""
+        return {
+            "tier": self.config.tier,
+            "named": self.plan.named,
+            "ns3_version": self.config.ns3_version,
+            "batch_cost_s": self.plan.batch_cost_s,
+        }
+
+    def explored_on(self, study: str) -> str:
+        """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
+        return self.sensitivity.engine_of(self.documents[study], self.engines)
+
+    @property
+    def explained(self) -> list[str]:
+        """Return the studies whose best explanation is searched: those with possible causes."""
+        return [study for study in self.studies if self.causes_of(study)]
+
+    def causes_of(self, study: str) -> list[str]:
+        """Return the file of a study's possible causes, if it has one."""
+        path = explanations_path(Path(), study)
+        return [path.as_posix()] if (self.root / path).is_file() else []
+
+    def explained_on(self, study: str) -> str:
+        """Return the engine of a study's explanation: its paper's own, if it is there."""
+        own = self.documents[study].original_system.engine
+        return own if own in self.engines else self.sensitivity.engine
+
+    def explaining(self, study: str) -> dict[str, Any]:
+        """Return how the runs of a study's explanation are started, as `machine` does."""
+        engine = self.explained_on(study)
+        if engine != "linux" or not self.is_native:
+            return self.machine(engine)
+        (program,) = self.explaining_program(study)
+        return self.machine(engine, program, self.sensitivity.explanation.timer_hz)
+
+    def explaining_program(self, study: str) -> list[Path]:
+        """Return what has to be built for a study's explanation."""
+        engine = self.explained_on(study)
+        if engine != "linux" or not self.is_native:
+            return self.program_of(engine)
+        return [self.paths.explanation_kernels(self.fingerprint("linux"))]
+
+    def features(self, study: str) -> str:
+        """Return a hash over what of a study is read off series when its runs are collected."""
+        wanted = wanted_quantities(self.documents[study])
+        return digest_of("".join(one.model_dump_json() for one in wanted).encode())[:16]
+
+    @functools.cached_property
+    def traced(self) -> list[str]:
+        """Return the ids of the chosen studies with published traces."""
+        return [name for name, study in self.documents.items() if has_traces(study)]
+
+    @property
+    def traces(self) -> str:
+        """Return a hash over the raw traces; empty where there are none."""
+        return traces_hash(self.root, self.traced)
+
+    def notebooks(self) -> list[tuple[str, str]]:
+        """Return (study, notebook) for each notebook of the report."""
+        return [
+            (name, notebook)
+            for name, study in self.documents.items()
+            for notebook in notebook_names(study, self.engines)
+        ]
+
+    def executed(self) -> list[Path]:
+        """Return the executed notebooks of the report."""
+        return [self.paths.executed / f"{study}.{name}.ipynb" for study, name in self.notebooks()]
+
+    def notebook_inputs(self, notebook: str) -> list[Path]:
+        """Return what a notebook reads on top of the study's results and evaluation."""
+        is_of_traces = notebook == "trace_comparison"
+        return [self.paths.data / name for name in TRACE_TABLES] if is_of_traces else []
+
+    @property
+    def live_program(self) -> list[Path]:
+        """Return what has to be built for notebooks that run the engine ns3."""
+        return self.program_of("ns3") if self.runs_live else []
+
+    @property
+    def runs_live(self) -> bool:
+        """Return whether notebooks can run the engine ns3 themselves, as this run has it."""
+        is_here = self.config.runtime == "native" or self.inside is not None
+        return "ns3" in self.engines and is_here and self.config.ns3_version == NS3_VERSION
+
+    @property
+    def shown(self) -> str:
+        """Return a hash over what the report shows if it is there, and never waits for."""
+        found = [
+            *self.paths.sensitivity.glob("*/*.csv"),
+            *self.paths.maps.glob("*/*.json"),
+            self.paths.data / MAPS_TABLE,
+            CONFORMANCE,
+        ]
+        return self.content(*sorted(found))
+
+    def content(self, *paths: Path) -> str:
+        """Return a hash over those of the files that exist: for what is used if it is there."""
+        found = [path for path in paths if path.is_file()]
+        return sha256_of(*found)[:16] if found else ""
+
+    @staticmethod
+    def study_files(*studies: str) -> list[str]:
+        """Return the files of studies, below the project's folder."""
+        return [path.as_posix() for study in studies for path in study_files(Path(), study)]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return what a run's provenance has of its configuration and engines."""
+        is_native = self.config.runtime == "native"
+        engines: dict[str, dict[str, Any]] = {}
+        for name in self.engines:
+            version = self.config.engine(name).version
+            engines[name] = {"version": version, "fingerprint": self.fingerprint(name)}
+            if found := self.package(name):
+                engines[name]["package"] = found
+            # A whole workflow in an image runs the program of that image, which its id names.
+            own = self.config.engine(name).own_program(self.root) if self.is_native else None
+            if own is not None:
+                engines[name]["installed"] = {"build": own.build, "as_pinned": own.as_pinned}
+        return {
+            "config": self.config.model_dump(mode="json"),
+            "engines": engines,
+            "images": {} if is_native else {name: self.image(name) for name in self.engines},
+            "studies": self.studies,
+        }
+
+    @property
+    def stores(self) -> dict[str, Path]:
+        """Return the store of each engine."""
+        return {engine: self.store_of(engine) for engine in self.engines}
+
+    def write_goal(self) -> None:
+        """Tell the jobs what there is to do, for their progress lines."""
+        write_goal(self.paths.goal, self.plan.goal(self.stores))
+
+    def summary(self) -> list[str]:
+        """Return what would run, a line a study, and the expected cost."""
+        tier = load_tier(self.root, self.config.tier)
+        others = " and ".join(name for name in ENGINES if name not in self.engines)
+        warnings = [package_warning(self.package(engine)) for engine in self.engines]
+        return [
+            f"tier {tier.id}: {tier.title}",
+            f"engines: {', '.join(self.engines)}"
+            + (
+                f" ({others} not there; `make engines` installs and builds them)"
+                if others and self.config.engines == "available"
+                else ""
+            ),
+            *(f"warning: {warning}" for warning in warnings if warning),
+            *self.plan.summary(self.stores),
+        ]

@@ -1,0 +1,162 @@
+"""The plan: what a configuration runs, kept on disk so that a rerun designs nothing again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from replication.design.config import Config, load_tier, study_files
+from replication.design.design import (
+    Batch,
+    Run,
+    batch_cost,
+    batch_runs,
+    design_study,
+    repeat_warnings,
+)
+from replication.design.input_hashes import code, file_hash, value_hash
+from replication.design.study_check import check_study
+from replication.simulate.store import count
+from replication.study.files import write_text
+from replication.study.published import published_path
+from replication.study.scenario import Host
+from replication.study.study import Study
+
+#: Where the last plan is kept, below the project's folder.
+KEPT = Path("data/reproduced/plan.json")
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """What is run of a study."""
+
+    points: int
+    #: Pairs of a point and an engine that refuses it.
+    refused: int
+    #: Engine to scenario to its expected CPU seconds.
+    costs: dict[str, dict[str, float]]
+    #: Of the kernels that it runs on.
+    timer_hz: list[int]
+    warnings: list[str]
+    batches: list[Batch]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a configuration runs."""
+
+    #: Hash of all that decides it.
+    key: str
+    #: Engine to what its batches are named by.
+    named: dict[str, str]
+    #: CPU time that batches aim at.
+    batch_cost_s: float
+    studies: dict[str, StudyPlan]
+
+    def timer_hz(self) -> list[int]:
+        """Return the timer frequencies of the kernels that the plan runs, and the default one."""
+        used = {hz for study in self.studies.values() for hz in study.timer_hz}
+        return sorted({Host().timer_hz, *used})
+
+    def goal(self, stores: Mapping[str, Path]) -> dict[Path, dict[str, float]]:
+        """Return the expected CPU seconds of each scenario, by the store it goes to."""
+        goal: dict[Path, dict[str, float]] = {}
+        for study in self.studies.values():
+            for engine, costs in study.costs.items():
+                goal.setdefault(stores[engine], {}).update(costs)
+        return goal
+
+    def summary(self, stores: Mapping[str, Path]) -> list[str]:
+        """Return what is to be run, a line a study and its warnings, and how much in all."""
+        lines = []
+        for name, study in self.studies.items():
+            own = {stores[engine]: costs for engine, costs in study.costs.items()}
+            done, total, cost_done, cost_total = count(own)
+            lines.append(
+                f"{name}: {study.points} points, {total} scenarios in {len(study.batches)} "
+                f"batches, {done} done; about {cost_total - cost_done:.0f} s of CPU to go"
+                + (f"; {study.refused} point-engine pairs refused" if study.refused else "")
+            )
+            lines += [f"warning: {name}, {warning}" for warning in study.warnings]
+        done, total, cost_done, cost_total = count(self.goal(stores))
+        minutes = (cost_total - cost_done) / 60
+        lines.append(
+            f"in all {total} scenarios, {done} done; about {minutes:.1f} CPU minutes to go"
+        )
+        return lines
+
+
+_FORMAT = TypeAdapter(Plan)
+
+
+def load_plan(
+    root: Path, config: Config, studies: Mapping[str, Study], named: Mapping[str, str]
+) -> Plan:
+    """Return the plan that was kept if nothing that decides it has changed, else make and keep it.
+
+    `named` are the chosen engines, each with what else its batches are named by.
+
+    Raises
+    ------
+    InputError
+        A study or its published numbers are wrong, or its templates do not resolve.
+    """
+    tier_file = root / "configs" / "tiers" / f"{config.tier}.yaml"
+    inputs = [
+        tier_file,
+        *(path for name in studies for path in study_files(root, name)),
+        *(published_path(root, name) for name in studies),
+    ]
+    settings = config.model_dump(mode="json")
+    key = value_hash([settings, dict(named), code(), [file_hash(path) for path in inputs]])
+    with contextlib.suppress(OSError, ValueError):
+        kept = _FORMAT.validate_json((root / KEPT).read_bytes())
+        if kept.key == key:
+            return kept
+    plan = make_plan(root, config, studies, named, key)
+    for name, study in studies.items():
+        check_study(study, published_path(root, name))
+    with contextlib.suppress(OSError):
+        write_text(root / KEPT, _FORMAT.dump_json(plan).decode())
+    return plan
+
+
+def make_plan(
+    root: Path,
+    config: Config,
+    studies: Mapping[str, Study],
+    named: Mapping[str, str],
+    key: str = "",
+) -> Plan:
+    """Design and batch every study for the engines of `named`."""
+    tier = load_tier(root, config.tier)
+    runs = {
+        name: design_study(study, tier, list(named), config.ns3_version)
+        for name, study in studies.items()
+    }
+    target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
+    planned = {
+        name: plan_study(own, batch_runs(own, dict(named), target_s)) for name, own in runs.items()
+    }
+    return Plan(key, dict(named), target_s, planned)
+
+
+def plan_study(runs: list[Run], batches: list[Batch]) -> StudyPlan:
+    """Return what of a study's runs the workflow needs to know."""
+    costs: dict[str, dict[str, float]] = {}
+    accepted = [run for run in runs if not run.refusal]
+    for run in accepted:
+        costs.setdefault(run.engine, {})[run.scenario_id] = run.cost_s
+    hosts = [run.scenario.host for run in accepted]
+    return StudyPlan(
+        points=len({(run.experiment, run.point) for run in runs}),
+        refused=len({(run.experiment, run.point, run.engine) for run in runs if run.refusal}),
+        costs=costs,
+        timer_hz=sorted({host.timer_hz for host in hosts if host}),
+        warnings=list(repeat_warnings(runs)),
+        batches=batches,
+    )

@@ -1,0 +1,181 @@
+"""Checks of a study with its published numbers: all that can be known before anything runs.
+
+They need neither results nor what computes them, so that every start of the workflow makes them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from replication.metrics.cell_map import MappedCell, check_complete, map_cells
+from replication.metrics.metric_model import METRICS, validate_study_metrics
+from replication.study.claim_model import (
+    Claim,
+    CrossoverTest,
+    Quantity,
+    StartOrder,
+    StepsTest,
+    TrendTest,
+    covers,
+)
+from replication.study.errors import InputError
+from replication.study.parameter import plain_values
+from replication.study.published import read_published
+from replication.study.study import Experiment, Study, parameters_of
+from replication.study.template import TemplateError, expand, resolve
+from replication.study.variation import check_ledger
+
+#: Sampling times are sums of intervals; an end that rounding moves is no other end.
+_SLACK_S = 1e-9
+
+
+class ClaimError(InputError):
+    """A claim's test does not fit the study; the message names claim and remedy."""
+
+
+def check_study(study: Study, published: Path) -> list[MappedCell]:
+    """Check all that can be checked of a study before anything is run; return its cells.
+
+    Raises
+    ------
+    InputError
+        A study without tables and claims, a parameter that no template reads, an unknown metric,
+        an axis without numbers, a published number that maps to nothing, a cell without a number,
+        a flow or a monitored link that is not in the runs that it is read from, or a window beyond
+        them.
+    """
+    where = f"configs/studies/{study.id}"
+    if not study.tables and not study.claims:
+        raise InputError(f"{where}: has neither tables nor claims: nothing to judge; add one")
+    check_ledger(study)
+    validate_study_metrics(study)
+    check_claims(study)
+    cells = map_cells(study, read_published(published))
+    check_complete(study, cells, str(published))
+    _check_quantities(study, cells, where)
+    return cells
+
+
+def check_claims(study: Study) -> None:
+    """Check what the claims' grammar cannot: axes of trends, steps and crossovers have numbers.
+
+    Raises
+    ------
+    ClaimError
+        A test runs over a factor that is not there or has levels without a value.
+    """
+    for claim in study.claims:
+        for test in claim.tests():
+            if isinstance(test, TrendTest | StepsTest):
+                _check_axis(study, claim, test.of, test.over)
+            elif isinstance(test, CrossoverTest):
+                _check_axis(study, claim, test.left, test.over)
+                _check_axis(study, claim, test.right, test.over)
+
+
+def _check_axis(study: Study, claim: Claim, wanted: Quantity, over: str) -> None:
+    where = f"{study.id}: claim {claim.id}"
+    experiment = study.experiment(wanted.experiment)
+    if over not in {factor.id for factor in experiment.axes}:
+        raise ClaimError(f"{where}: experiment {experiment.id} has no factor {over!r} to run over")
+    without = sorted(lv.key for lv in experiment.factor(over).levels if lv.value is None)
+    if without:
+        raise ClaimError(
+            f"{where}: level {without[0]!r} of factor {over!r} has no value; "
+            "a trend or crossover needs a number for each level"
+        )
+
+
+@dataclass(frozen=True)
+class _Point:
+    """What a quantity can be read from at a point: its flows by kind, its length, its links."""
+
+    levels: dict[str, str]
+    flows: dict[str, str]
+    duration_s: float
+    monitored: frozenset[str]
+
+
+def _check_quantities(study: Study, cells: list[MappedCell], where: str) -> None:
+    """Check flows, links and windows of claims and cells against the runs they are read from."""
+    points = {experiment.id: list(_points(study, experiment)) for experiment in study.experiments}
+    wanted = [(f"claim {claim.id}", one) for claim in study.claims for one in claim.quantities()]
+    wanted += [
+        (f"table {cell.table}, row {cell.row}, column {cell.column}", cell.quantity)
+        for cell in cells
+    ]
+    seen: set[str] = set()
+    for name, quantity in wanted:
+        if (key := quantity.model_dump_json()) not in seen:
+            seen.add(key)
+            _check_quantity(f"{where}: {name}", quantity, points[quantity.experiment])
+
+
+def _points(study: Study, experiment: Experiment) -> Iterator[_Point]:
+    defaults = plain_values(parameters_of(study, experiment))
+    for levels in itertools.product(*(factor.levels for factor in experiment.factors)):
+        values = defaults | {k: v for level in levels for k, v in level.set.items()}
+        keys = {f.id: level.key for f, level in zip(experiment.factors, levels, strict=True)}
+        try:
+            flows = expand(list(experiment.flows), values)
+            monitors = expand(list(experiment.topology.monitors), values)
+            yield _Point(
+                levels=keys,
+                flows={str(flow["id"]): str(flow["kind"]) for flow in flows},
+                duration_s=float(resolve(experiment.duration_s, values)),
+                monitored=frozenset(f"{m['link']}:{m.get('direction', 'ab')}" for m in monitors),
+            )
+        except (TemplateError, TypeError, ValueError, KeyError) as error:
+            raise InputError(
+                f"study {study.id}, experiment {experiment.id}, point {keys}: flows, monitors or "
+                f"duration_s do not resolve: {error}"
+            ) from None
+
+
+def _check_quantity(where: str, wanted: Quantity, points: list[_Point]) -> None:
+    own = [point for point in points if covers(wanted.where, point.levels)]
+    if isinstance(wanted.flows, list):
+        known = set[str]().union(*(point.flows for point in own))
+        for flow in wanted.flows:
+            if flow not in known:
+                raise InputError(
+                    f"{where}: flows: {flow!r} is no flow of experiment {wanted.experiment} there; "
+                    f"it has {', '.join(sorted(known)[:20])}"
+                )
+    elif isinstance(wanted.flows, StartOrder):
+        fewest = min((list(p.flows.values()).count("tcp") for p in own), default=0)
+        if wanted.flows.start_order > fewest:
+            raise InputError(
+                f"{where}: flows: start_order {wanted.flows.start_order}, but experiment "
+                f"{wanted.experiment} has {fewest} tcp flows there"
+            )
+    elif wanted.flows != "all" and not any(wanted.flows in p.flows.values() for p in own):
+        raise InputError(
+            f"{where}: flows: experiment {wanted.experiment} has no {wanted.flows} flow there"
+        )
+    if METRICS[wanted.metric].source == "queue":
+        _check_links(where, wanted, own)
+    shortest_s = min((point.duration_s for point in own), default=0.0)
+    if wanted.window_s is not None and wanted.window_s[1] > shortest_s + _SLACK_S:
+        raise InputError(
+            f"{where}: window_s: ends at {wanted.window_s[1]:g} s, after the run, which lasts "
+            f"{shortest_s:g} s"
+        )
+
+
+def _check_links(where: str, wanted: Quantity, points: list[_Point]) -> None:
+    if not all(point.monitored for point in points):
+        raise InputError(
+            f"{where}: metric: {wanted.metric} needs a monitored queue; add one to "
+            f"topology.monitors of experiment {wanted.experiment}"
+        )
+    known = set[str]().union(*(point.monitored for point in points))
+    for link in wanted.links or []:
+        if link not in known:
+            raise InputError(
+                f"{where}: links: {link!r} is no monitored link of experiment {wanted.experiment} "
+                f"there; it monitors {', '.join(sorted(known)[:20])}; add it to topology.monitors"
+            )

@@ -1,0 +1,101 @@
+"""The machine: where runs that an exploration needs are made and kept, and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from replication.design.design import Run
+from replication.engines.catalogue import chosen_engine
+from replication.engines.model import Engine
+from replication.engines.ns3 import NS3_VERSION
+from replication.metrics.sampled import SampledResults
+from replication.simulate.gather import read_runs
+from replication.simulate.process import Limits
+from replication.simulate.run import open_job, run_job
+from replication.simulate.runtime import Launch
+from replication.simulate.store import Store
+from replication.study.scenario import Scenario
+from replication.study.storage.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
+
+#: Runs scenarios into the store.
+Simulate = Callable[[dict[str, Scenario]], None]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where runs are made and kept.
+
+    `simulate` runs scenarios into the store; `timer_hz` are timer frequencies of the kernels that
+    are there, none where the engine has no kernel; `ns3_version` is which ns-3 the engine `ns3` is.
+    """
+
+    engine: str
+    store: Store
+    simulate: Simulate
+    timer_hz: Sequence[int] = ()
+    ns3_version: str = NS3_VERSION
+
+    @property
+    def exact_engine(self) -> Engine:
+        """The engine, in the version chosen."""
+        return chosen_engine(self.engine, self.ns3_version)
+
+    @classmethod
+    def open(
+        cls, root: Path, launch: Launch, store: Path, limits: Limits, timer_hz: Sequence[int] = ()
+    ) -> Machine:
+        """Return the machine that runs an engine's program, within limits, into a store."""
+        job = open_job(root, launch, {}, store, limits)
+
+        def simulate(scenarios: dict[str, Scenario]) -> None:
+            run_job(replace(job, scenarios=scenarios), lambda: None)
+
+        return cls(launch.engine, job.store, simulate, timer_hz, launch.ns3_version)
+
+    def missing_kernel(self, run: Run) -> bool:
+        """Return whether a run's kernel is not there."""
+        return bool(self.timer_hz) and run.scenario.host_or_default().timer_hz not in self.timer_hz
+
+    def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
+        """Return the results of points of a study, each a replicate; runs what lacks."""
+        self.simulate({r.scenario_id: r.scenario for own in points for r in own if not r.refusal})
+        return self.read(study, points)
+
+    def read(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
+        """Return the results of points that were run, numbered as replicates in their order."""
+        runs = [(number, run) for number, point in enumerate(points) for run in point]
+        design = pd.DataFrame(
+            [
+                {
+                    "experiment": run.experiment,
+                    "point": run.point,
+                    "levels": run.levels,
+                    "replicate": number,
+                    "engine": self.engine,
+                    "scenario": run.scenario_id,
+                    "supported": not run.refusal,
+                    "reason": run.refusal,
+                }
+                for number, run in runs
+            ]
+        )
+        wanted = design.loc[design["supported"], "scenario"].unique()
+        flows = pd.DataFrame(columns=list(FLOW_COLUMNS))
+        if len(wanted):
+            found = read_runs(self.store, wanted, self.engine, "", "flows.csv", FLOW_NUMBERS)
+            flows = found.to_pandas()[list(FLOW_COLUMNS)]
+            flows = flows.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
+        scenarios = {run.scenario_id: run.scenario for _, run in runs}
+        return SampledResults(
+            study_id=study,
+            design=design,
+            flows=flows,
+            scenarios={name: scenarios[name].model_dump(mode="json") for name in wanted},
+            read_series=lambda: read_runs(
+                self.store, wanted, self.engine, "", "series.csv", SERIES_NUMBERS
+            ).to_pandas(),
+        )

@@ -1,0 +1,197 @@
+"""A study on a modern kernel: its claims judged with what a stack of today has.
+
+What the stack cannot have is replaced, by configs/today.yaml and for the reasons given there; such
+results are never the study's own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from replication.design.config import Replicates, Tier, load_study
+from replication.design.design import Run, design_study
+from replication.design.input_hashes import input_hashes, is_same
+from replication.engines.model import Engine
+from replication.explore.machine import Machine
+from replication.study.errors import InputError, leave
+from replication.study.files import read_json, read_model, write_text
+from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
+from replication.study.scenario import canonical_json
+from replication.study.study import Study
+from replication.study.variation import Variation, apply
+from replication.verdicts.claim import evaluate_claim
+from replication.verdicts.vacuity import vacuity_rows
+
+TODAY = Path("configs/today.yaml")
+#: Ends of a study's two files: its verdicts, and its scenarios.
+JUDGED, SCENARIOS = ".claims.json", ".claims.scenarios.json"
+
+
+class StandIn(Document):
+    """What is run of one study."""
+
+    set: Variation | None = None
+    """A [variation](#variations) of the study; without it the study's own values."""
+    reasons: Annotated[list[Text], Field(min_length=1)]
+    """List: what is replaced, and why."""
+
+
+class TodayTier(Document):
+    """How much a tier runs."""
+
+    levels: Literal["all", "quick"]
+    """As in a [tier](#tiers)."""
+    replicates: Annotated[list[Replicates], Field(min_length=1)]
+    """As in a tier."""
+    cost_limit_s: PositiveSeconds | None = None
+    """As in a tier."""
+
+
+class Today(Document):
+    """configs/today.yaml."""
+
+    schema_version: Literal[1] = 1
+    """The form of the file."""
+    engine: EngineName
+    """The engine whose stack is today's."""
+    tiers: dict[str, TodayTier]
+    """Tier to how much is run."""
+    studies: Annotated[dict[Identifier, StandIn], Field(min_length=1)]
+    """Study to what is run of it."""
+
+
+@dataclass(frozen=True)
+class TodayPlan:
+    """What is run of a study: each point in each replicate, refused ones with the reason."""
+
+    study: Study
+    engine: str
+    reasons: list[str]
+    runs: list[Run]
+
+    @property
+    def cost_s(self) -> float:
+        """Expected CPU time of all runs."""
+        return sum({r.scenario_id: r.cost_s for r in self.runs if not r.refusal}.values())
+
+    @property
+    def refusals(self) -> dict[str, int]:
+        """Why points are refused, and how many."""
+        return dict(sorted(Counter(r.refusal for r in self.runs if r.refusal).items()))
+
+    def __str__(self) -> str:
+        ran = sum(not run.refusal for run in self.runs)
+        return (
+            f"{self.study.id} on {self.engine} as it is today: {ran} of {len(self.runs)} runs, "
+            f"about {self.cost_s:.0f} s of CPU"
+        )
+
+
+def load_today(root: Path) -> Today:
+    """Read configs/today.yaml; InputError names each wrong field."""
+    return read_model(root / TODAY, Today)
+
+
+def studies_of_today(root: Path, studies: Collection[str], engines: Collection[str]) -> list[str]:
+    """Return those of the studies that are judged on the modern kernel, if it is among `engines`.
+
+    An invalid configs/today.yaml is a one-line error that ends the program with exit code 2.
+    """
+    try:
+        today = load_today(root)
+    except InputError as error:
+        leave(error)
+    return sorted(set(today.studies) & set(studies)) if today.engine in engines else []
+
+
+def plan_today(root: Path, name: str, tier: str) -> TodayPlan:
+    """Return what is run of a study on the modern kernel.
+
+    Raises
+    ------
+    InputError
+        configs/today.yaml has no such study or tier, or does not fit the study.
+    """
+    today = load_today(root)
+    if name not in today.studies:
+        raise InputError(f"{TODAY}: studies: has no {name!r}; it has {', '.join(today.studies)}")
+    if tier not in today.tiers:
+        raise InputError(f"tier: {TODAY} has none called {tier!r}; it has {', '.join(today.tiers)}")
+    own = Tier(id="today", title="today", batch_cost_s=60.0, **dict(today.tiers[tier]))
+    study, replaced = load_study(root, name), today.studies[name]
+    try:
+        if replaced.set is not None:
+            # It goes before what the study substitutes on the engine.
+            others = [one for one in study.substitutions if one.engine != today.engine]
+            study = apply(study.model_copy(update={"substitutions": others}), replaced.set)
+        runs = design_study(study, own, [today.engine])
+    except InputError as error:
+        raise InputError(f"{TODAY}: {name}: {error}") from None
+    return TodayPlan(study, today.engine, replaced.reasons, runs)
+
+
+def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
+    """Run a study on the modern kernel, and write its claims' verdicts; return the file."""
+    plan = plan_today(root, name, tier)
+    study, replicates = plan.study, sorted({run.replicate for run in plan.runs})
+    results = machine.results(
+        name, [[run for run in plan.runs if run.replicate == n] for n in replicates]
+    )
+    judged = [row for claim in study.claims for row in evaluate_claim(study, claim, results)[0]]
+    vacuous = {
+        str(row["claim"]): str(row["evidence"])
+        for row in vacuity_rows(study, results, judged)
+        if row["vacuous"]
+    }
+    claims = [
+        {
+            "claim": row["claim"],
+            "verdict": str(row["verdict"]),
+            "vacuous": row["claim"] in vacuous,
+            "reason": vacuous.get(row["claim"], str(row["reason"])),
+        }
+        for row in judged
+    ]
+    document = {
+        "study": name,
+        "engine": plan.engine,
+        "tier": tier,
+        "replicates": len(replicates),
+        "reasons": plan.reasons,
+        "refusals": plan.refusals,
+        "claims": claims,
+        "cpu_s": round(plan.cost_s, 3),
+        "made_from": made_from(root, name, machine.exact_engine),
+    }
+    write_text(folder / f"{name}{SCENARIOS}", canonical_json(results.scenarios) + "\n")
+    path = folder / f"{name}{JUDGED}"
+    write_text(path, canonical_json(document) + "\n")
+    return path
+
+
+def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
+    """Return the hashes of all that decides the verdicts, as it is now."""
+    today = load_today(root).model_dump(mode="json", include={"tiers", "studies"})
+    return input_hashes(
+        root, name, engine, tiers=today["tiers"], replaced=today["studies"].get(name)
+    )
+
+
+def judged_today(root: Path, data: Path) -> list[dict[str, Any]]:
+    """Return what was found of each study, in the order of their names, where it is current."""
+    paths = sorted((data / "maps" / "today").glob(f"*{JUDGED}"))
+    found: list[dict[str, Any]] = [read_json(path) for path in paths]
+    return [document for document in found if _is_current(root, data, document)]
+
+
+def _is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
+    today, name = load_today(root), str(document["study"])
+    if today.engine != document["engine"] or name not in today.studies:
+        return False
+    return is_same(data, document["made_from"], lambda engine: made_from(root, name, engine))

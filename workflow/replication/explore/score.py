@@ -1,0 +1,359 @@
+"""The score of a configuration: the bits that the published numbers take if it is true.
+
+All readings of every number are scored on every configuration, as they cost no simulation. Numbers
+of one column that may be read in the same ways are a *family*. Its readings are shared by its
+tables, but for exceptions, which are paid for in bits.
+
+Deviations of a column are coded by a Laplace code: n log2(2 e b), b their mean absolute log ratio,
+winsorised, and never finer than a share of the tolerance, so that nothing is gained where a number
+is met already. A small improvement of many numbers is seen so where a count of those inside sees a
+plateau. What an explanation adds is what names its causes and levels.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from replication.metrics.cell_map import MappedCell
+from replication.metrics.metric import quantity
+from replication.metrics.results import Results
+from replication.study.claim_model import Quantity
+from replication.study.study import Study
+from replication.verdicts.bound import propagation_s
+from replication.verdicts.cause import Cause, Explanations, Reading, combined, refusal
+from replication.verdicts.cell import half_width
+
+Numbers = npt.NDArray[np.float64]
+#: Cause and level of the readings that are taken together.
+Combination = tuple[tuple[str, str], ...]
+#: The highest log ratio that counts: a factor of 7.4 off is as bad as any more.
+MOST_LOG_RATIO = 2.0
+#: Share of a column's mean tolerance below which deviations are not told apart.
+LEAST_ERROR = 0.25
+#: Shared readings from which exceptions for single tables are tried.
+_STARTS = 6
+#: Where a tolerance is a rank, a number is told apart as if a tenth were allowed.
+_RANK_TOLERANCE = 0.1
+
+
+@dataclass(frozen=True)
+class Family:
+    """Numbers of one column that may be read in the same ways.
+
+    Attributes
+    ----------
+    cells
+        Places of its cells among all of the study.
+    dimensions
+        The causes that may read them.
+    combinations
+        What they can be read as; the first is what the study says.
+    tables, groups
+        Of each cell: its table, and what has one scale of deviations, a column or a table.
+    """
+
+    cells: tuple[int, ...]
+    dimensions: tuple[Cause, ...]
+    combinations: tuple[Combination, ...]
+    tables: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+class Reader:
+    """Takes what the paper would have printed from results, under every reading."""
+
+    def __init__(self, study: Study, found: Explanations, cells: Sequence[MappedCell]) -> None:
+        self.study = study
+        self.explanations = found
+        self.cells = cells
+        self.families = _families(study, found, cells)
+        #: What each cell's tolerance is as a log ratio.
+        self.tolerances = np.array([_log_tolerance(cell) for cell in cells])
+
+    def reading(self, combination: Combination) -> Reading | None:
+        """Return the reading that causes make together."""
+        parts = []
+        for cause, key in combination:
+            levels = self.explanations.by_id[cause].levels or []
+            parts += [level.reading for level in levels if level.key == key]
+        return combined(part for part in parts if part is not None)
+
+    def printed(self, results: Results, count: int, places: Sequence[int]) -> list[Numbers]:
+        """Return what would be printed: a family at a time, by configuration, cell and reading.
+
+        Parameters
+        ----------
+        results
+            Of configurations, each a replicate.
+        count
+            How many configurations they are of.
+        places
+            Cells whose points were run; the others are left out of the arrays.
+        """
+        arrays = []
+        for family in self.families:
+            own = [place for place in family.cells if place in set(places)]
+            array = np.full((count, len(own), len(family.combinations)), np.nan)
+            for column, combination in enumerate(family.combinations):
+                reading = self.reading(combination)
+                for row, place in enumerate(own):
+                    cell = self.cells[place]
+                    if not refusal(cell, reading):
+                        array[:, row, column] = self._values(results, count, cell, reading)
+            arrays.append(array)
+        return arrays
+
+    def _values(
+        self, results: Results, count: int, cell: MappedCell, reading: Reading | None
+    ) -> Numbers:
+        wanted = cell.quantity if reading is None else reading.of(cell).quantity
+        values = _means(results, count, wanted)
+        if reading is None:
+            return values
+        less_s = propagation_s(self.study, wanted) if reading.less_propagation else 0.0
+        return np.array([reading.printed(float(v), less_s) for v in values])
+
+    def errors(self, printed: Numbers, places: Sequence[int]) -> Numbers:
+        """Return the absolute log ratio to the published values, up to `MOST_LOG_RATIO`."""
+        published, slack = self.published(places)
+        return deviations(log_values(printed, slack[:, None]), published[:, None])
+
+    def published(self, places: Sequence[int]) -> tuple[Numbers, Numbers]:
+        """Return the logarithms of the published values, and half their last digits."""
+        slack = np.array([max(self.cells[p].half_ulp, 1e-12) for p in places])
+        values = np.array([self.cells[p].value for p in places])
+        return log_values(values, slack), slack
+
+    def inside(self, place: int, printed: float) -> bool:
+        """Return whether what would be printed lies inside a cell's tolerance."""
+        cell = self.cells[place]
+        width = half_width(cell.cell.tolerance, cell.value)
+        if math.isnan(width):
+            width = _RANK_TOLERANCE * abs(cell.value)
+        return abs(printed - cell.value) <= width + cell.half_ulp
+
+
+def _means(results: Results, count: int, wanted: Quantity) -> Numbers:
+    """Return the mean of a quantity over its points, of each configuration."""
+    everywhere = wanted.model_copy(update={"where": {}})
+    frame = quantity(results, everywhere)
+    mask = np.ones(len(frame), dtype=bool)
+    for factor, keys in wanted.where.items():
+        mask &= np.isin(frame[factor].to_numpy(dtype=str), keys)
+    values = frame["value"].to_numpy(dtype=float)[mask]
+    numbers = frame["replicate"].to_numpy(dtype=int)[mask]
+    sums = np.bincount(numbers, values, count)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums / np.bincount(numbers, minlength=count))
+
+
+def log_values(values: Numbers, slack: Numbers) -> Numbers:
+    """Return logarithms; what is below zero counts as zero, and zero as the last digit's half."""
+    return np.asarray(np.log(np.maximum(values, 0.0) + slack), dtype=float)
+
+
+def deviations(logs: Numbers, published: Numbers) -> Numbers:
+    """Return absolute differences of logarithms; what is undefined counts as the most."""
+    return np.nan_to_num(np.minimum(np.abs(logs - published), MOST_LOG_RATIO), nan=MOST_LOG_RATIO)
+
+
+def _log_tolerance(cell: MappedCell) -> float:
+    tolerance = cell.cell.tolerance
+    if tolerance.absolute is not None:
+        return math.log1p(tolerance.absolute / max(abs(cell.value), tolerance.absolute))
+    return math.log1p(tolerance.relative or _RANK_TOLERANCE)
+
+
+def _families(study: Study, found: Explanations, cells: Sequence[MappedCell]) -> list[Family]:
+    by_column = {table.id: table.columns is not None for table in study.tables}
+    dimensions = found.of_kind("reading")
+    groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for place, cell in enumerate(cells):
+        if cell.not_comparable:
+            continue
+        own = tuple(d.id for d in dimensions if d.concerns(cell.table, cell.column))
+        name = cell.column if by_column[cell.table] else ""
+        groups.setdefault((name, own), []).append(place)
+    families = []
+    for (name, own), places in groups.items():
+        causes = tuple(found.by_id[cause] for cause in own)
+        tables = tuple(cells[place].table for place in places)
+        combinations = _combinations(causes, cells[places[0]])
+        groups_of = tuple(name or table for table in tables)
+        families.append(Family(tuple(places), causes, combinations, tables, groups_of))
+    return families
+
+
+def _combinations(causes: Sequence[Cause], cell: MappedCell) -> tuple[Combination, ...]:
+    """Return the readings that can be had together; the first is the study's own."""
+    options: list[list[tuple[str, Reading] | None]] = [
+        [None, *((level.key, level.reading) for level in cause.levels or [] if level.reading)]
+        for cause in causes
+    ]
+    found = []
+    for chosen in itertools.product(*options):
+        pairs = [(a.id, c) for a, c in zip(causes, chosen, strict=True) if c is not None]
+        if _contradict([reading for _, (_, reading) in pairs]):
+            continue
+        if not refusal(cell, combined(reading for _, (_, reading) in pairs)):
+            found.append(tuple((cause, key) for cause, (key, _) in pairs))
+    return tuple(found)
+
+
+def _contradict(readings: Sequence[Reading]) -> bool:
+    """Return whether two of the readings set the same thing but for the factor."""
+    given = [set(r.model_dump(exclude_defaults=True)) - {"factor"} for r in readings]
+    return sum(map(len, given)) > len(set().union(*given)) if given else False
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best reading of a family on a configuration.
+
+    Attributes
+    ----------
+    tables
+        Table to reading.
+    column
+        Of each cell, the place of its reading among the family's combinations.
+    data_bits, bits
+        What the numbers take, and what names the readings.
+    pairs
+        Cause and level of what is read otherwise; an exception names its table: `cause@table`.
+    """
+
+    tables: dict[str, Combination]
+    column: tuple[int, ...]
+    data_bits: float
+    bits: float
+    pairs: tuple[tuple[str, str], ...]
+
+
+class FamilyScore:
+    """Scores readings of one family of numbers at those of its cells that are in `places`."""
+
+    def __init__(
+        self,
+        found: Explanations,
+        reader: Reader,
+        family: Family,
+        places: Sequence[int],
+    ) -> None:
+        self.family = family
+        kept = [n for n, place in enumerate(family.cells) if place in set(places)]
+        self.places = [family.cells[n] for n in kept]
+        tables = [family.tables[n] for n in kept]
+        self.tables = list(dict.fromkeys(tables))
+        self.table_of = np.array([self.tables.index(t) for t in tables], dtype=int)
+        groups = [family.groups[n] for n in kept]
+        names = list(dict.fromkeys(groups))
+        self.group_of = np.array([names.index(g) for g in groups], dtype=int)
+        # Of each table; a table's numbers of one family are of one group.
+        self.group_of_table = np.array(
+            [names.index(groups[tables.index(t)]) for t in self.tables], dtype=int
+        )
+        self.sizes = np.bincount(self.group_of, minlength=len(names)).astype(float)
+        floors = LEAST_ERROR * reader.tolerances[self.places]
+        self.floors = np.bincount(self.group_of, floors, len(names)) / np.maximum(self.sizes, 1)
+        self._cause_bits = found.cause_bits
+        self._naming = self._naming_bits()
+
+    def _naming_bits(self) -> tuple[Numbers, Numbers]:
+        """Return the bits of each shared reading, and of each exception from each of them."""
+        levels = {cause.id: len(cause.levels or []) for cause in self.family.dimensions}
+        combinations = self.family.combinations
+        shared = [
+            sum(self._cause_bits + math.log2(levels[cause]) for cause, _ in combination)
+            for combination in combinations
+        ]
+        which = math.log2(max(len(self.tables), 1))
+        other = np.zeros((len(combinations), len(combinations)))
+        for one, base in enumerate(combinations):
+            for two, exception in enumerate(combinations):
+                differing = {cause for cause, _ in set(base) ^ set(exception)}
+                other[one, two] = sum(
+                    self._cause_bits + math.log2(levels[cause] + 1) + which for cause in differing
+                )
+        return np.array(shared), other
+
+    def data_bits(self, sums: Numbers) -> Numbers:
+        """Return the bits of the numbers, from sums of errors by group (last axis)."""
+        means = np.maximum(sums / np.maximum(self.sizes, 1), self.floors)
+        return np.asarray((self.sizes * np.log2(2 * math.e * means)).sum(axis=-1))
+
+    def shared_bits(self, errors: Numbers) -> Numbers:
+        """Return all bits of each reading that all tables share; errors: ..., cells, readings."""
+        grouped = np.zeros((*errors.shape[:-2], len(self.sizes), errors.shape[-1]))
+        for group in range(len(self.sizes)):
+            grouped[..., group, :] = errors[..., self.group_of == group, :].sum(axis=-2)
+        return self.data_bits(np.moveaxis(grouped, -1, -2)) + self._naming[0]
+
+    def best(self, errors: Numbers) -> Choice:
+        """Return the best reading: one that the tables share, but for exceptions that pay.
+
+        `errors` have a row a cell and a column a reading.
+        """
+        starts = np.argsort(self.shared_bits(errors), kind="stable")[:_STARTS]
+        # A row a table, a column a reading.
+        sums = np.zeros((len(self.tables), errors.shape[1]))
+        np.add.at(sums, self.table_of, errors)
+        found = [self._with_exceptions(int(start), sums) for start in starts]
+        start, chosen, total = min(found, key=lambda item: item[2])
+        naming = self._naming[0][start] + self._naming[1][start, chosen].sum()
+        combinations = self.family.combinations
+        pairs = list(combinations[start])
+        for table, place in zip(self.tables, chosen, strict=True):
+            if place != start:
+                pairs += _exceptions(table, combinations[start], combinations[place])
+        return Choice(
+            {t: combinations[p] for t, p in zip(self.tables, chosen, strict=True)},
+            tuple(int(chosen[t]) for t in self.table_of),
+            float(total - naming),
+            float(naming),
+            tuple(pairs),
+        )
+
+    def _with_exceptions(
+        self, start: int, sums: Numbers
+    ) -> tuple[int, npt.NDArray[np.int64], float]:
+        chosen = np.full(len(self.tables), start)
+        total = float(self._totals_with(start, chosen, sums, 0)[start])
+        while len(self.tables) > 1:
+            trials = []
+            for table in range(len(self.tables)):
+                options = self._totals_with(start, chosen, sums, table)
+                place = int(np.argmin(options))
+                trials.append((float(options[place]), table, place))
+            best, table, place = min(trials)
+            if best >= total - 1e-9:
+                break
+            chosen[table], total = place, best
+        return start, chosen, total
+
+    def _totals_with(
+        self, start: int, chosen: npt.NDArray[np.int64], sums: Numbers, table: int
+    ) -> Numbers:
+        """Return all bits with each reading of one table, the others as chosen."""
+        own: Numbers = sums[np.arange(len(chosen)), chosen]
+        grouped = np.bincount(self.group_of_table, own, len(self.sizes))
+        group = self.group_of_table[table]
+        options: Numbers = np.repeat(grouped[None, :], sums.shape[1], axis=0).astype(float)
+        options[:, group] += sums[table] - own[table]
+        naming = self._naming[0][start] + self._naming[1][start, chosen].sum()
+        naming = naming - self._naming[1][start, chosen[table]] + self._naming[1][start]
+        return np.asarray(self.data_bits(options) + naming)
+
+
+def _exceptions(table: str, base: Combination, exception: Combination) -> list[tuple[str, str]]:
+    shared, own = dict(base), dict(exception)
+    return [
+        (f"{cause}@{table}", own.get(cause, "as_stated"))
+        for cause in dict.fromkeys([*shared, *own])
+        if shared.get(cause) != own.get(cause)
+    ]

@@ -1,0 +1,340 @@
+"""Explores a study: its verdicts at every design point, and the tables of its robustness.
+
+`explore_study` runs and judges the design points; `measure_study` makes the tables that the report
+shows. The study's own claims and cells are judged as they always are: `evaluate_claim` and
+`judge_cell` take the results of a design point as they take those of a tier. Cells are looked up
+for all points at once, each point a replicate, and judged one by one: looking up is what costs.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from replication.design.config import load_study
+from replication.design.input_hashes import input_hashes, is_same
+from replication.engines.catalogue import chosen_engine
+from replication.engines.model import Engine
+from replication.engines.ns3 import NS3_VERSION
+from replication.explore.design_point import (
+    DEFAULT,
+    ONE_AT_A_TIME,
+    SEED,
+    SPACE_FILLING,
+    Design,
+    DesignPoint,
+    design_points,
+    varied,
+)
+from replication.explore.machine import Machine
+from replication.explore.robustness import (
+    Importances,
+    Verdicts,
+    cell_rows,
+    claim_rows,
+    design_matrix,
+    effect_rows,
+    importances,
+)
+from replication.metrics.cell_map import MappedCell, map_cells
+from replication.metrics.metric import headline_quantities, quantity
+from replication.metrics.metric_model import METRICS
+from replication.metrics.results import Results
+from replication.metrics.statistic import estimate
+from replication.study.files import read_json, write_text
+from replication.study.published import published_path, read_published
+from replication.study.scenario import canonical_json
+from replication.study.sensitivity_settings import load_sensitivity
+from replication.study.storage.parquet import read_parquet, write_parquet
+from replication.study.storage.table import (
+    CELL_COLUMNS,
+    CLAIM_COLUMNS,
+    Row,
+    read_frame,
+    read_rows,
+    write_table,
+)
+from replication.study.study import Study
+from replication.study.verdict import Verdict
+from replication.verdicts.audit import audit_study, impossible_cells
+from replication.verdicts.cell import judge_cell, replicate_means, untestable
+from replication.verdicts.claim import evaluate_claim
+from replication.verdicts.sample import Coverage
+
+TABLES: dict[str, tuple[str, ...]] = {
+    "points": (
+        *("study", "point", "kind", "changed", "values", "engine", "scenarios", "refused"),
+        "reason",
+    ),
+    "claims": (
+        *("study", "claim", "engine", "verdict_tier", "verdict_default", "reduced_scale_differs"),
+        *("seeds", "seeds_alike", "designs", "holds", "share", "low", "high", "share_direction"),
+        *("word", "tested_alone", "flipped_by", "important", "r2"),
+    ),
+    "cells": (
+        *("study", "table", "row", "column", "engine", "unit", "published", "verdict_tier"),
+        *("default", "inside_default", "seed_low", "seed_high", "designs", "lowest", "highest"),
+        *("published_in_range", "share_inside"),
+    ),
+    "effects": (
+        *("study", "claim", "engine", "parameter", "method", "value", "before", "after"),
+        *("importance", "deviation"),
+    ),
+    "spread": ("study", "experiment", "metric", "unit", "source", "point", "change"),
+}
+MADE_FROM = "made_from.json"
+#: Columns of what is judged at every design point, Parquet files of these names.
+_JUDGED = {
+    "claims": ("point", "claim", "engine", "observed", "verdict"),
+    "cells": (
+        *("point", "table", "row", "column", "engine", "unit", "published", "value", "inside"),
+        "verdict",
+    ),
+    "spread": ("point", "experiment", "levels", "engine", "flow", "metric", "value"),
+}
+_NUMBERS = {"observed": float, "published": float, "value": float}
+#: Sources of spread, from the narrowest question to the widest.
+SOURCES = {
+    SEED: "other seeds",
+    ONE_AT_A_TIME: "one assumption",
+    SPACE_FILLING: "all assumptions",
+    "engine": "other engines",
+}
+_SPREAD_KEYS = ["experiment", "levels", "flow", "metric"]
+
+
+def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
+    """Run and judge every design point of a study; write points.csv and `_JUDGED` to `folder`."""
+    study = load_study(root, name)
+    design = design_points(study, load_sensitivity(root), machine.engine, machine.ns3_version)
+    print(design, file=sys.stderr)
+    # The study has its own defaults: what is expected does not change from point to point.
+    numbers = read_published(published_path(root, name))
+    cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
+    points = [point for point in design.points if point.ran]
+    everything = machine.results(name, [point.runs for point in points])
+    rows: dict[str, list[dict[str, object]]] = {"claims": [], "spread": []}
+    rows["cells"] = list(_cells_at(study, cells, [point.id for point in points], everything))
+    for point in points:
+        results = machine.read(name, [point.runs])
+        rows["claims"] += _claims_at(study, point.id, results)
+        rows["spread"] += _metrics_at(point.id, results)
+    for part, columns in _JUDGED.items():
+        table = pd.DataFrame(rows[part], columns=list(columns))
+        table = table.astype({n: t for n, t in _NUMBERS.items() if n in columns})
+        judged = pa.Table.from_pandas(table, preserve_index=False)
+        write_parquet(judged, folder / f"{part}.parquet")
+    write_table(
+        folder / "points.csv",
+        map(_point_row, [design] * len(design.points), design.points),
+        TABLES["points"],
+    )
+
+
+def _point_row(design: Design, point: DesignPoint) -> dict[str, object]:
+    return {
+        "study": design.study,
+        "point": point.id,
+        "kind": point.kind,
+        "changed": point.changed,
+        "values": json.dumps(point.values, sort_keys=True),
+        "engine": design.engine,
+        "scenarios": point.ran,
+        "refused": len(point.runs) - point.ran,
+        "reason": point.refusal or "; ".join(sorted({r.refusal for r in point.runs} - {""})),
+    }
+
+
+def read_design(folder: Path) -> Design:
+    """Return the design points of points.csv, without their runs."""
+    rows = read_rows(folder / "points.csv", TABLES["points"])
+    points = [
+        DesignPoint(r["point"], r["kind"], r["changed"], json.loads(r["values"])) for r in rows
+    ]
+    return Design(rows[0]["study"], rows[0]["engine"], points)
+
+
+def _claims_at(study: Study, point: str, results: Results) -> Iterator[dict[str, object]]:
+    for claim in study.claims:
+        for row in evaluate_claim(study, claim, results)[0]:
+            yield {"point": point} | {name: row[name] for name in _JUDGED["claims"][1:]}
+
+
+def _cells_at(
+    study: Study, cells: list[MappedCell], points: Sequence[str], results: Results
+) -> Iterator[dict[str, object]]:
+    """Yield a row for each published number and point, a replicate of the results each."""
+    broken = impossible_cells(audit_study(study, cells))
+    coverage = Coverage(study, results)
+    (engine,) = results.engines
+    for cell in cells:
+        means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
+        for number, point in enumerate(points):
+            found = estimate(means[means.index == number].to_numpy(dtype=float))
+            why_not = untestable(coverage, engine, cell, found.n, number)
+            row = judge_cell(study.id, cell, engine, found, why_not, broken.get(cell.key, ""))
+            renamed = {"point": point, "value": row["reproduced_mean"]}
+            yield {name: renamed.get(name, row.get(name)) for name in _JUDGED["cells"]}
+
+
+def _metrics_at(point: str, results: Results) -> Iterator[dict[str, object]]:
+    """Yield the headline metrics of each flow at each point of the experiments."""
+    for row in headline_quantities(results):
+        values = {"point": point, "value": row["mean"]}
+        yield {name: values.get(name, row.get(name)) for name in _JUDGED["spread"]}
+
+
+def measure_study(
+    root: Path, name: str, folder: Path, data: Path, ns3_version: str = NS3_VERSION
+) -> None:
+    """Write the tables of one study (`TABLES`) to `folder`, and what they were made from.
+
+    `data` holds the verdicts of the tier that the report shows, if one was run, to be compared
+    with those at the reduced scale; `ns3_version` is that of the runs.
+    """
+    study = load_study(root, name)
+    design = read_design(folder)
+    judged = {part: read_parquet(folder / f"{part}.parquet").to_pandas() for part in _JUDGED}
+    verdicts = Verdicts(design, judged["claims"], judged["cells"])
+    found = dict(_importances(root, study, verdicts))
+    claims = _tier_rows(data / "claims.csv", CLAIM_COLUMNS, design)
+    cells = _tier_rows(data / "cells.csv", CELL_COLUMNS, design)
+    rows = {
+        "claims": claim_rows(verdicts, {r["claim"]: r["verdict"] for r in claims}, found),
+        "cells": cell_rows(
+            verdicts, {(r["table"], r["row"], r["column"]): r["verdict"] for r in cells}
+        ),
+        "effects": effect_rows(verdicts, found),
+        "spread": spread_rows(design, judged["spread"], data / "evaluation" / name),
+    }
+    for part, table in rows.items():
+        write_table(folder / f"{part}.csv", table, TABLES[part])
+    engine = chosen_engine(design.engine, ns3_version)
+    write_text(folder / MADE_FROM, canonical_json(made_from(root, name, engine)) + "\n")
+
+
+def _tier_rows(path: Path, columns: Sequence[str], design: Design) -> list[Row]:
+    if not path.is_file():
+        return []
+    own = design.study, design.engine
+    return [row for row in read_rows(path, columns) if (row["study"], row["engine"]) == own]
+
+
+def _importances(root: Path, study: Study, verdicts: Verdicts) -> Iterator[tuple[str, Importances]]:
+    """Yield what makes each claim hold or not; claims that hardly ever flip have none."""
+    settings = load_sensitivity(root)
+    axes = varied(study, settings)
+    points, matrix = design_matrix(verdicts.design, axes)
+    for claim in verdicts.names:
+        testable = verdicts.testable(claim, SPACE_FILLING)
+        outcome = [
+            float(testable[p] == Verdict.REPRODUCED) if p in testable else math.nan for p in points
+        ]
+        names = [axis.key for axis in axes]
+        numbers = np.array(outcome, dtype=float)
+        found = importances(matrix, numbers, names, settings.seed)
+        if found is not None:
+            yield claim, found
+
+
+def spread_rows(
+    design: Design, judged: pd.DataFrame, evaluation: Path
+) -> Iterator[dict[str, object]]:
+    """Yield the change of each metric at each design point, and between the engines of a tier.
+
+    Each headline metric is compared with its value at the defaults, flow by flow and point by
+    point; a design point then has one number for each experiment and metric: the median of those
+    changes. Changes are relative, but for ratios such as a loss rate, which may be zero: theirs
+    are differences.
+
+    Parameters
+    ----------
+    design, judged
+        The design, and the headline metrics at its points.
+    evaluation
+        Folder with the quantities.csv of a tier; without it no engines are compared.
+    """
+    sources = {point.id: SOURCES.get(point.kind, "") for point in design.points}
+    is_default = judged["point"] == DEFAULT
+    for key, change in _changes(judged[~is_default], judged[is_default]).items():
+        yield _spread_row(design, key, sources[key[0]], change)
+    path = evaluation / "quantities.csv"
+    if not path.is_file():
+        return
+    tier = read_frame(path, usecols=["engine", *_SPREAD_KEYS, "mean"])
+    tier = tier.rename(columns={"mean": "value", "engine": "point"})
+    is_own = tier["point"] == design.engine
+    for key, change in _changes(tier[~is_own], tier[is_own]).items():
+        yield _spread_row(design, key, SOURCES["engine"], change)
+
+
+def _changes(others: pd.DataFrame, base: pd.DataFrame) -> dict[tuple[str, str, str], float]:
+    joined = others.merge(base[[*_SPREAD_KEYS, "value"]], on=_SPREAD_KEYS, suffixes=("", "_base"))
+    is_ratio = joined["metric"].map(lambda name: METRICS[str(name)].unit == "1")
+    change = joined["value"] - joined["value_base"]
+    joined["change"] = change.where(is_ratio, change / joined["value_base"].where(lambda b: b != 0))
+    medians = joined.groupby(["point", "experiment", "metric"], sort=False)["change"].median()
+    return {key: float(value) for key, value in medians.dropna().items()}  # type: ignore[misc]
+
+
+def _spread_row(
+    design: Design, key: tuple[str, str, str], source: str, change: float
+) -> dict[str, object]:
+    point, experiment, metric = key
+    return {
+        "study": design.study,
+        "experiment": experiment,
+        "metric": metric,
+        "unit": "1" if METRICS[metric].unit == "1" else "relative",
+        "source": source,
+        "point": point,
+        "change": change,
+    }
+
+
+@dataclass(frozen=True)
+class RobustnessRows:
+    """What `make explain` found on one study; each table's columns are in `TABLES`."""
+
+    points: list[Row]
+    claims: list[Row]
+    cells: list[Row]
+    effects: list[Row]
+    spread: pd.DataFrame
+
+    @classmethod
+    def load(cls, folder: Path) -> RobustnessRows:
+        """Read the tables in `folder`; InputError names what is missing or of another version."""
+        rows = {part: read_rows(folder / f"{part}.csv", names) for part, names in TABLES.items()}
+        del rows["spread"]
+        types = {"point": str, "experiment": str}
+        return cls(spread=read_frame(folder / "spread.csv", dtype=types), **rows)
+
+
+def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
+    """Return the hashes of all that decides a study's robustness, as it is now."""
+    settings = load_sensitivity(root)
+    common = settings.model_dump(mode="json", exclude={"explanation", "studies", "other_studies"})
+    own = settings.of(name).model_dump(mode="json")
+    return input_hashes(root, name, engine, settings=[common, own])
+
+
+def read_made_from(folder: Path) -> Mapping[str, str]:
+    """Return what the tables in `folder` were made from; empty where that is not known."""
+    path = folder / MADE_FROM
+    found: dict[str, str] = read_json(path) if path.is_file() else {}
+    return found
+
+
+def is_current(root: Path, data: Path, name: str) -> bool:
+    """Return whether a study's tables in the folder of results are what would be made now."""
+    then = read_made_from(data / "sensitivity" / name)
+    return is_same(data, then, lambda engine: made_from(root, name, engine))

@@ -1,0 +1,253 @@
+"""The trial runner: runs configurations on a part of a study, and counts what that costs.
+
+A configuration is a set of causes that are simulated, each at one of its levels. Costs are the
+engine's cost model's, and every scenario counts once whether the store had it or not: what a search
+decides must not hang on a clock or on what was run before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from replication.design.design import Run, design_study
+from replication.explore.design_point import explored_tier
+from replication.explore.machine import Machine
+from replication.metrics.cell_map import MappedCell
+from replication.metrics.sampled import SampledResults
+from replication.study.claim_model import covers
+from replication.study.errors import InputError
+from replication.study.study import Study
+from replication.study.variation import apply
+from replication.verdicts.cause import Explanations, Stage
+
+#: Cause and level, in the order of the causes' ids.
+Configuration = tuple[tuple[str, str], ...]
+#: The documented defaults.
+DEFAULTS: Configuration = ()
+
+
+def with_cause(configuration: Configuration, cause: str, level: str) -> Configuration:
+    """Return a configuration with a cause at a level, whichever it had before."""
+    return tuple(sorted({**dict(configuration), cause: level}.items()))
+
+
+def without_cause(configuration: Configuration, cause: str) -> Configuration:
+    """Return a configuration without a cause."""
+    return tuple(pair for pair in configuration if pair[0] != cause)
+
+
+def in_words(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return causes and levels as one text."""
+    return ", ".join(f"{cause}={level}" for cause, level in pairs) or "the documented defaults"
+
+
+@dataclass(frozen=True)
+class StudyPart:
+    """A part of a study that is run: a region's, or a stage of a search.
+
+    `cells` are places among all cells of the study; `levels` maps experiment to factor to the
+    levels that are run, and a factor that is left out is run whole.
+    """
+
+    name: str
+    cells: tuple[int, ...] = ()
+    claims: tuple[str, ...] = ()
+    levels: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+
+    def study(self, study: Study) -> Study:
+        """Return the study with the experiments and levels that are run."""
+        experiments = []
+        for experiment in study.experiments:
+            if experiment.id not in self.levels:
+                continue
+            kept = self.levels[experiment.id]
+            factors = [
+                factor.model_copy(
+                    update={"levels": [v for v in factor.levels if v.key in kept[factor.id]]}
+                )
+                if factor.id in kept
+                else factor
+                for factor in experiment.factors
+            ]
+            experiments.append(experiment.model_copy(update={"factors": factors}))
+        return study.model_copy(update={"experiments": experiments})
+
+    def needs(self, run: Run, cells: Sequence[MappedCell]) -> bool:
+        """Return whether a run is of one of the points that are scored."""
+        if not self.cells:
+            return True
+        wanted = (cells[place].quantity for place in self.cells)
+        return any(q.experiment == run.experiment and covers(q.where, run.levels) for q in wanted)
+
+
+def stages(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> list[StudyPart]:
+    """Return the stages of a study's search, the last with all that may be seen."""
+    if found.score == "claims":
+        hidden = set(found.held_out.claims)
+        return [
+            StudyPart(f"stage {n}", claims=_claims(one, study, hidden), levels=one.levels)
+            for n, one in enumerate(found.stages)
+        ]
+    seen = [place for place, cell in enumerate(cells) if not is_held_out(found, cell)]
+    parts = [
+        [p for p in seen if cells[p].row in one.rows.get(cells[p].table, [])]
+        for one in found.stages
+    ]
+    named = [_of_cells(f"stage {n}", places, study, cells) for n, places in enumerate(parts)]
+    return [*named, _of_cells("all seen", seen, study, cells)]
+
+
+def whole(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> StudyPart:
+    """Return all that can be judged, seen or not."""
+    if found.score == "claims":
+        last = found.stages[-1]
+        return StudyPart("whole", claims=_claims(last, study, set()), levels=last.levels)
+    everything = [place for place, cell in enumerate(cells) if not cell.not_comparable]
+    return _of_cells("whole", everything, study, cells)
+
+
+def is_held_out(found: Explanations, cell: MappedCell) -> bool:
+    """Return whether a cell is among those that the search must not see."""
+    return bool(cell.not_comparable) or cell.row in found.held_out.rows.get(cell.table, [])
+
+
+def _claims(stage: Stage, study: Study, hidden: set[str]) -> tuple[str, ...]:
+    return tuple(
+        claim.id
+        for claim in study.claims
+        if claim.id not in hidden
+        and (quantities := claim.quantities())
+        and all(wanted.experiment in stage.levels for wanted in quantities)
+        and (not stage.claims or claim.id in stage.claims)
+    )
+
+
+def _of_cells(
+    name: str, places: Sequence[int], study: Study, cells: Sequence[MappedCell]
+) -> StudyPart:
+    levels: dict[str, dict[str, set[str]]] = {}
+    for place in places:
+        wanted = cells[place].quantity
+        own = levels.setdefault(wanted.experiment, {})
+        for factor in study.experiment(wanted.experiment).factors:
+            every = [level.key for level in factor.levels]
+            own.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
+    kept = {e: {f: sorted(keys) for f, keys in own.items()} for e, own in levels.items()}
+    return StudyPart(name, cells=tuple(places), levels=kept)
+
+
+@dataclass
+class TrialRunner:
+    """Runs configurations of one study on one engine.
+
+    `study` is at its documented defaults; `spent_s` is the expected CPU time of the scenarios so
+    far.
+    """
+
+    study: Study
+    explanations: Explanations
+    cells: Sequence[MappedCell]
+    machine: Machine
+    spent_s: float = 0.0
+    _charged: set[str] = field(default_factory=set)
+    _designed: dict[tuple[Configuration, str], list[Run] | None] = field(default_factory=dict)
+    _replicated: dict[tuple[Configuration, str, int], SampledResults] = field(default_factory=dict)
+
+    @property
+    def budget_s(self) -> float:
+        """Expected CPU time that all scenarios together may take."""
+        return self.explanations.cpu_budget_s
+
+    @property
+    def left_s(self) -> float:
+        """What is left of the budget."""
+        return self.budget_s - self.spent_s
+
+    def singles(self) -> list[Configuration]:
+        """Return each cause alone at each of its levels."""
+        causes = self.explanations.of_kind("set-up")
+        return [((cause.id, key),) for cause in causes for key in cause.variations]
+
+    def bits(self, configuration: Configuration) -> float:
+        """Return what naming the configuration's causes and levels takes."""
+        found = self.explanations
+        return sum((found.cause_bits + found.by_id[c].level_bits(v) for c, v in configuration), 0.0)
+
+    def on(self, configuration: Configuration) -> Study:
+        """Return the study with the configuration; InputError where they do not fit together."""
+        changed = self.study
+        for cause, level in configuration:
+            changed = apply(changed, self.explanations.by_id[cause].variation(level))
+        return changed
+
+    def cost_s(self, configuration: Configuration, part: StudyPart) -> float:
+        """Return what a configuration costs on a part beyond what was run already."""
+        runs = self.runs(configuration, part) or []
+        new = {r.scenario_id: r.cost_s for r in runs if r.scenario_id not in self._charged}
+        return sum(new.values())
+
+    def runs(self, configuration: Configuration, part: StudyPart) -> list[Run] | None:
+        """Return a configuration's runs; None where they make no scenario or are refused."""
+        key = configuration, part.name
+        if key not in self._designed:
+            self._designed[key] = self._design(configuration, part)
+        return self._designed[key]
+
+    def _design(self, configuration: Configuration, part: StudyPart) -> list[Run] | None:
+        try:
+            runs = self._needed(configuration, part)
+        except InputError:
+            return None
+        usual = self.runs(DEFAULTS, part) if configuration else None
+        lacking = self.machine.missing_kernel
+        refused = {(r.experiment, r.point) for r in runs if r.refusal or lacking(r)}
+        # What the engine refuses at the defaults too is not the configuration's.
+        at_defaults = {(r.experiment, r.point) for r in usual or [] if r.refusal}
+        return None if configuration and refused - at_defaults else runs
+
+    def _needed(
+        self, configuration: Configuration, part: StudyPart, replicates: int = 1
+    ) -> list[Run]:
+        # Whole runs, as in tier paper. A replicate has one of the levels that are averaged over.
+        study, tier = part.study(self.on(configuration)), explored_tier("all", replicates)
+        engine, version = self.machine.engine, self.machine.ns3_version
+        runs = design_study(study, tier, [engine], version, whole_averages=False)
+        return [run for run in runs if part.needs(run, self.cells)]
+
+    def results(self, configurations: Sequence[Configuration], part: StudyPart) -> SampledResults:
+        """Return the results of configurations, a replicate each; runs what lacks."""
+        return self._results([self.runs(one, part) or [] for one in configurations])
+
+    def _results(self, points: Sequence[Sequence[Run]]) -> SampledResults:
+        costs = {r.scenario_id: r.cost_s for runs in points for r in runs if not r.refusal}
+        self.spent_s += sum(cost for key, cost in costs.items() if key not in self._charged)
+        self._charged |= set(costs)
+        return self.machine.results(self.study.id, points)
+
+    def replicated(
+        self, configuration: Configuration, part: StudyPart, count: int
+    ) -> SampledResults:
+        """Return the results of a configuration in so many replicates; runs what lacks."""
+        key = configuration, part.name, count
+        if key not in self._replicated:
+            runs = self._needed(configuration, part, count)
+            points = [[run for run in runs if run.replicate == n] for n in range(count)]
+            self._replicated[key] = self._results(points)
+        return self._replicated[key]
+
+    def affordable(
+        self, configurations: Sequence[Configuration], part: StudyPart, reserve_s: float
+    ) -> list[Configuration]:
+        """Return the first ones that can be run before no more than the reserve is left."""
+        left_s = self.left_s - reserve_s
+        kept = []
+        for configuration in configurations:
+            if self.runs(configuration, part) is None:
+                continue
+            cost_s = self.cost_s(configuration, part)
+            if cost_s > left_s:
+                break
+            left_s -= cost_s
+            kept.append(configuration)
+        return kept

@@ -1,0 +1,242 @@
+"""Which quantity of our runs each published number stands for, as a study's tables say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from replication.metrics.metric_model import check_metric
+from replication.study.claim_model import Quantity, Where
+from replication.study.published import DERIVED, PublishedError, PublishedNumber, half_ulp
+from replication.study.study import Study
+from replication.study.table_model import Cell, Table
+
+#: Tables of published files that need not be mapped: results stated in prose, and set-up figures.
+UNMAPPED = ("text", "setup")
+
+
+@dataclass(frozen=True)
+class MappedCell:
+    """A published number and the quantity it stands for.
+
+    `value` is in SI, times the column's factor, `half_ulp` half a unit of its last printed digit,
+    `printed` the figure as printed. `cell` has metric, aggregate and tolerance; `quantity` is over
+    the points that row and column name. `not_comparable` says why the number is of another thing
+    than the metric; it is empty where it is not.
+    """
+
+    table: str
+    row: str
+    column: str
+    row_label: str
+    column_label: str
+    unit: str
+    value: float
+    half_ulp: float
+    printed: str
+    cell: Cell
+    quantity: Quantity
+    not_comparable: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Table, row and column."""
+        return self.table, self.row, self.column
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether the number is the spread of several runs, so that no run alone has it."""
+        return self.cell.over_runs != "mean"
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the number was computed from the paper's data rather than printed."""
+        return self.printed.startswith(DERIVED)
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """The published value give or take half its last digit."""
+        return self.value - self.half_ulp, self.value + self.half_ulp
+
+
+def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCell]:
+    """Map every published number of the tables that the study maps, in the order given.
+
+    Raises
+    ------
+    PublishedError
+        A number is of a table that the study does not have, other than `UNMAPPED`, or has no row,
+        no column or no points in it.
+    """
+    tables = {table.id: table for table in study.tables}
+    rows = _Rows(study)
+    cells = []
+    for number in numbers:
+        if number.table not in tables:
+            if number.table in UNMAPPED:
+                continue
+            raise PublishedError(
+                f"{number.where}: study {study.id} has no table {number.table!r}; it has "
+                f"{', '.join([*tables, *(n for n in UNMAPPED if n not in tables)])}"
+            )
+        table = tables[number.table]
+        cell = rows.cell(table, number)
+        experiment, where = rows.where(table, number)
+        rows.check_unit(number, cell)
+        own = table.rows[number.row] if table.rows else None
+        cells.append(
+            MappedCell(
+                table=number.table,
+                row=number.row,
+                column=number.column,
+                row_label=(own and own.label) or rows.label(table, table.row_factor, number.row),
+                column_label=(table.columns and cell.label)
+                or rows.label(table, table.column_factor, number.column),
+                unit=number.unit,
+                value=number.value * cell.factor,
+                half_ulp=half_ulp(number.printed, number.value) * cell.factor,
+                printed=number.printed,
+                cell=cell,
+                quantity=Quantity(
+                    experiment=experiment,
+                    metric=cell.metric,
+                    flows=cell.flows if own is None or own.flows is None else own.flows,
+                    aggregate=cell.aggregate,
+                    where=where,
+                    window_s=cell.window_s,
+                    links=cell.links,
+                ),
+                not_comparable=table.not_comparable.get(number.row, {}).get(number.column, ""),
+            )
+        )
+    return cells
+
+
+def check_complete(study: Study, cells: Sequence[MappedCell], published: str) -> None:
+    """Check that every cell of a study's tables has its number, or is said to be not printed.
+
+    Raises
+    ------
+    PublishedError
+        Names the first cell without a number in the file `published`, or an entry of `not_printed`
+        that is wrong.
+    """
+    given = {cell.key for cell in cells}
+    rows = _Rows(study)
+    for table in study.tables:
+        where = f"configs/studies/{study.id}/claims.yaml: table {table.id}: not_printed"
+        keys, columns = rows.row_keys(table), rows.column_keys(table)
+        for row, absent in table.not_printed.items():
+            if row not in keys:
+                raise PublishedError(f"{where}: no row {row!r}; it has {', '.join(keys)}")
+            for column in absent:
+                if column not in columns:
+                    raise PublishedError(f"{where}.{row}: no column {column!r} in {columns}")
+                if (table.id, row, column) in given:
+                    raise PublishedError(
+                        f"{where}.{row}: {published} has a number for {column}; remove one of them"
+                    )
+        wanted = [
+            (row, column)
+            for row in keys
+            for column in columns
+            if column not in table.not_printed.get(row, [])
+        ]
+        _check_compared(f"{where.removesuffix('not_printed')}not_comparable", table, wanted)
+        missing = [(row, column) for row, column in wanted if (table.id, row, column) not in given]
+        if missing:
+            row, column = missing[0]
+            raise PublishedError(
+                f"{published}: table {table.id}, row {row}, column {column}: has no number, one of "
+                f"{len(missing)} in the table; add it, or name it under not_printed of the table "
+                f"in configs/studies/{study.id}/claims.yaml"
+            )
+        for row in keys:
+            if row not in {key for key, _ in wanted}:
+                raise PublishedError(f"{where}.{row}: leaves the row no number; remove the row")
+        for column in columns:
+            if column not in {key for _, key in wanted}:
+                raise PublishedError(
+                    f"{where}: leaves column {column!r} without a number; remove it"
+                )
+
+
+def _check_compared(where: str, table: Table, printed: Sequence[tuple[str, str]]) -> None:
+    """Check that what `not_comparable` names is printed."""
+    for row, reasons in table.not_comparable.items():
+        for column in reasons:
+            if (row, column) not in printed:
+                raise PublishedError(f"{where}.{row}.{column}: no number is printed; remove it")
+
+
+class _Rows:
+    """Finds what a table's row and column stand for."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+
+    def row_keys(self, table: Table) -> list[str]:
+        """Return the keys of a table's rows."""
+        return list(table.rows or self._levels(table.experiment, table.row_factor))
+
+    def column_keys(self, table: Table) -> list[str]:
+        """Return the keys of a table's columns."""
+        return list(table.columns or self._levels(table.experiment, table.column_factor))
+
+    def label(self, table: Table, factor: str | None, key: str) -> str:
+        """Return what people call a row or column: its level's label, or its key as words."""
+        if factor is not None:
+            owner = self.study.experiment(table.experiment).factor(factor)
+            for level in owner.levels:
+                if level.key == key:
+                    # A label that is a bare number says nothing without its unit.
+                    bare = level.label == key and owner.unit not in ("", "1")
+                    return f"{key} {owner.unit}" if bare else level.label
+        return key.replace("_", " ")
+
+    def cell(self, table: Table, number: PublishedNumber) -> Cell:
+        """Return what a number's column measures."""
+        if table.cell is not None:
+            return table.cell
+        columns = table.columns or {}
+        if number.column not in columns:
+            raise self._unknown(number, "column", list(columns))
+        return columns[number.column]
+
+    def check_unit(self, number: PublishedNumber, cell: Cell) -> None:
+        """Raise PublishedError unless a number is in its metric's unit."""
+        unit = "1" if cell.aggregate == "jain" else check_metric(cell.metric).unit
+        if unit != number.unit:
+            raise PublishedError(
+                f"{number.where}: the number is in {number.unit!r}, metric {cell.metric} in "
+                f"{unit!r}; convert the published value or map another metric"
+            )
+
+    def where(self, table: Table, number: PublishedNumber) -> tuple[str, Where]:
+        """Return the experiment and the levels that a number stands for."""
+        experiment, where = table.experiment, dict(table.where)
+        if table.rows is not None:
+            if number.row not in table.rows:
+                raise self._unknown(number, "row", list(table.rows))
+            experiment = table.rows[number.row].experiment or experiment
+            where |= table.rows[number.row].where
+        for factor, key, what in (
+            (table.row_factor, number.row, "row"),
+            (table.column_factor, number.column, "column"),
+        ):
+            if factor is not None:
+                levels = self._levels(experiment, factor)
+                if key not in levels:
+                    raise self._unknown(number, what, levels)
+                where[factor] = [key]
+        return experiment, where
+
+    def _levels(self, experiment: str, factor: str | None) -> list[str]:
+        assert factor is not None  # the model demands a factor or a list
+        return [level.key for level in self.study.experiment(experiment).factor(factor).levels]
+
+    def _unknown(self, number: PublishedNumber, what: str, known: list[str]) -> PublishedError:
+        return PublishedError(
+            f"{number.where}: study {self.study.id} maps no such {what}; "
+            f"it knows {', '.join(known)}"
+        )

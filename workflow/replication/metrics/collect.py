@@ -1,0 +1,191 @@
+"""Collect: a study's runs put together, and what is read off their series.
+
+Every batch keeps the whole series of its runs. What is collected are the flows, the features that
+the study's claims, tables, congestion checks and engine contrasts need, and the series that charts
+draw: so a new window is computed from the batches, and nothing is simulated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from replication.metrics.metric import (
+    chosen_flows,
+    feature_of,
+    monitored_links,
+    subjects,
+)
+from replication.metrics.metric_model import METRICS, wanted_quantities
+from replication.metrics.results import Feature, Results
+from replication.metrics.sampled import RUN, SHARE_AT_WINDOW, SampledResults
+from replication.study.claim_model import Quantity
+from replication.study.storage.parquet import read_parquet, write_parquet
+from replication.study.storage.table import (
+    DESIGN_COLUMNS,
+    FEATURE_COLUMNS,
+    SERIES_COLUMNS,
+    read_rows,
+)
+from replication.study.study import Study
+
+#: Types of experiment whose charts over time show every replicate; others show the first.
+DRAWN_WHOLE = ("queuing", "bdp_jain")
+#: The one-way delay over time is drawn of this type alone.
+_DELAYED = "queuing"
+#: Batches are read until they have so many samples, some 100 MB.
+_SAMPLES = 300_000
+_TEXTS = {name: object for name in ("scenario", "engine", "flow", "link")}
+FLOW_KEYS = ("engine", "scenario", "flow")
+SERIES_KEYS = ("engine", "scenario", "time_s", "flow", "link")
+#: Like values next to each other, for a smaller file.
+FEATURE_KEYS = ("metric", "window", "engine", "scenario", "subject")
+
+
+def features_of(results: SampledResults, wanted: Sequence[Quantity]) -> pd.DataFrame:
+    """Return the features of runs: those of `wanted`, and what shows congestion in every run."""
+    parts = [_congestion(results)]
+    for one in wanted:
+        runs = results.runs(one.experiment, {})
+        here = one.flows
+        if isinstance(here, list):
+            # A flow may be in none of these runs.
+            here = [flow for flow in here if flow in set(results.flows["flow"])]
+        flows = chosen_flows(results, runs, here)
+        feature = feature_of(one)
+        assert feature is not None
+        metric = METRICS[one.metric]
+        parts.append(_rows(results, feature, subjects(results, metric, flows, one)))
+    table = pd.concat(parts, ignore_index=True)
+    # Experiments may share a run.
+    return table.drop_duplicates(list(FEATURE_COLUMNS[:-1]), ignore_index=True)
+
+
+def _congestion(results: SampledResults) -> pd.DataFrame:
+    tcp = results.flows[results.flows["kind"] == "tcp"]
+    at_window = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
+    links = monitored_links(results, results.flows)
+    return pd.concat(
+        [
+            _rows(results, Feature(SHARE_AT_WINDOW), at_window),
+            _rows(results, Feature("queue_mean_packets"), links),
+        ]
+    )
+
+
+def _rows(results: SampledResults, feature: Feature, of: pd.DataFrame) -> pd.DataFrame:
+    return results.values(feature, of).assign(metric=feature.metric, window=feature.window)
+
+
+def drawn_runs(study: Study, design: pd.DataFrame) -> pd.DataFrame:
+    """Return scenario, engine, delayed: the runs whose series charts draw.
+
+    Of each point and engine the first replicate, of some types of experiment every one; `delayed`
+    says whether the delay over time is drawn too.
+    """
+    parts = []
+    for experiment in study.experiments:
+        rows = design[design["supported"] & (design["experiment"] == experiment.id)]
+        if experiment.type not in DRAWN_WHOLE:
+            rows = rows.drop_duplicates(["point", "engine"])
+        parts.append(rows[RUN].assign(delayed=experiment.type == _DELAYED))
+    runs = pd.concat(parts).sort_values("delayed", kind="stable")
+    return runs.drop_duplicates(RUN, keep="last", ignore_index=True)
+
+
+def collect_study(study: Study, data: Path) -> None:
+    """Write flows.parquet, features.parquet and series.parquet of a study.
+
+    Parameters
+    ----------
+    study, data
+        The study and the folder of results, which has its design and its batches.
+
+    Raises
+    ------
+    InputError
+        A file is not what its batch wrote, or cannot be read.
+    """
+    folder, batches = data / "results" / study.id, _batches(data, study.id)
+    write_parquet(_sorted(_read(data, batches, "flows"), FLOW_KEYS), folder / "flows.parquet")
+    results = Results.load(data, study.id)
+    wanted, drawn = wanted_quantities(study), drawn_runs(study, results.design)
+    features, series = [], []
+    for together, samples in _together(data, batches):
+        runs = _read(data, together, "flows", columns=RUN).to_pandas().drop_duplicates()
+        sampled = SampledResults(
+            study_id=study.id,
+            design=results.design.merge(runs, on=RUN),
+            flows=results.flows.merge(runs, on=RUN),
+            scenarios={name: results.scenarios[name] for name in runs["scenario"].unique()},
+            read_series=samples.to_pandas,
+        )
+        features.append(features_of(sampled, wanted))
+        shown = samples.to_pandas().astype(_TEXTS).merge(drawn, on=RUN)
+        shown["delay_s"] = shown["delay_s"].where(shown["delayed"])
+        series.append(shown[list(SERIES_COLUMNS)])
+    found = pd.concat(features, ignore_index=True)[list(FEATURE_COLUMNS)]
+    _write(found, FEATURE_KEYS, folder / "features.parquet")
+    _write(pd.concat(series, ignore_index=True), SERIES_KEYS, folder / "series.parquet")
+
+
+def load_sampled(data: Path, study: str, columns: Sequence[str]) -> SampledResults:
+    """Load the results of a study with its whole series, from the batches that ran it.
+
+    `columns` are the numbers of the series that are needed; InputError where a file is missing or
+    damaged.
+    """
+    results, batches = Results.load(data, study), _batches(data, study)
+    names = ["scenario", "engine", "time_s", "flow", "link", *columns]
+    return SampledResults(
+        study_id=study,
+        design=results.design,
+        flows=results.flows,
+        scenarios=results.scenarios,
+        read_series=lambda: _read(data, batches, "series", columns=names).to_pandas(),
+    )
+
+
+def _batches(data: Path, study: str) -> list[str]:
+    """Return the batches of a study, as its design names them."""
+    rows = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
+    return sorted({row["batch"] for row in rows if row["batch"]})
+
+
+def _together(data: Path, batches: Sequence[str]) -> Iterator[tuple[list[str], pa.Table]]:
+    """Yield batches and the table of their series, small ones put together."""
+    names: list[str] = []
+    parts: list[pa.Table] = []
+    for batch in batches:
+        names.append(batch)
+        parts.append(_read(data, [batch], "series"))
+        if sum(map(len, parts)) >= _SAMPLES or batch == batches[-1]:
+            yield names, pa.concat_tables(parts)
+            names, parts = [], []
+
+
+def series_files(data: Path, study: str) -> list[Path]:
+    """Return the files with the whole series of a study's runs."""
+    return _paths(data, _batches(data, study), "series")
+
+
+def _paths(data: Path, batches: Sequence[str], table: str) -> list[Path]:
+    return [data / "batches" / f"{batch}.{table}.parquet" for batch in batches]
+
+
+def _read(data: Path, batches: Sequence[str], table: str, **options: Any) -> pa.Table:
+    paths = _paths(data, batches, table)
+    keys = list(_TEXTS) if table == "series" else []
+    return pa.concat_tables([read_parquet(p, read_dictionary=keys, **options) for p in paths])
+
+
+def _write(frame: pd.DataFrame, keys: Sequence[str], path: Path) -> None:
+    write_parquet(_sorted(pa.Table.from_pandas(frame, preserve_index=False), keys), path)
+
+
+def _sorted(table: pa.Table, keys: Sequence[str]) -> pa.Table:
+    return table.sort_by([(key, "ascending") for key in keys])

@@ -1,0 +1,226 @@
+"""Features of one flow's sampled series: what a reader sees in a plot of the congestion window.
+
+Start-up, window reduction, mean, peak and minimum are those of `measure.cwnd`. "Steady" samples are
+those from the end of start-up on; where a time window was asked for, all samples inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from replication.metrics.cwnd import (
+    CwndSeries,
+    FloatArray,
+    find_reductions,
+    reduction_teeth,
+    time_weighted_mean,
+)
+
+#: A window this small, below the slow-start threshold, is a restart from slow start.
+RESTART_SEGMENTS = 2.0
+#: A median of fewer samples is not an estimate.
+MINIMUM_GROWTH_SAMPLES = 3
+#: A cubic has four coefficients: fewer samples than twice that say nothing of a rise's shape.
+MINIMUM_RISE_SAMPLES = 8
+#: Residuals of a straight line below this, in squared segments a sample, are rounding.
+_STRAIGHT = 1e-12
+
+
+@dataclass(frozen=True)
+class FlowSeries(CwndSeries):
+    """Samples of one flow in the order of time; NaN where nothing was measured.
+
+    `windowed` says whether they are those of a time window that was asked for.
+    """
+
+    rtt_s: FloatArray
+    throughput_bps: FloatArray
+    windowed: bool = False
+
+    @cached_property
+    def known(self) -> FlowSeries:
+        """The samples at which the congestion window is known."""
+        keep = np.isfinite(self.cwnd_segments)
+        return FlowSeries(
+            self.time_s[keep],
+            self.cwnd_segments[keep],
+            self.ssthresh_segments[keep],
+            self.rtt_s[keep],
+            self.throughput_bps[keep],
+            self.windowed,
+        )
+
+    @property
+    def steady(self) -> slice:
+        """Samples after start-up, or all of them in a time window."""
+        return slice(None) if self.windowed else super().steady
+
+
+def cwnd_mean(flow: FlowSeries) -> float:
+    """Return the time-weighted mean of the steady window, in segments."""
+    return time_weighted_mean(flow.time_s[flow.steady], flow.steady_cwnd)
+
+
+def start_up_duration(flow: FlowSeries) -> float:
+    """Return the time from the first sample to the end of start-up, in s; NaN if it never ends."""
+    end = flow.start_up_end
+    return np.nan if end is None else float(flow.time_s[end] - flow.time_s[0])
+
+
+def cwnd_spread(flow: FlowSeries) -> float:
+    """Return the median distance of the steady window from its median, over that median.
+
+    A regular saw-tooth from half a window to a whole one has (W/8)/(3W/4) = 1/6. Excursions that
+    take a small share of the time, such as BBR's probes of the round trip (200 ms in 10 s), do
+    not enter; they rule the coefficient of variation.
+    """
+    window = flow.steady_cwnd
+    middle = float(np.median(window)) if window.size else 0.0
+    return float(np.median(np.abs(window - middle)) / middle) if middle > 0 else np.nan
+
+
+def slow_start_growth(flow: FlowSeries) -> float:
+    """Return the factor by which the window grows per round-trip time in the initial slow start.
+
+    Median of w(t) / w(t - R(t)) over the samples from the first to the largest window before
+    start-up ends; R(t) is the round trip sampled at t. An acknowledgement at t answers what was
+    sent at t - R(t), so that a window of one more segment for each acknowledged one reads 2 (RFC
+    5681, section 3.1; RFC 3465), however the queue and with it the round trip grows. Between two
+    samples the window is taken to grow by a constant factor. NaN with fewer than three samples
+    that lie a round trip after the first.
+    """
+    end = flow.start_up_end
+    window = flow.cwnd_segments[: None if end is None else end + 1]
+    last = int(window.argmax()) + 1 if window.size else 0
+    time, growth, rtt = flow.time_s[:last], np.log(window[:last]), flow.rtt_s[:last]
+    sent = time - rtt
+    # A comparison with NaN is false: a sample without a round trip does not count.
+    known = (rtt > 0) & (sent >= flow.time_s[0] - 1e-9)
+    if known.sum() < MINIMUM_GROWTH_SAMPLES:
+        return np.nan
+    return float(np.exp(np.median(growth[known] - np.interp(sent[known], time, growth))))
+
+
+def slow_start_reentries(flow: FlowSeries) -> float:
+    """Return how often the window falls to at most two segments after start-up.
+
+    Only falls from above two segments to below the slow-start threshold count (where the
+    threshold is known): a timeout, or Tahoe's answer to any loss. A restart that is over between
+    two samples is missed; `timeouts` is exact.
+    """
+    window = flow.steady_cwnd
+    threshold = flow.ssthresh_segments[flow.steady]
+    low = (window <= RESTART_SEGMENTS) & ~(window >= threshold)
+    return float((low[1:] & (window[:-1] > RESTART_SEGMENTS)).sum())
+
+
+def sawtooth_count(flow: FlowSeries) -> float:
+    """Return the number of rise-and-fall cycles of the steady window."""
+    return float(len(find_reductions(flow.steady_cwnd)))
+
+
+def sawtooth_depth(flow: FlowSeries) -> float:
+    """Return the mean over reductions of the window after over before; NaN without any.
+
+    Before: the peak since the last trough. After: the lowest sample until the next peak.
+    """
+    return _mean([low / high for high, low, _ in reduction_teeth(flow.steady_cwnd) if high > 0])
+
+
+def window_growth_rate(flow: FlowSeries) -> float:
+    """Return how fast the steady window grows while it grows, in segments per s; NaN if never."""
+    time, window = flow.time_s[flow.steady], flow.steady_cwnd
+    steps, held = np.diff(window), np.diff(time)
+    rising = steps > 0
+    # A plateau between two rises is a sampling artefact of slow growth; a fall is not growth.
+    counted = held[steps >= 0].sum() if rising.any() else 0.0
+    return float(steps[rising].sum() / counted) if counted > 0 else np.nan
+
+
+def rise_curvature(flow: FlowSeries) -> float:
+    """Return how much of what a straight line leaves of a sawtooth's rises a cubic explains.
+
+    1 - S3/S1, the sums over all rises of the squared residuals of a cubic polynomial and of a
+    straight line in time: 0 for straight rises, near 1 where the cubic says all. Only rises of at
+    least two segments and eight samples between two reductions count; NaN without any.
+    """
+    time, window = flow.time_s[flow.steady], flow.steady_cwnd
+    left, count = np.zeros(2), 0
+    for _, _, rise in reduction_teeth(window):
+        if rise is None or window[rise[1]] - window[rise[0]] < RESTART_SEGMENTS:
+            continue
+        part = slice(rise[0], rise[1] + 1)
+        if part.stop - part.start < MINIMUM_RISE_SAMPLES:
+            continue
+        left += [_residual(time[part], window[part], degree) for degree in (1, 3)]
+        count += part.stop - part.start
+    if not count:
+        return np.nan
+    straight, cubic = left
+    return max(0.0, float(1 - cubic / straight)) if straight > _STRAIGHT * count else 0.0
+
+
+def rtt_peak(flow: FlowSeries) -> float:
+    """Return the largest sampled round-trip time, in s."""
+    return float(np.nanmax(flow.rtt_s)) if np.isfinite(flow.rtt_s).any() else np.nan
+
+
+def rtt_minimum(flow: FlowSeries) -> float:
+    """Return the smallest sampled round-trip time, in s."""
+    return float(np.nanmin(flow.rtt_s)) if np.isfinite(flow.rtt_s).any() else np.nan
+
+
+#: Features that need the congestion window, by the name of their metric.
+WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
+    "cwnd_mean_segments": cwnd_mean,
+    "cwnd_peak_segments": FlowSeries.peak,
+    "cwnd_minimum_segments": FlowSeries.minimum,
+    "cwnd_spread": cwnd_spread,
+    "window_reductions": lambda flow: float(flow.reductions()),
+    "start_up_duration_s": start_up_duration,
+    "slow_start_growth": slow_start_growth,
+    "slow_start_reentries": slow_start_reentries,
+    "sawtooth_count": sawtooth_count,
+    "sawtooth_depth": sawtooth_depth,
+    "window_growth_rate": window_growth_rate,
+    "rise_curvature": rise_curvature,
+}
+#: Features of any flow.
+FLOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
+    "rtt_peak_s": rtt_peak,
+    "rtt_minimum_s": rtt_minimum,
+}
+
+
+def feature(name: str, flow: FlowSeries) -> float:
+    """Return the feature called `name`; NaN where the flow has no sample to take it from."""
+    if name in FLOW_FEATURES:
+        return FLOW_FEATURES[name](flow) if flow.time_s.size else np.nan
+    known = flow.known
+    return WINDOW_FEATURES[name](known) if known.time_s.size else np.nan
+
+
+def _residual(time: FloatArray, values: FloatArray, degree: int) -> float:
+    """Return the sum of squares that a polynomial in time leaves of `values`.
+
+    By orthogonal polynomials (Forsythe, J. SIAM 5(2), 1957, section 3), in plain sums: a linear
+    algebra library rounds in another way on another processor.
+    """
+    place = time - time.mean()
+    place /= np.abs(place).max()
+    left, before, term, norm_before = values, np.zeros_like(place), np.ones_like(place), np.inf
+    for _ in range(degree + 1):
+        norm = (term * term).sum()
+        left = left - (term * left).sum() / norm * term
+        shift = (place * term * term).sum() / norm
+        before, term = term, (place - shift) * term - norm / norm_before * before
+        norm_before = norm
+    return float((left * left).sum())
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(values)) if values else np.nan

@@ -1,0 +1,297 @@
+"""Features: what is read off the series of runs, for each flow, link or set of flows.
+
+*Sampled* metrics are reduced over a time window of the series: the window (a, b] holds the samples
+with a < time_s <= b, a sample standing for the interval that ends at its time. *Features* of a flow
+read the shape of its series (`measure.feature`). *Queue* metrics are of each monitored link.
+*Fairness* is Jain's index of a set of flows over time, reduced over the sampling times of a window:
+of each flow's throughput in one sampling interval, or of what it has received since the run's start
+whatever the window, where early unfairness is forgotten slowly, as the share of the past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from replication.metrics.feature import FlowSeries, feature
+from replication.metrics.metric_model import METRICS, Metric
+from replication.metrics.results import SUBJECT, Feature, Results
+from replication.metrics.statistic import jain_index
+
+RUN = ["scenario", "engine"]
+#: Share of a flow's samples with a congestion window within a segment of the largest allowed.
+SHARE_AT_WINDOW = "share_at_window"
+SINCE_START = "jain_since_start_"
+#: A figure could not show a smaller growth of the index.
+VISIBLE_GROWTH = 0.01
+#: Sampling times are sums of intervals: a rounding error must not move a sample.
+_SLACK_S = 1e-9
+_REDUCERS = {"mean": "mean", "minimum": "min"}
+_QUEUE = {"queue_mean_packets": "mean", "queue_peak_packets": "max", "queue_drops": "sum"}
+_SERIES_KEYS = ("scenario", "engine", "flow", "link")
+
+Window = tuple[float, float] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledResults(Results):
+    """Results with the series of every run, from which features are computed when needed.
+
+    `read_series` returns one row per scenario, engine, time and flow or monitored link.
+    """
+
+    read_series: Callable[[], pd.DataFrame]
+
+    @cached_property
+    def series(self) -> pd.DataFrame:
+        """The series; scenario, engine, flow and link are categories in order of name."""
+        series = self.read_series()
+        categories = {key: series[key].astype("category").cat for key in _SERIES_KEYS}
+        return series.assign(
+            **{key: c.reorder_categories(sorted(c.categories)) for key, c in categories.items()}
+        )
+
+    def series_of(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """Return the series of the given runs: scenario by scenario, engine by engine.
+
+        Parameters
+        ----------
+        runs
+            scenario, engine; every run once. Those without a series are passed over.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of the series; rows of one run stay in the order of the file.
+        """
+        rows, first_row = self._rows_of_runs
+        wanted = runs.sort_values(RUN)
+        pairs = zip(wanted["scenario"], wanted["engine"], strict=True)
+        kept = [rows[first:end] for first, end in map(first_row.get, pairs, repeat((0, 0)))]
+        return self.series.take(np.concatenate(kept) if kept else rows[:0])
+
+    @cached_property
+    def _rows_of_runs(self) -> tuple[npt.NDArray[np.intp], dict[tuple[str, str], tuple[int, int]]]:
+        """The series' rows run by run, and the first and the end of each run's among them."""
+        scenario, engine = (self.series[key].cat for key in RUN)
+        run = scenario.codes.to_numpy(dtype=np.int64) * len(engine.categories) + engine.codes
+        rows = np.argsort(run, kind="stable")
+        found, first, size = np.unique(run[rows], return_index=True, return_counts=True)
+        names = (divmod(int(number), len(engine.categories)) for number in found)
+        keys = [(scenario.categories[s], engine.categories[e]) for s, e in names]
+        spans = zip(first.tolist(), (first + size).tolist(), strict=True)
+        return rows, dict(zip(keys, spans, strict=True))
+
+    def values(self, feature: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
+        """Compute a feature; see `Results.values`."""
+        found = _computed(self, feature, subjects)
+        wanted = subjects[SUBJECT].drop_duplicates()
+        joined = wanted.merge(found[[*SUBJECT, "value"]], on=SUBJECT, how="left")
+        return joined.astype({"value": float}).sort_values(SUBJECT, ignore_index=True)
+
+
+def _computed(results: SampledResults, wanted: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
+    """Return scenario, engine, subject, value of those that have samples."""
+    name, window = wanted.metric, wanted.window_s
+    if name == SHARE_AT_WINDOW:
+        return _at_window(results, subjects)
+    metric = METRICS[name]
+    if metric.source == "queue":
+        return _queue_values(results, name, subjects, window)
+    if metric.source == "fairness":
+        rows = [
+            (*run, str(subject), _fairness(name, table, window))
+            for subject, flows in subjects.groupby("subject", sort=False)
+            for run, table in samples(results, flows, [*RUN, "flow"], None).groupby(RUN)
+        ]
+        return pd.DataFrame(rows, columns=[*SUBJECT, "value"]).astype({"value": float})
+    flows = subjects.assign(flow=subjects["subject"])
+    if metric.source == "feature":
+        return _features(results, name, flows, window)
+    return _sampled(results, metric, flows, window)
+
+
+def samples(
+    results: SampledResults, pairs: pd.DataFrame, keys: Sequence[str], window_s: Window
+) -> pd.DataFrame:
+    """Return the samples of the series whose `keys` are among those of `pairs`, in time order."""
+    series = results.series_of(pairs[RUN].drop_duplicates())
+    if window_s is not None:
+        low, high = window_s
+        after, until = series["time_s"] > low + _SLACK_S, series["time_s"] <= high + _SLACK_S
+        series = series[after & until]
+    if "flow" in keys:
+        # Which flows are asked for may differ from run to run.
+        wanted = pairs[list(keys)].drop_duplicates()
+        for key in keys:
+            wanted = wanted[wanted[key].isin(series[key].unique())]
+        same = {key: series[key].dtype for key in keys}
+        series = series.merge(wanted.astype(same), on=list(keys))
+    # Categories stand in order, and sort as fast as numbers do.
+    series = series.sort_values([*keys, "time_s"], ignore_index=True, kind="stable")
+    return series.astype({key: object for key in ("scenario", "engine", "flow", "link")})
+
+
+def _sampled(
+    results: SampledResults, metric: Metric, flows: pd.DataFrame, window_s: Window
+) -> pd.DataFrame:
+    keys = [*RUN, "flow"]
+    table = samples(results, flows, keys, window_s)
+    table["value"] = table[metric.column].astype(float)
+    if metric.reduce == "weighted":
+        table = table[table["value"].notna() & (table["throughput_bps"] > 0)]
+        table = table.assign(
+            weight=table["throughput_bps"], value=table["value"] * table["throughput_bps"]
+        )
+        sums = table.groupby(keys)[["value", "weight"]].sum()
+        values = (sums["value"] / sums["weight"]).rename("value")
+    else:
+        grouped = table.groupby(keys)["value"]
+        values = grouped.sum(min_count=1) if metric.reduce == "sum" else grouped.mean()
+    return values.reset_index().rename(columns={"flow": "subject"})
+
+
+def _features(
+    results: SampledResults, name: str, flows: pd.DataFrame, window_s: Window
+) -> pd.DataFrame:
+    keys = [*RUN, "flow"]
+    table = samples(results, flows, keys, window_s)
+    table = table.merge(results.segment_bytes, on=["scenario", "flow"], how="left")
+    segment = table["segment_bytes"].to_numpy(dtype=float)
+    columns = {
+        "time_s": table["time_s"].to_numpy(dtype=float),
+        "cwnd_segments": table["cwnd_bytes"].to_numpy(dtype=float) / segment,
+        "ssthresh_segments": table["ssthresh_bytes"].to_numpy(dtype=float) / segment,
+        "rtt_s": table["rtt_s"].to_numpy(dtype=float),
+        "throughput_bps": table["throughput_bps"].to_numpy(dtype=float),
+    }
+    rows = []
+    for key, places in table.groupby(keys, sort=True).indices.items():
+        one = {column: values[places] for column, values in columns.items()}
+        series = FlowSeries(**one, windowed=window_s is not None)
+        rows.append((*cast("tuple[str, ...]", key), feature(name, series)))
+    return pd.DataFrame(rows, columns=[*SUBJECT, "value"])
+
+
+def _queue_values(
+    results: SampledResults, name: str, links: pd.DataFrame, window_s: Window
+) -> pd.DataFrame:
+    table = samples(results, links, RUN, window_s)
+    monitored = table[table["link"].isin(links["subject"].unique())]
+    grouped = monitored.groupby([*RUN, "link"])[METRICS[name].column]
+    return grouped.agg(_QUEUE[name]).rename("value").rename_axis([*SUBJECT]).reset_index()
+
+
+def _at_window(results: SampledResults, flows: pd.DataFrame) -> pd.DataFrame:
+    limits = [
+        (scenario, flow["id"], _limit_bytes(flow))
+        for scenario, document in results.scenarios.items()
+        for flow in document["flows"]
+        if "segment_bytes" in flow
+    ]
+    table = samples(results, flows.assign(flow=flows["subject"]), [*RUN, "flow"], None)
+    table = table[table["cwnd_bytes"].notna()].merge(
+        pd.DataFrame(limits, columns=["scenario", "flow", "limit_bytes"]), on=["scenario", "flow"]
+    )
+    table["value"] = (table["cwnd_bytes"] >= table["limit_bytes"]).astype(float)
+    found = table.groupby([*RUN, "flow"])["value"].mean().reset_index()
+    return found.rename(columns={"flow": "subject"})
+
+
+def _limit_bytes(flow: dict[str, object]) -> float:
+    """Return from which congestion window on a flow is at its largest, give or take a segment.
+
+    A congestion window counts whole segments, the largest window whole bytes.
+    """
+    most, segment = flow.get("maximum_window_bytes"), flow["segment_bytes"]
+    assert isinstance(segment, int | float)
+    return most - segment if isinstance(most, int | float) else np.inf
+
+
+def _fairness(metric: str, flows: pd.DataFrame, window_s: Window) -> float:
+    """Reduce Jain's index over time of the flows of one run."""
+    index = _index_over_time(flows, metric.startswith(SINCE_START))
+    times = index.index.to_numpy(dtype=float)
+    low, high = window_s or (0.0, float(times.max()))
+    if metric == f"{SINCE_START}early_growth":
+        return _early_growth(index.dropna(), low, high)
+    inside = index[(times > low + _SLACK_S) & (times <= high + _SLACK_S)].dropna()
+    if inside.empty:
+        return np.nan
+    how = metric.rpartition("_")[2]
+    return float(inside.std(ddof=0) if how == "variation" else inside.agg(_REDUCERS[how]))
+
+
+def _index_over_time(flows: pd.DataFrame, since_start: bool) -> pd.Series[float]:
+    """Return the index at each sampling time, whose samples are of the interval that ends there."""
+    rates = flows.pivot(index="time_s", columns="flow", values="throughput_bps").astype(float)
+    if since_start:
+        times = rates.index.to_numpy(dtype=float)
+        # A flow that has not started has received nothing.
+        rates = rates.fillna(0.0).mul(np.diff(times, prepend=0.0), axis=0).cumsum()
+    return rates.apply(lambda row: jain_index(row.to_numpy()), axis=1).astype(float)
+
+
+def _early_growth(index: pd.Series[float], low: float, high: float) -> float:
+    """Return the share of an index's growth over a window that is done in the first half of it.
+
+    0.5 for a straight line, below for convex growth; NaN where it hardly grows.
+    """
+    if index.empty:
+        return np.nan
+    times = np.array([low, (low + high) / 2, high])
+    first, half, last = np.interp(times, index.index.to_numpy(dtype=float), index.to_numpy())
+    return float((half - first) / (last - first)) if last - first >= VISIBLE_GROWTH else np.nan
+
+
+def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.NDArray[np.int64]:
+    """Return the positions of the samples to keep, ascending, with time in so many equal bins.
+
+    Taking every n-th sample loses the peaks that a congestion window is read for. Each bin, a
+    column of pixels, keeps its first, last, smallest and largest sample: the line that is drawn is
+    the same, to the pixel (Jugel et al. 2014, "M4"). Values that are NaN are left out.
+    """
+    times, samples = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
+    if bins < 1 or times.shape != samples.shape or times.ndim != 1:
+        raise ValueError(f"need bins >= 1 and as many times as values; got {bins} bins")
+    known = np.flatnonzero(np.isfinite(samples) & np.isfinite(times))
+    if known.size <= 4 * bins:
+        return known
+    start, end = times[known[0]], times[known[-1]]
+    width = (end - start) / bins or 1.0
+    bin_of = np.minimum(((times[known] - start) / width).astype(int), bins - 1)
+    edges = np.flatnonzero(np.diff(bin_of)) + 1
+    kept: set[int] = set()
+    for members in np.split(known, edges):
+        inside = samples[members]
+        kept |= {
+            int(members[0]),
+            int(members[-1]),
+            int(members[inside.argmin()]),
+            int(members[inside.argmax()]),
+        }
+    return np.array(sorted(kept), dtype=np.int64)
+
+
+def thin(frame: pd.DataFrame, value: str, by: list[str], limit: int) -> pd.DataFrame:
+    """Thin each group's series so that all of them have at most about `limit` samples.
+
+    The shape of the column `value` is kept; `by` are the columns that tell series apart.
+    """
+    known = frame[frame[value].notna()].sort_values([*by, "time_s"], kind="stable")
+    if len(known) <= limit or known.empty:
+        return known.reset_index(drop=True)
+    groups = [group for _, group in known.groupby(by, sort=False, observed=True)]
+    bins = max(1, limit // (4 * len(groups)))
+    parts = [
+        group.iloc[kept_samples(group["time_s"].to_numpy(), group[value].to_numpy(), bins)]
+        for group in groups
+    ]
+    return pd.concat(parts, ignore_index=True)

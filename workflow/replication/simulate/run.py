@@ -1,0 +1,192 @@
+"""Simulate: the scenarios of a batch run into the store, and their tables gathered."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import time
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from replication.engines.catalogue import ENGINES
+from replication.simulate.gather import RunTables, check_run, gather
+from replication.simulate.process import Limits
+from replication.simulate.runtime import Launch, Runtime, make_runtime
+from replication.simulate.store import Progress, Store
+from replication.study.errors import InputError, RunError, describe, describe_refusal
+from replication.study.files import REMEDY, read_text, write_text
+from replication.study.scenario import Scenario
+
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True)
+class Job:
+    """The scenarios of a batch, and what is needed to run them."""
+
+    engine: str
+    runtime: Runtime
+    scenarios: dict[str, Scenario]
+    store: Store
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished run: what it used, and its tables if they were read just now (else none)."""
+
+    usage: dict[str, Any]
+    tables: RunTables
+
+
+def open_job(
+    root: Path, launch: Launch, scenarios: dict[str, Scenario], store: Path, limits: Limits
+) -> Job:
+    """Return the job that runs `scenarios` into the folder `store`, which is made.
+
+    Raises
+    ------
+    InputError
+        As `make_runtime` does.
+    """
+    store.mkdir(parents=True, exist_ok=True)
+    runtime = make_runtime(root, launch, store.resolve(), limits)
+    return Job(launch.engine, runtime, scenarios, Store(store.resolve()))
+
+
+def run_batch(
+    job: Job,
+    fingerprint: str,
+    usage: Path,
+    tables: tuple[Path, Path] | None,
+    progress: Progress | None,
+) -> None:
+    """Run what of a batch is not yet in the store.
+
+    Parameters
+    ----------
+    job, fingerprint
+        The batch, and the fingerprint of its engine.
+    usage
+        The JSON file to write, of what each run used.
+    tables
+        The Parquet files to write, of flows and series, if they are wanted.
+    progress
+        Reports the progress of all batches.
+
+    Raises
+    ------
+    RunError
+        A run failed; the message names its scenario.
+    """
+    version = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)
+    started = time.time()
+    finished = run_job(job, progress.tick if progress else lambda: None)
+    if tables:
+        read = {name: run.tables for name, run in finished.items()}
+        gather(job.store, read, job.engine, version, tables)
+    document = {
+        "engine": job.engine,
+        "engine_version": version,
+        "started": started,
+        "finished": time.time(),
+        "runs": [run.usage for run in finished.values()],
+    }
+    write_text(usage, json.dumps(document) + "\n")
+    if progress:
+        progress.tick(force=True)
+
+
+def run_job(job: Job, progress: Callable[[], None]) -> dict[str, Finished]:
+    """Run what is not yet in the store and pack it; return all scenarios in order of their ids.
+
+    Raises
+    ------
+    RunError
+        A run failed or left tables that are not complete; the message names the scenario.
+    """
+    finished = {}
+    try:
+        for scenario_id in sorted(job.scenarios):
+            stored = job.store.usage(scenario_id)
+            run = _run_one(job, scenario_id) if stored is None else Finished(stored, {})
+            origin = {"scenario": scenario_id, "engine": job.engine, "reused": stored is not None}
+            finished[scenario_id] = Finished(origin | run.usage, run.tables)
+            progress()
+    finally:
+        job.runtime.close()
+    job.store.pack(finished)
+    return finished
+
+
+def _run_one(job: Job, scenario_id: str) -> Finished:
+    scenario = job.scenarios[scenario_id]
+    work = job.store.begin(scenario_id, scenario, ENGINES[job.engine])
+    try:
+        used = job.runtime.run(work)
+        tables = check_run(work, scenario)
+        usage = job.store.finish(scenario_id, work, used.as_dict() | job.runtime.record())
+    except (RunError, OSError) as error:
+        refused = describe_refusal(error) if isinstance(error, OSError) else None
+        raise RunError(f"scenario {scenario_id} on {job.engine}: {refused or error}") from None
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return Finished(usage, tables)
+
+
+def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
+    """Return engine and scenarios of a batch of `design`, a study's table of runs.
+
+    Raises
+    ------
+    InputError
+        The design or its scenarios are missing or malformed, or the design has no such batch.
+    """
+    # Only the rows of this batch are parsed: a design may have ten thousands.
+    lines = enumerate(read_text(design).splitlines())
+    table = csv.DictReader(line for number, line in lines if number == 0 or batch in line)
+    missing = {"scenario", "engine", "batch"}.difference(table.fieldnames or [])
+    if missing:
+        raise InputError(f"{design}: has no column {', '.join(sorted(missing))}; {REMEDY}")
+    rows = [row for row in table if row["batch"] == batch]
+    if not rows:
+        raise InputError(f"{design}: has no batch {batch}; {REMEDY}")
+    path = design.parent / "scenarios" / f"{design.stem}.json"
+    return rows[0]["engine"], _scenarios(path, {row["scenario"] for row in rows})
+
+
+def _scenarios(path: Path, wanted: Set[str]) -> dict[str, Scenario]:
+    """Return the `wanted` ones of a design's scenarios; the others stay text.
+
+    They are written in the order of their ids, so that one pass over the text is enough. No key of
+    a scenario looks like an id.
+    """
+    found: dict[str, Any] = {}
+    text, end = read_text(path), 0
+    for name in sorted(wanted):
+        key = f'"{name}":'
+        start = text.find(key, end)
+        if start < 0:
+            raise InputError(f"{path}: has no scenario {name}; {REMEDY}")
+        try:
+            found[name], end = _DECODER.raw_decode(text, start + len(key))
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path}: is not JSON ({error}); {REMEDY}") from None
+    return _validated(path, found)
+
+
+def _validated(path: Path, documents: Any) -> dict[str, Scenario]:
+    try:
+        scenarios = {name: Scenario.model_validate(one) for name, one in documents.items()}
+    except ValidationError as error:
+        raise InputError(f"{path}: {describe(error)}") from None
+    except AttributeError as error:
+        raise InputError(f"{path}: holds no scenarios ({error}); {REMEDY}") from None
+    for name, scenario in scenarios.items():
+        if scenario.id != name:
+            raise InputError(f"{path}: scenario {name} has content {scenario.id}; {REMEDY}")
+    return scenarios

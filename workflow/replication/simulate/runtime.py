@@ -1,0 +1,346 @@
+"""The runtime of a batch: one runner (see `process`), native or in a container of an image.
+
+`containers/build` names images after a hash of their sources: a stale one is never taken for new.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import IO, Any
+
+from replication.engines.lowering import PLAN_FILE
+from replication.engines.ns3 import NS3_VERSION
+from replication.simulate import process
+from replication.simulate.environment import core, with_callers_home
+from replication.simulate.process import CANNOT_START, STDERR, Limits, Usage
+from replication.study.errors import REMEDIES, InputError, RunError
+
+#: How C++, Python, Tcl and the C library report that there is no more memory.
+_NO_MEMORY = ("bad_alloc", "MemoryError", "unable to alloc", "unable to realloc", "allocate memory")
+_DAMAGED = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL, CANNOT_START)
+_REBUILD = "if it was built and is damaged, remove data/reproduced/engines and run again"
+#: A disk with less free space than this is full to a simulator.
+_ROOM_BYTES = 1 << 16
+#: How much later than the runner's own limit an answer may come.
+_GRACE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What to start: a native program, or the image with this id (any, if None).
+
+    The image of a native program is the one that the whole workflow runs in, if any.
+    `ns3_version` is which ns-3 the engine `ns3` is.
+    """
+
+    runtime: str
+    engine: str
+    program: Path | None = None
+    image: str | None = None
+    ns3_version: str = NS3_VERSION
+
+
+@dataclass
+class Runtime:
+    """Runs an engine's program on one plan after the other.
+
+    Attributes
+    ----------
+    name : str
+        `native`, `podman` or `docker`.
+    program : str
+        The program's path as the runner sees it.
+    command, environment : list of str, dict
+        Start the runner, when it is first needed.
+    limits : Limits
+        What each run may use.
+    image : str or None
+        The id of the image that the runs are in.
+    seen : tuple of Path, or None
+        A folder, and where the runner sees it; None if it sees the same paths.
+    """
+
+    name: str
+    program: str
+    command: list[str]
+    environment: dict[str, str]
+    limits: Limits
+    image: str | None = None
+    seen: tuple[Path, Path] | None = None
+    _process: subprocess.Popen[bytes] | None = None
+    _errors: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
+
+    def run(self, work: Path, trace: bool = False) -> Usage:
+        """Run the program on the plan in `work`, to its end; the tables appear there too.
+
+        With `trace`, so does trace.csv, the senders' events.
+
+        Raises
+        ------
+        RunError
+            It could not start, failed, or went over a limit; the message ends with its last line.
+        """
+        there = str(self.seen[1] / work.relative_to(self.seen[0]) if self.seen else work)
+        words = [self.program, "--plan", f"{there}/{PLAN_FILE}", "--output", there]
+        if trace:
+            words += ["--trace", f"{there}/trace.csv"]
+        return self.run_command(words, work, there)
+
+    def run_command(self, command: list[str], work: Path, there: str) -> Usage:
+        """Run any command in the folder `work`, which the runner sees as `there`; see `run`."""
+        limits = {"memory_bytes": self.limits.memory_bytes, "time_s": self.limits.time_s}
+        answer = self._ask({"command": command, "work": there} | limits)
+        status = int(answer.pop("status"))
+        usage = Usage(**answer)
+        if status != 0:
+            raise RunError(
+                f"{Path(command[0]).name} failed: {_reason(status, usage, self.limits, work)}"
+            )
+        return usage
+
+    def written_version(self) -> str:
+        """Return what the program's builder wrote into its folder, or nothing."""
+        return str(self._ask({"version_of": self.program})["version"])
+
+    def record(self) -> dict[str, str | None]:
+        """Return runtime and image, for the usage of every result."""
+        return {"runtime": self.name, "image": self.image}
+
+    def close(self) -> None:
+        """End the runner, and its container: it ends with its input."""
+        runner, self._process = self._process, None
+        if runner is None:
+            return
+        assert runner.stdin is not None and runner.stdout is not None
+        with contextlib.suppress(OSError):
+            runner.stdin.close()
+        try:
+            runner.wait(timeout=_GRACE_S)
+        except subprocess.TimeoutExpired:
+            runner.kill()
+            runner.wait()
+        runner.stdout.close()
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Send a request and wait for its answer; a runner that gives none is ended."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env=self.environment,
+            )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        wait_s = self.limits.time_s + _GRACE_S
+        answered, _, _ = select.select([self._process.stdout], [], [], wait_s)
+        line = self._process.stdout.readline() if answered else b""
+        if not line:
+            self.close()
+            self._errors.seek(0)
+            lines = self._errors.read().decode(errors="replace").strip().splitlines()
+            raise RunError(f"{self.name}: {lines[-1] if lines else 'the runner gave no answer'}")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise RunError(f"{self.name}: {answer['error']}")
+        return answer
+
+
+def _reason(status: int, usage: Usage, limits: Limits, work: Path) -> str:
+    """Return why a run failed: its exit, the last line of its standard error, and what helps."""
+    file = work / STDERR
+    text = file.read_text(encoding="utf-8", errors="replace").strip() if file.is_file() else ""
+    last = text.splitlines()[-1] if text else "(it printed nothing)"
+    reason = f"exit code {status}: {last}" if status > 0 else f"killed by signal {-status}: {last}"
+    if not text and shutil.disk_usage(work).free < _ROOM_BYTES:
+        return f"{reason}; {os.strerror(errno.ENOSPC)}: {REMEDIES[errno.ENOSPC]}"
+    if usage.wall_s >= limits.time_s or usage.cpu_s >= limits.time_s:
+        return (
+            f"{reason}; it ran longer than time_limit_s = {limits.time_s:g} (configs/config.yaml)"
+        )
+    if status == -signal.SIGKILL or any(word in text for word in _NO_MEMORY):
+        limit = f"memory_limit_bytes = {limits.memory_bytes}"
+        return f"{reason}; perhaps {limit} (configs/config.yaml) is low"
+    if status in _DAMAGED:
+        return f"{reason}; {_REBUILD}"
+    return reason
+
+
+def native(program: Path, limits: Limits, image: str | None = None) -> Runtime:
+    """Return the runtime of a program of this machine."""
+    command = [sys.executable, "-ISB", str(Path(process.__file__)), "native"]
+    return Runtime("native", str(program), command, core(), limits, image)
+
+
+def make_runtime(root: Path, launch: Launch, folder: Path, limits: Limits) -> Runtime:
+    """Return what runs the scenarios in the folders of `folder`.
+
+    Raises
+    ------
+    InputError
+        The container engine is absent, or its image is not there or not the planned one.
+    """
+    if launch.runtime == "native":
+        if launch.program is None:
+            raise InputError("program: the native runtime needs the path of the engine's program")
+        return native(launch.program.resolve(), limits, launch.image)
+    image = find_image(root, launch.runtime, launch.engine)
+    if launch.image not in (None, image):
+        raise InputError(
+            f"image: {launch.runtime} has {image} here, but the run was planned with "
+            f"{launch.image}: build or copy the same image to this machine"
+        )
+    command = command_line(launch.runtime, image, folder, limits.memory_bytes)
+    program = f"{PROGRAMS}/{launch.engine}/replicate-{launch.engine}"
+    seen = (folder, Path(WORK))
+    environment = with_callers_home()
+    return Runtime(launch.runtime, program, command, environment, limits, image, seen)
+
+
+#: The commands that start containers, and how to get them.
+COMMANDS = {
+    "docker": "apt-get install docker.io, and start its daemon",
+    "podman": "apt-get install podman",
+}
+#: The image that the whole workflow can run in.
+ANALYSIS = "analysis"
+#: Where an image has the engines' programs and the runner, and where it sees the runs.
+PROGRAMS = "/opt/replicate"
+WORK = "/work"
+_RUNNER = ("/usr/bin/python3", "-ISB", f"{PROGRAMS}/process.py")
+#: What the runner and the folders in memory need beyond the simulator's own limit.
+_OVERHEAD_BYTES = 2**29
+_PROCESSES = 1024
+
+
+@functools.cache
+def reference(root: Path, name: str) -> str:
+    """Return the name of an image made from the present sources."""
+    command = ["bash", str(root / "containers" / "build"), "--name", name]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@functools.cache
+def find_image(root: Path, runtime: str, name: str) -> str:
+    """Return the id of the image `name` made from the present sources.
+
+    Raises
+    ------
+    InputError
+        The runtime or its daemon is absent, or the image is not built.
+    """
+    if shutil.which(runtime) is None:
+        raise InputError(f"runtime: {runtime} is not installed: {COMMANDS[runtime]}")
+    image = reference(root, name)
+    command = [runtime, "image", "inspect", "--format", "{{.Id}}", image]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=with_callers_home()
+    )
+    if done.returncode == 0:
+        return "sha256:" + done.stdout.strip().removeprefix("sha256:")
+    said = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
+    if "no such image" in done.stderr.lower() or "not known" in done.stderr.lower():
+        raise InputError(f"runtime: {runtime} has no image {image}: run `make images`")
+    raise InputError(f"runtime: {runtime} cannot be used: {said[0]}")
+
+
+def command_line(runtime: str, image: str, folder: Path, memory_bytes: int) -> list[str]:
+    """Return the command that starts the runner of an image.
+
+    No network, a read-only root, no capabilities, the calling user, nothing mounted but `folder`
+    (at WORK), and limits of memory and processes. The runner limits memory and time of each run.
+    """
+    options = [
+        "--rm",
+        "--interactive",
+        "--pull=never",
+        "--log-driver=none",
+        "--network=none",
+        "--read-only",
+        "--cap-drop=ALL",
+        "--security-opt=no-new-privileges",
+        f"--pids-limit={_PROCESSES}",
+        f"--memory={memory_bytes + _OVERHEAD_BYTES}",
+        f"--user={os.getuid()}:{os.getgid()}",
+        "--tmpfs=/tmp:rw,nosuid,nodev,noexec,size=64m",
+        # The linux engine maps its guest's memory from here, code included.
+        "--tmpfs=/dev/shm:rw,nosuid,nodev,exec,size=1g",
+        f"--mount=type=bind,source={folder},target={WORK}",
+        f"--workdir={WORK}",
+        f"--entrypoint={_RUNNER[0]}",
+    ]
+    if runtime == "podman" and os.getuid() != 0:
+        options.append("--userns=keep-id")
+    return [runtime, "run", *options, image, *_RUNNER[1:]]
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The analysis image that the whole workflow runs in, by the hash of its sources."""
+
+    sources: str
+
+    @property
+    def image(self) -> str:
+        """Return what results name it by."""
+        return f"source:{self.sources}"
+
+    def program(self, engine: str) -> Path:
+        """Return the path, in the image, of an engine's program."""
+        return Path(PROGRAMS) / engine / f"replicate-{engine}"
+
+    def require(self, runtime: str) -> None:
+        """Raise InputError if `runtime` would start containers in a container."""
+        if runtime != "native":
+            raise InputError(
+                f"runtime: {runtime} cannot start containers in the image that the workflow runs "
+                "in: leave it native"
+            )
+
+
+def image_file(root: Path) -> str:
+    """Return the path of the analysis image in Apptainer's format, there or not."""
+    sources = reference(root, ANALYSIS).rpartition(":")[2]
+    return str(root / ".cache" / "images" / f"analysis-{sources}.sif")
+
+
+def find_inside(root: Path, deployment: Iterable[Enum]) -> Inside | None:
+    """Return the image that the rules run in, or None where they run natively.
+
+    Raises
+    ------
+    InputError
+        The image is not there, or was made from other sources than the checkout's.
+    """
+    here = os.environ.get("REPLICATION_IMAGE_SOURCES")
+    if here is None and not any(method.name == "APPTAINER" for method in deployment):
+        return None
+    sources = reference(root, ANALYSIS).rpartition(":")[2]
+    if here is None and not Path(image_file(root)).is_file():
+        raise InputError(
+            f"--sdm apptainer: there is no image {image_file(root)}: make it from the image "
+            f"{reference(root, ANALYSIS)}, as containers/README.md says"
+        )
+    if here not in (None, sources):
+        raise InputError(
+            f"this image was made from other sources ({here}) than the checkout's ({sources}): "
+            "run `make images`"
+        )
+    return Inside(sources)

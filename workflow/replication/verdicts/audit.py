@@ -1,0 +1,483 @@
+"""Audit of published numbers: could they have been measured in the set-up the paper describes?
+
+Findings:
+
+- `impossible`: beyond a bound that rests on nothing but what the paper states, even with half the
+  last printed digit in its favour;
+- `suspicious`: within physics, but against our assumptions, against the trend the paper relies
+  on, or repeated to the last digit where set-ups differ and chance would hardly do it;
+- `consistent`: the check was made and found nothing.
+
+Nothing here needs a run. Numbers are audited as the study reads them, and under each other reading
+that a cause gives them: a reading that makes numbers impossible explains nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from replication.metrics.cell_map import MappedCell
+from replication.metrics.metric_model import COUNTS
+from replication.metrics.statistic import simplest_fraction
+from replication.study.claim_model import flows_in_words
+from replication.study.published import significant_digits
+from replication.study.scenario import Flow
+from replication.study.study import Study
+from replication.study.verdict import Verdict
+from replication.verdicts.bound import SetUp, set_ups
+from replication.verdicts.cause import Cause, CauseLevel, Reading, as_read, refusal
+
+SUSPICIOUS = "suspicious"
+CONSISTENT = "consistent"
+
+DELAYS = {"delay_mean_s", "delay_p95_s", "delay_s"}
+ROUND_TRIPS = {"rtt_mean_s", "rtt_s", "rtt_peak_s", "rtt_minimum_s"}
+RATES = {"throughput_bps", "goodput_bps"}
+RATIOS = {"delivery_ratio", "loss_rate"}
+FAIRNESS = {"jain_mean", "jain_minimum"}
+#: Fewer digits repeat by chance.
+TELLING_DIGITS = 4
+#: Expected number of chance repetitions below which one is suspicious.
+CHANCE = 0.05
+#: Relative slack for the rounding of decimal fractions.
+_ROUNDING = 1e-9
+#: A digit alone is shared too often to tell anything.
+LEAST_DECIMALS = 2
+#: Spread of the values, in printed units, from which on their decimals are spread evenly.
+LEAST_SPREAD = 3.0
+_PRINTED = re.compile(r"\d+\.(\d+)")
+#: Checks of printed digits, which no reading changes.
+_OF_DIGITS = ("repeated_in_column", "repeated_in_row", "repeated_across_tables", "monotonic")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row of audit.csv.
+
+    `bound` is NaN where a check has no number to compare with, `reading` empty for the reading that
+    the study states, else the atom and level that have another.
+    """
+
+    study: str
+    table: str
+    row: str
+    column: str
+    check: str
+    published: float
+    bound: float
+    finding: str
+    reason: str
+    reading: str = ""
+
+
+@dataclass(frozen=True)
+class _Audited:
+    """A published cell and the set-ups of the points that it stands for."""
+
+    study: str
+    cell: MappedCell
+    points: list[SetUp]
+    #: What the paper says of repeated runs.
+    repetitions: str
+
+    @property
+    def place(self) -> str:
+        """The points, as text."""
+        return _place(self.cell)
+
+    @property
+    def measure(self) -> str:
+        """What is measured there, as text."""
+        wanted = self.cell.quantity
+        flows = flows_in_words(wanted.flows)
+        links = f" {', '.join(wanted.links)}" if wanted.links else ""
+        return f"{wanted.metric} {wanted.aggregate} {flows} {wanted.window_s}{links}"
+
+    def flows(self, point: SetUp) -> list[Flow]:
+        return point.flows(self.cell.quantity.flows)
+
+    def finding(self, check: str, bound: float, finding: str, reason: str) -> Finding:
+        table, row, column = self.cell.key
+        return Finding(
+            self.study, table, row, column, check, self.cell.value, bound, finding, reason
+        )
+
+
+def audit_study(study: Study, cells: list[MappedCell]) -> list[Finding]:
+    """Run every check on every mapped cell: those of single cells first, in the cells' order."""
+    cache: dict[str, list[SetUp]] = {}
+    audited = []
+    # The checks are of values that a run can have; a standard deviation is none.
+    for cell in [cell for cell in cells if not cell.is_spread]:
+        key = _place(cell)
+        if key not in cache:
+            cache[key] = set_ups(study, cell.quantity.experiment, cell.quantity.where)
+        audited.append(
+            _Audited(study.id, cell, cache[key], study.original_system.repetitions or "")
+        )
+    singles = (_check_delay, _check_rate, _check_range, _check_count, _check_granularity)
+    findings = [finding for one in audited for check in singles for finding in check(one)]
+    findings += _check_capacity_sums(audited)
+    findings += _check_repetitions(audited)
+    findings += _check_monotonic(study, audited)
+    return findings
+
+
+def impossible_cells(findings: Iterable[Finding]) -> dict[tuple[str, str, str], str]:
+    """Return table, row and column of each value that cannot be as stated, with the reason."""
+    return {
+        (one.table, one.row, one.column): one.reason
+        for one in findings
+        if one.finding == Verdict.IMPOSSIBLE and not one.reading
+    }
+
+
+def _place(cell: MappedCell) -> str:
+    return json.dumps([cell.quantity.experiment, cell.quantity.where], sort_keys=True)
+
+
+def _check_delay(one: _Audited) -> Iterator[Finding]:
+    """A delay is at least the propagation delay of the quickest path of any flow."""
+    metric = one.cell.quantity.metric
+    if metric in DELAYS:
+        what = "one-way"
+        bounds = [
+            _least(point.delay_s, one.flows(point)) for point in one.points if one.flows(point)
+        ]
+    elif metric in ROUND_TRIPS:
+        what = "round-trip"
+        bounds = [_least(point.rtt_s, one.flows(point)) for point in one.points if one.flows(point)]
+    else:
+        return
+    if not bounds:
+        return
+    strict, full = min(b[0] for b in bounds), min(b[1] for b in bounds)
+    high = one.cell.band[1]
+    if high < strict * (1 - _ROUNDING):
+        yield one.finding(
+            "propagation",
+            strict,
+            Verdict.IMPOSSIBLE,
+            f"{1e3 * one.cell.value:.6g} ms is below the {what} propagation delay of the "
+            f"published links, {1e3 * strict:.6g} ms.",
+        )
+    elif high < full * (1 - _ROUNDING):
+        yield one.finding(
+            "propagation",
+            full,
+            SUSPICIOUS,
+            f"{1e3 * one.cell.value:.6g} ms is below propagation and transmission, "
+            f"{1e3 * full:.6g} ms; that bound rests on assumed packet sizes, rates or delays.",
+        )
+    else:
+        yield one.finding(
+            "propagation", full, CONSISTENT, f"Not below the path's {1e3 * full:.6g} ms."
+        )
+
+
+def _least(bound: Callable[[Flow, bool], float], flows: list[Flow]) -> tuple[float, float]:
+    return min(bound(flow, True) for flow in flows), min(bound(flow, False) for flow in flows)
+
+
+def _check_rate(one: _Audited) -> Iterator[Finding]:
+    """A throughput is at most what the links carry."""
+    if one.cell.quantity.metric not in RATES or one.cell.quantity.aggregate == "jain":
+        return
+    points = [point for point in one.points if one.flows(point)]
+    if not points:
+        return
+    strict, full = (
+        max(rate_bound(p, one.flows(p), one.cell.quantity.aggregate, flag) for p in points)
+        for flag in (True, False)
+    )
+    yield _capacity(one.cell.band[0], one.cell.value, strict, full, one.finding, "capacity")
+
+
+def rate_bound(point: SetUp, flows: list[Flow], aggregate: str, strict: bool) -> float:
+    """Return the most that `aggregate` over the flows' mean rates can be, in bit/s."""
+    if aggregate == "maximum":
+        return max(point.rate_bps(flow, strict) for flow in flows)
+    total = point.total_rate_bps(flows, strict)
+    # The smallest of some numbers is not above their mean.
+    return total if aggregate == "sum" else total / len(flows)
+
+
+def _capacity(
+    low: float,
+    value: float,
+    strict: float,
+    full: float,
+    make: Callable[[str, float, str, str], Finding],
+    check: str,
+) -> Finding:
+    shown = f"{value / 1e3:.6g} kbit/s"
+    if low > strict * (1 + _ROUNDING):
+        reason = (
+            f"{shown} is more than the published links can carry, {strict / 1e3:.6g} kbit/s: as "
+            "rates of delivery these cannot be (a sender's count includes what is still buffered)."
+        )
+        return make(check, strict, Verdict.IMPOSSIBLE, reason)
+    if low > full * (1 + _ROUNDING):
+        reason = f"{shown} is more than {full / 1e3:.6g} kbit/s, a bound that rests on assumptions."
+        return make(check, full, SUSPICIOUS, reason)
+    return make(check, full, CONSISTENT, f"Not above the links' {full / 1e3:.6g} kbit/s.")
+
+
+def _check_range(one: _Audited) -> Iterator[Finding]:
+    """Ratios lie in 0 to 1, Jain's index in 1/n to 1, everything else is not negative."""
+    wanted = one.cell.quantity
+    low, high = one.cell.band
+    least, most = 0.0, math.inf
+    if wanted.aggregate == "jain" or wanted.metric in FAIRNESS:
+        numbers = [len(one.flows(point)) for point in one.points]
+        least, most = 1 / max([1, *numbers]), 1.0
+    elif wanted.metric in RATIOS and wanted.aggregate != "sum":
+        most = 1.0
+    if high < least - _ROUNDING or low > most + _ROUNDING:
+        bound = least if high < least else most
+        reason = (
+            f"{one.cell.value:.6g} lies outside {least:g} to {most:g}, the range of the metric."
+        )
+        yield one.finding("range", bound, Verdict.IMPOSSIBLE, reason)
+    elif math.isfinite(most):
+        reason = f"Inside {least:.4g} to {most:g}."
+        yield one.finding("range", most, CONSISTENT, reason)
+
+
+def _check_count(one: _Audited) -> Iterator[Finding]:
+    """A count is a whole number, a mean over n flows a multiple of 1/n."""
+    wanted = one.cell.quantity
+    if wanted.metric not in COUNTS or wanted.aggregate in ("pooled", "jain"):
+        return
+    parts = {len(one.flows(point)) for point in one.points} if wanted.aggregate == "mean" else {1}
+    low, high = one.cell.band
+    whole = any(
+        math.ceil(low * n - _ROUNDING) <= math.floor(high * n + _ROUNDING) for n in parts if n
+    )
+    if whole or len(one.points) > 1:
+        yield one.finding("whole_number", math.nan, CONSISTENT, "A whole number of events.")
+    elif one.repetitions:
+        reason = f"Not a whole number of events, but of several runs: {one.repetitions}"
+        yield one.finding("whole_number", math.nan, CONSISTENT, reason)
+    else:
+        reason = "Not a whole number of events: it can only be a mean over runs, which is not said."
+        yield one.finding("whole_number", math.nan, SUSPICIOUS, reason)
+
+
+def _check_granularity(one: _Audited) -> Iterator[Finding]:
+    """A ratio of packets is a fraction: how many packets does its last digit need at least?"""
+    wanted = one.cell.quantity
+    low, high = one.cell.band
+    if wanted.metric not in RATIOS or not (low >= 0 and high <= 1) or one.cell.half_ulp == 0:
+        return
+    if wanted.aggregate not in ("pooled", "mean") or one.cell.is_derived:
+        return
+    fraction = simplest_fraction(low, high)
+    most = max((p.most_packets(one.flows(p)) for p in one.points if one.flows(p)), default=0.0)
+    sent = most / max(low, 1e-9) if wanted.metric == "delivery_ratio" else math.inf
+    text = f"{fraction.numerator}/{fraction.denominator} is the simplest ratio that prints so"
+    if most and fraction.denominator > sent:
+        reason = f"{text}; the path carries no more than {most:.0f} packets of the assumed size."
+        yield one.finding("granularity", fraction.denominator, SUSPICIOUS, reason)
+    else:
+        yield one.finding("granularity", fraction.denominator, CONSISTENT, f"{text}.")
+
+
+def _check_capacity_sums(audited: list[_Audited]) -> Iterator[Finding]:
+    """Throughputs of different flows at one point add up to no more than the links carry."""
+    groups: dict[str, list[_Audited]] = {}
+    for one in audited:
+        wanted = one.cell.quantity
+        if wanted.metric in RATES and len(one.points) == 1:
+            key = [one.cell.table, wanted.experiment, wanted.where, wanted.metric, wanted.window_s]
+            groups.setdefault(json.dumps(key, sort_keys=True), []).append(one)
+    for group in groups.values():
+        terms = [_total(one) for one in group]
+        point = group[0].points[0]
+        flows = [flow for one in group for flow in one.flows(point)]
+        if len(group) < 2 or None in terms or len({f.id for f in flows}) < len(flows):
+            continue
+        factors = [term for term in terms if term is not None]
+        value = sum(n * one.cell.value for n, one in zip(factors, group, strict=True))
+        low = sum(n * one.cell.band[0] for n, one in zip(factors, group, strict=True))
+        strict, full = (point.total_rate_bps(flows, flag) for flag in (True, False))
+        found = _capacity(low, value, strict, full, group[0].finding, "capacity_sum")
+        row, column = ("+".join(dict.fromkeys(one.cell.key[n] for one in group)) for n in (1, 2))
+        yield replace(found, row=row, column=column, published=value)
+
+
+def _total(one: _Audited) -> int | None:
+    """Return how often a cell's value counts in the sum of its flows' rates; None: cannot say."""
+    number = len(one.flows(one.points[0]))
+    if number == 1 or one.cell.quantity.aggregate == "sum":
+        return 1
+    return number if number and one.cell.quantity.aggregate == "mean" else None
+
+
+def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
+    """Set-ups that differ do not give the same last digit, but for chance."""
+    groups: dict[tuple[str, str], list[_Audited]] = {}
+    cells_by_place: dict[str, dict[str, MappedCell]] = {}
+    for one in audited:
+        if one.cell.is_derived:
+            continue
+        table, row, column = one.cell.key
+        cells_by_place.setdefault(one.place, {})[one.measure] = one.cell
+        for name, key in (
+            ("repeated_in_column", f"{table} {column}"),
+            ("repeated_in_row", f"{table} {row}"),
+            ("repeated_across_tables", f"{row} {column}"),
+        ):
+            groups.setdefault((name, f"{key} {one.measure}"), []).append(one)
+    for (name, _), group in groups.items():
+        tables = {one.cell.table for one in group}
+        if name != "repeated_across_tables" or len(tables) > 1:
+            yield from _repetitions(name, group, cells_by_place)
+
+
+def _repetitions(
+    check: str, group: list[_Audited], cells_by_place: dict[str, dict[str, MappedCell]]
+) -> Iterator[Finding]:
+    expected = _chance_repetitions(group)
+    for one in group:
+        twins = [
+            other
+            for other in group
+            if other.cell.printed == one.cell.printed and not _same_set_up(one, other)
+        ]
+        # Ratios of 0 and 1 are what lossless runs have in common.
+        if not twins or one.cell.value in (0.0, 1.0):
+            continue
+        names = ", ".join(" ".join(other.cell.key) for other in twins)
+        excuses = {_excuse(one, other, cells_by_place) for other in twins}
+        telling = significant_digits(one.cell.printed) >= TELLING_DIGITS
+        text = f"{one.cell.printed} again at {names}"
+        if "" not in excuses:
+            reason = f"{text}: {' or '.join(sorted(excuses))}."
+            yield one.finding(check, math.nan, CONSISTENT, reason)
+        elif telling and expected < CHANCE:
+            reason = f"{text}, where the set-up differs; {expected:.2g} such pairs would be chance."
+            yield one.finding(check, math.nan, SUSPICIOUS, reason)
+        else:
+            reason = f"{text}; with so few digits or so many numbers this may be chance."
+            yield one.finding(check, math.nan, CONSISTENT, reason)
+
+
+def _excuse(a: _Audited, b: _Audited, cells_by_place: dict[str, dict[str, MappedCell]]) -> str:
+    """Return why two set-ups may well give the same number; empty if there is no reason."""
+    if [p.signature for p in a.points] == [p.signature for p in b.points]:
+        return "the same links in another order, which may give the same result"
+    if [p.network for p in a.points] != [p.network for p in b.points]:
+        return ""
+    ours, theirs = cells_by_place[a.place], cells_by_place[b.place]
+    if any(ours[m].printed != theirs[m].printed for m in ours.keys() & theirs.keys()):
+        return ""  # the two runs did differ: other numbers of theirs do
+    return "algorithms that never had to act differently, as without loss, give the same result"
+
+
+def _chance_repetitions(group: list[_Audited]) -> float:
+    """Return how many pairs would agree to the last digit if values were spread evenly."""
+    pairs = sum(not _same_set_up(a, b) for a, b in itertools.combinations(group, 2))
+    values = [one.cell.value for one in group]
+    spread = max(values) - min(values) or max(abs(v) for v in values)
+    return pairs * 2 * max(one.cell.half_ulp for one in group) / spread if spread else math.inf
+
+
+def _same_set_up(a: _Audited, b: _Audited) -> bool:
+    return [p.scenario for p in a.points] == [p.scenario for p in b.points]
+
+
+def _check_monotonic(study: Study, audited: list[_Audited]) -> Iterator[Finding]:
+    """Where the mapping declares a trend along the rows, the numbers follow it."""
+    columns: dict[tuple[str, str], list[_Audited]] = {}
+    for one in audited:
+        if one.cell.cell.monotonic is not None:
+            columns.setdefault((one.cell.table, one.cell.column), []).append(one)
+    for (table_id, _), members in columns.items():
+        table = next(table for table in study.tables if table.id == table_id)
+        if table.row_factor is not None:
+            levels = study.experiment(table.experiment).factor(table.row_factor).levels
+            order = {level.key: (level.value or 0.0, n) for n, level in enumerate(levels)}
+        else:
+            order = {key: (float(n), n) for n, key in enumerate(table.rows or {})}
+        members.sort(key=lambda one, order=order: order[one.cell.row])  # type: ignore[misc]
+        for before, after in itertools.pairwise(members):
+            yield _step(before, after)
+
+
+def _step(before: _Audited, after: _Audited) -> Finding:
+    rises = after.cell.cell.monotonic == "increasing"
+    earlier, later = before.cell, after.cell
+    broken = later.band[1] < earlier.band[0] if rises else later.band[0] > earlier.band[1]
+    word = later.cell.monotonic
+    if broken:
+        reason = f"Declared {word}, but row {earlier.row} has {earlier.value:.6g}."
+        return after.finding("monotonic", earlier.value, SUSPICIOUS, reason)
+    reason = f"{str(word).capitalize()} from row {earlier.row}."
+    return after.finding("monotonic", earlier.value, CONSISTENT, reason)
+
+
+def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Finding]:
+    """Yield the values that share their decimals with others more often than chance would have it.
+
+    The decimals of independent measurements are spread evenly once the values differ by some units:
+    those that end alike may be one measurement whose integer was changed. Values that are equal as
+    a whole count once: they are the business of another check.
+    """
+    columns: dict[tuple[str, str, int], list[MappedCell]] = {}
+    for cell in cells:
+        found = _PRINTED.fullmatch(cell.printed)
+        if found is not None and len(found[1]) >= LEAST_DECIMALS:
+            columns.setdefault((cell.column, cell.cell.metric, len(found[1])), []).append(cell)
+    for (_, _, places), members in columns.items():
+        values = {cell.printed for cell in members}
+        numbers = [float(value) for value in values]
+        if max(numbers) - min(numbers) < LEAST_SPREAD:
+            continue
+        for decimals in dict.fromkeys(cell.printed.split(".")[1] for cell in members):
+            alike = {value for value in values if value.endswith(f".{decimals}")}
+            expected = expected_groups(len(values), len(alike), places)
+            if len(alike) > 1 and expected < CHANCE:
+                reason = (
+                    f"{len(alike)} of {len(values)} different values end in .{decimals}; "
+                    f"{expected:.2g} such groups would be chance."
+                )
+                yield from (_finding(study, c, reason) for c in members if c.printed in alike)
+
+
+def expected_groups(values: int, alike: int, places: int) -> float:
+    """Return how many groups of `alike` among `values` would share `places` decimals by chance.
+
+    The number of groups times the chance of each: an upper bound of the probability of one,
+    whatever the dependence between groups.
+    """
+    return float(math.comb(values, alike) * 10.0 ** (-places * (alike - 1)))
+
+
+def _finding(study: Study, cell: MappedCell, reason: str) -> Finding:
+    return Finding(study.id, *cell.key, "shared_decimals", cell.value, math.nan, SUSPICIOUS, reason)
+
+
+def readings_of(causes: Sequence[Cause]) -> Iterator[tuple[str, Cause, CauseLevel, Reading]]:
+    """Yield each reading with its name, its cause and its level."""
+    for cause in causes:
+        for level in cause.levels or []:
+            if level.reading is not None:
+                yield f"{cause.id}={level.key}", cause, level, level.reading
+
+
+def audit_readings(
+    study: Study, cells: Sequence[MappedCell], causes: Sequence[Cause]
+) -> Iterator[Finding]:
+    """Yield what the audit finds under each other reading of a table, but what is consistent."""
+    for name, cause, _, reading in readings_of(causes):
+        concerned = [cell for cell in cells if cause.concerns(cell.table, cell.column)]
+        read = [as_read(study, c, reading) for c in concerned if not refusal(c, reading)]
+        for found in audit_study(study, read):
+            if found.finding != CONSISTENT and found.check not in _OF_DIGITS:
+                yield replace(found, reading=name)

@@ -1,0 +1,307 @@
+"""Comparisons: the statistic of each kind of test, once per replicate of one engine.
+
+Points are matched within a replicate, because replicates of an experiment share their random
+numbers: a difference between two variants is a difference of like with like. A replicate counts
+only if it has every point that any replicate has, so that all are taken over the same points.
+
+Which factors are matched: those that neither side of the test fixes. A side fixes a factor by
+naming one level, or by listing levels that are not those of the other side; a list that only one
+side gives, or both give alike, narrows the factor and leaves it matched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from replication.metrics.statistic import kendall, ranked, spearman
+from replication.study.claim_model import (
+    Condition,
+    CrossoverTest,
+    EquivalenceTest,
+    OrderingTest,
+    Quantity,
+    RatioTest,
+    ShareTest,
+    SimpleTest,
+    StepsTest,
+    TrendTest,
+    ValueTest,
+    Where,
+)
+from replication.study.study import Study
+
+#: Returns a quantity's frame for one engine (replicate, factors, value) under the side's name.
+Lookup = Callable[[str, Quantity], pd.DataFrame]
+
+
+class UntestableError(Exception):
+    """A test cannot be decided from what was run; the message says why."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One statistic per replicate, NaN where it is undefined.
+
+    `points` is the number of points, or pairs of points, in each replicate's statistic; `lowest`
+    and `highest` are the range that it cannot leave.
+    """
+
+    values: pd.Series[float]
+    points: int
+    lowest: float = -np.inf
+    highest: float = np.inf
+
+
+def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
+    """Compute the statistic of `test` for each replicate.
+
+    Raises
+    ------
+    UntestableError
+        Nothing was run for a side, or no replicate has every point.
+    """
+    handlers: dict[type, Callable[..., Comparison]] = {
+        RatioTest: _ratio,
+        EquivalenceTest: _equivalence,
+        ShareTest: _share,
+        TrendTest: _trend,
+        StepsTest: _steps,
+        CrossoverTest: _crossover,
+        OrderingTest: _ordering,
+        ValueTest: _value,
+    }
+    return handlers[type(test)](study, test, look_up)
+
+
+def level_values(study: Study, experiment: str, factor: str) -> dict[str, float]:
+    """Return level key to number on the axis; levels without a number are left out."""
+    levels = study.experiment(experiment).factor(factor).levels
+    return {level.key: level.value for level in levels if level.value is not None}
+
+
+def matched_factors(study: Study, left: Quantity, right: Quantity) -> list[str]:
+    """Return the factors in which points of the two sides must agree."""
+    ours = [factor.id for factor in study.experiment(left.experiment).axes]
+    theirs = {factor.id for factor in study.experiment(right.experiment).axes}
+    return [f for f in ours if f in theirs and _matches(left.where, right.where, f)]
+
+
+def _matches(left: Where, right: Where, factor: str) -> bool:
+    listed = [set(where[factor]) for where in (left, right) if factor in where]
+    if len(listed) == 1:
+        return len(listed[0]) > 1
+    return not listed or listed[0] == listed[1]
+
+
+def _pairs(
+    study: Study, left: Quantity, right: Quantity, look_up: Lookup, matched: list[str] | None = None
+) -> pd.DataFrame:
+    """Return matched points of complete replicates: replicate, factors, left, right."""
+    on = matched_factors(study, left, right) if matched is None else matched
+    sides = []
+    for side, wanted in (("left", left), ("right", right)):
+        frame = look_up(side, wanted)
+        free = [c for c in frame if c not in ("replicate", "value", *on)]
+        names = {c: f"{c} {side}" for c in free} | {"value": side}
+        sides.append(frame.rename(columns=names))
+    return complete(sides[0].merge(sides[1], on=["replicate", *on]), ("left", "right"))
+
+
+def complete(frame: pd.DataFrame, values: tuple[str, ...] = ("value",)) -> pd.DataFrame:
+    """Return the rows of the replicates that have every point."""
+    if frame.empty:
+        raise UntestableError("no two points match in the factors that neither side fixes.")
+    point = _point_number(frame, values)
+    points_of = point.groupby(frame["replicate"]).nunique()
+    whole = points_of.index[points_of == point.nunique()]
+    if whole.empty:
+        raise UntestableError("no replicate has every point.")
+    return frame[frame["replicate"].isin(whole)]
+
+
+def _point_number(frame: pd.DataFrame, values: tuple[str, ...]) -> pd.Series[int]:
+    keys = [c for c in frame if c not in ("replicate", *values)]
+    if not keys:
+        return pd.Series(0, index=frame.index)
+    return frame.groupby(keys, sort=False).ngroup()
+
+
+def _count(frame: pd.DataFrame, *values: str) -> int:
+    return int(_point_number(frame, values).nunique())
+
+
+def _ratios(pairs: pd.DataFrame) -> pd.Series[float]:
+    """Return left/right; 0/0 is 1 (equal), anything else over 0 infinite."""
+    left, right = pairs["left"].to_numpy(dtype=float), pairs["right"].to_numpy(dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where((left == 0) & (right == 0), 1.0, left / right)
+    return pd.Series(ratios, index=pairs.index)
+
+
+def _reduce(values: pd.Series[float], replicate: pd.Series[int], how: str) -> pd.Series[float]:
+    reducer = {"mean": "mean", "minimum": "min", "maximum": "max"}[how]
+    reduced: pd.Series[float] = values.groupby(replicate).agg(reducer)
+    return reduced
+
+
+def _ratio(study: Study, test: RatioTest, look_up: Lookup) -> Comparison:
+    if test.reduce == "ratio_of_means":
+        return _ratio_of_means(test, look_up)
+    pairs = _pairs(study, test.left, test.right, look_up)
+    values = _reduce(_ratios(pairs), pairs["replicate"], test.reduce)
+    return Comparison(values, _count(pairs, "left", "right"))
+
+
+def _ratio_of_means(test: RatioTest | EquivalenceTest, look_up: Lookup) -> Comparison:
+    left = complete(look_up("left", test.left))
+    right = complete(look_up("right", test.right))
+    means = pd.DataFrame(
+        {
+            "left": left.groupby("replicate")["value"].mean(),
+            "right": right.groupby("replicate")["value"].mean(),
+        }
+    ).dropna()
+    if means.empty:
+        raise UntestableError("no replicate has every point of both sides.")
+    return Comparison(_ratios(means), _count(left, "value") + _count(right, "value"))
+
+
+def _equivalence(study: Study, test: EquivalenceTest, look_up: Lookup) -> Comparison:
+    if test.reduce == "ratio_of_means":
+        ratio = _ratio_of_means(test, look_up)
+        return Comparison((ratio.values - 1).abs(), ratio.points, lowest=0)
+    pairs = _pairs(study, test.left, test.right, look_up)
+    values = _reduce((_ratios(pairs) - 1).abs(), pairs["replicate"], test.reduce)
+    return Comparison(values, _count(pairs, "left", "right"), lowest=0)
+
+
+def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:
+    pairs = _pairs(study, test.left, test.right, look_up)
+    bound = test.factor * pairs["right"]
+    if test.relation == "above":
+        holds = pairs["left"] > bound * (1 + test.tie)
+    else:
+        holds = pairs["left"] < bound * (1 - test.tie)
+    # A left point is known by all factors but those that only tell right points apart.
+    keys = [c for c in pairs if c not in ("left", "right") and not str(c).endswith(" right")]
+    every = holds.groupby([pairs[key] for key in keys]).all()
+    values = every.groupby(level="replicate").mean()
+    return Comparison(values.astype(float), len(every) // len(values), lowest=0, highest=1)
+
+
+def _trend(study: Study, test: TrendTest, look_up: Lookup) -> Comparison:
+    def correlation(curve: pd.DataFrame) -> float:
+        return spearman(curve["axis"], ranked(curve["value"], test.tie))
+
+    values, points = _along(study, test, look_up, correlation)
+    return Comparison(values, points, lowest=-1, highest=1)
+
+
+def _steps(study: Study, test: StepsTest, look_up: Lookup) -> Comparison:
+    def share(curve: pd.DataFrame) -> float:
+        along = curve.sort_values("axis")["value"].to_numpy(dtype=float)
+        bound = test.factor * along[:-1]
+        steps = along[1:] > bound if test.relation == "rises" else along[1:] < bound
+        return float(steps.mean())
+
+    values, points = _along(study, test, look_up, share)
+    return Comparison(values, points, lowest=0, highest=1)
+
+
+def _along(
+    study: Study,
+    test: TrendTest | StepsTest,
+    look_up: Lookup,
+    statistic: Callable[[pd.DataFrame], float],
+) -> tuple[pd.Series[float], int]:
+    """Return a statistic of each curve over a factor, reduced over curves, and the points."""
+    frame = complete(_with_axis(study, test.of, test.over, look_up("of", test.of)))
+    others = [c for c in frame if c not in ("value", "axis", test.over)]
+    if frame["axis"].nunique() < 2:
+        raise UntestableError(f"only one level of {test.over} was run: there is no trend to see.")
+    rows = [(curve["replicate"].iloc[0], statistic(curve)) for _, curve in frame.groupby(others)]
+    found = pd.DataFrame(rows, columns=["replicate", "value"]).groupby("replicate")["value"]
+    values = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
+    return values.astype(float), _count(frame, "value")
+
+
+def _furthest(values: pd.Series[float], expect: Condition) -> float:
+    """Return the value that misses `expect` by most, or is closest to missing it."""
+    low = -np.inf if expect.at_least is None else expect.at_least
+    high = np.inf if expect.at_most is None else expect.at_most
+    sample = values.to_numpy(dtype=float)
+    return float(sample[np.argmax(np.maximum(low - sample, sample - high))])
+
+
+def _with_axis(study: Study, wanted: Quantity, over: str, frame: pd.DataFrame) -> pd.DataFrame:
+    axis = level_values(study, wanted.experiment, over)
+    return frame.assign(axis=frame[over].map(axis).astype(float))
+
+
+def _crossover(study: Study, test: CrossoverTest, look_up: Lookup) -> Comparison:
+    matched = matched_factors(study, test.left, test.right)
+    if test.over not in matched:
+        matched.append(test.over)
+    pairs = _pairs(study, test.left, test.right, look_up, matched)
+    pairs = _with_axis(study, test.left, test.over, pairs)
+    if pairs["axis"].nunique() < 2:
+        raise UntestableError(f"only one level of {test.over} was run: no crossing can be seen.")
+    means = pairs.groupby(["replicate", "axis"])[["left", "right"]].mean()
+    difference = means["left"] - means["right"]
+    sign = 1 if test.before == "left" else -1
+    values = difference.groupby(level="replicate").agg(
+        lambda d: crossing(d.index.get_level_values("axis"), sign * d.to_numpy())
+    )
+    return Comparison(values.astype(float), _count(pairs, "left", "right", "axis"))
+
+
+def crossing(axis: Any, difference: Any) -> float:
+    """Return where `difference` first turns from positive to negative, interpolated linearly.
+
+    NaN where it never does or starts negative. A zero counts as crossed only if what follows is
+    negative: the crossing is then at the first zero. `axis` has increasing numbers.
+    """
+    x, d = np.asarray(axis, dtype=float), np.asarray(difference, dtype=float)
+    signs = np.flatnonzero(d != 0)
+    if not signs.size or d[signs[0]] < 0:
+        return float("nan")
+    negative = np.flatnonzero(d < 0)
+    if not negative.size:
+        return float("nan")
+    after = int(negative[0])
+    before = int(np.flatnonzero(d[:after] > 0)[-1])
+    if before + 1 < after:
+        return float(x[before + 1])
+    return float(x[before] + (x[after] - x[before]) * d[before] / (d[before] - d[after]))
+
+
+def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
+    narrowed = {factor for item in test.order for factor in item}
+    listed = []
+    for rank, item in enumerate(test.order):
+        frame = complete(look_up(f"order {rank + 1}", test.of.at(item)))
+        keys = [c for c in frame if c != "value" and c not in narrowed]
+        listed.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
+    table = listed[0]
+    for frame in listed[1:]:
+        table = table.merge(frame, on=[c for c in frame if isinstance(c, str)])
+    ranks = list(range(len(test.order)))
+    table = complete(table, tuple(ranks))  # type: ignore[arg-type]
+    falling = [-rank for rank in ranks]
+    taus = pd.Series(
+        [kendall(falling, ranked(row, test.tie)) for row in table[ranks].to_numpy(dtype=float)],
+        index=table.index,
+    )
+    values = _reduce(taus, table["replicate"], "mean")
+    return Comparison(values, len(table) // len(values), lowest=-1, highest=1)
+
+
+def _value(study: Study, test: ValueTest, look_up: Lookup) -> Comparison:
+    frame = complete(look_up("of", test.of))
+    values = _reduce(frame["value"], frame["replicate"], test.reduce)
+    return Comparison(values, _count(frame, "value"))

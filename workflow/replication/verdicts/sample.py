@@ -1,0 +1,223 @@
+"""Samples: which points and replicates a verdict rests on, and what a reader must know of them.
+
+A verdict that rests on less than the paper's experiment says so. Replicates that lack a point are
+left out of a statistic, so that all are taken over the same points. They are named, and with more
+than a fifth of them gone nothing is `reproduced`. A mean over replicates with two outcomes stands
+for neither: both are named, with their shares.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from replication.metrics.metric import quantity
+from replication.metrics.metric_model import COUNTS, metric_label
+from replication.metrics.results import Results
+from replication.metrics.statistic import two_outcomes, wilson_interval
+from replication.study.claim_model import Quantity
+from replication.study.study import Study
+from replication.verdicts.bound import durations_s
+from replication.verdicts.wording import amount, levels_in_words
+
+#: With a larger share of the replicates left out nothing is reproduced.
+MOST_LEFT_OUT = 0.2
+#: The least share of replicates that must differ from all others' results.
+LEAST_DISTINCT = 0.9
+#: Points that a sentence names; of the others it gives the number.
+_NAMED = 2
+
+
+def points_of(study: Study, wanted: Quantity) -> int:
+    """Return how many points of its experiment a quantity is taken over."""
+    return math.prod(
+        len(set(wanted.where.get(factor.id, [level.key for level in factor.levels])))
+        for factor in study.experiment(wanted.experiment).axes
+    )
+
+
+class Coverage:
+    """What was run of one study, against what the study asks for."""
+
+    def __init__(self, study: Study, results: Results) -> None:
+        self.study = study
+        self.results = results
+        self._full_duration_s = functools.cache(self._duration_of)
+        self._known_runs: dict[tuple[str, str], pd.DataFrame] = {}
+        self._notes: dict[tuple[str, str, str], list[str]] = {}
+        self._known = set(zip(results.flows["scenario"], results.flows["engine"], strict=True))
+
+    def notes(self, engine: str, wanted: Quantity) -> list[str]:
+        """Return what `engine` left out of a quantity's points, in sentences."""
+        key = engine, wanted.experiment, json.dumps(wanted.where, sort_keys=True)
+        if key not in self._notes:
+            self._notes[key] = self._sentences(engine, wanted)
+        return self._notes[key]
+
+    def _sentences(self, engine: str, wanted: Quantity) -> list[str]:
+        runs = self._runs(engine, wanted)
+        supported = runs[runs["supported"]]
+        refused = runs[~runs["supported"]]
+        needed = points_of(self.study, wanted)
+        notes = []
+        if not refused.empty:
+            why = ", ".join(sorted(set(refused["reason"])))
+            notes.append(f"{engine} refuses {refused['point'].nunique()} ({why})")
+        if needed > runs["point"].nunique():
+            notes.append(f"this tier leaves out {needed - runs['point'].nunique()}")
+        sentences = []
+        if notes:
+            ran = supported["point"].nunique()
+            sentences.append(f"{ran} of {needed} points were run: {'; '.join(notes)}.")
+        failed = int((~self._has_result(supported)).sum())
+        if failed:
+            sentences.append(f"{failed} of {len(supported)} runs have no result.")
+        short, full = self.shortened(engine, wanted)
+        if short < full:
+            sentences.append(f"Runs last {short:g} s, the study's {full:g} s.")
+        return sentences
+
+    def points(self, engine: str, quantities: Iterable[Quantity]) -> list[dict[str, str]]:
+        """Return the points of the quantities that `engine` ran, each once, as the table's rows."""
+        found = {
+            (wanted.experiment, str(point)): None
+            for wanted in quantities
+            for runs in [self._runs(engine, wanted)]
+            for point in runs.loc[runs["supported"], "point"]
+        }
+        return [{"experiment": experiment, "point": point} for experiment, point in found]
+
+    def shortened(
+        self, engine: str, wanted: Quantity, replicate: int | None = None
+    ) -> tuple[float, float]:
+        """Return the shortest duration that was run, and the study's own for these points, in s.
+
+        With `replicate`, of the runs of that replicate alone.
+        """
+        runs = self._runs(engine, wanted)
+        if replicate is not None:
+            runs = runs[runs["replicate"] == replicate]
+        scenarios = runs.loc[runs["supported"], "scenario"].unique()
+        full = self._full_duration_s(wanted.experiment, json.dumps(wanted.where, sort_keys=True))
+        durations = [float(self.results.scenarios[s]["duration_s"]) for s in scenarios]
+        return min([full, *durations]), full
+
+    def replicates(self, engine: str, wanted: Quantity) -> set[int]:
+        """Return the replicates that the design has at every point that `engine` supports."""
+        runs = self._runs(engine, wanted)
+        runs = runs[runs["supported"]]
+        points = runs.groupby("replicate")["point"].nunique()
+        return {int(number) for number in points.index[points == runs["point"].nunique()]}
+
+    def _runs(self, engine: str, wanted: Quantity) -> pd.DataFrame:
+        key = wanted.experiment, json.dumps(wanted.where, sort_keys=True)
+        if key not in self._known_runs:
+            self._known_runs[key] = self.results.runs(wanted.experiment, wanted.where)
+        runs = self._known_runs[key]
+        return runs[runs["engine"] == engine]
+
+    def _has_result(self, runs: pd.DataFrame) -> pd.Series[bool]:
+        pairs = zip(runs["scenario"], runs["engine"], strict=True)
+        return pd.Series([pair in self._known for pair in pairs], index=runs.index, dtype=bool)
+
+    def _duration_of(self, experiment: str, where: str) -> float:
+        return min(durations_s(self.study, experiment, json.loads(where)))
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How many replicates a statistic leaves out of how many, and a sentence on which and why."""
+
+    count: int
+    total: int
+    sentence: str
+
+    @property
+    def too_many(self) -> bool:
+        """Whether what is left decides nothing in favour of the paper."""
+        return self.count > MOST_LEFT_OUT * self.total
+
+
+def left_out(
+    coverage: Coverage, engine: str, quantities: Sequence[Quantity], used: Collection[int]
+) -> LeftOut:
+    """Return which replicates of the quantities' points on `engine` are not among those `used`.
+
+    A replicate that the design has at some of the points only is none that was left out.
+    """
+    designed = set.intersection(*(coverage.replicates(engine, wanted) for wanted in quantities))
+    missing = designed - set(used)
+    if not missing:
+        return LeftOut(0, len(designed), "")
+    causes = list(
+        dict.fromkeys(
+            cause for wanted in quantities for cause in _causes(coverage, engine, wanted, missing)
+        )
+    )
+    more = len(causes) - _NAMED
+    named = causes[:_NAMED] + ([f"{more} more"] if more > 0 else [])
+    why = "; ".join(named) or "a run without a result"
+    sentence = f"{len(missing)} of {len(designed)} replicates left out: {why}."
+    return LeftOut(len(missing), len(designed), sentence)
+
+
+def _causes(coverage: Coverage, engine: str, wanted: Quantity, missing: set[int]) -> Iterator[str]:
+    """Yield where the quantity is undefined in one of the replicates."""
+    frame = _of(coverage, engine, wanted)
+    undefined = frame[frame["value"].isna() & frame["replicate"].isin(missing)]
+    if undefined.empty:
+        return
+    sent = wanted.model_copy(
+        update={"metric": "packets_sent", "aggregate": "sum", "window_s": None, "links": None}
+    )
+    keys = [column for column in undefined if column != "value"]
+    counted = undefined[keys].merge(_of(coverage, engine, sent), on=keys, how="left")
+    for row in counted.to_dict("records"):
+        silent = " (no packet sent)" if row.pop("value") == 0 else ""
+        row.pop("replicate")
+        levels = {str(factor): [str(key)] for factor, key in row.items()}
+        where = levels_in_words(coverage.study, wanted.experiment, levels)
+        yield f"no {metric_label(wanted.metric)} at {where}{silent}"
+
+
+def _of(coverage: Coverage, engine: str, wanted: Quantity) -> pd.DataFrame:
+    frame = quantity(coverage.results, wanted)
+    return frame[frame["engine"] == engine].drop(columns="engine")
+
+
+def outcomes(study: Study, wanted: Quantity, values: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence for each point at which the replicates have two outcomes.
+
+    `values` has replicate, factors and value of the quantity on one engine.
+    """
+    keys = [str(column) for column in values if column not in ("replicate", "value")]
+    least = 1.0 if wanted.metric in COUNTS else 0.0
+    for levels, group in values.groupby(keys, sort=False) if keys else [((), values)]:
+        found = two_outcomes(group["value"].to_numpy(dtype=float), least)
+        if found is None:
+            continue
+        where = {key: [str(level)] for key, level in zip(keys, levels, strict=True)}
+        total = found.low_count + found.high_count
+        low, high = (100 * end for end in wilson_interval(found.high_count, total))
+        at = levels_in_words(study, wanted.experiment, where)
+        ends = amount(wanted, found.high_mean), amount(wanted, found.low_mean)
+        yield (
+            f"The {metric_label(wanted.metric)} of {at} has two outcomes: {ends[0]} "
+            f"({found.high_count} of {total}, Wilson interval {low:.0f} to {high:.0f} %) and "
+            f"{ends[1]} ({found.low_count} of {total})."
+        )
+
+
+def vary(results: Sequence[Hashable]) -> bool:
+    """Return whether nine in ten of the replicates' results differ from all others."""
+    return len(set(results)) >= LEAST_DISTINCT * len(results)
+
+
+def same_runs(results: Sequence[Hashable]) -> str:
+    """Return what to say where replicates do not vary."""
+    return f"{len(results)} replicates give {len(set(results))} different results: no replicates."

@@ -1,0 +1,293 @@
+"""Self-consistency: a claim's test on what the paper itself prints, or on its published traces.
+
+A printed number stands for points, a metric, flows and a window. A claim's quantity of the same
+reads it whatever its aggregate: what a printed number aggregates is our reading and not the
+paper's. Only Jain's index is never printed under another name. A number that is said to be of
+another thing than its metric (`not_comparable`) says nothing. What is not printed is taken from
+the raw traces, where there are any, in the shape of our results.
+
+A `trace:<stem>` table says of which point a trace is and, by its rows, of which flows. Published
+runs of one point are its replicates. What `ss` does not sample is undefined: delays, timeouts,
+queues. Rates are its delivery rates, weighted by time, zero where it prints none; they are some
+3 % low in sum, so that they are fit for ratios alone.
+
+`holds` is what would be `reproduced`, `fails` everything else; `none` where a side has no number at
+one of its points. Of a test in parts those count that can be had.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from replication.design.config import load_study
+from replication.metrics.cell_map import MappedCell, map_cells
+from replication.metrics.metric import quantity
+from replication.metrics.metric_model import METRICS, MetricError, metric_label
+from replication.metrics.sampled import SampledResults
+from replication.metrics.trace import read_flows
+from replication.metrics.trace_folder import TABLE_PREFIX, has_traces, trace_files
+from replication.study.claim_model import AmongReplicates, Claim, Quantity, SimpleTest, ValueTest
+from replication.study.published import published_path, read_published
+from replication.study.storage.table import (
+    FLOW_COLUMNS,
+    OWN_DATA_COLUMNS,
+    SERIES_COLUMNS,
+    Row,
+    write_table,
+)
+from replication.study.study import Study
+from replication.study.table_model import Table
+from replication.study.verdict import Verdict
+from replication.verdicts.claim import conditions, judge_statistic
+from replication.verdicts.comparison import UntestableError, compare
+from replication.verdicts.sample import points_of
+from replication.verdicts.wording import wording
+
+#: Stands for an engine where the runs are the paper's own.
+PUBLISHED = "published"
+RATES = ("throughput_bps", "goodput_bps")
+#: Samples of different flows have times of their own, and segments no size.
+_UNKNOWN = {"queue", "fairness"}, {"cwnd_bytes"}
+OWN_DATA = "own_data.csv"
+HOLDS, FAILS, NONE = "holds", "fails", "none"
+#: Where a part's numbers come from, in words.
+PRINTED, TRACED = "printed numbers", "published traces"
+
+
+def can_tell(wanted: Quantity, alone: bool) -> bool:
+    """Return whether traces can tell a quantity; `alone`: it is set against a bound, not another.
+
+    See the module's docstring.
+    """
+    sources, metrics = _UNKNOWN
+    if METRICS[wanted.metric].source in sources or wanted.metric in metrics:
+        return False
+    return not (alone and wanted.metric in RATES and wanted.aggregate != "jain")
+
+
+def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
+    """Return the traces of a study, by name, as results of an engine called `PUBLISHED`.
+
+    Raises
+    ------
+    InputError
+        A raw trace is not one, or has another number of flows than its table has rows.
+    """
+    design: list[dict[str, Any]] = []
+    flows: list[dict[str, Any]] = []
+    samples: list[pd.DataFrame] = []
+    scenarios: dict[str, dict[str, Any]] = {}
+    for table in study.tables:
+        trace = table.id.removeprefix(TABLE_PREFIX)
+        if trace not in files or not table.id.startswith(TABLE_PREFIX):
+            continue
+        point = {
+            "experiment": table.experiment,
+            "levels": {factor: key for factor, (key,) in table.where.items()},
+        }
+        twins = sum(point.items() <= run.items() for run in design)
+        run = {"point": trace, "replicate": twins, "engine": PUBLISHED, "scenario": trace}
+        design.append({**point, **run, "supported": True, "reason": ""})
+        raw = read_flows(files[trace], list(table.rows or {}))
+        series = _series(trace, {_name(table, row): one for row, one in raw.items()})
+        samples += series.values()
+        flows += [_totals(trace, flow, one) for flow, one in series.items()]
+        scenarios[trace] = _scenario(series)
+    return SampledResults(
+        study_id=study.id,
+        design=pd.DataFrame(design),
+        flows=pd.DataFrame(flows, columns=list(FLOW_COLUMNS)),
+        scenarios=scenarios,
+        read_series=partial(pd.concat, samples, ignore_index=True),
+    )
+
+
+def _name(table: Table, row: str) -> str:
+    """Return the flow that a row of a trace's table stands for: the study's own, or the row."""
+    flows = (table.rows or {})[row].flows
+    return flows[0] if isinstance(flows, list) and len(flows) == 1 else row
+
+
+def _series(trace: str, raw: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Return the samples of each flow in the columns of a series, in s from the trace's first."""
+    first_s = min(float(samples["time_s"].min()) for samples in raw.values())
+    return {
+        flow: pd.DataFrame(
+            {
+                "scenario": trace,
+                "engine": PUBLISHED,
+                "time_s": samples["time_s"] - first_s,
+                "flow": flow,
+                "cwnd_bytes": samples["cwnd_segments"],
+                "ssthresh_bytes": samples["ssthresh_segments"],
+                "throughput_bps": _rates(samples),
+                "rtt_s": samples.get("rtt_s"),
+                "retransmissions": samples["retransmissions"].fillna(0).diff().fillna(0),
+            }
+        ).reindex(columns=list(SERIES_COLUMNS))
+        for flow, samples in raw.items()
+    }
+
+
+def _rates(samples: pd.DataFrame) -> pd.Series[float] | None:
+    """Return the delivery rates, zero where none is printed; None for a trace that has none."""
+    return samples["delivery_rate_bps"].fillna(0) if "delivery_rate_bps" in samples else None
+
+
+def _totals(trace: str, flow: str, series: pd.DataFrame) -> dict[str, Any]:
+    rates = series["throughput_bps"].to_numpy(dtype=float)
+    # A rate is of what was delivered before its sample.
+    rate = np.average(rates[1:], weights=np.diff(series["time_s"]))
+    run = {"scenario": trace, "engine": PUBLISHED, "flow": flow, "kind": "tcp"}
+    return {**run, **dict.fromkeys(RATES, rate), "retransmissions": series["retransmissions"].sum()}
+
+
+def _scenario(series: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    """Return what a scenario says that results are read with; windows are in segments.
+
+    Flows that were first sampled together are in the order of their ports, in which they connected.
+    """
+    pace_s = max(float(one["time_s"].diff().median()) for one in series.values())
+    first = {flow: float(one["time_s"].min()) for flow, one in series.items()}
+    starts = {flow: start if start > pace_s else 0.0 for flow, start in first.items()}
+    return {
+        "duration_s": max(float(one["time_s"].max()) for one in series.values()),
+        "flows": [
+            {"id": flow, "kind": "tcp", "segment_bytes": 1, "start_s": start}
+            for flow, start in starts.items()
+        ],
+    }
+
+
+class OwnData:
+    """What a paper printed or published as traces, by name, to be asked for as quantities."""
+
+    def __init__(
+        self, study: Study, cells: Sequence[MappedCell], files: Mapping[str, Path]
+    ) -> None:
+        self.study = study
+        self._printed = _printed(study, cells)
+        self._traces = trace_results(study, files)
+
+    def rows(self) -> Iterable[Row]:
+        """Yield how each claim's test fares: the rows of own_data.csv."""
+        for claim in self.study.claims:
+            result, reason = self._judged(claim)
+            known = {"study": self.study.id, "claim": claim.id}
+            yield {**known, "own_data": result, "reason": reason}
+
+    def _judged(self, claim: Claim) -> tuple[str, str]:
+        parts = [self._part(test) for test in claim.tests()]
+        known = [word for word, _ in parts if word != NONE]
+        if not known:
+            return NONE, ""
+        numbered = len(parts) > 1
+        reason = " ".join(
+            f"({n}) {text}" if numbered else text for n, (_, text) in enumerate(parts, start=1)
+        )
+        return (FAILS if FAILS in known else HOLDS), reason
+
+    def _part(self, test: SimpleTest) -> tuple[str, str]:
+        """Return the word on one test, and what was found."""
+        expect, direction = conditions(test)
+        if isinstance(expect, AmongReplicates):
+            return NONE, "The published value is what our runs are held against."
+        alone = isinstance(test, ValueTest)
+        sources: set[str] = set()
+
+        def look_up(side: str, wanted: Quantity) -> pd.DataFrame:
+            source, frame = self._values(wanted, alone)
+            sources.add(source)
+            return frame
+
+        try:
+            comparison = compare(self.study, test, look_up)
+        except UntestableError as error:
+            return NONE, f"No number of the paper's own: {error}"
+        judgement = judge_statistic(comparison, expect, direction, wording(self.study, test))
+        where = " and ".join(sorted(sources))
+        word = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
+        return word, f"By the {where}: {' '.join(judgement.reasons)}"
+
+    def _values(self, wanted: Quantity, alone: bool) -> tuple[str, pd.DataFrame]:
+        """Return the source of a quantity's values, and the values: replicate, factors, value.
+
+        Raises
+        ------
+        UntestableError
+            Some of its points have none.
+        """
+        frame = self._printed(wanted)
+        if not frame.empty and wanted.aggregate != "jain" and self._is_whole(wanted, frame):
+            return PRINTED, frame
+        frame = self._traced(wanted) if can_tell(wanted, alone) else frame.iloc[:0]
+        if frame.empty:
+            raise UntestableError(f"{metric_label(wanted.metric)}: neither printed nor in a trace.")
+        if not self._is_whole(wanted, frame):
+            raise UntestableError(f"{metric_label(wanted.metric)}: not published at every point.")
+        return TRACED, frame
+
+    def _traced(self, wanted: Quantity) -> pd.DataFrame:
+        if self._traces.design.empty:
+            return pd.DataFrame()
+        try:
+            frame = quantity(self._traces, wanted)
+        except MetricError:
+            # The flows that are meant are in no trace.
+            return pd.DataFrame()
+        return frame[frame["value"].notna()].drop(columns="engine")
+
+    def _is_whole(self, wanted: Quantity, frame: pd.DataFrame) -> bool:
+        """Return whether every point of a quantity has a value."""
+        factors = [factor.id for factor in self.study.experiment(wanted.experiment).axes]
+        return len(frame.drop_duplicates(factors)) == points_of(self.study, wanted)
+
+
+def _printed(study: Study, cells: Sequence[MappedCell]) -> Callable[[Quantity], pd.DataFrame]:
+    """Return what looks up a quantity among the printed numbers of single points."""
+    numbers: dict[str, list[dict[str, object]]] = {}
+    for cell in cells:
+        wanted = cell.quantity
+        factors = {factor.id for factor in study.experiment(wanted.experiment).axes}
+        points = {factor: keys[0] for factor, keys in wanted.where.items() if len(keys) == 1}
+        derived = cell.table.startswith(TABLE_PREFIX)
+        if derived or cell.is_spread or cell.not_comparable or points.keys() != factors:
+            continue
+        twins = numbers.setdefault(_kind(wanted), [])
+        number = sum(points.items() <= other.items() for other in twins)
+        twins.append({**points, "replicate": number, "value": cell.value})
+
+    def look_up(wanted: Quantity) -> pd.DataFrame:
+        found = [
+            row
+            for row in numbers.get(_kind(wanted), [])
+            if all(row[factor] in keys for factor, keys in wanted.where.items())
+        ]
+        return pd.DataFrame(found)
+
+    return look_up
+
+
+def _kind(wanted: Quantity) -> str:
+    kept = {"experiment", "metric", "flows", "window_s", "links"}
+    return json.dumps(wanted.model_dump(mode="json", include=kept), sort_keys=True)
+
+
+def write_own_data(root: Path, data: Path, study: str, kept: Sequence[Row] = ()) -> None:
+    """Write a study's own_data.csv: how each claim's test fares on the paper's own data.
+
+    The rows of `kept` stand where the raw traces are not there to judge from.
+    """
+    document, files = load_study(root, study), trace_files(root, study)
+    rows: Iterable[Row] = kept
+    if not kept or files or not has_traces(document):
+        cells = map_cells(document, read_published(published_path(root, study)))
+        rows = OwnData(document, cells, files).rows()
+    write_table(data / "evaluation" / study / OWN_DATA, rows, OWN_DATA_COLUMNS)

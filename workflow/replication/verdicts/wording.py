@@ -1,0 +1,349 @@
+"""Tests and quantities in a reader's words: what is measured, its value, what was asked for."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from replication.metrics.metric_model import METRICS, capitalised, display_unit, metric_label
+from replication.study.claim_model import (
+    AmongReplicates,
+    Claim,
+    Condition,
+    CrossoverTest,
+    EquivalenceTest,
+    OrderingTest,
+    Quantity,
+    RatioTest,
+    ShareTest,
+    SimpleTest,
+    StartOrder,
+    StepsTest,
+    TrendTest,
+    ValueTest,
+    Where,
+    flows_in_words,
+)
+from replication.study.parameter import Factor
+from replication.study.study import Study
+
+#: Ids by which papers number their tables: 5.1, II, A3.
+_NUMBERED = re.compile(r"[A-Z]?[\d.]+[a-z]?|[IVXLC]+")
+_HOW = {"maximum": "largest", "minimum": "smallest", "sum": "total"}
+
+
+def table_names(study: Study) -> dict[str, str]:
+    """Return what each table of a study is called, by its id."""
+    return {table.id: table_name(table.id, table.title) for table in study.tables}
+
+
+def table_name(table: str, title: str = "") -> str:
+    """Return what a published table is called: by its number, or by its title if it has none."""
+    if _NUMBERED.fullmatch(table) or not title:
+        return "Numbers in the text" if table == "text" else f"Table {table}"
+    return title
+
+
+def statistic_unit(claim: Claim) -> str:
+    """Return the unit of a claim's statistic: most are ratios and have none."""
+    if not isinstance(claim.test, ValueTest) or claim.test.of.aggregate == "jain":
+        return ""
+    unit = METRICS[claim.test.of.metric].unit
+    return "" if unit == "1" else unit
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A test in words.
+
+    `statistic` says what it measures and begins with a capital; its value times `factor` is shown
+    in `unit`. `counts` says what a share is a share of ("points"): it is shown as so many of so
+    many where that is known.
+    """
+
+    statistic: str
+    factor: float = 1.0
+    unit: str = ""
+    counts: str = ""
+
+    def value(self, statistic: float, points: int = 0) -> str:
+        """Return the statistic as people read it, "3 of 4 points" for a share of `points`."""
+        if math.isnan(statistic):
+            return "undefined"
+        if self.counts and points:
+            number = statistic * points
+            if abs(number - round(number)) < 1e-6:
+                return f"{round(number)} of {points} {self.counts}"
+        end = f" of the {self.counts}" if self.counts else ""
+        return f"{figure(statistic * self.factor)} {self.unit}".rstrip() + end
+
+    def interval(self, low: float, high: float) -> str:
+        """Return the ends of an interval, the unit once."""
+        return f"{figure(low * self.factor)} to {self.value(high)}"
+
+    def asked(self, condition: Condition | AmongReplicates, points: int = 0) -> str:
+        """Return a condition on the statistic in words, over `points` if they are known."""
+        if isinstance(condition, AmongReplicates):
+            share = f"{100 * condition.level:g} %, two-sided"
+            return f"the published {self.value(condition.published)} among the replicates ({share})"
+        low, high = condition.at_least, condition.at_most
+        if self.counts:
+            return self._asked_share(low, high, points)
+        if low is not None and high is not None:
+            return f"{figure(low * self.factor)} to {self.value(high)}"
+        return (
+            f"at least {self.value(low)}" if low is not None else f"at most {self.value(high or 0)}"
+        )
+
+    def _asked_share(self, low: float | None, high: float | None, points: int) -> str:
+        if low == 1:
+            return f"{points} of {points}" if points else f"all {self.counts}"
+        if high == 0:
+            return f"0 of {points}" if points else f"no {self.counts.removesuffix('s')}"
+        given = [("at least", low), ("at most", high)]
+        ends = [f"{word} {100 * end:g} %" for word, end in given if end is not None]
+        return f"{' and '.join(ends)} of the {self.counts}"
+
+
+def figure(value: float) -> str:
+    """Return a number with four significant digits and no exponent where that can be read."""
+    if value == 0:
+        return "0"
+    if math.isinf(value):
+        return "infinite"
+    if 1e-4 <= abs(value) < 1e9:
+        decimals = max(0, 3 - math.floor(math.log10(abs(value))))
+        text = f"{value:,.{decimals}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    else:
+        text = f"{value:.3e}"
+    return text.replace("-", "−")
+
+
+def wording(study: Study, test: SimpleTest) -> Wording:
+    """Return a test of a study in words."""
+    makers: dict[type, Callable[..., Wording]] = {
+        RatioTest: _ratio,
+        EquivalenceTest: _equivalence,
+        ShareTest: _share,
+        TrendTest: _trend,
+        StepsTest: _steps,
+        CrossoverTest: _crossover,
+        OrderingTest: _ordering,
+        ValueTest: _value,
+    }
+    return makers[type(test)](_Words(study), test)
+
+
+def _ratio(words: _Words, test: RatioTest) -> Wording:
+    left, right, shared = words.sides(test.left, test.right)
+    how = {
+        "minimum": ", smallest ratio",
+        "maximum": ", largest ratio",
+        "ratio_of_means": ", ratio of the means",
+    }
+    said = f"{left} over {right}{shared}{how.get(test.reduce, '')}"
+    return Wording(capitalised(said), unit="times")
+
+
+def _equivalence(words: _Words, test: EquivalenceTest) -> Wording:
+    left, right, shared = words.sides(test.left, test.right)
+    which = {"maximum": "Largest difference", "mean": "Mean difference"}
+    said = f"{which.get(test.reduce, 'Difference')} of {left} from {right}{shared}"
+    means = ", means over all points" if test.reduce == "ratio_of_means" else ""
+    return Wording(said + means, 100.0, "%")
+
+
+def _share(words: _Words, test: ShareTest) -> Wording:
+    left, right, shared = words.sides(test.left, test.right)
+    factor = "" if test.factor == 1 else f"{test.factor:g} times "
+    said = f"{left} {test.relation} {factor}{right}{shared}{_tied(test.tie)}"
+    return Wording(capitalised(said), 100.0, "%", counts="points")
+
+
+def _trend(words: _Words, test: TrendTest) -> Wording:
+    which = "Worst" if test.worst else "Mean"
+    over = words.factor(test.of, test.over)
+    return Wording(
+        f"{which} rank correlation of {words.phrase(test.of)} with the {over}{_tied(test.tie)}"
+    )
+
+
+def _steps(words: _Words, test: StepsTest) -> Wording:
+    size = 100 * abs(test.factor - 1)
+    beyond = f" by more than {size:.3g} %" if size > 1e-9 else ""
+    over = words.factor(test.of, test.over)
+    said = f"{words.phrase(test.of)} {test.relation}{beyond} from one {over} to the next"
+    least = ", the worst series" if test.worst else ""
+    return Wording(capitalised(f"{said}{least}"), 100.0, "%", counts="steps")
+
+
+def _crossover(words: _Words, test: CrossoverTest) -> Wording:
+    left, right, shared = words.sides(test.left, test.right)
+    over = words.study.experiment(test.left.experiment).factor(test.over)
+    said = f"{over.label} at which {left} and {right} cross{shared}"
+    return Wording(said, unit="" if over.unit == "1" else over.unit)
+
+
+def _ordering(words: _Words, test: OrderingTest) -> Wording:
+    order = ", ".join(words.levels(test.of.experiment, item) for item in test.order)
+    said = f"Agreement of {words.phrase(test.of)} with the order {order}{_tied(test.tie)}"
+    return Wording(f"{said} (1 all alike, −1 reversed)")
+
+
+def _value(words: _Words, test: ValueTest) -> Wording:
+    unit, factor = _shown_in(test.of)
+    how = {"minimum": ", smallest of the points", "maximum": ", largest of the points"}
+    said = words.phrase(test.of) + how.get(test.reduce, "")
+    return Wording(capitalised(said), factor, unit)
+
+
+def _shown_in(wanted: Quantity) -> tuple[str, float]:
+    if wanted.aggregate == "jain":
+        return "", 1.0
+    if wanted.metric == "loss_rate":
+        return "%", 100.0
+    unit, factor = display_unit(METRICS[wanted.metric].unit)
+    return ("", 1.0) if unit == "1" else (unit, factor)
+
+
+def amount(wanted: Quantity, value: float) -> str:
+    """Return a value of a quantity with its unit."""
+    unit, factor = _shown_in(wanted)
+    return f"{figure(value * factor)} {unit}".rstrip()
+
+
+def _tied(tie: float) -> str:
+    return f" (a tie within {100 * tie:g} %)" if tie else ""
+
+
+def lower(label: str) -> str:
+    """Return a label for the middle of a sentence; an abbreviation keeps its capitals."""
+    return label if label[1:2].isupper() else label[:1].lower() + label[1:]
+
+
+def levels_in_words(study: Study, experiment: str, where: Where) -> str:
+    """Return levels by factor in words: "CUBIC, bottleneck delay 40 to 80 ms"."""
+    return _Words(study).levels(experiment, where)
+
+
+def qualifier(study: Study, wanted: Quantity) -> str:
+    """Return the flows, levels, links and window of a quantity in words."""
+    levels = _Words(study).levels(wanted.experiment, wanted.where)
+    parts = (_flows(wanted), levels, _links(wanted).strip(), _window(wanted).strip())
+    return ", ".join(part for part in parts if part)
+
+
+def _links(wanted: Quantity) -> str:
+    return f" on {', '.join(wanted.links)}" if wanted.links else ""
+
+
+def _window(wanted: Quantity) -> str:
+    if wanted.window_s is None:
+        return ""
+    return f" from {wanted.window_s[0]:g} to {wanted.window_s[1]:g} s"
+
+
+@dataclass(frozen=True)
+class _Words:
+    study: Study
+
+    def factor(self, wanted: Quantity, name: str) -> str:
+        """Return a factor's label for the middle of a sentence."""
+        return lower(self.study.experiment(wanted.experiment).factor(name).label)
+
+    def sides(self, left: Quantity, right: Quantity) -> tuple[str, str, str]:
+        """Return two quantities and, once, the levels that both have."""
+        shared = {k: v for k, v in left.where.items() if right.where.get(k) == v}
+        if left.experiment != right.experiment:
+            shared = {}
+        words = self.levels(left.experiment, shared)
+        names = self._noun(left), self._noun(right)
+        ours, theirs = self._of(left, shared), self._of(right, shared)
+        second = "that" if names[0] == names[1] and theirs else names[1]
+        return f"{names[0]}{ours}", f"{second}{theirs}", f", {words}" if words else ""
+
+    def phrase(self, wanted: Quantity) -> str:
+        """Return a quantity: what, of whom, where."""
+        return f"{self._noun(wanted)}{self._of(wanted, {})}"
+
+    def _of(self, wanted: Quantity, shared: Where) -> str:
+        """Return of whom and where: " of CUBIC at bottleneck delay 80 ms"."""
+        own = {k: v for k, v in wanted.where.items() if k not in shared}
+        named, numeric = self._split(wanted.experiment, own)
+        who = ", ".join(part for part in (_flows(wanted), *named) if part)
+        return (f" of {who}" if who else "") + (f" at {_joined(numeric)}" if numeric else "")
+
+    def _noun(self, wanted: Quantity) -> str:
+        """Return what is measured, and over which flows it is taken."""
+        label, source = metric_label(wanted.metric), METRICS[wanted.metric].source
+        window = _links(wanted) + _window(wanted)
+        if source in ("queue", "fairness"):
+            return f"{label}{window}"
+        if wanted.aggregate == "jain":
+            return f"Jain's index of the flows' {label}{window}"
+        if not self._several(wanted):
+            return f"{label}{window}"
+        if wanted.aggregate in _HOW:
+            of = " of a flow" if wanted.aggregate != "sum" else ""
+            return f"{_HOW[wanted.aggregate]} {label}{of}{window}"
+        return (
+            f"{label}{' over all packets' if wanted.aggregate == 'pooled' else ' per flow'}{window}"
+        )
+
+    def _several(self, wanted: Quantity) -> bool:
+        """Return whether a quantity is taken over more than one flow."""
+        if isinstance(wanted.flows, StartOrder):
+            return False
+        if isinstance(wanted.flows, list):
+            return len(wanted.flows) > 1
+        flows = self.study.experiment(wanted.experiment).flows
+        own = [flow for flow in flows if wanted.flows in ("all", flow.get("kind"))]
+        return len(own) > 1 or any("repeat" in flow for flow in own)
+
+    def levels(self, experiment: str, where: Where) -> str:
+        """Return levels in words, names before numbers."""
+        named, numeric = self._split(experiment, where)
+        return ", ".join([*named, *numeric])
+
+    def _split(self, experiment: str, where: Where) -> tuple[list[str], list[str]]:
+        """Return levels that are names, and those that are numbers, each in words."""
+        factors = [f for f in self.study.experiment(experiment).factors if f.id in where]
+        named = [_levels(f, where[f.id]) for f in factors if not _is_numeric(f)]
+        return named, [_levels(f, where[f.id]) for f in factors if _is_numeric(f)]
+
+
+def _flows(wanted: Quantity) -> str:
+    """Return the flows that a quantity names; empty for all of TCP's."""
+    if isinstance(wanted.flows, list):
+        return f"flow{'s' if len(wanted.flows) > 1 else ''} {', '.join(wanted.flows)}"
+    known = {"tcp": "", "cbr": "the CBR traffic", "all": "all flows"}
+    return known[wanted.flows] if isinstance(wanted.flows, str) else flows_in_words(wanted.flows)
+
+
+def _is_numeric(factor: Factor) -> bool:
+    """Return whether levels are numbers to a reader, who knows "slow" by that name."""
+    return all(level.value is not None and level.label[:1].isdigit() for level in factor.levels)
+
+
+def _levels(factor: Factor, keys: Sequence[str]) -> str:
+    """Return levels in words: names as they are, numbers with the factor's label and unit."""
+    chosen = [level for level in factor.levels if level.key in keys]
+    if not _is_numeric(factor):
+        return _joined([level.label for level in chosen])
+    if len(chosen) == len(factor.levels) > 1:
+        return f"every {lower(factor.label)}"
+    numbers = [f"{level.value:g}" for level in chosen]
+    first = factor.levels.index(chosen[0])
+    is_run = len(chosen) > 2 and chosen == factor.levels[first : first + len(chosen)]
+    said = f"{numbers[0]} to {numbers[-1]}" if is_run else _joined(numbers)
+    unit = "" if factor.unit in ("", "1") else f" {factor.unit}"
+    return f"{lower(factor.label)} {said}{unit}"
+
+
+def _joined(words: Sequence[str]) -> str:
+    if any(" and " in word for word in words[1:]):
+        return "; ".join(words)
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
