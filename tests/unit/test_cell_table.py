@@ -3,6 +3,7 @@
 import pytest
 from replication.report.pages.cell_table import shade
 from replication.report.pages.verdict import Tally, answer
+from replication.study.errors import InputError
 
 from tests.unit.report_project import example, soup
 
@@ -33,12 +34,13 @@ def test_the_table_has_the_papers_rows_and_columns(project):
 
 
 def test_an_answer_counts_what_can_be_told():
-    numbers = Tally.of(["reproduced", "not reproduced", "not reproduced", "not testable"])
-    claims = Tally.of(["reproduced", "not reproduced", "not reproduced"], vacuous=1)
-    first, second = answer([numbers], claims, [0.02, 0.3, -0.4])
-    assert first == (
-        "1 of 3 printed numbers are inside their tolerance; 1 more cannot be tested; half of ours "
-        "are more than 30 % off, 2 of 3 above."
-    )
-    assert second == "Of 4 claims, 1 holds, 2 do not hold, 1 is vacuous."
-    assert answer([], Tally.of([]), []) == []
+    numbers = Tally(["reproduced", "not reproduced", "not reproduced", "not testable"])
+    claims = Tally(["reproduced", "not reproduced", "not reproduced", "direction only"])
+    assert answer(numbers, claims, [0.02, 0.3, -0.4]) == [
+        "1 of 3 printed numbers are inside their tolerance; 1 more cannot be tested; median error "
+        "30 %, 2 of our 3 values are too high.",
+        "Of 4 claims, 1 holds, 1 has the right direction only, 2 do not hold.",
+    ]
+    assert answer(Tally([]), Tally([]), []) == []
+    with pytest.raises(InputError, match="'not run' is unknown"):
+        Tally(["not run"])

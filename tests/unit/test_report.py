@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.pages import number as numbers
 from replication.report.pages.figure import script_json
-from replication.report.pages.verdict import Tally
 from replication.report.render import PACKAGE, render
 from replication.study.errors import InputError
 from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows
@@ -457,10 +456,3 @@ def test_numbers_have_four_digits(raw, unit, shown):
 )
 def test_deviations_are_signed_percentages(raw, shown):
     assert numbers.percent(raw).shown == shown
-
-
-def test_a_tally_knows_the_five_verdicts_only():
-    tally = Tally.of(["reproduced", "impossible", "reproduced"])
-    assert [share.count for share in tally.shares] == [2, 0, 0, 0, 1]
-    with pytest.raises(InputError, match="'not run' is unknown"):
-        Tally.of(["not run"])

@@ -1,9 +1,8 @@
-"""Flags, natures and changes of claims on the pages: where the verdict stands, counted apart."""
+"""Beside a claim: the paper's own data, whether it counts, what was changed and not varied."""
 
 import json
 from pathlib import Path
 
-import pytest
 from replication.study.files import read_yaml, write_text
 
 from tests.unit.report_project import RATES, TABLE, example, soup
@@ -31,44 +30,10 @@ def claims(study, **changes):
     return [one | changes.get(one["id"], {}) for one in documents]
 
 
-def idle(**run):
-    """Nothing is lost, and no queue stands."""
-    return {"throughput_bps": 4e5, "packets_dropped": 0}
-
-
-def empty_queue(flow, **_):
-    return [{"time_s": 1.0, "queue_packets": 0.5}] if flow == "bottleneck:ab" else []
-
-
-@pytest.fixture
-def quiet(project):
-    """A report on runs in which nothing presses on TCP."""
-    project.add(example(project.world), flows=idle, series=empty_queue, engines=("ns3", "ns2"))
-    return project.render("synthetic")
-
-
 def counted(page, what="claims"):
     """Return verdict to number of the first row of the tally of `what`."""
     row = page.select_one(f".tally tr[data-what={what}]")
     return {td["data-verdict"]: int(td.get_text()) for td in row.select("td[data-verdict]")}
-
-
-def test_a_vacuous_verdict_is_marked_with_its_evidence_and_counted_apart(quiet):
-    card = soup(quiet / "synthetic.html").select_one("#claim-value")
-    assert card.select_one(".mark").get_text() == "vacuous"
-    assert "9 of 9 points could not differ" in card.select_one(".results .flagged").get_text()
-    numbers = counted(soup(quiet / "index.html"))
-    assert (numbers["vacuous"], numbers["reproduced"], numbers["not testable"]) == (3, 0, 1)
-    answer = soup(quiet / "index.html").select_one(".answer").get_text()
-    assert "0 (0 %) reproduced" in answer and "and 3 vacuous: what they compare could" in answer
-    assert soup(quiet / "engines.html").select_one("#claims-data .mark") is not None
-
-
-def test_runs_with_losses_have_no_mark(project):
-    project.add(example(project.world))
-    out = project.render("synthetic")
-    assert not soup(out / "synthetic.html").select(".claim .mark, .claim .flagged")
-    assert counted(soup(out / "index.html"))["vacuous"] == 0
 
 
 def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):

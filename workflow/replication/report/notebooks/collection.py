@@ -27,11 +27,11 @@ from replication.study.errors import InputError, describe
 from replication.study.parameter import Factor, plain_values
 from replication.study.scenario import Scenario
 from replication.study.storage.parquet import read_parquet
-from replication.study.storage.table import FLAG_COLUMNS, read_frame
+from replication.study.storage.table import read_frame
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import instantiate, replicate_seed
 from replication.study.variation import drawn
-from replication.verdicts.vacuity import read_flags
+from replication.verdicts.self_consistency import OWN_DATA
 from replication.verdicts.verdict_table import read_table
 
 _STUDIES = Path("configs") / "studies"
@@ -124,12 +124,12 @@ class Collection:
         return _ordered(found.dropna(axis=1, how="all"), list(experiments.values()))
 
     def claims(self, study: str, kind: str | None = None) -> pd.DataFrame:
-        """Return the claims with verdict and flags, on every engine; of one type of experiment."""
+        """Return the claims with their verdict on every engine; of one type of experiment."""
         document = self.study(study)
         folder = self.data / "evaluation" / study
         claims: pd.DataFrame = read_table(folder, "claims").to_pandas()
-        flags = pd.DataFrame(read_flags(folder), columns=list(FLAG_COLUMNS))
-        claims = claims.merge(flags, on=["study", "claim", "engine"], how="left")
+        said = read_frame(folder / OWN_DATA)[["claim", "own_data"]]
+        claims = claims.merge(said, on="claim", how="left")
         if kind is None:
             return claims
         ids = {e.id for e in document.experiments if e.type == kind}

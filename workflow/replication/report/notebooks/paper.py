@@ -10,12 +10,13 @@ import pandas as pd
 
 from replication.report.notebooks.collection import Collection
 from replication.report.notebooks.picture import Html, rounded, table, text
-from replication.report.pages.verdict import OWN_WORDS
 from replication.study.parameter import Parameter
 from replication.study.study import parameters_of
 from replication.study.verdict import Verdict
 from replication.verdicts.self_consistency import FAILS
 
+#: What is said of a claim whose test the paper's own data fail.
+OWN_WORDS = "the paper's own data do not meet these words"
 #: A verdict at a glance; its word stands beside it.
 SYMBOLS = dict(zip(Verdict, ("●", "▲", "✕", "–", "■"), strict=True))
 
@@ -88,10 +89,8 @@ def numbers(cells: pd.DataFrame) -> Html:
 
 
 def _mark(row: Mapping[Any, Any]) -> str:
-    notes = ["vacuous"] if row["vacuous"] == "true" else []
-    notes += [OWN_WORDS] if row["own_data"] == FAILS else []
     verdict = Verdict(row["verdict"])
-    words = f" ({', '.join(notes)})" if notes else ""
+    words = f" ({OWN_WORDS})" if row["own_data"] == FAILS else ""
     return f"{row['engine']} {SYMBOLS[verdict]} {verdict}{words}"
 
 

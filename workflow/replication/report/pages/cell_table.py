@@ -63,7 +63,7 @@ def _table(
         "title": "" if name == title else title,
         **_grid([cell for cell in cells if cell["row"]["engine"] in shown]),
         "cells": cells,
-        "tally": Tally.of(row["verdict"] for row in source.headline(rows)),
+        "tally": Tally(row["verdict"] for row in source.headline(rows)),
         "tolerances": _tolerances(table),
         "engines": engines,
         "notes": notes,

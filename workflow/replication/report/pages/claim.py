@@ -1,4 +1,4 @@
-"""A claim as a card: words, test, and on each engine verdict, flags, evidence and its picture."""
+"""A claim as a card: words, test, and on each engine verdict, evidence and its picture."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from replication.report.charts.figure import three_digits
 from replication.report.pages.number import parse
 from replication.report.pages.source import PointLinks, Source
-from replication.report.pages.verdict import Flag, badge, beside
+from replication.report.pages.verdict import badge, beside
 from replication.study.claim_model import AllTest, Claim, EquivalenceTest, NotTestable, SimpleTest
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.study import Study
@@ -50,7 +50,9 @@ def claim_cards(
                 "reading": claim.reading if claim else "",
                 "tests": list(_tests(study, claim)) if claim else [],
                 # One an engine, that of the headline first.
-                "results": [_result(study, row, source.flag(row)) for row in results],
+                "results": [_result(study, row) for row in results],
+                # What the paper's own data say of it.
+                "own": source.own_data.get((study.id, name)),
                 "beside": beside(results, next(iter(engines), "")),
                 "chart": claim_chart(claim, results) if claim else None,
                 "points": links.under(results),
@@ -63,11 +65,11 @@ def claim_cards(
     return cards
 
 
-def _result(study: Study, row: Judged, flag: Flag) -> dict[str, Any]:
+def _result(study: Study, row: Judged) -> dict[str, Any]:
     """Return the verdict on one engine, and whether that ran other values than the study's."""
     is_substituted = study.substituted(row["engine"]) is not None
     verdict = badge(row["verdict"])
-    return {"row": row, "verdict": verdict, "flag": flag, "substituted": is_substituted}
+    return {"row": row, "verdict": verdict, "substituted": is_substituted}
 
 
 def _tests(study: Study, claim: Claim) -> Iterator[tuple[str, str, str]]:

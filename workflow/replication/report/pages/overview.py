@@ -32,7 +32,7 @@ LARGEST_OF_STUDY = 3
 def overview(source: Source) -> dict[str, Any]:
     """Gather the first page but its surprises."""
     cells, claims = source.headline(source.cells), source.headline(source.claims)
-    cell_tally = Tally.of(row["verdict"] for row in cells)
+    cell_tally = Tally(row["verdict"] for row in cells)
     claim_tally = source.tally_claims(claims)
     lines = [_line(source, study, cells, claims) for study in source.studies.values()]
     return {
@@ -81,8 +81,7 @@ def _answer(studies: int, cells: Tally, claims: Tally) -> list[str]:
             f"Of {claims.total} claims{'' if cells.total else f' {where}'}, {tested} could be "
             f"tested: {_share_of(claims.count(Verdict.REPRODUCED), tested)} reproduced, "
             f"{claims.count(Verdict.DIRECTION_ONLY)} in direction only, "
-            f"{claims.count(Verdict.NOT_REPRODUCED)} not reproduced{_impossible(claims)}"
-            f"{_vacuous(claims)}."
+            f"{claims.count(Verdict.NOT_REPRODUCED)} not reproduced{_impossible(claims)}."
         )
     return sentences or ["Nothing has been evaluated yet."]
 
@@ -92,8 +91,8 @@ def _line(
 ) -> dict[str, Any]:
     """Return a study in a line: what holds, and why what does not."""
     cells, claims = of_study(cells, study.id), of_study(claims, study.id)
-    numbers_of, claims_of = Tally.of(row["verdict"] for row in cells), source.tally_claims(claims)
-    own = sum(bool(source.flag(row).own_words) for row in claims if source.is_counted(row))
+    numbers_of, claims_of = Tally(row["verdict"] for row in cells), source.tally_claims(claims)
+    own = sum(source.fails_own_data(row) for row in claims if source.is_counted(row))
     off = [
         value for row in cells if (value := numbers.parse(row["relative_deviation"])) is not None
     ]
@@ -105,11 +104,6 @@ def _line(
             "{} printed numbers break a bound of the paper's own set-up",
         ),
         (
-            claims_of.vacuous.count,
-            "1 claim compares what could not differ in this set-up",
-            "{} claims compare what could not differ in this set-up",
-        ),
-        (
             own,
             "1 claim is not met by the paper's own data",
             "{} claims are not met by the paper's own data",
@@ -119,7 +113,7 @@ def _line(
             why.append(one if count == 1 else several.format(count))
     return {
         "study": study,
-        "answer": answer([numbers_of], claims_of, off),
+        "answer": answer(numbers_of, claims_of, off),
         "why": [part for part in why if part],
         "explanation": explanation_of(source.root, source.data, study),
     }
@@ -127,11 +121,6 @@ def _line(
 
 def _share_of(count: int, total: int) -> str:
     return f"{count} ({100 * count / total:.0f} %)" if total else str(count)
-
-
-def _vacuous(tally: Tally) -> str:
-    count = tally.vacuous.count
-    return f", and {count} vacuous: what they compare could not differ" if count else ""
 
 
 def _impossible(tally: Tally) -> str:
@@ -152,7 +141,7 @@ def _rows(source: Source) -> Iterator[dict[str, Any]]:
                 "stands": stands,
                 "original": engine == chosen.original,
                 "mark": chosen.mark if stands else "",
-                "cells": Tally.of(r["verdict"] for r in cells if r["engine"] in ("", engine)),
+                "cells": Tally(r["verdict"] for r in cells if r["engine"] in ("", engine)),
                 "claims": source.tally_claims(r for r in claims if r["engine"] in ("", engine)),
             }
 

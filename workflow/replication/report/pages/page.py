@@ -16,7 +16,7 @@ from replication.report.pages import number as numbers
 from replication.report.pages.figure import script_json, table_texts
 from replication.report.pages.ledger import plausible
 from replication.report.pages.source import Source
-from replication.report.pages.verdict import BADGES, VACUOUS, badge
+from replication.report.pages.verdict import BADGES, badge
 from replication.study.files import write_text
 from replication.study.study import MAPS_TABLE, REPORT_PAGES, Study
 
@@ -148,11 +148,8 @@ def environment(source: Source) -> jinja2.Environment:
     made.filters["short_title"] = short_title
     made.filters["unsaid_unit"] = unsaid_unit
     made.filters["script_json"] = script_json
-    made.filters["flag"] = source.flag
     made.globals.update(
         verdicts=BADGES,
-        vacuous=VACUOUS,
-        tallied=(*BADGES, VACUOUS),
         studies=list(source.studies.values()),
         ran=ran(source.provenance),
         several_engines=len(source.engines) > 1,

@@ -18,7 +18,7 @@ from replication.explore.maps.map_model import load_map, load_mapping
 from replication.explore.modern_kernel import judged_today
 from replication.metrics.metric_model import display_unit
 from replication.report.pages.source import Source, of_study
-from replication.report.pages.verdict import NO_FLAG, Tally
+from replication.report.pages.verdict import Tally
 from replication.study.study import MAPS_TABLE, Study
 from replication.study.verdict import Verdict
 from replication.verdicts.wording import lower
@@ -79,29 +79,24 @@ def today_views(source: Source) -> list[dict[str, Any]]:
 
 
 def _today(source: Source, study: Study, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a study's own verdicts beside those of today; what is vacuous differs from nothing."""
+    """Return a study's own verdicts beside those of today."""
     rows = of_study(source.headline(source.claims), study.id)
     compared = {one.item[0]: one for one in compare_verdicts(rows, found["claims"], same=())}
     claims: list[dict[str, Any]] = []
     for claim in study.claims:
         one = compared.get(claim.id)
         if one is not None and one.after:
-            own_vacuous = (source.flag(dict(one.before)) if one.before else NO_FLAG).vacuous
-            vacuous = bool(one.known["vacuous"])
             claims.append(
                 {
                     "id": claim.id,
                     "quote": claim.quote,
                     "own": one.verdicts[0] or Verdict.NOT_TESTABLE,
-                    "own_vacuous": own_vacuous,
                     "today": one.verdicts[1],
-                    "vacuous": vacuous,
                     "reason": str(one.known["reason"]),
-                    "differs": one.agrees is False and not (own_vacuous or vacuous),
+                    "differs": one.agrees is False,
                 }
             )
-    words = [one["today"] for one in claims if not one["vacuous"]]
-    tally = Tally.of(words, vacuous=len(claims) - len(words))
+    tally = Tally(one["today"] for one in claims)
     changed = sum(one["differs"] for one in claims)
     sentence = (
         f"{tally.count(Verdict.REPRODUCED)} of {len(claims)} claims hold on it, "

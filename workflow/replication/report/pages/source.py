@@ -12,14 +12,21 @@ from typing import Any, TypeVar
 from replication.design.config import load_study
 from replication.report.charts.data import level_label
 from replication.report.charts.figure import file_of, name_of
-from replication.report.pages.verdict import NO_FLAG, Flag, Flags, Tally, read_flags
+from replication.report.pages.verdict import Tally
 from replication.study.errors import InputError
 from replication.study.files import REMEDY, read_json
 from replication.study.published import PublishedNumber, published_path, read_published
-from replication.study.storage.table import AUDIT_COLUMNS, DESIGN_COLUMNS, Row, read_rows
+from replication.study.storage.table import (
+    AUDIT_COLUMNS,
+    DESIGN_COLUMNS,
+    OWN_DATA_COLUMNS,
+    Row,
+    read_rows,
+)
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import CONSISTENT
+from replication.verdicts.self_consistency import FAILS, OWN_DATA
 from replication.verdicts.verdict_table import (
     Headline,
     Judged,
@@ -50,8 +57,8 @@ class Source:
         The document provenance.json.
     downloads
         Where pages find the tables, from the report's folder.
-    flags
-        What stands beside each claim's verdict.
+    own_data
+        What the paper's own data say of each claim: the row of own_data.csv by study and claim.
     """
 
     root: Path
@@ -60,7 +67,7 @@ class Source:
     claims: list[Judged]
     audit: list[Row]
     provenance: dict[str, Any]
-    flags: Flags = field(default_factory=dict)
+    own_data: dict[tuple[str, str], Row] = field(default_factory=dict)
     downloads: str = "data"
 
     @classmethod
@@ -79,7 +86,10 @@ class Source:
             claims=read_verdicts(data, "claims"),
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
             provenance=read_provenance(data / "provenance.json"),
-            flags=read_flags(data),
+            own_data={
+                (row["study"], row["claim"]): row
+                for row in read_rows(data / OWN_DATA, OWN_DATA_COLUMNS)
+            },
             downloads=downloads,
         )
 
@@ -128,15 +138,14 @@ class Source:
         others = [engine for engine, part in parts.items() if part.ran and engine != chosen]
         return [chosen, *others] if chosen else others
 
-    def flag(self, row: Judged) -> Flag:
-        """Return what stands beside the verdict of a row of the claims."""
-        return self.flags.get((row["study"], row["claim"], row["engine"]), NO_FLAG)
-
     def tally_claims(self, rows: Iterable[Judged]) -> Tally:
-        """Count verdicts on claims: what is vacuous apart, what does not count not at all."""
-        rows = [row for row in rows if self.is_counted(row)]
-        words = [row["verdict"] for row in rows if not self.flag(row).vacuous]
-        return Tally.of(words, vacuous=len(rows) - len(words))
+        """Count verdicts on the claims that count in the shares."""
+        return Tally(row["verdict"] for row in rows if self.is_counted(row))
+
+    def fails_own_data(self, row: Judged) -> bool:
+        """Return whether the paper's own data do not meet a claim's test."""
+        own = self.own_data.get((row["study"], row["claim"]))
+        return own is not None and own["own_data"] == FAILS
 
     def is_counted(self, row: Judged) -> bool:
         """Return whether a claim counts in the shares: a result that repeats no other's."""

@@ -76,7 +76,7 @@ def study_page(
     return {
         "study": study,
         "headline": source.headlines[study.id],
-        "cells": Tally.of(row["verdict"] for row in source.headline(cells)),
+        "cells": Tally(row["verdict"] for row in source.headline(cells)),
         "claims": source.tally_claims(headline),
         # Claims that are judged and do not count, by what they are.
         "apart": not_counted([study]),
@@ -112,9 +112,10 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[TableView
 def _answer(source: Source, tables: Sequence[TableView], claims: Iterable[Judged]) -> list[str]:
     """Return what holds and what does not, in a sentence or two made from the data."""
     shown = (cell for table in tables for _, cells in table["rows"] for cell in cells if cell)
-    known = (parse(cell["deviation"].raw) for cell in shown)
-    deviations = [value for value in known if value is not None]
-    return answer([table["tally"] for table in tables], source.tally_claims(claims), deviations)
+    rows = [cell["row"] for cell in shown]
+    deviations = [value for row in rows if (value := parse(row["relative_deviation"])) is not None]
+    judged = (row["verdict"] for row in rows)
+    return answer(Tally(judged), source.tally_claims(claims), deviations)
 
 
 def _readings(source: Source, study: Study) -> list[tuple[str, int, int, int]]:

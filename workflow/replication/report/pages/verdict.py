@@ -1,24 +1,19 @@
-"""Verdicts as the report shows, counts and answers with them, and the flags of claims."""
+"""Verdicts as the report shows, counts of them, and answers in sentences."""
 
 from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from replication.report.pages.number import percent
 from replication.study.errors import InputError
-from replication.study.storage.table import FLAG_COLUMNS, OWN_DATA_COLUMNS, read_rows
 from replication.study.verdict import Verdict
-from replication.verdicts.self_consistency import FAILS, NONE, OWN_DATA
-from replication.verdicts.vacuity import FLAGS
 from replication.verdicts.verdict_table import DEFAULT, Judged
 
 
-@dataclass(frozen=True)
-class Badge:
+class Badge(NamedTuple):
     """A word of a verdict or of another judgement; `slug` names its symbol and its colour."""
 
     word: str
@@ -41,10 +36,6 @@ BADGES = (
         "the published value breaks a physical bound of the paper's own set-up",
     ),
 )
-#: Counted in the place of its verdict where a flag says so.
-VACUOUS = Badge(
-    "vacuous", "vacuous", "what was compared could not differ: the verdict says nothing"
-)
 _BY_WORD = {badge.word: badge for badge in BADGES}
 
 
@@ -57,185 +48,79 @@ def badge(word: str) -> Badge:
         raise InputError(f"verdict {word!r} is unknown; there are {known}") from None
 
 
-@dataclass(frozen=True)
-class VerdictShare:
-    """How many of a tally have one verdict."""
-
-    verdict: Badge
-    count: int
-
-
-@dataclass(frozen=True)
 class Tally:
-    """Verdicts counted; those that are vacuous stand apart, under no verdict."""
+    """Verdicts counted: `shares` has every badge with its number."""
 
-    shares: tuple[VerdictShare, ...]
-    vacuous: VerdictShare = VerdictShare(VACUOUS, 0)
-
-    @classmethod
-    def of(cls, words: Iterable[str], vacuous: int = 0) -> Tally:
-        """Count verdict words, beside which there are so many vacuous verdicts."""
+    def __init__(self, words: Iterable[str]) -> None:
         counted = Counter(badge(word).word for word in words)
-        shares = tuple(VerdictShare(v, counted[v.word]) for v in BADGES)
-        return cls(shares, VerdictShare(VACUOUS, vacuous))
-
-    @property
-    def all_shares(self) -> tuple[VerdictShare, ...]:
-        """Return the verdicts' shares and that of the vacuous ones."""
-        return (*self.shares, self.vacuous)
-
-    @property
-    def total(self) -> int:
-        """Return how many were counted."""
-        return sum(share.count for share in self.all_shares)
+        self.shares = [(one, counted[one.word]) for one in BADGES]
+        self.total = counted.total()
 
     def count(self, word: str) -> int:
         """Return how many have the verdict `word`."""
-        return next(share.count for share in self.shares if share.verdict.word == word)
-
-    def sentence(self) -> str:
-        """Return the counts in words, leaving out verdicts that nothing has."""
-        parts = [f"{s.count} {s.verdict.word}" for s in self.all_shares if s.count]
-        return ", ".join(parts) or "none"
-
-
-@dataclass(frozen=True)
-class OtherEngine:
-    """What another engine says of an item that the study's own headline engine cannot test."""
-
-    engine: str
-    verdict: Badge
-
-
-def beside(rows: Iterable[Judged], headline: str) -> OtherEngine | None:
-    """Return the default engine's verdict if it has one and that of the headline has none."""
-    found = {row["engine"]: badge(row["verdict"]) for row in rows}
-    undecided = badge(Verdict.NOT_TESTABLE)
-    other = found.get(DEFAULT, undecided)
-    if found.get(headline) != undecided or other == undecided:
-        return None
-    return OtherEngine(DEFAULT, other)
-
-
-#: What is said of a claim whose test the paper's own data fail.
-OWN_WORDS = "the paper's own data do not meet these words"
-
-
-@dataclass(frozen=True)
-class Flag:
-    """What stands beside a claim's verdict on one engine.
-
-    Attributes
-    ----------
-    vacuous
-        Whether what was compared could not differ.
-    evidence
-        What shows it, or how much of the comparison could not; empty where all could.
-    own_data, own_reason
-        How the paper's own data fare (holds, fails, none), and what was found of them.
-    """
-
-    vacuous: bool = False
-    evidence: str = ""
-    own_data: str = NONE
-    own_reason: str = ""
+        return dict(self.shares)[badge(word)]
 
     @property
-    def own_words(self) -> str:
-        """What a reader must know of the paper's own data; empty where they pass or are none."""
-        return OWN_WORDS if self.own_data == FAILS else ""
+    def tested(self) -> int:
+        """Return how many could be tested."""
+        return self.total - self.count(Verdict.NOT_TESTABLE)
 
 
-#: Beside what has no flags, such as a number.
-NO_FLAG = Flag()
-#: Study, claim and engine to what stands beside the verdict.
-Flags = Mapping[tuple[str, str, str], Flag]
+def beside(rows: Iterable[Judged], headline: str) -> Judged | None:
+    """Return the default engine's row if it has a verdict and that of the headline has none."""
+    found = {row["engine"]: row for row in rows}
+    own, other = found.get(headline), found.get(DEFAULT)
+    if own is None or own["verdict"] != Verdict.NOT_TESTABLE or other is None:
+        return None
+    return None if other["verdict"] == Verdict.NOT_TESTABLE else other
 
 
-def read_flags(data: Path) -> dict[tuple[str, str, str], Flag]:
-    """Return the flags of every claim on every engine.
-
-    Raises
-    ------
-    InputError
-        A table is missing or malformed.
-    """
-    own = {
-        (row["study"], row["claim"]): row["reason"]
-        for row in read_rows(data / OWN_DATA, OWN_DATA_COLUMNS)
-    }
-    return {
-        (row["study"], row["claim"], row["engine"]): Flag(
-            vacuous=row["vacuous"] == "true",
-            evidence=row["evidence"],
-            own_data=row["own_data"],
-            own_reason=own.get((row["study"], row["claim"]), ""),
-        )
-        for row in read_rows(data / FLAGS, FLAG_COLUMNS)
-    }
-
-
-def answer(tallies: Iterable[Tally], claims: Tally, deviations: Sequence[float]) -> list[str]:
+def answer(numbers: Tally, claims: Tally, deviations: Sequence[float]) -> list[str]:
     """Return a sentence on the numbers and one on the claims; neither where there is none.
 
-    Parameters
-    ----------
-    tallies
-        Verdicts of the numbers, a tally a table.
-    claims
-        Verdicts of the claims that count in the shares.
-    deviations
-        Relative deviations of the numbers that were reproduced.
+    `deviations` are the relative ones of the numbers that were reproduced.
     """
-    return [*_of_numbers(list(tallies), deviations), *_of_claims(claims)]
+    return [*_of_numbers(numbers, deviations), *_of_claims(claims)]
 
 
-def _of_numbers(tallies: Sequence[Tally], deviations: Sequence[float]) -> list[str]:
-    total = sum(tally.total for tally in tallies)
-    if not total:
+def _of_numbers(numbers: Tally, deviations: Sequence[float]) -> list[str]:
+    if not numbers.total:
         return []
-    inside, open_ = (
-        sum(tally.count(word) for tally in tallies)
-        for word in (Verdict.REPRODUCED, Verdict.NOT_TESTABLE)
-    )
-    impossible = sum(tally.count(Verdict.IMPOSSIBLE) for tally in tallies)
-    if open_ == total:
-        said = f"None of the {total} printed numbers can be tested by what was run"
+    untested = numbers.total - numbers.tested
+    if numbers.tested:
+        inside = numbers.count(Verdict.REPRODUCED)
+        said = f"{inside} of {numbers.tested} printed numbers are inside their tolerance"
+        said += f"; {untested} more cannot be tested" if untested else ""
     else:
-        said = f"{inside} of {total - open_} printed numbers are inside their tolerance"
-        said += f"; {open_} more cannot be tested" if open_ else ""
+        said = f"None of the {numbers.total} printed numbers can be tested by what was run"
+    impossible = numbers.count(Verdict.IMPOSSIBLE)
     said += f", {impossible} cannot be true as printed" if impossible else ""
     if deviations:
-        middle = statistics.median(abs(value) for value in deviations)
         above = sum(value > 0 for value in deviations)
-        side = "above" if 2 * above > len(deviations) else "below"
-        most = above if side == "above" else sum(value < 0 for value in deviations)
-        size = percent(middle).shown.lstrip("+")
-        said += f"; half of ours are more than {size} off, {most} of {len(deviations)} {side}"
+        below = sum(value < 0 for value in deviations)
+        side, most = ("high", above) if above > len(deviations) / 2 else ("low", below)
+        size = percent(statistics.median(map(abs, deviations))).shown.lstrip("+")
+        said += f"; median error {size}, {most} of our {len(deviations)} values are too {side}"
     return [f"{said}."]
 
 
 def _of_claims(claims: Tally) -> list[str]:
     if not claims.total:
         return []
-    parts = []
-    for word, said in (
-        (Verdict.REPRODUCED, "holds"),
-        (Verdict.DIRECTION_ONLY, "in direction only"),
-        (Verdict.NOT_REPRODUCED, "does not hold"),
-        (Verdict.IMPOSSIBLE, "cannot be true as printed"),
-        (Verdict.NOT_TESTABLE, "cannot be tested"),
-    ):
-        if count := claims.count(word):
-            parts.append(f"{count} {_plural(said, count)}")
-    if count := claims.vacuous.count:
-        parts.append(f"{count} {'is' if count == 1 else 'are'} vacuous")
+    parts = [
+        f"{count} {one if count == 1 else several}"
+        for word, one, several in (
+            (Verdict.REPRODUCED, "holds", "hold"),
+            (
+                Verdict.DIRECTION_ONLY,
+                "has the right direction only",
+                "have the right direction only",
+            ),
+            (Verdict.NOT_REPRODUCED, "does not hold", "do not hold"),
+            (Verdict.IMPOSSIBLE, *2 * ("cannot be true as printed",)),
+            (Verdict.NOT_TESTABLE, *2 * ("cannot be tested",)),
+        )
+        if (count := claims.count(word))
+    ]
     of = f"Of {claims.total} claims" if claims.total > 1 else "Of the one claim"
     return [f"{of}, {', '.join(parts)}."]
-
-
-def _plural(said: str, count: int) -> str:
-    """Return the words for so many: one holds, two hold."""
-    if count == 1:
-        return said
-    return said.replace("does not", "do not").replace("holds", "hold")
