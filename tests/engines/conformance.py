@@ -4,22 +4,17 @@
 data/conformance.csv, which the report shows.
 """
 
-from __future__ import annotations
-
 import csv
+import itertools
 import math
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from replication.engines.catalogue import ENGINES
-from replication.engines.lowering import PLAN_FILE, write_inputs
-from replication.metrics.cwnd import FloatArray, find_reductions
+from replication.metrics.cwnd import find_reductions
 from replication.metrics.feature import FlowSeries, feature
 from replication.metrics.statistic import jain_index
 from replication.simulate.process import written_version
@@ -28,62 +23,73 @@ from replication.study.scenario import TCP_IP_HEADER_BYTES, Scenario
 from replication.study.storage.table import CONFORMANCE_COLUMNS
 from replication.study.study import CONFORMANCE
 
-ROOT = Path(__file__).parents[2]
+from tests.engines.engine_bench import Bench, Result
+from tests.engines.engine_scenarios import document, droptail, link, listed
+from tests.workflow.project import ROOT, program
+
 TABLE = ROOT / CONFORMANCE
-Json = dict[str, Any]
-DOCUMENT: Json = read_yaml(Path(__file__).with_suffix(".yaml"))
-RECOVERY: Json = DOCUMENT["recovery"]
-SEGMENT = int(DOCUMENT["tcp"]["segment_bytes"])
+DOCUMENT = read_yaml(Path(__file__).with_suffix(".yaml"))
+RECOVERY = DOCUMENT["recovery"]
+SEGMENT = DOCUMENT["tcp"]["segment_bytes"]
 
 
 @dataclass(frozen=True)
 class Observed:
-    """One run: its scenario, flows.csv by flow, series.csv, and its only flow's events."""
+    """One run: its scenario and what was written."""
 
     scenario: Scenario
-    flows: pd.DataFrame
-    series: pd.DataFrame
-    trace: pd.DataFrame | None = None
+    result: Result
 
     @property
-    def rate_bps(self) -> float:
+    def rate_bps(self):
         """Rate of the link."""
         return self.scenario.links[0].rate_bps
 
     @property
-    def packet_bytes(self) -> int:
+    def packet_bytes(self):
         """IP size of the first flow's data packets (timestamps off)."""
         return self.scenario.flows[0].packet_bytes
 
     @property
-    def rtt_s(self) -> float:
-        """Round trip of a data packet and its acknowledgement on the empty link."""
-        bits = 8 * (self.packet_bytes + TCP_IP_HEADER_BYTES)
-        return 2 * self.scenario.links[0].delay_s + bits / self.rate_bps
+    def packet_s(self):
+        """How long a data packet takes to be sent."""
+        return 8 * self.packet_bytes / self.rate_bps
 
     @property
-    def first(self) -> str:
+    def rtt_s(self):
+        """Round trip of a data packet and its acknowledgement on the empty link."""
+        ack_s = 8 * TCP_IP_HEADER_BYTES / self.rate_bps
+        return 2 * self.scenario.links[0].delay_s + self.packet_s + ack_s
+
+    @property
+    def first(self):
         """Id of the first flow."""
         return self.scenario.flows[0].id
 
-    def total(self, column: str) -> float:
+    def total(self, column):
         """Return a number of flows.csv of the first flow."""
-        return float(self.flows[column].to_numpy(dtype=float)[0])
+        return float(self.result.flows[self.first][column] or math.nan)
 
-    def mean(self, column: str, flow: str, after_s: float) -> float:
-        """Return the mean of a flow's samples, or of the link's (""), after a time."""
-        rows = self.series[self.series["flow"] == flow]
-        values = rows.loc[rows["time_s"] > after_s, column].to_numpy(dtype=float)
-        values = values[np.isfinite(values)]
-        return float(values.mean()) if values.size else math.nan
+    def mean(self, column, after_s, **where):
+        """Return the mean of a flow's samples, or of a link's, after a time; NaN without any."""
+        values = self.result.samples(column, after_s=after_s, **where)
+        return float(np.mean(values)) if values else math.nan
 
-    def window(self) -> FlowSeries:
+    def throughput_bps(self, after_s, flow=None):
+        """Return the mean of a flow's sampled throughput, or of the first one's."""
+        return self.mean("throughput_bps", after_s, flow=flow or self.first)
+
+    def queue_packets(self, after_s):
+        """Return the mean length of the queue."""
+        return self.mean("queue_packets", after_s, link="wire:ab")
+
+    def window(self):
         """Return the first flow's samples as features are taken from."""
-        rows = self.series[self.series["flow"] == self.first]
+        rows = [row for row in self.result.series if row["flow"] == self.first]
         segment = self.packet_bytes - TCP_IP_HEADER_BYTES
 
-        def column(name: str, unit: float = 1) -> FloatArray:
-            return rows[name].to_numpy(dtype=float) / unit
+        def column(name, unit=1):
+            return np.array([float(row[name] or math.nan) for row in rows]) / unit
 
         return FlowSeries(
             time_s=column("time_s"),
@@ -93,85 +99,74 @@ class Observed:
             throughput_bps=column("throughput_bps"),
         )
 
+    def segments_per_rtt(self):
+        """Return the segments delivered a round trip."""
+        segment_bits = 8 * (self.packet_bytes - TCP_IP_HEADER_BYTES)
+        return self.total("goodput_bps") / segment_bits * self.rtt_s
 
-def throughput_bps(runs: Sequence[Observed], after_s: float) -> float:
-    """Return the mean of the sampled throughput."""
-    return runs[0].mean("throughput_bps", runs[0].first, after_s)
+    def unaccounted_packets(self):
+        """Return the packets neither received, dropped nor in flight, over all flows."""
+        counts = [self.result.packets(flow) for flow in self.result.flows]
+        return float(sum(abs(sent - sum(ends)) for sent, *ends in counts))
 
 
-def growth_per_rtt_segments(runs: Sequence[Observed], after_s: float) -> float:
+def growth_per_rtt_segments(run):
     """Return the median growth of the window a round trip after start-up."""
-    steady = runs[0].window().known.steady_cwnd
-    step = runs[0].scenario.sampling_interval_s / runs[0].rtt_s
+    steady = run.window().known.steady_cwnd
+    step = run.scenario.sampling_interval_s / run.rtt_s
     return float(np.median(np.diff(steady)) / step) if steady.size > 1 else math.nan
 
 
-def sawtooth_period_s(runs: Sequence[Observed], after_s: float) -> float:
+def sawtooth_period_s(run):
     """Return the mean time between window reductions."""
-    known = runs[0].window().known
+    known = run.window().known
     times = known.time_s[known.steady][find_reductions(known.steady_cwnd)]
     return float(np.diff(times).mean()) if times.size > 1 else math.nan
 
 
-def segments_per_rtt(run: Observed) -> float:
-    """Return the segments delivered a round trip."""
-    segment_bits = 8 * (run.packet_bytes - TCP_IP_HEADER_BYTES)
-    return run.total("goodput_bps") / segment_bits * run.rtt_s
-
-
-def mathis_constant(runs: Sequence[Observed], after_s: float) -> float:
+def mathis_constant(run):
     """Return segments delivered a round trip times the root of the loss rate."""
-    return segments_per_rtt(runs[0]) * math.sqrt(runs[0].total("loss_rate"))
+    return run.segments_per_rtt() * math.sqrt(run.total("loss_rate"))
 
 
-def loss_exponent(runs: Sequence[Observed], after_s: float) -> float:
+def loss_exponent(runs):
     """Return the slope of log(goodput) against log(loss rate)."""
     losses = np.log([run.total("loss_rate") for run in runs])
-    return float(np.polyfit(losses, np.log([segments_per_rtt(run) for run in runs]), 1)[0])
+    return float(np.polyfit(losses, np.log([run.segments_per_rtt() for run in runs]), 1)[0])
 
 
-def jain(runs: Sequence[Observed], after_s: float) -> float:
+def jain(run, after_s):
     """Return Jain's index of the flows' mean throughput."""
-    run = runs[0]
-    return jain_index([run.mean("throughput_bps", f.id, after_s) for f in run.scenario.flows])
+    return jain_index([run.throughput_bps(after_s, flow.id) for flow in run.scenario.flows])
 
 
-def queue_mean_packets(runs: Sequence[Observed], after_s: float) -> float:
-    """Return the mean length of the queue."""
-    return runs[0].mean("queue_packets", "", after_s)
+def total(column):
+    """Return what takes a number of flows.csv from a check's runs."""
+    return lambda runs, after_s: runs[0].total(column)
 
 
-def unaccounted_packets(runs: Sequence[Observed], after_s: float) -> float:
-    """Return the packets neither received, dropped nor in flight, over all flows."""
-    missing = 0.0
-    for run in runs:
-        counted = run.flows[["packets_received", "packets_dropped", "packets_in_flight"]]
-        missing += float((run.flows["packets_sent"] - counted.sum(axis=1)).abs().sum())
-    return missing
+def of_window(name):
+    """Return what takes a feature of the window from a check's runs."""
+    return lambda runs, after_s: feature(name, runs[0].window())
 
 
-Quantity = tuple[str, Callable[[Sequence[Observed], float], float]]
-#: By name: unit, and how it is taken from runs after a time in s.
-QUANTITIES: dict[str, Quantity] = {
-    "throughput_bps": ("bit/s", throughput_bps),
-    "utilisation": ("1", lambda runs, t: throughput_bps(runs, t) / runs[0].rate_bps),
-    "rtt_mean_s": ("s", lambda runs, t: runs[0].total("rtt_mean_s")),
-    "delay_mean_s": ("s", lambda runs, t: runs[0].total("delay_mean_s")),
-    "loss_rate": ("1", lambda runs, t: runs[0].total("loss_rate")),
-    "slow_start_growth": ("1", lambda runs, t: feature("slow_start_growth", runs[0].window())),
-    "growth_per_rtt_segments": ("segments", growth_per_rtt_segments),
-    "sawtooth_depth": ("1", lambda runs, t: feature("sawtooth_depth", runs[0].window())),
-    "sawtooth_period_s": ("s", sawtooth_period_s),
-    "mathis_constant": ("1", mathis_constant),
-    "loss_exponent": ("1", loss_exponent),
-    "jain_index": ("1", jain),
-    "queue_mean_packets": ("packets", queue_mean_packets),
-    # The mean length of the queue times the transmission of a packet.
-    "queue_wait_mean_s": (
-        "s",
-        lambda runs, t: queue_mean_packets(runs, t) * 8 * runs[0].packet_bytes / runs[0].rate_bps,
-    ),
-    "unaccounted_packets": ("packets", unaccounted_packets),
+#: By name: unit, and how it is taken from a check's runs after a time in s.
+QUANTITIES = {
+    "throughput_bps": ("bit/s", lambda runs, t: runs[0].throughput_bps(t)),
+    "utilisation": ("1", lambda runs, t: runs[0].throughput_bps(t) / runs[0].rate_bps),
+    "rtt_mean_s": ("s", total("rtt_mean_s")),
+    "delay_mean_s": ("s", total("delay_mean_s")),
+    "loss_rate": ("1", total("loss_rate")),
+    "slow_start_growth": ("1", of_window("slow_start_growth")),
+    "growth_per_rtt_segments": ("segments", lambda runs, t: growth_per_rtt_segments(runs[0])),
+    "sawtooth_depth": ("1", of_window("sawtooth_depth")),
+    "sawtooth_period_s": ("s", lambda runs, t: sawtooth_period_s(runs[0])),
+    "mathis_constant": ("1", lambda runs, t: mathis_constant(runs[0])),
+    "loss_exponent": ("1", lambda runs, t: loss_exponent(runs)),
+    "jain_index": ("1", lambda runs, t: jain(runs[0], t)),
+    "queue_mean_packets": ("packets", lambda runs, t: runs[0].queue_packets(t)),
+    "queue_wait_mean_s": ("s", lambda runs, t: runs[0].queue_packets(t) * runs[0].packet_s),
+    "unaccounted_packets": ("packets", lambda runs, t: sum(r.unaccounted_packets() for r in runs)),
 }
 #: What a recovery shows, and its unit; see `recovery_numbers`.
 RECOVERED = {
@@ -183,133 +178,116 @@ RECOVERED = {
 }
 
 
-def recovery_numbers(trace: pd.DataFrame, goodput_bps: float) -> dict[str, float]:
+def recovery_numbers(run):
     """Return what the events of a sender say of the recovery from its first losses.
 
     Recovery lasts from the first retransmission until everything that was outstanding then is
     acknowledged; the lowest window is that of all events from there on. NaN where there was none.
     """
-    again = trace[trace["event"] == "retransmit"]
     numbers = dict.fromkeys(RECOVERED, math.nan)
-    numbers["goodput_bps"] = goodput_bps
-    numbers["timeouts"] = float((trace["event"] == "timeout").sum())
-    if again.empty:
+    numbers["goodput_bps"] = run.total("goodput_bps")
+    numbers["timeouts"] = float(len(run.result.events("timeout")))
+    if not (again := run.result.events("retransmit")):
         return numbers
-    start = float(again["time_s"].iloc[0])
-    before = trace[(trace["event"] == "send") & (trace["time_s"] <= start)]
-    highest = float(before["sequence"].max()) + SEGMENT
-    later = trace.loc[again.index[0] :]
-    repaired = later[(later["event"] == "ack") & (later["sequence"] >= highest)]
-    numbers["first_retransmission_s"] = start
-    numbers["lowest_cwnd_segments"] = float(later["cwnd_bytes"].min()) / SEGMENT
-    if not repaired.empty:
-        numbers["recovery_time_s"] = float(repaired["time_s"].iloc[0]) - start
+    start_s = again[0].time_s
+    sent = [e.sequence for e in run.result.events("send") if e.time_s <= start_s]
+    later = run.result.trace[run.result.trace.index(again[0]) :]
+    numbers["first_retransmission_s"] = start_s
+    numbers["lowest_cwnd_segments"] = min(e.cwnd for e in later) / SEGMENT
+    for event in later:
+        if event.event == "ack" and event.sequence >= max(sent) + SEGMENT:
+            return numbers | {"recovery_time_s": event.time_s - start_s}
     return numbers
 
 
-def scenario(canonical: Json, engine: str, settings: Json, loss: Json | None = None) -> Scenario:
+def scenario(canonical, engine, settings=None, loss=None):
     """Return a canonical scenario on an engine: one duplex link from s0 to d0.
 
     A flow has the common settings, the engine's, the scenario's, the engine's there, `settings`.
     """
-    wire = canonical["link"]
+    given = canonical["link"]
     ends = {"source": "s0", "destination": "d0", "start_s": 0, "stop_s": canonical["duration_s"]}
-    deep = {"kind": "droptail", "limit_packets": 1000}
     flows = []
     for name, flow in canonical["flows"].items():
         if flow["kind"] == "tcp":
             common = ends | DOCUMENT["tcp"] | DOCUMENT["engines"][engine]["tcp"]
             own = canonical.get("engines", {}).get(engine, {})
-            flows.append(common | flow | own | settings | {"id": name})
+            flows.append(common | flow | own | (settings or {}) | {"id": name})
         else:
             flows.append(ends | flow | {"id": name})
-    link = {"id": "wire", "a": "s0", "b": "d0", "rate_bps": wire["rate_bps"]}
-    link |= {"delay_s": wire["delay_s"], "queue_ab": wire.get("queue", deep), "queue_ba": deep}
-    document = {key: canonical[key] for key in ("duration_s", "sampling_interval_s")}
-    document |= {"seed": DOCUMENT["seed"], "nodes": ["s0", "d0"], "flows": flows}
-    document["links"] = [link | {"loss_ab": loss or wire.get("loss")}]
-    return Scenario.model_validate(document | {"monitors": [{"link": "wire"}]})
+    changes = {"queue_ab": given.get("queue", droptail()), "loss_ab": loss or given.get("loss")}
+    wire = link("wire", "s0", "d0", given["rate_bps"], given["delay_s"], **changes)
+    run = {key: canonical[key] for key in ("duration_s", "sampling_interval_s")}
+    built = document(["s0", "d0"], [wire], flows, seed=DOCUMENT["seed"], **run)
+    return Scenario.model_validate(built)
 
 
-def run(program: Path, engine: str, scenario: Scenario, traced: bool = False) -> Observed:
-    """Run a scenario on an engine's program."""
-    with tempfile.TemporaryDirectory(prefix="conformance-") as name:
-        work, output = Path(name), Path(name) / "out"
-        write_inputs(work, scenario, ENGINES[engine])
-        words = [program, "--plan", work / PLAN_FILE, "--output", output]
-        words += ["--trace", work / "trace.csv"] if traced else []
-        subprocess.run(words, check=True, timeout=300)
-        texts = {"flow": "string", "link": "string", "kind": "string"}
-        flows = pd.read_csv(output / "flows.csv", dtype=texts).set_index("flow")
-        series = pd.read_csv(output / "series.csv", dtype=texts).fillna({"flow": "", "link": ""})
-        trace = pd.read_csv(work / "trace.csv") if traced else None
-        return Observed(scenario, flows, series, trace)
+def observe(bench, one, **options):
+    """Run a scenario on an engine."""
+    return Observed(one, bench.run(one.model_dump(mode="json"), **options))
 
 
-def version_of(program: Path, engine: str) -> str:
+def version_of(bench):
     """Return the exact version of an engine's program."""
-    return ENGINES[engine].exact_version(
-        written_version(program), ENGINES[engine].fingerprint(ROOT)
-    )
+    engine = ENGINES[bench.name]
+    return engine.exact_version(written_version(bench.program), engine.fingerprint(ROOT))
 
 
-def check_rows(program: Path, engine: str, only: Sequence[str] = ()) -> Iterator[Json]:
+def check_rows(bench, only=()):
     """Yield a row for each check (of `only`): measured, or why the engine refuses it."""
-    runs: dict[str, Observed] = {}
+    runs = {}
     for check in DOCUMENT["checks"]:
         if only and check["id"] not in only:
             continue
         # An engine may have another expectation, for another reason.
-        expected = check | check.get("engines", {}).get(engine, {})
-        unit, measure = QUANTITIES[check["quantity"]]
+        expected = check | check.get("engines", {}).get(bench.name, {})
+        unit, take = QUANTITIES[check["quantity"]]
         row = dict(zip(("low", "expected", "high"), expected["bounds"], strict=True))
-        row |= {"engine": engine, "check": check["id"], "scenario": check["title"]}
-        row |= {"version": version_of(program, engine), "quantity": check["quantity"]}
-        row |= {"unit": unit, "source": f"{expected['source']}; tolerance: {expected['tolerance']}"}
-        built = {n: scenario(DOCUMENT["scenarios"][n], engine, {}) for n in check["scenarios"]}
-        if refused := next(filter(None, map(ENGINES[engine].refusal, built.values())), ""):
+        row |= {"engine": bench.name, "version": version_of(bench), "check": check["id"]}
+        row |= {"scenario": check["title"], "quantity": check["quantity"], "unit": unit}
+        row |= {"source": f"{expected['source']}; tolerance: {expected['tolerance']}"}
+        named = check["scenarios"]
+        built = {n: scenario(DOCUMENT["scenarios"][n], bench.name) for n in named}
+        refusals = map(ENGINES[bench.name].refusal, built.values())
+        if refused := next(filter(None, refusals), ""):
             yield row | {"value": math.nan, "holds": "refused", "note": refused}
             continue
         for name, one in built.items():
             if name not in runs:
-                runs[name] = run(program, engine, one)
-        yield _judged(row, measure([runs[n] for n in built], check.get("after_s", 0)))
+                runs[name] = observe(bench, one)
+        yield _judged(row, take([runs[n] for n in named], check.get("after_s", 0)))
 
 
-def recovery_rows(programs: dict[str, Path]) -> Iterator[Json]:
+def recovery_rows(subject, reference):
     """Yield a row for each number of a recovery: an engine's own variant against a reference's."""
-    subject, reference = RECOVERY["subject"], RECOVERY["reference"]
-    for variant, settings in RECOVERY["variants"].items():
-        for losses, packets in RECOVERY["losses"].items():
-            found = {}
-            for engine in (reference, subject):
-                lost = {"kind": "listed", "flow": "t", "data_packets": packets}
-                one = scenario(RECOVERY["scenario"], engine, settings, lost)
-                seen = run(programs[engine], engine, one, traced=True)
-                assert seen.trace is not None
-                found[engine] = recovery_numbers(seen.trace, seen.total("goodput_bps"))
-            for quantity, allowed in RECOVERY["quantities"].items():
-                expected = found[reference][quantity]
-                width = allowed.get("absolute", abs(expected) * allowed.get("relative", 0))
-                row = {"engine": subject, "version": version_of(programs[subject], subject)}
-                row |= {"check": f"{variant}.{losses}.{quantity}", "quantity": quantity}
-                row |= {
-                    "scenario": f"{variant.title()} after losing {', '.join(map(str, packets))}"
-                }
-                row |= {"expected": expected, "low": expected - width, "high": expected + width}
-                row |= {"unit": RECOVERED[quantity]}
-                row |= {"source": f"{reference}; tolerance: {allowed['source']}"}
-                yield _judged(row, found[subject][quantity])
+
+    def numbers(bench, settings, packets):
+        one = scenario(RECOVERY["scenario"], bench.name, settings, listed(*packets))
+        return recovery_numbers(observe(bench, one, trace=True))
+
+    cases = itertools.product(RECOVERY["variants"].items(), RECOVERY["losses"].items())
+    for (variant, settings), (losses, packets) in cases:
+        found, known = (numbers(bench, settings, packets) for bench in (subject, reference))
+        title = f"{variant.title()} after losing {', '.join(map(str, packets))}"
+        for quantity, allowed in RECOVERY["quantities"].items():
+            expected = known[quantity]
+            width = allowed.get("absolute", abs(expected) * allowed.get("relative", 0))
+            row = {"engine": subject.name, "version": version_of(subject), "quantity": quantity}
+            row |= {"check": f"{variant}.{losses}.{quantity}", "scenario": title}
+            row |= {"expected": expected, "low": expected - width, "high": expected + width}
+            row |= {"unit": RECOVERED[quantity]}
+            row |= {"source": f"{reference.name}; tolerance: {allowed['source']}"}
+            yield _judged(row, found[quantity])
 
 
-def _judged(row: Json, value: float) -> Json:
+def _judged(row, value):
     both_none = math.isnan(value) and math.isnan(row["expected"])
     holds = both_none or row["low"] <= value <= row["high"]
     note = known_deviation(row["check"], row["engine"])
     return row | {"value": value, "holds": "true" if holds else "false", "note": note}
 
 
-def known_deviation(check: str, engine: str) -> str:
+def known_deviation(check, engine):
     """Return why an engine is known not to show what is expected; empty where it must."""
     for known in DOCUMENT["known_deviations"]:
         if check in known["checks"] and known["engine"] == engine:
@@ -317,25 +295,24 @@ def known_deviation(check: str, engine: str) -> str:
     return ""
 
 
-def write(rows: list[Json], path: Path) -> None:
+def write(rows, path):
     """Write rows as CSV, numbers with nine digits."""
     frame = pd.DataFrame(rows, columns=list(CONFORMANCE_COLUMNS))
     frame.to_csv(path, index=False, float_format="%.9g", lineterminator="\n")
 
 
-def read(path: Path = TABLE) -> dict[tuple[str, str], dict[str, str]]:
+def read(path=TABLE):
     """Return the rows of the table by engine and check, as text."""
     with path.open(encoding="utf-8", newline="") as file:
         return {(row["engine"], row["check"]): row for row in csv.DictReader(file)}
 
 
-def main() -> None:
+def main():
     """Run every check on every engine, and write the table."""
-    from tests.workflow.project import program
-
-    programs = {engine: program(engine) for engine in ENGINES}
-    rows = [row for engine in programs for row in check_rows(programs[engine], engine)]
-    rows += recovery_rows(programs)
+    with tempfile.TemporaryDirectory(prefix="conformance-") as name:
+        benches = {engine: Bench(engine, program(engine), Path(name)) for engine in ENGINES}
+        rows = [row for bench in benches.values() for row in check_rows(bench)]
+        rows += recovery_rows(benches[RECOVERY["subject"]], benches[RECOVERY["reference"]])
     write(rows, TABLE)
     deviates = [row for row in rows if row["holds"] == "false"]
     print(f"{TABLE}: {len(rows)} rows, {len(deviates)} that do not hold")

@@ -1,20 +1,17 @@
-"""The engines as the common tests see them: programs, and how each is told the same experiment."""
+"""The engines as the tests see them: how each is told an experiment, and what it wrote."""
 
-from __future__ import annotations
-
+import csv
+import json
 import subprocess
-from collections.abc import Callable
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.study.scenario import Scenario
 
-from tests.engines.engine_results import Result
 from tests.engines.engine_scenarios import (
-    Json,
     cake,
     codel,
     droptail,
@@ -26,14 +23,107 @@ from tests.engines.engine_scenarios import (
     tcp,
 )
 
-Invoke = Callable[..., subprocess.CompletedProcess[str]]
-Run = Callable[..., Result]
 #: ns-2's agents that run modules of Linux, which always use SACK and limited transmit.
 NS2_LINUX = {"bic", "cubic", "highspeed", "htcp", "hybla", "illinois", "linuxreno", "scalable"}
 NS2_LINUX |= {"veno", "westwood_plus", "yeah"}
 
 
-def write_plan(folder: Path, engine: str, scenario: Json) -> Path:
+@dataclass(frozen=True)
+class Event:
+    """A row of the packet-level trace; cwnd and ssthresh in bytes."""
+
+    time_s: float
+    flow: str
+    event: str
+    sequence: int
+    cwnd: int
+    ssthresh: int | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run wrote."""
+
+    directory: Path
+    flows: dict[str, dict[str, str]]
+    series: list[dict[str, str]]
+    run: dict
+    trace: list[Event]
+
+    def number(self, flow, column):
+        """Return a value of flows.csv."""
+        return float(self.flows[flow][column])
+
+    def packets(self, flow):
+        """Return how many packets were sent, received, dropped and are in flight."""
+        names = ("sent", "received", "dropped", "in_flight")
+        return [int(self.flows[flow][f"packets_{name}"]) for name in names]
+
+    def samples(self, column, *, flow="", link="", after_s=0):
+        """Return a column of series.csv of a flow or of a monitored link, empty fields left out."""
+        return [
+            float(row[column])
+            for row in self.series
+            if (row["flow"], row["link"]) == (flow, link)
+            and row[column]
+            and float(row["time_s"]) > after_s
+        ]
+
+    def queue(self, link="wire:ab", after_s=0):
+        """Return how many packets waited at each sample."""
+        return self.samples("queue_packets", link=link, after_s=after_s)
+
+    def events(self, *kinds):
+        """Return the trace's events of these kinds."""
+        return [event for event in self.trace if event.event in kinds]
+
+    def files(self):
+        """Return the bytes of all files of the run."""
+        return {path.name: path.read_bytes() for path in sorted(self.directory.iterdir())}
+
+
+def read_result(output, trace=None):
+    """Read back what a run wrote."""
+    events = [
+        Event(
+            float(row["time_s"]),
+            row["flow"],
+            row["event"],
+            int(row["sequence"]),
+            int(row["cwnd_bytes"]),
+            int(row["ssthresh_bytes"]) if row["ssthresh_bytes"] else None,
+        )
+        for row in (_rows(trace) if trace else [])
+    ]
+    flows = {row["flow"]: row for row in _rows(output / "flows.csv")}
+    run = json.loads((output / "run.json").read_text())
+    return Result(output, flows, _rows(output / "series.csv"), run, events)
+
+
+def _rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def mean(values):
+    """Return the mean of samples that must exist."""
+    assert values
+    return sum(values) / len(values)
+
+
+def outstanding_bytes(result, segment_bytes=1000):
+    """Return the most bytes that were ever sent and not acknowledged."""
+    most, highest, acked = 0, 0, 0
+    for event in result.trace:
+        if event.event == "send":
+            highest = event.sequence + segment_bytes
+        else:
+            acked = max(acked, event.sequence)
+        most = max(most, highest - acked)
+    return most
+
+
+def write_plan(folder, engine, scenario):
     """Write a scenario and its plan for an engine into a folder; return the plan's path."""
     write_inputs(folder, Scenario.model_validate(scenario), ENGINES[engine])
     return folder / PLAN_FILE
@@ -55,8 +145,6 @@ class Traits:
         The smallest window a flow may have.
     traced
         Whether `--trace` and listed losses are there.
-    chance_free
-        Whether the seed plays no part in a scenario without chance.
     filling
         Congestion controls that must fill a link.
     """
@@ -66,15 +154,14 @@ class Traits:
     tick_s: float
     least_window_segments: int
     traced: bool
-    chance_free: bool
     filling: tuple[str, ...]
-    queues: tuple[Json, ...]
-    red: Json
-    initial_ssthresh: bool = True
+    queues: tuple[dict, ...]
+    red: dict
 
 
 _PLAIN = (droptail(20), {"kind": "droptail", "limit_bytes": 20000}, pfifo(20))
 _DELAY = (codel(), codel(kind="fq_codel"), pie())
+_FILLING = ("cubic", "vegas", "linuxreno")
 TRAITS = {
     "ns3": Traits(
         control="newreno",
@@ -82,8 +169,7 @@ TRAITS = {
         tick_s=1e-9,
         least_window_segments=1,
         traced=True,
-        chance_free=True,
-        filling=("newreno", "cubic", "reno", "tahoe", "vegas", "linuxreno"),
+        filling=("newreno", "reno", "tahoe", *_FILLING),
         queues=(*_PLAIN, red(5, 15), *_DELAY),
         red=red(5, 15),
     ),
@@ -93,8 +179,7 @@ TRAITS = {
         tick_s=1e-6,
         least_window_segments=1,
         traced=True,
-        chance_free=True,
-        filling=("newreno", "reno", "tahoe", "vegas", "cubic", "linuxreno", "highspeed"),
+        filling=("newreno", "reno", "tahoe", "highspeed", *_FILLING),
         queues=(*_PLAIN, red(5, 15)),
         red=red(5, 15),
     ),
@@ -104,11 +189,9 @@ TRAITS = {
         tick_s=5e-6,
         least_window_segments=2,
         traced=False,
-        chance_free=False,
-        filling=("linuxreno", "cubic", "vegas", "westwood_plus", "htcp"),
+        filling=("westwood_plus", "htcp", *_FILLING),
         queues=(*_PLAIN, linux_red(5, 15), *_DELAY, pie(kind="fq_pie"), cake()),
         red=linux_red(5, 15),
-        initial_ssthresh=False,
     ),
 }
 TRACED = [name for name, traits in TRAITS.items() if traits.traced]
@@ -116,19 +199,32 @@ TRACED = [name for name, traits in TRAITS.items() if traits.traced]
 
 @dataclass(frozen=True)
 class Bench:
-    """One engine with its program."""
+    """One engine with its program; each run has a new folder below `folder`."""
 
     name: str
     program: Path
-    invoke: Invoke
-    run: Run
+    folder: Path
 
     @property
-    def traits(self) -> Traits:
+    def traits(self):
         """Where the engine differs."""
         return TRAITS[self.name]
 
-    def tcp(self, name: str, control: str = "", **changes: Any) -> Json:
+    def invoke(self, *words, **options):
+        """Call the program with any arguments."""
+        command = [str(self.program), *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+    def run(self, scenario, *, trace=False, **options):
+        """Run a scenario and read back what was written."""
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        output, events = folder / "out", folder / "trace.csv"
+        words = ["--plan", write_plan(folder, self.name, scenario), "--output", output]
+        done = self.invoke(*words, *(["--trace", events] if trace else []), **options)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        return read_result(output, events if trace else None)
+
+    def tcp(self, name, control="", **changes):
         """Return a TCP flow as the engine has it: its plain Reno, or `control`."""
         control = control or self.traits.control
         if self.name == "linux":
@@ -137,11 +233,11 @@ class Bench:
             changes = {"sack": True, "limited_transmit": True} | changes
         return tcp(name, control, **changes)
 
-    def sack(self, control: str = "") -> Json:
+    def sack(self, control=""):
         """Return the setting of SACK, which ns-2's native agents but NewReno lack."""
         lacks = self.name == "ns2" and control in ("tahoe", "reno", "vegas")
         return {} if lacks else {"sack": True}
 
-    def serialisation_s(self, ip_bytes: int, rate_bps: float) -> float:
+    def serialisation_s(self, ip_bytes, rate_bps):
         """Return how long an IP packet takes to be sent."""
         return 8 * (ip_bytes + self.traits.framing_bytes) / rate_bps

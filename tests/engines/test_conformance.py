@@ -1,12 +1,9 @@
 """Every engine shows what conformance.yaml expects, or deviates for a cause named there."""
 
-from __future__ import annotations
-
 import math
 import shlex
-from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 from replication.engines.catalogue import ENGINES
@@ -15,7 +12,6 @@ from tests.engines.conformance import (
     DOCUMENT,
     QUANTITIES,
     RECOVERY,
-    Json,
     check_rows,
     known_deviation,
     read,
@@ -37,29 +33,23 @@ PERTURB = """#!/bin/sh
 while [ "$1" != --output ]; do shift; done
 sed -i 's/{old}/{new}/' "$2/{table}"
 """
-Rows = dict[str, Json]
 
 
 @pytest.fixture(scope="session")
-def measured(request: pytest.FixtureRequest) -> Callable[[str], Rows]:
+def measured(request):
     """Return a function that gives the rows of an engine, or of the recoveries, by check."""
 
-    def program(engine: str) -> Path:
-        return request.getfixturevalue(f"{engine}_program")
-
     @cache
-    def rows(part: str) -> Rows:
-        if part in ENGINES:
-            found = list(check_rows(program(part), part))
-        else:
-            pair = (RECOVERY["subject"], RECOVERY["reference"])
-            found = list(recovery_rows({engine: program(engine) for engine in pair}))
+    def rows(part):
+        engines = [part] if part in ENGINES else [RECOVERY["subject"], RECOVERY["reference"]]
+        benches = [request.getfixturevalue(engine) for engine in engines]
+        found = check_rows(*benches) if part in ENGINES else recovery_rows(*benches)
         return {row["check"]: row for row in found}
 
     return rows
 
 
-def judge(row: Json) -> None:
+def judge(row):
     """Require the outcome that the document says: expected, or deviating for a named cause."""
     said = f"{row['value']:g}, expected {row['expected']:g} ({row['low']:g} to {row['high']:g})"
     if known_deviation(row["check"], row["engine"]):
@@ -70,7 +60,7 @@ def judge(row: Json) -> None:
 
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("engine", sorted(ENGINES))
-def test_an_engine_conforms(measured: Callable[[str], Rows], engine: str, check: str) -> None:
+def test_an_engine_conforms(measured, engine, check):
     row = measured(engine)[check]
     if (check, engine) in REFUSED:
         assert row["holds"] == "refused"
@@ -80,16 +70,12 @@ def test_an_engine_conforms(measured: Callable[[str], Rows], engine: str, check:
 
 
 @pytest.mark.parametrize("check", RECOVERIES)
-def test_our_variants_recover_as_those_of_the_reference(
-    measured: Callable[[str], Rows], check: str
-) -> None:
+def test_our_variants_recover_as_those_of_the_reference(measured, check):
     judge(measured("recovery")[check])
 
 
 @pytest.mark.parametrize("part", [*ENGINES, "recovery"])
-def test_the_committed_table_is_what_the_engines_give(
-    measured: Callable[[str], Rows], tmp_path: Path, part: str
-) -> None:
+def test_the_committed_table_is_what_the_engines_give(measured, tmp_path, part):
     rows = list(measured(part).values())
     write(rows, tmp_path / "now.csv")
     now, kept = read(tmp_path / "now.csv"), read()
@@ -99,12 +85,12 @@ def test_the_committed_table_is_what_the_engines_give(
     assert now == {key: kept[key] for key in now}
 
 
-def test_the_committed_table_has_every_check_and_nothing_else() -> None:
+def test_the_committed_table_has_every_check_and_nothing_else():
     rows = {(engine, check) for engine in ENGINES for check in CHECKS}
     assert set(read()) == rows | {(RECOVERY["subject"], check) for check in RECOVERIES}
 
 
-def test_every_quantity_has_a_check_and_every_deviation_one_that_is_there() -> None:
+def test_every_quantity_has_a_check_and_every_deviation_one_that_is_there():
     assert {check["quantity"] for check in CHECKS.values()} == set(QUANTITIES)
     assert all(check["bounds"] == sorted(check["bounds"]) for check in CHECKS.values())
     known = {check for known in DOCUMENT["known_deviations"] for check in known["checks"]}
@@ -128,7 +114,7 @@ PACKET_BITS, ACK_BITS = 8 * 1040, 8 * 40
         ("red_average", 10 + 20 / (2 * 21 - 1) / 0.1),
     ],
 )
-def test_expectations_follow_from_their_formulas(check: str, law: float) -> None:
+def test_expectations_follow_from_their_formulas(check, law):
     assert CHECKS[check]["bounds"][1] == pytest.approx(law, rel=2e-3)
 
 
@@ -141,16 +127,12 @@ def test_expectations_follow_from_their_formulas(check: str, law: float) -> None
         ("slow_start", "series.csv", r"^\([0-9.]*,t,,[0-9]*\),[0-9]*", r"\1,1000"),
     ],
 )
-def test_a_perturbed_engine_does_not_conform(
-    ns3_program: Path, tmp_path: Path, check: str, table: str, old: str, new: str
-) -> None:
+def test_a_perturbed_engine_does_not_conform(ns3, tmp_path, check, table, old, new):
     program = tmp_path / "perturbed"
-    quoted = shlex.quote(str(ns3_program))
+    quoted = shlex.quote(str(ns3.program))
     program.write_text(PERTURB.format(program=quoted, old=old, new=new, table=table))
     program.chmod(0o755)
-    holds = {
-        path: row["holds"]
-        for path in (ns3_program, program)
-        for row in check_rows(path, "ns3", [check])
-    }
-    assert holds == {ns3_program: "true", program: "false"}
+    rows = [
+        row for bench in (ns3, replace(ns3, program=program)) for row in check_rows(bench, [check])
+    ]
+    assert [row["holds"] for row in rows] == ["true", "false"]

@@ -1,15 +1,11 @@
 """Links: what token buckets let pass, what frames take, how long jitter delays packets."""
 
-from __future__ import annotations
-
 import pytest
 
-from tests.engines.engine_bench import Bench
-from tests.engines.engine_results import Result
 from tests.engines.engine_scenarios import (
-    Json,
     cbr,
     codel,
+    document,
     droptail,
     dumbbell,
     link,
@@ -18,93 +14,74 @@ from tests.engines.engine_scenarios import (
 )
 
 #: The engines that have them.
-SHAPED = ["ns3", "linux"]
-RATE_BPS, LINE_BPS, PACKET = 1e6, 1e8, 1000
+SHAPED = pytest.mark.parametrize("bench", ["ns3", "linux"], indirect=True)
+FRAMES = pytest.mark.parametrize("frame_bytes", [14, 38])
+RATE_BPS, PACKET = 1e6, 1000
 
 
-def wire(flows: list[Json], queue: Json | None = None, **changes: object) -> Json:
+def wire(flows, **changes):
     """Return one link with these changes, without any propagation, for a tenth of a second."""
-    scenario = single_link(flows, duration_s=0.1, sampling_interval_s=0.01)
-    queue = queue or droptail()
-    scenario["links"] = [link("wire", "s0", "d0", RATE_BPS, 0, queue_ab=queue) | changes]
-    return scenario
+    links = [link("wire", "s0", "d0", RATE_BPS, 0, **changes)]
+    return document(["s0", "d0"], links, flows, duration_s=0.1, sampling_interval_s=0.01)
 
 
-def bucket(burst_bytes: int, line_rate_bps: float = LINE_BPS) -> Json:
+def bucket(burst_bytes, line_rate_bps=1e8):
     """Return a shaper."""
     return {"kind": "token_bucket", "burst_bytes": burst_bytes, "line_rate_bps": line_rate_bps}
 
 
-@pytest.mark.parametrize("bench", SHAPED, indirect=True)
-@pytest.mark.parametrize("queue", [droptail(), pfifo(1000), codel(target_s=1)], ids=str)
+@SHAPED
+@pytest.mark.parametrize(
+    "queue", [droptail(), pfifo(1000), codel(target_s=1)], ids=lambda queue: queue["kind"]
+)
 @pytest.mark.parametrize(("burst_bytes", "passed"), [(1, 13), (8000, 21), (20000, 33)])
 def test_a_bucket_lets_its_burst_and_its_rate_pass_and_one_packet_on_credit(
-    bench: Bench, queue: Json, burst_bytes: int, passed: int
-) -> None:
+    bench, queue, burst_bytes, passed
+):
     # The k-th packet goes once the tokens that ever came pay for the k - 1 before it: in 0.1 s
     # come burst + 12500 bytes. (The packets come at 10 Mbit/s from 0 on: 125 of them.)
-    result = bench.run(wire([cbr("c", 1e7)], queue, shaper_ab=bucket(burst_bytes)))
+    result = bench.run(wire([cbr("c", 1e7)], queue_ab=queue, shaper_ab=bucket(burst_bytes)))
     assert result.number("c", "packets_received") == passed
 
 
-@pytest.mark.parametrize("bench", SHAPED, indirect=True)
-def test_tokens_that_nobody_takes_are_no_more_than_the_burst(bench: Bench) -> None:
+@SHAPED
+def test_tokens_that_nobody_takes_are_no_more_than_the_burst(bench):
     late = cbr("late", 1e7, start_s=0.05)
     result = bench.run(wire([late], shaper_ab=bucket(1000)))
     # In the half that is left come 6250 bytes; those of the idle half are lost.
     assert result.number("late", "packets_received") == (1000 + 6250) // PACKET + 1
 
 
-@pytest.mark.parametrize("bench", SHAPED, indirect=True)
-@pytest.mark.parametrize("frame_bytes", [14, 38])
-def test_a_packet_passes_at_the_rate_of_the_line(bench: Bench, frame_bytes: int) -> None:
-    # A packet each 20 ms finds 2500 bytes of tokens.
-    changes = {"shaper_ab": bucket(3000, 1e7), "frame_bytes": frame_bytes}
-    result = bench.run(wire([cbr("c", 4e5)], **changes))
-    passing_s = 8 * (PACKET + frame_bytes) / 1e7
-    assert result.number("c", "delay_mean_s") == pytest.approx(
-        passing_s, abs=2 * bench.traits.tick_s
-    )
-
-
-@pytest.mark.parametrize("bench", SHAPED, indirect=True)
-@pytest.mark.parametrize("frame_bytes", [14, 38])
+@SHAPED
+@FRAMES
 @pytest.mark.parametrize("shaped", [False, True])
-def test_frames_take_their_part_of_the_rate(bench: Bench, frame_bytes: int, shaped: bool) -> None:
-    changes: Json = {"frame_bytes": frame_bytes, "shaper_ab": bucket(1600) if shaped else None}
+def test_frames_take_their_part_of_the_rate_and_add_to_the_delay(bench, frame_bytes, shaped):
+    frame = PACKET + frame_bytes
+    # A packet each 20 ms finds 2500 bytes of tokens: it passes at the rate of the line.
+    changes = {"frame_bytes": frame_bytes, "shaper_ab": bucket(3000, 1e7) if shaped else None}
+    delay_s = bench.run(wire([cbr("c", 4e5)], **changes)).number("c", "delay_mean_s")
+    passing_s = 8 * frame / (1e7 if shaped else RATE_BPS)
+    assert delay_s == pytest.approx(passing_s, abs=2 * bench.traits.tick_s)
     scenario = wire([cbr("c", 2e6)], **changes) | {"duration_s": 20, "sampling_interval_s": 1}
     result = bench.run(scenario)
-    # Beside that, the burst and a packet: 3 of some 2400.
-    share = PACKET / (PACKET + frame_bytes)
-    assert result.number("c", "throughput_bps") == pytest.approx(RATE_BPS * share, rel=2e-3)
-    assert result.number("c", "packets_received") == pytest.approx(
-        RATE_BPS * 20 / 8 / (PACKET + frame_bytes), abs=4
-    )
+    # Beside that, the burst and a packet: 4 of some 2400.
+    share = RATE_BPS * PACKET / frame
+    assert result.number("c", "throughput_bps") == pytest.approx(share, rel=2e-3)
+    assert result.number("c", "packets_received") == pytest.approx(share * 20 / 8 / PACKET, abs=5)
 
 
-@pytest.mark.parametrize("bench", SHAPED, indirect=True)
-def test_frames_add_to_the_delay(bench: Bench) -> None:
-    result = bench.run(wire([cbr("c", 1e5)], frame_bytes=38))
-    assert result.number("c", "delay_mean_s") == pytest.approx(
-        8 * (PACKET + 38) / RATE_BPS, abs=2 * bench.traits.tick_s
-    )
-
-
-@pytest.mark.parametrize("bench", ["linux"], indirect=True)
 @pytest.mark.parametrize(("frame_bytes", "waiting"), [(0, 101), (14, 100)])
-def test_a_limit_in_bytes_counts_frames(bench: Bench, frame_bytes: int, waiting: int) -> None:
+def test_a_limit_in_bytes_counts_frames(linux, frame_bytes, waiting):
     queue = {"kind": "droptail", "limit_bytes": 101_400}
-    scenario = wire([cbr("c", 1e7)], queue, frame_bytes=frame_bytes)
-    result = bench.run(scenario | {"duration_s": 1})
-    assert max(result.samples("queue_packets", link="wire:ab")) == waiting
+    scenario = wire([cbr("c", 1e7)], queue_ab=queue, frame_bytes=frame_bytes)
+    assert max(linux.run(scenario | {"duration_s": 1}).queue()) == waiting
 
 
-@pytest.mark.parametrize("bench", SHAPED, indirect=True)
-def test_both_directions_have_their_own(bench: Bench) -> None:
+@SHAPED
+def test_both_directions_have_their_own(bench):
     flows = [cbr("c", 1e7), cbr("back", 1e7, source="d0", destination="s0")]
     result = bench.run(wire(flows, shaper_ba=bucket(20000)))
-    assert result.number("back", "packets_received") == 33
-    assert result.number("c", "packets_received") == 12
+    assert [result.number(flow, "packets_received") for flow in ("c", "back")] == [12, 33]
 
 
 DELAY_S, JITTER_S, PACKETS = 0.02, 0.01, 2000
@@ -112,29 +89,23 @@ DELAY_S, JITTER_S, PACKETS = 0.02, 0.01, 2000
 PASSING_S = 1.3e-5
 
 
-def with_jitter(scenario: Json, jitter_s: float = JITTER_S) -> Json:
+def jittered(scenario):
     """Return a scenario whose first link has jitter."""
-    scenario["links"][0]["jitter_s"] = jitter_s
+    scenario["links"][0]["jitter_s"] = JITTER_S
     return scenario
 
 
-def sparse(bench: Bench, seed: int = 1) -> Result:
-    """Run packets so far apart that none waits for another."""
-    flow = cbr("c", 8e3 * 50)  # 50 packets a second
-    wire = single_link(
-        [flow],
-        rate_bps=1e9,
-        delay_s=DELAY_S,
-        duration_s=PACKETS / 50,
-        sampling_interval_s=0.02,
-        seed=seed,
+@SHAPED
+def test_delays_are_drawn_by_the_seed_uniformly_up_to_the_jitter(bench):
+    # 50 packets a second, so far apart that none waits for another, and one a sample.
+    run = {"rate_bps": 1e9, "duration_s": PACKETS / 50, "sampling_interval_s": 0.02}
+    first, again, other = (
+        bench.run(jittered(single_link([cbr("c", 8e3 * 50)], **run, seed=seed)))
+        for seed in (1, 1, 2)
     )
-    return bench.run(with_jitter(wire))
-
-
-@pytest.mark.parametrize("bench", SHAPED, indirect=True)
-def test_delays_are_uniform_up_to_the_jitter(bench: Bench) -> None:
-    delays = sparse(bench).samples("delay_s", flow="c")  # a packet a sample
+    assert first.series == again.series
+    assert first.series != other.series
+    delays = first.samples("delay_s", flow="c")
     assert len(delays) >= PACKETS - 2
     assert min(delays) >= DELAY_S and max(delays) <= DELAY_S + JITTER_S + PASSING_S
     # Of each quarter of the range there is a quarter, within four standard deviations of a count.
@@ -144,17 +115,10 @@ def test_delays_are_uniform_up_to_the_jitter(bench: Bench) -> None:
         assert count == pytest.approx(PACKETS / 4, abs=4 * (PACKETS * 3 / 16) ** 0.5)
 
 
-@pytest.mark.parametrize("bench", SHAPED, indirect=True)
-def test_the_seed_draws_the_jitter(bench: Bench) -> None:
-    first, again, other = sparse(bench), sparse(bench), sparse(bench, seed=2)
-    assert first.series == again.series
-    assert first.series != other.series
-
-
-@pytest.mark.parametrize("bench", SHAPED, indirect=True)
-def test_no_packet_overtakes_another(bench: Bench) -> None:
+@SHAPED
+def test_no_packet_overtakes_another(bench):
     # Jitter of many packets: were their order not kept, duplicates would be taken for losses.
     flow = bench.tcp("t", sack=True, maximum_window_bytes=50_000)
-    result = bench.run(with_jitter(dumbbell([flow], rate_bps=1e7, duration_s=10)))
+    result = bench.run(jittered(dumbbell([flow], rate_bps=1e7)))
     assert result.number("t", "retransmissions") == 0
     assert result.number("t", "packets_received") > 1000

@@ -3,28 +3,32 @@
 `plain/ns3.cpp` uses ns-3's own helpers and applications and sets only what the scenario states.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from tests.engines.conftest import linked_ns3
-from tests.engines.engine_bench import Run
-from tests.engines.engine_results import Result
-from tests.engines.engine_scenarios import Json, codel, droptail, pfifo, pie, red, single_link, tcp
+from tests.engines.engine_scenarios import (
+    codel,
+    droptail,
+    listed,
+    pfifo,
+    pie,
+    red,
+    single_link,
+    tcp,
+)
+from tests.workflow.project import ROOT
 
-ROOT = Path(__file__).parents[2]
-SOURCES = ROOT / "workflow" / "engines" / "ns3"
-RATE_BPS, DELAY_S, DURATION_S = 1e7, 0.02, 5
+SOURCES = ROOT / "workflow/engines/ns3"
+DURATION_S = 5
 #: ns-3's own defaults, in the scenario's words; and what is stated in both, a segment that fills an
 #: Ethernet packet, a first timeout that ns-3 has in two places, a receive buffer for any window and
 #: a send buffer for all that the link can carry.
-SCENARIO: Json = {
+SCENARIO = {
     "recovery": "prr",
     "sack": True,
     "timestamps": True,
@@ -42,26 +46,10 @@ PLAIN = {
     "TcpSocket::SndBufSize": str(8 << 20),
     "TcpSocket::RcvBufSize": str(65535 << 14),
 }
-CONTROLS = {
-    "newreno": "NewReno",
-    "linuxreno": "LinuxReno",
-    "cubic": "Cubic",
-    "vegas": "Vegas",
-    "bbr": "Bbr",
-    "highspeed": "HighSpeed",
-    "westwood_plus": "WestwoodPlus",
-    "bic": "Bic",
-    "htcp": "Htcp",
-    "hybla": "Hybla",
-    "illinois": "Illinois",
-    "scalable": "Scalable",
-    "veno": "Veno",
-    "yeah": "Yeah",
-    "lp": "Lp",
-    "ledbat": "Ledbat",
-}
+NAMES = ("NewReno", "LinuxReno", "Cubic", "Vegas", "Bbr", "HighSpeed", "Bic", "Htcp", "Hybla")
+NAMES += ("Illinois", "Scalable", "Veno", "Yeah", "Lp", "Ledbat")
+CONTROLS = {name.lower(): name for name in NAMES} | {"westwood_plus": "WestwoodPlus"}
 RED = {
-    "RedQueueDisc::MaxSize": "200p",
     "RedQueueDisc::MinTh": "10",
     "RedQueueDisc::MaxTh": "30",
     "RedQueueDisc::MeanPktSize": "1000",
@@ -70,23 +58,16 @@ RED = {
     "RedQueueDisc::LinkBandwidth": "10Mbps",
     "RedQueueDisc::LinkDelay": "20ms",
 }
-#: Scenario's queue, and the plain program's device queue, discipline and settings.
-QUEUES: dict[str, tuple[Json, str, str, dict[str, str]]] = {
-    "pfifo": (pfifo(40), "1p", "FifoQueueDisc", {"FifoQueueDisc::MaxSize": "40p"}),
-    "red": (red(10, 30), "1p", "RedQueueDisc", RED),
-    "codel": (codel(), "1p", "CoDelQueueDisc", {"CoDelQueueDisc::MaxSize": "1000p"}),
-    "fq_codel": (
-        codel(kind="fq_codel"),
-        "1p",
-        "FqCoDelQueueDisc",
-        {"FqCoDelQueueDisc::MaxSize": "1000p"},
-    ),
-    "pie": (pie(), "1p", "PieQueueDisc", {"PieQueueDisc::MaxSize": "1000p"}),
+#: Scenario's queue, and the plain program's discipline and settings.
+QUEUES = {
+    "pfifo": (pfifo(40), "FifoQueueDisc", {}),
+    "red": (red(10, 30), "RedQueueDisc", RED),
+    "codel": (codel(), "CoDelQueueDisc", {}),
+    "fq_codel": (codel(kind="fq_codel"), "FqCoDelQueueDisc", {}),
+    "pie": (pie(), "PieQueueDisc", {}),
 }
-CLASSIC = {
-    "TcpL4Protocol::RecoveryType": "ns3::TcpClassicRecovery",
-    "TcpSocketBase::Sack": "false",
-}
+RECOVERY = "TcpL4Protocol::RecoveryType"
+CLASSIC = {RECOVERY: "ns3::TcpClassicRecovery", "TcpSocketBase::Sack": "false"}
 
 
 class Event(NamedTuple):
@@ -99,29 +80,24 @@ class Event(NamedTuple):
     ssthresh: int | None
 
 
-Plain = Callable[..., tuple[list[Event], dict[str, int]]]
-
-
 @pytest.fixture(scope="session")
-def plain_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plain_program(tmp_path_factory):
     """Compile the plain program against the libraries that the engine is linked to."""
-    ns3 = linked_ns3()
+    prefix = linked_ns3()
     program = tmp_path_factory.mktemp("plain") / "plain"
-    command = ["g++", "-O1", "-std=c++20", "-isystem", ns3.folder / "include"]
+    command = ["g++", "-O1", "-std=c++20", "-isystem", prefix.folder / "include"]
     command += ["-o", program, Path(__file__).parent / "plain" / "ns3.cpp"]
-    command += [f"-Wl,-rpath,{ns3.core.parent}", "-Wl,--no-as-needed", *ns3.libraries]
+    command += [f"-Wl,-rpath,{prefix.core.parent}", "-Wl,--no-as-needed", *prefix.libraries]
     subprocess.check_call(command)
     return program
 
 
 @pytest.fixture(scope="session")
-def run_plain(plain_program: Path) -> Plain:
-    """Return a function that runs the plain program."""
+def run_plain(plain_program):
+    """Return a function that runs the plain program: events, and numbers of packets by name."""
 
-    def run(
-        control: str, settings: dict[str, str], queue: str = "50p", disc: str = "", losses: str = ""
-    ) -> tuple[list[Event], dict[str, int]]:
-        words = [f"--rate={RATE_BPS:.0f}bps", f"--delay={DELAY_S}s", f"--queue={queue}"]
+    def run(control, settings, queue="50p", disc="", losses=""):
+        words = ["--rate=10000000bps", "--delay=0.02s", f"--queue={queue}"]
         words += [f"--duration={DURATION_S}"]
         words += [f"--disc=ns3::{disc}"] if disc else []
         words += [f"--losses={losses}"] if losses else []
@@ -142,53 +118,35 @@ def run_plain(plain_program: Path) -> Plain:
     return run
 
 
-def traced(result: Result) -> list[Event]:
-    """Return the engine's events in the plain program's words."""
-    return [
-        Event(
-            round(e.time_s * 1e9),
-            "ack" if e.event == "ack" else "send",
-            e.sequence,
-            e.cwnd,
-            e.ssthresh,
-        )
-        for e in result.trace
-        if e.event != "timeout"
+def run_scenario(ns3, control, queue, loss=None, **changes):
+    """Run the experiment as a scenario: events and numbers as the plain program gives them."""
+    flow = tcp("t", control, **SCENARIO | changes)
+    link = {"rate_bps": 1e7, "delay_s": 0.02, "duration_s": DURATION_S}
+    result = ns3.run(single_link([flow], queue=queue, loss=loss, **link), trace=True)
+    events = [
+        Event(round(e.time_s * 1e9), kind, e.sequence, e.cwnd, e.ssthresh)
+        for e in result.events("send", "retransmit", "ack")
+        for kind in ["ack" if e.event == "ack" else "send"]
     ]
+    _, received, dropped, _ = result.packets("t")
+    return events, {"received": received, "dropped": dropped}
 
 
-def equal(result: Result, plain: tuple[list[Event], dict[str, int]]) -> None:
+def check_equal(ours, plain):
     """Require the same segments and acknowledgements at the same times."""
-    ours, (theirs, counts) = traced(result), plain
+    (ours, our_counts), (theirs, counts) = ours, plain
     # BulkSend writes when connected, a nanosecond before the data go: ours are ready before.
     first = min(e.time_ns for e in theirs if e.kind == "send")
     theirs = [e._replace(time_ns=first - 1) if e.time_ns == first else e for e in theirs]
-    for ours_at, theirs_at in zip(ours, theirs, strict=False):
-        assert ours_at == theirs_at
+    for one, other in zip(ours, theirs, strict=False):
+        assert one == other
     assert len(ours) == len(theirs)
-    assert result.number("t", "packets_received") == counts["received"]
-    assert result.number("t", "packets_dropped") == counts["dropped"]
-
-
-def scenario(control: str, queue: Json, **changes: object) -> Json:
-    """Return the scenario; loss is the link's, all other changes are the flow's."""
-    loss = changes.pop("loss", None)
-    flow = tcp("t", control, **SCENARIO | changes)
-    return single_link(
-        [flow],
-        rate_bps=RATE_BPS,
-        delay_s=DELAY_S,
-        duration_s=DURATION_S,
-        queue=queue,
-        loss=loss,  # type: ignore[arg-type]
-    )
+    assert our_counts == {name: counts[name] for name in our_counts}
 
 
 @pytest.mark.parametrize("control", CONTROLS)
-def test_every_congestion_control_is_as_in_a_plain_program(
-    run_ns3: Run, run_plain: Plain, control: str
-) -> None:
-    equal(run_ns3(scenario(control, droptail(50)), trace=True), run_plain(control, {}))
+def test_every_congestion_control_is_as_in_a_plain_program(ns3, run_plain, control):
+    check_equal(run_scenario(ns3, control, droptail(50)), run_plain(control, {}))
 
 
 # RED ages its average by the time that a queue was idle, in whole packets: the nanosecond by which
@@ -197,11 +155,10 @@ def test_every_congestion_control_is_as_in_a_plain_program(
     ("control", "queue"),
     [(c, q) for c in ("newreno", "cubic") for q in QUEUES if (c, q) != ("cubic", "red")],
 )
-def test_every_queue_is_as_in_a_plain_program(
-    run_ns3: Run, run_plain: Plain, control: str, queue: str
-) -> None:
-    ours, device, disc, settings = QUEUES[queue]
-    equal(run_ns3(scenario(control, ours), trace=True), run_plain(control, settings, device, disc))
+def test_every_queue_is_as_in_a_plain_program(ns3, run_plain, control, queue):
+    ours, disc, settings = QUEUES[queue]
+    settings = {f"{disc}::MaxSize": f"{ours['limit_packets']}p"} | settings
+    check_equal(run_scenario(ns3, control, ours), run_plain(control, settings, "1p", disc))
 
 
 #: Packets of the flow that are lost. SYN and the handshake's acknowledgement come before its data.
@@ -214,10 +171,7 @@ LOST = (51, 53, 54)
     [
         ({}, {}),
         (CLASSIC, {"recovery": "classic", "sack": False}),
-        (
-            {"TcpL4Protocol::RecoveryType": "ns3::TcpClassicRecovery"},
-            {"recovery": "classic"},
-        ),
+        ({RECOVERY: CLASSIC[RECOVERY]}, {"recovery": "classic"}),
         (
             CLASSIC | {"TcpSocketBase::Timestamp": "false", "TcpSocket::DelAckCount": "1"},
             {"recovery": "classic", "sack": False, "timestamps": False, "delayed_ack_segments": 1},
@@ -228,22 +182,19 @@ LOST = (51, 53, 54)
     ],
     ids=["defaults", "no sack", "classic", "bare", "window", "ssthresh", "rto"],
 )
-def test_every_setting_is_as_in_a_plain_program(
-    run_ns3: Run, run_plain: Plain, settings: dict[str, str], changes: Json
-) -> None:
-    loss = {"kind": "listed", "flow": "t", "data_packets": list(LOST)}
-    result = run_ns3(scenario("newreno", droptail(1000), loss=loss, **changes), trace=True)
+def test_every_setting_is_as_in_a_plain_program(ns3, run_plain, settings, changes):
+    ours = run_scenario(ns3, "newreno", droptail(1000), loss=listed(*LOST), **changes)
     lost = ",".join(str(number + 1) for number in LOST)
-    equal(result, run_plain("newreno", settings, "1000p", losses=lost))
+    check_equal(ours, run_plain("newreno", settings, "1000p", losses=lost))
 
 
-def readme_section() -> str:
+def readme_section():
     """Return what the engine's README says of defaults."""
     text = (SOURCES / "README.md").read_text()
     return text.partition("## Defaults that are changed\n")[2].partition("\n## ")[0]
 
 
-def test_the_readme_states_defaults_as_they_are(plain_program: Path) -> None:
+def test_the_readme_states_defaults_as_they_are(plain_program):
     rows = re.findall(r"^\| `(\w+::\w+)` \| ([^|]+) \|", readme_section(), re.MULTILINE)
     types = sorted({f"ns3::{name.partition('::')[0]}" for name, _ in rows})
     printed = subprocess.check_output([plain_program, "--defaults", *types], text=True)
@@ -252,18 +203,21 @@ def test_the_readme_states_defaults_as_they_are(plain_program: Path) -> None:
     assert dict(rows) == {name: defaults[name] for name, _ in rows}
 
 
-def test_the_readme_names_whatever_the_sources_set() -> None:
-    known = set(re.findall(r"`(\w+)`", readme_section()))
-    code = {name: (SOURCES / "src" / name).read_text() for name in ("queues.cpp", "topology.cpp")}
-    sockets = (SOURCES / "src" / "flow_socket.cpp").read_text()
-    configure = sockets.partition("void FlowSocket::Configure")[2].partition("\n}")[0]
-    rest = "".join(code.values())
-    names = set(re.findall(r"\b(Set[A-Z]\w+)\(|\b(m_\w+) = ", configure))
-    found = {word for pair in names for word in pair if word}
-    found |= set(re.findall(r"(?:disc|device)->(Set(?:Quantum|Mtu|DataRate))\(", rest))
-    found |= set(re.findall(r"Set(?:Attribute)?\(\"(\w+)\"", sockets + rest))
-    found |= set(
-        re.findall(r"\"([A-Z]\w*)\",\s+(?:\w+::)?\w*(?:Value|Packets|Bytes|limit|Nano)", rest)
+def test_the_readme_names_whatever_the_sources_set():
+    sockets, *others = (
+        (SOURCES / "src" / name).read_text()
+        for name in ("flow_socket.cpp", "queues.cpp", "topology.cpp")
     )
+    configure = sockets.partition("void FlowSocket::Configure")[2].partition("\n}")[0]
+    rest = "".join(others)
+    found = set()
+    for pattern, text in (
+        (r"\b(Set[A-Z]\w+)\(", configure),
+        (r"\b(m_\w+) = ", configure),
+        (r"(?:disc|device)->(Set(?:Quantum|Mtu|DataRate))\(", rest),
+        (r"Set(?:Attribute)?\(\"(\w+)\"", sockets + rest),
+        (r"\"([A-Z]\w*)\",\s+(?:\w+::)?\w*(?:Value|Packets|Bytes|limit|Nano)", rest),
+    ):
+        found |= set(re.findall(pattern, text))
     assert {"SetSndBufSize", "m_maxPacingRate", "UseEcn", "A", "HyStart", "SetMtu"} <= found
-    assert found - {"SetAttribute"} <= known
+    assert found - {"SetAttribute"} <= set(re.findall(r"`(\w+)`", readme_section()))

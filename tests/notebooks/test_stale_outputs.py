@@ -3,8 +3,6 @@
 That unchanged data pass is what nbval over the notebooks themselves says.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,0 +1,144 @@
+"""What only ns-2 has to show: agents of several families, its own limits, a broken simulator."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.engines.engine_bench import mean, outstanding_bytes, write_plan
+from tests.engines.engine_scenarios import (
+    SEGMENT,
+    TCP_IP_HEADER_BYTES,
+    cbr,
+    droptail,
+    dumbbell,
+    listed,
+    pfifo,
+    red,
+    single_link,
+    tcp,
+)
+
+PACKET = SEGMENT + TCP_IP_HEADER_BYTES
+
+
+@pytest.mark.parametrize("control", ["reno", "vegas", "cubic"])
+def test_packets_have_their_headers_whichever_agent(ns2, control):
+    # ns-2's Vegas forgets them by itself.
+    flow = ns2.tcp("t", control, maximum_window_bytes=4000)
+    result = ns2.run(single_link([flow], rate_bps=1e6, delay_s=0.03))
+    # The very first packet of a Linux agent stands for the SYN, which takes the headers.
+    missing = 40 if control == "cubic" else 0
+    size = result.number("t", "throughput_bps") * 10 / 8
+    assert size == pytest.approx(result.number("t", "packets_received") * PACKET - missing)
+    least = 0.03 + ns2.serialisation_s(PACKET, 1e6)
+    assert min(result.samples("delay_s", flow="t", after_s=1)) >= least - ns2.traits.tick_s
+
+
+@pytest.mark.parametrize("control", ["newreno", "vegas", "cubic"])
+def test_a_window_cap_counts_whole_segments_whichever_agent(ns2, control):
+    # The remainder of a segment in the cap can never be filled.
+    flow = ns2.tcp("t", control, maximum_window_bytes=10 * SEGMENT + 999)
+    if control == "vegas":
+        flow["vegas_alpha_packets"] = flow["vegas_beta_packets"] = 1000
+    result = ns2.run(single_link([flow], rate_bps=1e9, delay_s=0.05, duration_s=5), trace=True)
+    assert outstanding_bytes(result) == 10 * SEGMENT
+    rate = mean(result.samples("throughput_bps", flow="t", after_s=3))
+    assert rate == pytest.approx(10 * PACKET * 8 / 0.1, rel=0.01)
+
+
+def test_throughput_of_a_monitor_ends_with_the_transmission(ns2):
+    # One packet of 80 ms each 100 ms, from 0.05 s: what is being sent at a sample does not count
+    # yet, and the propagation of half a second plays no role.
+    flow = cbr("c", 8e4, start_s=0.05)
+    result = ns2.run(single_link([flow], rate_bps=1e5, delay_s=0.5, duration_s=1))
+    rates = result.samples("throughput_bps", link="wire:ab")
+    assert rates == pytest.approx([0] + [8e4] * 9)
+
+
+@pytest.mark.parametrize("control", ["reno", "vegas", "linuxreno"])
+def test_listed_losses_count_data_whether_or_not_there_is_a_syn(ns2, control):
+    flow = ns2.tcp("t", control, initial_window_segments=2)
+    result = ns2.run(single_link([flow], duration_s=5, loss=listed(5)), trace=True)
+    assert [event.sequence for event in result.events("retransmit")] == [4 * SEGMENT]
+
+
+@pytest.mark.parametrize(
+    ("queue", "limit"),
+    [
+        ({"kind": "droptail", "limit_bytes": 25000}, 25),
+        ({"kind": "droptail", "limit_bytes": 24999}, 24),
+        (pfifo(25), 26),
+        (pfifo(25) | {"device_queue_packets": 100}, 125),
+        (red(100, 150) | {"limit_packets": 25}, 25),
+    ],
+)
+def test_queues_hold_their_limit_and_no_more(ns2, queue, limit):
+    # The packet being transmitted is in no queue, and ns-2's own off-by-one is made up for.
+    result = ns2.run(single_link([cbr("c", 4e6)], duration_s=3, queue=queue))
+    assert max(result.queue()) == limit
+
+
+def test_run_json_states_agents_and_traits(ns2):
+    linux = ns2.tcp("t", "cubic", timestamps=True)
+    flows = [linux, tcp("r", "reno"), tcp("v", "vegas", limited_transmit=True)]
+    result = ns2.run(dumbbell(flows, duration_s=1))
+    kinds = {"t": "Linux cubic", "r": "Reno", "v": "Vegas"}
+    assert result.run["agents"] == {flow: f"Agent/TCP/{kind}" for flow, kind in kinds.items()}
+    assert "Agent/TCP/Vegas has no limited transmit" in result.run["traits"]
+
+
+def test_listed_losses_need_the_syn_to_pass(ns2, tmp_path):
+    # The SYN is dropped by a queue of one packet that a CBR flow keeps full for a while.
+    flows = [cbr("c", 4e6, stop_s=0.5), tcp("t", "reno", start_s=0.1)]
+    scenario = single_link(flows, rate_bps=1e6, duration_s=20, queue=droptail(1), loss=listed(1))
+    plan = write_plan(tmp_path, "ns2", scenario)
+    done = ns2.invoke("--plan", plan, "--output", tmp_path / "out")
+    assert done.returncode == 2
+    assert "link wire" in done.stderr and "SYN" in done.stderr
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "word"),
+    [
+        ("", 2, "package ns2"),
+        ("exit 7", 3, "7"),
+        ("exit 0", 3, "before the end"),
+        ("echo no >&2", 3, "no"),
+    ],
+)
+def test_a_missing_or_broken_simulator_is_named(ns2, tmp_path, script, code, word):
+    if script:
+        (tmp_path / "ns").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "ns").chmod(0o755)
+    plan = write_plan(tmp_path, "ns2", single_link([cbr("c", 1e5)], duration_s=1))
+    path = f"{tmp_path}:{os.defpath}" if script else str(tmp_path)
+    done = ns2.invoke("--plan", plan, "--output", tmp_path / "out", env={"PATH": path})
+    assert (done.returncode, done.stderr.count("\n")) == (code, 1)
+    assert word in done.stderr
+    assert not list(tmp_path.glob("out/*"))
+
+
+def test_a_killed_program_takes_the_simulator_along(ns2, tmp_path):
+    scenario = single_link([cbr("c", 1e7)], rate_bps=1e7, duration_s=2000)
+    plan = write_plan(tmp_path, "ns2", scenario)
+    process = subprocess.Popen([ns2.program, "--plan", plan, "--output", tmp_path / "out"])
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    simulator = Path("/proc", wait_for(lambda: children.read_text().split())[0])
+    wait_for(lambda: "ns" in (simulator / "comm").read_text())
+    process.kill()
+    process.wait()
+    # It may stay as a zombie, whose status nobody has asked for.
+    wait_for(lambda: not simulator.exists() or "\nState:\tZ" in (simulator / "status").read_text())
+
+
+def wait_for(condition):
+    """Return what `condition` gives once it gives something."""
+    deadline = time.monotonic() + 10
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
