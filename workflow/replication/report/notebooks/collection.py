@@ -181,7 +181,7 @@ class Collection:
         """
         return design(self.study(study), experiment, levels, **parameters)
 
-    def run(self, scenario: Scenario, engine: str = "ns3") -> LiveRun:
+    def simulate(self, scenario: Scenario, engine: str = "ns3") -> LiveRun:
         """Run a scenario here and now; the same scenario gives the same numbers everywhere.
 
         Raises
