@@ -5,18 +5,11 @@ import shutil
 
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 from replication.engines.catalogue import ENGINES
 from replication.explore.maps.account import MAP_COLUMNS, made_from, merge_maps
-from replication.report.pages.regions import (
-    answer,
-    areas,
-    axes_of,
-    check,
-    details,
-    headline,
-    picture,
-    ticks,
-)
+from replication.report.pages import regions
+from replication.report.pages.page import plain_environment
 from replication.study.files import write_text
 from replication.study.storage.table import read_rows
 
@@ -124,43 +117,49 @@ def account(**changes):
     } | changes
 
 
-def test_sentences_are_made_from_the_account():
-    told = account()
-    assert headline(told) == (
-        "On ns3 it holds at 62 % of the mapped space; the border is known to 50 % of each axis, "
-        "where 6.2 % are wanted, by 2 points where a full grid has 9."
-    )
-    assert check(told) == (
-        "At 1 fresh points on both sides of the border it is right at 0 (95 % interval 0 to 79 %)."
-    )
-    assert details(told, GRID) == [
-        "It needs: buffer above 1 BDP (0.316 BDP to 1 BDP along the other axis).",
-        "The paper's own point (buffer 0.3 BDP and delay 100 ms) lies where it fails; the border "
-        "nearest to it is at 1 BDP (buffer).",
-    ]
-    outside = GRID | {"paper": {"at": [3, 0.1], "side": "outside", "border": [None, None]}}
-    far = account(axes=[AXES[0] | {"paper": 1638.4}, AXES[1]])
-    assert "outside of the map (buffer 1,640 BDP and" in details(far, outside)[-1]
-    assert areas(told) == {"holds": 0.5, "border": 0.25, "fails": 0.25}
-    rest = [account(engine="ns2", share=0.95), account(map="n", share=0.0, checked=39, right=38)]
-    assert answer([told, *rest]) == (
-        "Mapped are 2 sentences of 1 papers, on up to two engines. The sentence holds at 90 % of "
-        "the space or more in 1 of 3 maps, at 10 % or less in 1, and up to a border in 1. The "
-        "borders are right at 38 of 41 fresh points beside them (93 %)."
-    )
-    nothing = account(share=None, points=[point(1, 0, None) | {"reason": "no queue"}])
-    assert headline(nothing) == "On ns3 nothing can be said: no queue."
+WORDS = plain_environment().get_template("map_words.html").make_module(regions.WORDS)
+OUTSIDE = GRID | {"paper": {"at": [3, -0.1], "side": "outside", "border": [None, None]}}
+FAR = account(axes=[AXES[0] | {"paper": 1638.4}, AXES[1]])
+NAMED = account(axes=[AXES[0] | {"title": "PFIFO"}, AXES[1] | {"title": "Window less BDP"}])
+REST = [account(engine="ns2", share=0.95), account(map="n", share=0.0, checked=39, right=38)]
+NOTHING = account(share=None, points=[point(1, 0, None) | {"reason": "no queue"}])
 
 
-def test_abbreviations_keep_their_capitals_within_a_sentence():
-    told = account(axes=[AXES[0] | {"title": "PFIFO"}, AXES[1] | {"title": "Window less BDP"}])
-    sentences = " ".join(details(told, GRID))
-    assert "It needs: PFIFO above" in sentences and "and window less BDP 100 ms" in sentences
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (WORDS.headline(account()), "On ns3 it holds at 62 % of the mapped space;"),
+        (WORDS.headline(account()), "located to 50 % of each axis (target: 6.2 %), by 2 points"),
+        (WORDS.headline(NOTHING), "On ns3 nothing can be said: no queue."),
+        (WORDS.check(account()), "right at 0 of 1 validation points"),
+        (WORDS.details(account(), GRID), "It needs: buffer above 1 BDP (0.316 BDP to 1 BDP along"),
+        (
+            WORDS.details(account(), GRID),
+            "The paper's own point (buffer 0.3 BDP and delay 100 ms) lies where it fails; "
+            "the nearest boundary is at 1 BDP (buffer).",
+        ),
+        (
+            WORDS.details(FAR, OUTSIDE),
+            "(buffer 1,640 BDP and delay 100 ms) lies outside of the map.",
+        ),
+        (WORDS.details(NAMED, GRID), "It needs: PFIFO above"),
+        (WORDS.details(NAMED, GRID), "and window less BDP 100 ms"),
+        (WORDS.answer([account(), *REST]), "We mapped 2 claims from 1 papers"),
+        (
+            WORDS.answer([account(), *REST]),
+            "or more in 1 of 3 maps, at 10 % or less in 1, and up to a boundary in 1. The "
+            "boundaries are right at 38 of 41 validation points beside them (93 %).",
+        ),
+    ],
+)
+def test_sentences_are_made_from_what_was_found(shown, words):
+    assert words in BeautifulSoup(" ".join(str(shown).split()), "html.parser").get_text()
 
 
 def test_a_picture_has_what_was_found_where_it_was_found():
     told = account()
-    shown = picture(told, GRID)
+    assert regions.areas(told) == {"holds": 0.5, "border": 0.25, "fails": 0.25}
+    shown = regions.picture(told, GRID)
     left, right = shown["left"], shown["left"] + shown["side"]
     bottom, top = shown["top"] + shown["side"], shown["top"]
     assert [(p["x"], p["y"]) for p in shown["points"][:2]] == [(left, bottom), (right, top)]
@@ -169,11 +168,16 @@ def test_a_picture_has_what_was_found_where_it_was_found():
         *(("fails", True), ("border", True), ("holds", False), ("holds", False))
     ]
     assert shown["paper"] == (left + 75, bottom - 75) and not shown["beyond"]
-    outside = GRID | {"paper": {"at": [3, -0.1], "side": "outside", "border": [None, None]}}
-    beyond = picture(told, outside)
+    beyond = regions.picture(told, OUTSIDE)
     assert beyond["paper"] == (right, bottom) and beyond["beyond"]
     assert [label for _, label in shown["y_ticks"]] == ["0", "100", "200", "300", "400"]
-    assert [label for _, label in ticks(axes_of(told)[0])] == ["0.1", "0.3", "1", "3", "10"]
+    assert [label for _, label in regions.ticks(regions.axes_of(told)[0])] == [
+        "0.1",
+        "0.3",
+        "1",
+        "3",
+        "10",
+    ]
 
 
 @pytest.fixture
@@ -210,18 +214,15 @@ def test_the_page_is_linked_reads_without_scripts_and_escapes_words(project):
     assert (row["points"], row["border_checked"], row["border_right"]) == ("2", "1", "0")
 
 
-def test_a_map_of_other_files_is_left_out_and_named(project):
-    project.write("configs/maps/m.yaml", yaml.safe_dump(MAP | {"title": "other"}))
+@pytest.mark.parametrize(
+    ("changes", "is_shown"),
+    [
+        ({"title": "other"}, False),
+        ({"changed": [CHANGED | {"why": "A note alone."}]}, True),
+    ],
+)
+def test_a_map_of_other_files_is_left_out_but_not_for_a_note(project, changes, is_shown):
+    project.write("configs/maps/m.yaml", "# A comment.\n" + yaml.safe_dump(MAP | changes))
     page = soup(project.render("synthetic") / "maps.html")
-    assert page.find("figure", class_="map") is None
-    assert "m on ns3" in page.get_text()
-
-
-def test_a_note_on_a_change_leaves_a_map_current(project):
-    note = {"date": "2026-11-25", "was": "60 s", "now": "90 s", "why": "A note alone."}
-    project.write(
-        "configs/maps/m.yaml", "# A comment.\n" + yaml.safe_dump(MAP | {"changed": [note]})
-    )
-    page = soup(project.render("synthetic") / "maps.html")
-    assert page.find("figure", class_="map") is not None
-    assert "A note alone." in page.get_text()
+    assert (page.find("figure", class_="map") is not None) == is_shown
+    assert ("A note alone." if is_shown else "m on ns3") in page.get_text()

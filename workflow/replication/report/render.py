@@ -33,7 +33,7 @@ from replication.report.pages.figure import (
     write_figures,
 )
 from replication.report.pages.ledger import changes_of, environment_rows, ledger
-from replication.report.pages.overview import all_numbers, overview, surprises
+from replication.report.pages.overview import all_numbers, overview
 from replication.report.pages.page import environment, ran, write_page
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import regions_page
@@ -116,7 +116,6 @@ def _write_index(source: Source, folder: Path) -> None:
         folder,
         "index.html",
         overview=overview(source),
-        surprises=surprises(source),
         figures=write_figures(all_numbers(source), folder),
     )
 
@@ -164,7 +163,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     name = study.id
     results = Results.load(source.data, name)
     why = why_view(source.root, source.data, study, folder)
-    explained = why["explanation"].cells if why and why["explanation"].is_found else []
+    explained = why["found"]["rows"] if why and why["found"]["is_found"] else []
     figures = {
         experiment: write_figures(found, folder)
         for experiment, found in _figures(source, study, results, explained).items()

@@ -15,7 +15,6 @@ from replication.report.charts.data import (
 from replication.report.charts.figure import Figure, with_prefix
 from replication.report.charts.points import factor_figures, pair_figures, published_figures
 from replication.report.charts.time import jain_figures, time_figures
-from replication.report.charts.trace import trace_figures
 from replication.study.study import Experiment, Study
 from replication.study.table_model import Table
 
@@ -56,8 +55,6 @@ def _figures_of_type(
             return time_figures(results, experiment)
         case "bdp_jain":
             return _bdp_figures(results, study, experiment)
-        case "cwnd_traces":
-            return trace_figures(results, experiment, published)
         case "throughput_tables":
             return published_figures(results, experiment, published)
         case _:

@@ -7,7 +7,7 @@ page puts those of a run in, with the names of its flows for ``@flows`` and its 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import altair as alt
@@ -24,12 +24,14 @@ from replication.report.charts.figure import (
     WIDTH,
     Drawing,
     legend_filter,
+    legend_of,
     short,
     stacked,
     themed,
     zoom_of,
 )
 from replication.report.charts.time import bin_ends
+from replication.study.storage.table import SERIES_NUMBERS
 
 Floats = npt.NDArray[np.float64]
 Flows = Mapping[str, Mapping[str, object]]
@@ -40,6 +42,15 @@ TITLES = {
     "throughput": "Throughput (Mbit/s)",
     "queue": "Queue (packets)",
 }
+
+#: Samples that each quantity of a run may keep: a page has a chart an engine.
+LIMITS = {"cwnd": 200, "ssthresh": 50, "rtt": 100, "throughput": 100, "queue": 75}
+MARKS = 40
+#: Flows that are drawn; a page with more names those that are.
+FLOWS = 6
+_HEIGHTS = {"cwnd": 150, "rtt": 90, "throughput": 90, "queue": 90}
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -63,116 +74,57 @@ class Marks:
     count: Floats
 
 
-def lines_of(samples: pd.DataFrame, flows: Flows, limits: Mapping[str, int]) -> list[Line]:
-    """Return the lines of one run.
-
-    Parameters
-    ----------
-    samples
-        Its rows of the series.
-    flows
-        The flows to draw, by id, as the scenario has them.
-    limits
-        Quantity to the samples that it may keep, all flows together: cwnd, ssthresh, rtt,
-        throughput, queue.
-    """
-    known = _Samples(samples)
-    raw: dict[str, list[Line]] = {name: [] for name in limits}
-    windows = {
-        name: known.of(name, "cwnd_bytes", 1 / segment)
-        for name, segment in _segments(flows).items()
-    }
+def lines_of(samples: pd.DataFrame, flows: Flows) -> list[Line]:
+    """Return the lines of one run from its rows of the series, for flows by id."""
+    every, by_flow = _samples(samples)
+    raw: dict[str, list[Line]] = {name: [] for name in LIMITS}
+    own = {name: by_flow[name] for name in flows if name in by_flow}
+    end_s = max((float(rows[:, 0].max()) for rows in own.values()), default=0.0)
+    segments = {n: float(str(flow.get("segment_bytes", "nan"))) for n, flow in flows.items()}
+    windows = {name: _known(rows, "cwnd_bytes", 1 / segments[name]) for name, rows in own.items()}
     largest = max((float(values.max()) for _, values in windows.values() if values.size), default=0)
-    for name, flow in sorted(flows.items(), key=lambda item: flow_label(item[1])):
-        label = flow_label(flow)
-        if name in windows:
-            raw["cwnd"].append(Line("cwnd", "cwnd", label, *windows[name]))
-            times, values = known.of(name, "ssthresh_bytes", 1 / _segments(flows)[name])
-            # An infinite threshold is a huge number; it would flatten the window.
-            low = values <= 1.5 * largest
-            raw["ssthresh"].append(Line("cwnd", "ssthresh", label, times[low], values[low]))
-        raw["rtt"].append(Line("rtt", "rtt", label, *known.of(name, "rtt_s", 1e3)))
-        times, values = known.of(name, "throughput_bps", 1e-6)
-        averaged = _averaged(times, values, known.end_of(flows))
+    for name in sorted(own, key=lambda name: flow_label(flows[name])):
+        label, rows = flow_label(flows[name]), own[name]
+        raw["cwnd"].append(Line("cwnd", "cwnd", label, *windows[name]))
+        times, values = _known(rows, "ssthresh_bytes", 1 / segments[name])
+        # An infinite threshold is a huge number; it would flatten the window.
+        low = values <= 1.5 * largest
+        raw["ssthresh"].append(Line("cwnd", "ssthresh", label, times[low], values[low]))
+        raw["rtt"].append(Line("rtt", "rtt", label, *_known(rows, "rtt_s", 1e3)))
+        averaged = _averaged(*_known(rows, "throughput_bps", 1e-6), end_s)
         raw["throughput"].append(Line("throughput", "throughput", label, *averaged))
-    raw["queue"] = [Line("queue", "queue", "queue", *known.all("queue_packets"))]
-    return [line for name in limits for line in _thinned(raw[name], limits[name])]
+    raw["queue"] = [Line("queue", "queue", "queue", *_known(every, "queue_packets"))]
+    return [line for name in LIMITS for line in _thinned(raw[name], LIMITS[name])]
 
 
 def marks_of(samples: pd.DataFrame, flows: Flows) -> list[Marks]:
     """Return the intervals in which packets were sent again or dropped, by event and flow."""
-    known = _Samples(samples)
+    by_flow = _samples(samples)[1]
     found = []
     for event in ("retransmissions", "drops"):
         for name, flow in flows.items():
-            times, counts = known.of(name, event)
+            times, counts = _known(by_flow.get(name, np.empty((0, len(_COLUMNS)))), event)
             some = counts > 0
             found.append(Marks(event, flow_label(flow), times[some], counts[some]))
     return [marks for marks in found if marks.time_s.size]
 
 
-def line_frame(lines: Sequence[Line]) -> pd.DataFrame:
-    """Return lines as one table: panel, quantity, flow, time_s, value."""
-    return _frame(lines, Line)
+_COLUMNS = ("time_s", *SERIES_NUMBERS)
 
 
-def mark_frame(marks: Sequence[Marks]) -> pd.DataFrame:
-    """Return marks as one table in the order of events and time: event, flow, time_s, count."""
-    return _frame(marks, Marks).sort_values(
-        ["event", "time_s"],
-        key=lambda column: column == "drops" if column.name == "event" else column,
-        kind="stable",
-        ignore_index=True,
-    )
+def _samples(samples: pd.DataFrame) -> tuple[Floats, dict[str, Floats]]:
+    """Return the numbers of one run in the order of time, those of all rows and of each flow's."""
+    ordered = samples.sort_values("time_s", kind="stable")
+    every = ordered[list(_COLUMNS)].to_numpy(dtype=float)
+    names = ordered["flow"].astype(object).to_numpy()
+    return every, {name: every[names == name] for name in dict.fromkeys(names)}
 
 
-def _frame(found: Sequence[Line] | Sequence[Marks], kind: type[Line] | type[Marks]) -> pd.DataFrame:
-    """Return what was found as one table, a column a field."""
-    parts = [pd.DataFrame(vars(one)) for one in found]
-    columns = [field.name for field in fields(kind)]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
-
-
-class _Samples:
-    """The rows of one run by flow, their numbers without the undefined ones."""
-
-    def __init__(self, samples: pd.DataFrame) -> None:
-        self._columns: dict[str, Floats] = {}
-        self._frame = samples
-        self._time = samples["time_s"].to_numpy(dtype=float)
-        names = samples["flow"].astype(object).to_numpy()
-        self._rows: dict[Any, npt.NDArray[np.int64]] = {
-            name: np.flatnonzero(names == name) for name in dict.fromkeys(names)
-        }
-
-    def of(self, flow: str, column: str, factor: float = 1.0) -> tuple[Floats, Floats]:
-        rows = self._rows.get(flow, np.empty(0, dtype=np.int64))
-        return self._known(rows, column, factor)
-
-    def all(self, column: str) -> tuple[Floats, Floats]:
-        return self._known(np.arange(self._time.size), column, 1.0)
-
-    def end_of(self, flows: Flows) -> float:
-        ends = [self._time[self._rows[n]].max() for n in flows if n in self._rows]
-        return float(max(ends, default=0.0))
-
-    def _known(
-        self, rows: npt.NDArray[np.int64], column: str, factor: float
-    ) -> tuple[Floats, Floats]:
-        if column not in self._columns:
-            self._columns[column] = self._frame[column].to_numpy(dtype=float)
-        values = self._columns[column][rows]
-        rows = rows[np.isfinite(values)]
-        rows = rows[np.argsort(self._time[rows], kind="stable")]
-        return self._time[rows], self._columns[column][rows] * factor
-
-
-def _segments(flows: Flows) -> dict[str, float]:
-    return {
-        name: float(str(flow["segment_bytes"]))
-        for name, flow in flows.items()
-        if "segment_bytes" in flow
-    }
+def _known(rows: Floats, column: str, factor: float = 1.0) -> tuple[Floats, Floats]:
+    """Return the times and values of a column without the undefined ones."""
+    values = rows[:, _COLUMNS.index(column)]
+    known = np.isfinite(values)
+    return rows[known, 0], values[known] * factor
 
 
 def _averaged(time: Floats, value: Floats, end_s: float) -> tuple[Floats, Floats]:
@@ -197,14 +149,55 @@ def _thinned(lines: list[Line], limit: int) -> Iterator[Line]:
         yield Line(line.panel, line.quantity, line.flow, time, value)
 
 
-def loss_ticks(
-    chart: Drawing, x: alt.X, offset: alt.YOffset, colour: alt.Color, opacity: Any
-) -> Drawing:
-    """Draw the marks of `chart` as ticks: a row an event, in it a flow below the other."""
-    return chart.mark_tick(thickness=1.5, height=10).encode(
+def run_chart() -> Drawing:
+    """Return the chart of any run, its data left out."""
+    picked, opacity = legend_filter("flow", "run")
+    legend = legend_of(["@flows"] * 3, lines=True)
+    colour, dash = (
+        channel("flow:N", scale=alt.Scale(domain=["@flows"], range=list(looks)), legend=legend)
+        for channel, looks in ((alt.Color, PALETTE), (alt.StrokeDash, DASHES))
+    )
+    x = alt.X("time_s:Q", title="Time (s)", scale=alt.Scale(domain=[0, "@end"], nice=False))
+    panels = [_panel(name, x, colour, dash, opacity) for name in _HEIGHTS]
+    panels.append(_marks(x, colour, opacity))
+    return themed(stacked(panels, 8, picked, zoom_of("run")))
+
+
+def _panel(name: str, x: alt.X, colour: Any, dash: Any, opacity: Any) -> Drawing:
+    """Return one panel: a line a flow, dotted its slow-start threshold; the queue in ink."""
+    base = alt.Chart(alt.NamedData("lines")).transform_filter(f"datum.panel == '{name}'")
+    base = base.encode(
+        x=x,
+        y=alt.Y("value:Q", title=TITLES[name], scale=alt.Scale(zero=True, nice=True)),
+        tooltip=[
+            alt.Tooltip("flow:N", title="Flow"),
+            alt.Tooltip("quantity:N", title="Quantity"),
+            alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
+            alt.Tooltip("value:Q", title=TITLES[name], format=".4g"),
+        ],
+    )
+    if name == "queue":
+        chart = base.mark_line(color=INK, strokeWidth=1.2)
+    else:
+        base = base.encode(color=colour, opacity=opacity)
+        lines = base.transform_filter("datum.quantity != 'ssthresh'").mark_line(strokeWidth=1.5)
+        chart = lines.encode(strokeDash=dash)
+        if name == "cwnd":
+            threshold = base.transform_filter("datum.quantity == 'ssthresh'")
+            threshold = threshold.mark_line(
+                strokeWidth=1.2, strokeDash=[1, 3], interpolate="step-after"
+            )
+            chart = alt.layer(chart, threshold)
+    return chart.properties(name=name, width=WIDTH + 60, height=_HEIGHTS[name])
+
+
+def _marks(x: alt.X, colour: Any, opacity: Any) -> Drawing:
+    """Return the moments of losses as ticks: a row an event, in it a flow below the other."""
+    ticks = alt.Chart(alt.NamedData("marks"), name="marks").mark_tick(thickness=1.5, height=10)
+    return ticks.encode(
         x=x,
         y=alt.Y("event:N", title=None, sort=["retransmissions", "drops"]),
-        yOffset=offset,
+        yOffset=alt.YOffset("flow:N", scale=alt.Scale(domain=["@flows"])),
         color=colour,
         opacity=opacity,
         tooltip=[
@@ -213,86 +206,7 @@ def loss_ticks(
             alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
             alt.Tooltip("count:Q", title="Packets in the interval"),
         ],
-    )
-
-
-def quantity_lines(
-    base: Drawing, panel: str, coded: tuple[Any, Any, Any], has_threshold: bool
-) -> list[Drawing]:
-    """Return the layers of one panel: a line a flow, dotted its threshold; the queue in ink.
-
-    Parameters
-    ----------
-    base
-        The panel's samples on their axes.
-    panel
-        Which one it is.
-    coded
-        Colour, dash and opacity of a flow.
-    has_threshold
-        Whether there is a slow-start threshold to draw.
-    """
-    base = base.encode(
-        tooltip=[
-            alt.Tooltip("flow:N", title="Flow"),
-            alt.Tooltip("quantity:N", title="Quantity"),
-            alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
-            alt.Tooltip("value:Q", title=TITLES[panel], format=".4g"),
-        ]
-    )
-    if panel == "queue":
-        return [base.mark_line(color=INK, strokeWidth=1.2)]
-    colour, dash, opacity = coded
-    base = base.encode(color=colour, opacity=opacity)
-    lines = base.transform_filter("datum.quantity != 'ssthresh'").mark_line(strokeWidth=1.5)
-    layers = [lines.encode(strokeDash=dash)]
-    if has_threshold:
-        threshold = base.transform_filter("datum.quantity == 'ssthresh'")
-        layers.append(
-            threshold.mark_line(strokeWidth=1.2, strokeDash=[1, 3], interpolate="step-after")
-        )
-    return layers
-
-
-#: Samples that each quantity of a run may keep: a page has a chart an engine.
-LIMITS = {"cwnd": 200, "ssthresh": 50, "rtt": 100, "throughput": 100, "queue": 75}
-MARKS = 40
-#: Flows that are drawn; a page with more names those that are.
-FLOWS = 6
-_HEIGHTS = {"cwnd": 150, "rtt": 90, "throughput": 90, "queue": 90}
-
-Json = dict[str, Any]
-
-
-def run_chart() -> Drawing:
-    """Return the chart of any run, its data left out."""
-    picked, opacity = legend_filter("flow", "run")
-    scale = alt.Scale(domain=["@flows"], range=list(PALETTE))
-    legend = alt.Legend(title=None, orient="top", columns=3, symbolType="stroke", symbolSize=300)
-    colour = alt.Color("flow:N", scale=scale, legend=legend)
-    dash = alt.StrokeDash(
-        "flow:N", scale=alt.Scale(domain=["@flows"], range=list(DASHES)), legend=legend
-    )
-    x = alt.X("time_s:Q", title="Time (s)", scale=alt.Scale(domain=[0, "@end"], nice=False))
-    panels = [_panel(name, x, (colour, dash, opacity)) for name in _HEIGHTS]
-    panels.append(_marks(x, colour, opacity))
-    return themed(stacked(panels, 8, picked, zoom_of("run")))
-
-
-def _panel(name: str, x: alt.X, coded: tuple[Any, Any, Any]) -> Drawing:
-    base = alt.Chart(alt.NamedData("lines")).transform_filter(f"datum.panel == '{name}'")
-    scale = alt.Scale(zero=True, nice=True)
-    base = base.encode(x=x, y=alt.Y("value:Q", title=TITLES[name], scale=scale))
-    layers = quantity_lines(base, name, coded, name == "cwnd")
-    chart = alt.layer(*layers) if len(layers) > 1 else layers[0]
-    return chart.properties(name=name, width=WIDTH + 60, height=_HEIGHTS[name])
-
-
-def _marks(x: alt.X, colour: alt.Color, opacity: Any) -> Drawing:
-    chart = alt.Chart(alt.NamedData("marks"), name="marks")
-    offset = alt.YOffset("flow:N", scale=alt.Scale(domain=["@flows"]))
-    ticks = loss_ticks(chart, x, offset, colour, opacity)
-    return ticks.properties(width=WIDTH + 60, height=64)
+    ).properties(width=WIDTH + 60, height=64)
 
 
 def run_data(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Json:
@@ -315,7 +229,7 @@ def run_data(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Json:
     chosen += [flow for flow in scenario["flows"] if flow["kind"] != "tcp"][:1]
     flows = {str(flow["id"]): dict(flow) for flow in chosen}
     end = float(scenario["duration_s"])
-    lines, marks = lines_of(samples, flows, LIMITS), marks_of(samples, flows)
+    lines, marks = lines_of(samples, flows), marks_of(samples, flows)
     return {
         "flows": list(dict.fromkeys(line.flow for line in lines if line.panel != "queue")),
         "end": end,

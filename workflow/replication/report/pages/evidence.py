@@ -1,14 +1,9 @@
-"""Why a study's verdicts are as they are, and how robust: from what `make explain` wrote.
-
-`explanation_of` is what other pages take: sentences for a summary, texts for a second column.
-"""
+"""Why a study's verdicts are as they are, and how robust: from what `make explain` wrote."""
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +14,7 @@ from replication.explore import explanation
 from replication.explore.design_point import ONE_AT_A_TIME
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND, holding
 from replication.explore.robustness import claim_sentence
-from replication.explore.study import (
-    SOURCES,
-    RobustnessRows,
-    is_current,
-    read_made_from,
-)
+from replication.explore.study import SOURCES, RobustnessRows, is_current, read_made_from
 from replication.report.charts.data import display_metric
 from replication.report.charts.figure import (
     PALETTE,
@@ -38,61 +28,39 @@ from replication.report.pages.figure import write_figures
 from replication.report.pages.ledger import plain, plausible
 from replication.study.files import read_json
 from replication.study.sensitivity_settings import Scale, load_sensitivity
-from replication.study.storage.table import Row, read_rows
+from replication.study.storage.table import read_rows
 from replication.study.study import Study
 from replication.study.variation import Assumption, assumptions
 from replication.study.verdict import Verdict
 
-#: Tables, or near misses, that a sentence names.
-_NAMED = 3
 
+def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | None:
+    """Return a study's explanation; None where none was searched on the files as they are now.
 
-@dataclass(frozen=True)
-class Explanation:
-    """What is said of a study's best explanation, and each number under it.
-
-    Texts are for a table: at the defaults and under the explanation; empty where there are none.
+    It is the document that was written, with the numbers under it and what pages count of them.
     """
-
-    word: str
-    sentences: tuple[str, str]
-    inside: str
-    median: str
-    claims: str
-    unseen: str
-    #: All that was written of it.
-    document: Mapping[str, Any]
-    cells: list[Row]
-
-    @property
-    def is_found(self) -> bool:
-        """Whether anything is called an explanation or a guess."""
-        return self.word != NONE_FOUND
-
-
-def explanation_of(root: Path, data: Path, study: Study) -> Explanation | None:
-    """Return a study's explanation; None where none was searched on the files as they are now."""
     folder = data / "sensitivity" / study.id
     if not (folder / NAME).is_file():
         return None
-    document = read_json(folder / NAME)
+    document: dict[str, Any] = read_json(folder / NAME)
     if not explanation.is_current(root, data, document):
         return None
-    cells = read_rows(folder / "explained_cells.csv", EXPLAINED_COLUMNS)
-    counts = (_sum(document, what) for what in ("before", "after", "cells"))
-    inside = "{} to {} of {}".format(*counts)
-    return Explanation(
-        document["word"],
-        (_first(document), _second(document, cells)),
-        inside if document["score"] == "cells" else "",
-        _median(document),
-        f"{holding(document['claims_before'])} to {holding(document['claims_after'])}"
-        f" of {len(document['claims_after'])}",
-        f"{document['unseen']['before']} to {document['unseen']['after']}"
-        f" of {document['unseen']['cells']}",
-        document,
-        cells,
-    )
+    rows = read_rows(folder / "explained_cells.csv", EXPLAINED_COLUMNS)
+    return document | {
+        "is_found": document["word"] != NONE_FOUND,
+        "rows": rows,
+        "titles": [title_of(one) for one in document["atoms"]],
+        "total": {
+            what: int(document["seen"][what] + document["unseen"][what])
+            for what in ("before", "after", "cells")
+        },
+        # How many claims hold by the defaults, under it, and of how many.
+        "holding": [
+            *(holding(document[f"claims_{when}"]) for when in ("before", "after")),
+            len(document["claims_after"]),
+        ],
+        "outside": Counter(r["table"] for r in rows if r["inside"] != "true").most_common(3),
+    }
 
 
 def title_of(atom: Mapping[str, Any]) -> str:
@@ -103,124 +71,36 @@ def title_of(atom: Mapping[str, Any]) -> str:
     return f"{title} (table {table} alone)" if table else title
 
 
-def _sum(document: Mapping[str, Any], what: str) -> int:
-    """Return a count over what was seen and what was not."""
-    return int(document["seen"][what] + document["unseen"][what])
-
-
-def _median(document: Mapping[str, Any]) -> str:
-    """Return the median deviation of the numbers seen, defaults to explanation."""
-    before, after = (document["seen"][f"median_{when}"] for when in ("before", "after"))
-    return "" if after is None else f"{100 * before:.2g} % to {100 * after:.2g} %"
-
-
-def _first(document: Mapping[str, Any]) -> str:
-    """Return what is met, and under which changes."""
-    tried = (
-        f"by a search over {document['set_ups_tried']} set-ups of "
-        f"{len(document['atoms_tested'])} possible causes"
-    )
-    if document["word"] == NONE_FOUND:
-        why = " ".join(document["reasons"])
-        return f"No explanation is found {tried}. {why}".strip()
-    what = "numbers are inside" if document["score"] == "cells" else "claims hold together"
-    median = _median(document)
-    off = f"; median deviation {median} of those seen" if median else ""
-    inside, of = _sum(document, "after"), _sum(document, "cells")
-    stated = f"(defaults {_sum(document, 'before')}{off})"
-    titles = "; ".join(title_of(one) for one in document["atoms"])
-    return (
-        f"{document['word'].capitalize()}: {inside} of {of} {what} {stated} if: {titles}. "
-        f"Found afterwards, {tried}."
-    )
-
-
-def _second(document: Mapping[str, Any], cells: list[Row]) -> str:
-    """Return how it does on what was not seen, and what stays unexplained."""
-    unseen = document["unseen"]
-    what = "numbers" if document["score"] == "cells" else "claims"
-    if document["word"] == NONE_FOUND:
-        near = document["nearest"][0]["atoms"] if document["nearest"] else []
-        named = ", ".join(f"{atom}={level}" for atom, level in near) or "the documented defaults"
-        return f"The nearest miss: {named}."
-    sentence = (
-        f"Of {unseen['cells']} {what} that the search did not see {unseen['after']} "
-        f"{'are inside' if what == 'numbers' else 'hold'} (defaults {unseen['before']})"
-    )
-    outside = Counter(row["table"] for row in cells if row["inside"] != "true")
-    if outside:
-        named = ", ".join(f"{count} of table {t}" for t, count in outside.most_common(_NAMED))
-        sentence += f"; what stays unexplained: {named}"
-    before, after = document["impossible"]["before"], document["impossible"]["after"]
-    if before or after:
-        sentence += (
-            f"; printed numbers that break a bound of the set-up: {before} as stated, "
-            f"{after} under it"
-        )
-    if not document["identified"]:
-        sentence += "; not identified: other changes do as well"
-    return sentence + "."
-
-
 def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] | None:
     """Return the section, its chart written below `out`; None where nothing was searched."""
     found = explanation_of(root, data, study)
     if found is None:
         return None
-    document = found.document
-    figures = []
-    if found.is_found and document["leaving"]:
-        titles = {(one["atom"], one["level"]): title_of(one) for one in document["atoms"]}
-        named = [titles[one["atom"], one["level"]] for one in document["leaving"]]
-        figures = [waterfall(study.id, document["leaving"], named)]
-    return {
-        "explanation": found,
-        "figures": write_figures(figures, out),
-        # Changes in words, and by how many bits they are worse.
-        "equally_good": [_scored(one) for one in document["equally_good"][1:]],
-        "nearest": [_scored(one) for one in document["nearest"]],
-        "never_together": [_apart(pair) for pair in document["never_together"]],
-        "beside_traces": _beside_traces(document.get("distances", [])),
-    }
+    leaving, figures = found["leaving"], []
+    if found["is_found"] and leaving:
+        atoms = [(one["atom"], one["level"]) for one in found["atoms"]]
+        titles = dict(zip(atoms, found["titles"], strict=True))
+        named = [titles[one["atom"], one["level"]] for one in leaving]
+        figures = write_figures([waterfall(study.id, leaving, named)], out)
+    distances = _beside_traces(found.get("distances", []))
+    return {"found": found, "figures": figures, "beside_traces": distances}
 
 
-def _beside_traces(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _beside_traces(rows: Sequence[Mapping[str, Any]]) -> list[dict[Any, Any]]:
     """Return how near runs come to the raw traces, by metric.
 
     How many published flows there are and are nearer under the explanation; medians of the distance
     at the defaults, under it, and between the traces' own flows of one kind.
     """
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        found.setdefault(row["metric"], []).append(row)
-    return [
-        {
-            "metric": metric,
-            "unit": own[0]["unit"],
-            "flows": len(own),
-            "nearer": sum(row["after"] < row["before"] for row in own),
-            **{what: _median_of(own, what) for what in ("before", "after", "own")},
-        }
-        for metric, own in found.items()
-    ]
-
-
-def _median_of(rows: Sequence[Mapping[str, Any]], what: str) -> float | None:
-    known = [row[what] for row in rows if row[what] is not None]
-    return statistics.median(known) if known else None
-
-
-def _scored(one: Mapping[str, Any]) -> tuple[str, float]:
-    named = ", ".join(f"{atom}={level}" for atom, level in one["atoms"])
-    return named or "the documented defaults", float(one["worse_by_bits"])
-
-
-def _apart(pair: Mapping[str, Any]) -> str:
-    return (
-        f"{pair['one']} holds in {pair['holds_one']} and {pair['other']} in "
-        f"{pair['holds_other']} of {pair['set_ups']} set-ups, both in none "
-        f"({pair['expected']:.1f} expected if they had nothing to do with one another)."
+    if not rows:
+        return []
+    frame = pd.DataFrame(rows).astype({"own": float})
+    frame["nearer"] = frame["after"] < frame["before"]
+    medians = {name: (name, "median") for name in ("before", "after", "own")}
+    found = frame.groupby(["metric", "unit"], sort=False).agg(
+        flows=("after", "size"), nearer=("nearer", "sum"), **medians
     )
+    return found.reset_index().to_dict("records")
 
 
 def robust_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] | None:
@@ -259,12 +139,8 @@ def _left_out(study: Study, scale: Scale) -> Iterator[tuple[str, list[str]]]:
     """Yield the experiments that the exploration leaves out, and the claims that need them."""
     for experiment in study.experiments:
         if scale.experiments is not None and experiment.id not in scale.experiments:
-            claims = [
-                claim.id
-                for claim in study.claims
-                if experiment.id in {wanted.experiment for wanted in claim.quantities()}
-            ]
-            yield experiment.title, claims
+            needs = {c.id: [q.experiment for q in c.quantities()] for c in study.claims}
+            yield experiment.title, [c for c, needed in needs.items() if experiment.id in needed]
 
 
 def _effect(
@@ -292,54 +168,37 @@ def _effect(
 
 def spread_figures(spread: pd.DataFrame, study: str) -> list[Figure]:
     """Return a chart for each headline metric that changed at all; none where nothing was run."""
-    found = []
-    for metric in dict.fromkeys(spread["metric"]):
-        rows = spread[spread["metric"] == metric]
-        if (rows["change"].abs() > 0).any():
-            found.append(_figure(rows, str(metric), study))
-    return found
+    return [
+        _spread_figure(rows, str(metric), study)
+        for metric, rows in spread.groupby("metric", sort=False)
+        if (rows["change"].abs() > 0).any()
+    ]
 
 
-def _figure(rows: pd.DataFrame, metric: str, study: str) -> Figure:
+def _spread_figure(rows: pd.DataFrame, metric: str, study: str) -> Figure:
     relative = bool((rows["unit"] == "relative").all())
-    shown = rows[["experiment", "source", "point", "change"]].copy()
-    if relative:
-        shown["change"] = 100 * shown["change"]
-    unit = "%" if relative else "difference"
+    shown = rows[["experiment", "source", "point", "change"]].reset_index(drop=True)
+    shown["change"] *= 100 if relative else 1
+    unit, name = "%" if relative else "difference", display_metric(metric).label
     order = [source for source in SOURCES.values() if source in set(shown["source"])]
-    axis = alt.X(
-        "change:Q", title=f"Change from the defaults ({unit}), median over flows and points"
-    )
+    title = f"Change from the defaults ({unit}), median over flows and points"
     marks = alt.Chart(shown).mark_tick(thickness=1.5, size=16, opacity=0.75)
     chart = marks.encode(
-        x=axis,
+        x=alt.X("change:Q", title=title),
         y=alt.Y("source:N", sort=order, title=None),
         color=colours("source", order),
         row=alt.Row("experiment:N", title=None),
         tooltip=["experiment", "source", "point", alt.Tooltip("change:Q", format=".3g")],
     ).properties(width=WIDTH, height=26 * len(order))
-    name = display_metric(metric).label
-    return make_figure(
-        (study, "", "spread", metric),
-        f"What varies: {name}",
-        chart,
-        _description(shown, order, name, unit),
-        shown.reset_index(drop=True),
+    ends = shown.groupby("source")["change"].agg(["min", "max"]).loc[order]
+    parts = [
+        f"{s} {three_digits(low)} to {three_digits(high)}" for s, low, high in ends.itertuples()
+    ]
+    words = (
+        f"{name}, change from its value at the defaults ({unit}): {'; '.join(parts)}. Each tick is "
+        "one run."
     )
-
-
-def _description(shown: pd.DataFrame, order: list[str], name: str, unit: str) -> str:
-    parts = []
-    for source in order:
-        change = shown.loc[shown["source"] == source, "change"]
-        parts.append(f"{source} {three_digits(change.min())} to {three_digits(change.max())}")
-    return (
-        f"{name}, change from its value at the defaults ({unit}): {'; '.join(parts)}. One tick a "
-        "design point and experiment."
-    )
-
-
-_ROW = 34
+    return make_figure((study, "", "spread", metric), f"What varies: {name}", chart, words, shown)
 
 
 def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
@@ -362,21 +221,17 @@ def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence
             "inside_without_it": [int(one["inside"]) for one in leaving],
         }
     ).sort_values("bits", ascending=False, ignore_index=True, kind="stable")
-    order = list(rows["change"])
-    chart = (
-        alt.Chart(rows)
-        .mark_bar(color=PALETTE[0])
-        .encode(
-            x=alt.X("bits:Q", title="Bits that the description gets longer without it"),
-            y=alt.Y("change:N", sort=order, title=None, axis=alt.Axis(labelLimit=WIDTH // 2)),
-            tooltip=[
-                alt.Tooltip("change:N", title="Change"),
-                alt.Tooltip("bits:Q", title="Bits", format=".3g"),
-                alt.Tooltip("inside_without_it:Q", title="Inside without it"),
-            ],
-        )
-        .properties(width=WIDTH, height=_ROW * len(rows))
-    )
+    bars = alt.Chart(rows).mark_bar(color=PALETTE[0])
+    labels = alt.Axis(labelLimit=WIDTH // 2)
+    chart = bars.encode(
+        x=alt.X("bits:Q", title="Bits that the description gets longer without it"),
+        y=alt.Y("change:N", sort=list(rows["change"]), title=None, axis=labels),
+        tooltip=[
+            alt.Tooltip("change:N", title="Change"),
+            alt.Tooltip("bits:Q", title="Bits", format=".3g"),
+            alt.Tooltip("inside_without_it:Q", title="Inside without it"),
+        ],
+    ).properties(width=WIDTH, height=34 * len(rows))
     worth = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())
     return make_figure(
         (study, "", "why", "waterfall"),

@@ -27,34 +27,35 @@ from replication.verdicts.verdict_table import Judged, read_table
 #: How many of the largest deviations the first page names, in all and of one study.
 LARGEST = 8
 LARGEST_OF_STUDY = 3
+#: How many claims of a study it names.
+NAMED = 2
 
 
 def overview(source: Source) -> dict[str, Any]:
-    """Gather the first page but its surprises."""
+    """Gather the first page."""
     cells, claims = source.headline(source.cells), source.headline(source.claims)
-    cell_tally = Tally(row["verdict"] for row in cells)
-    claim_tally = source.tally_claims(claims)
-    lines = [_line(source, study, cells, claims) for study in source.studies.values()]
+    flips = [found for name in source.studies if (found := _flips(source, name)) is not None]
+    divided = [_divided(source, study) for study in source.studies.values()]
     return {
-        "answer": _answer(len(source.studies), cell_tally, claim_tally),
-        "lines": lines,
-        # Those whose best explanation was searched.
-        "explained": [line for line in lines if line["explanation"]],
+        "lines": [_line(source, study, cells, claims) for study in source.studies.values()],
         "rows": list(_rows(source)),
-        "cells": cell_tally,
-        "claims": claim_tally,
+        "cells": Tally(row["verdict"] for row in cells),
+        "claims": source.tally_claims(claims),
         # Claims that are judged and do not count, by what they are.
         "apart": not_counted(source.studies.values()),
         "changes": sum(len(changes_of(study)) for study in source.studies.values()),
         "findings": _findings(source),
         "deviations": _deviations(source, cells),
+        "divided": [one for one in divided if one[1]],
+        "varied": bool(flips),
+        "flips": [one for one in flips if one[1]],
     }
 
 
 def all_numbers(source: Source) -> list[Figure]:
-    """Return the picture of all numbers; none where no number was printed.
+    """Return the picture of all numbers, each once; none where no number was printed.
 
-    A number stands once: on the engine whose verdicts are its study's.
+    A number stands on the engine whose verdicts are its study's.
     """
     if not source.cells:
         return []
@@ -64,68 +65,22 @@ def all_numbers(source: Source) -> list[Figure]:
     return [scatter_figure(cells[cells["engine"] == cells["study"].map(chosen)], titles)]
 
 
-def _answer(studies: int, cells: Tally, claims: Tally) -> list[str]:
-    """Return the answer: a sentence on the numbers and one on the claims."""
-    where = f"in {studies} studies" if studies > 1 else "in the study"
-    sentences = []
-    if cells.total:
-        tested = cells.total - cells.count(Verdict.NOT_TESTABLE)
-        sentences.append(
-            f"Of {cells.total} published numbers {where}, {tested} could be tested: "
-            f"{_share_of(cells.count(Verdict.REPRODUCED), tested)} inside the tolerance set before "
-            f"the run, {cells.count(Verdict.NOT_REPRODUCED)} outside{_impossible(cells)}."
-        )
-    if claims.total:
-        tested = claims.total - claims.count(Verdict.NOT_TESTABLE)
-        sentences.append(
-            f"Of {claims.total} claims{'' if cells.total else f' {where}'}, {tested} could be "
-            f"tested: {_share_of(claims.count(Verdict.REPRODUCED), tested)} reproduced, "
-            f"{claims.count(Verdict.DIRECTION_ONLY)} in direction only, "
-            f"{claims.count(Verdict.NOT_REPRODUCED)} not reproduced{_impossible(claims)}."
-        )
-    return sentences or ["Nothing has been evaluated yet."]
-
-
 def _line(
     source: Source, study: Study, cells: list[Judged], claims: list[Judged]
 ) -> dict[str, Any]:
-    """Return a study in a line: what holds, and why what does not."""
+    """Return a study in a line: what holds, and what is known of what does not."""
     cells, claims = of_study(cells, study.id), of_study(claims, study.id)
-    numbers_of, claims_of = Tally(row["verdict"] for row in cells), source.tally_claims(claims)
-    own = sum(source.fails_own_data(row) for row in claims if source.is_counted(row))
-    off = [
-        value for row in cells if (value := numbers.parse(row["relative_deviation"])) is not None
-    ]
-    why = [source.headlines[study.id].mark]
-    for count, one, several in (
-        (
-            numbers_of.count(Verdict.IMPOSSIBLE),
-            "1 printed number breaks a bound of the paper's own set-up",
-            "{} printed numbers break a bound of the paper's own set-up",
-        ),
-        (
-            own,
-            "1 claim is not met by the paper's own data",
-            "{} claims are not met by the paper's own data",
-        ),
-    ):
-        if count:
-            why.append(one if count == 1 else several.format(count))
+    tally, claimed = Tally(row["verdict"] for row in cells), source.tally_claims(claims)
+    known = (numbers.parse(row["relative_deviation"]) for row in cells)
     return {
         "study": study,
-        "answer": answer(numbers_of, claims_of, off),
-        "why": [part for part in why if part],
+        "answer": answer(tally, claimed, [value for value in known if value is not None]),
+        "mark": source.headlines[study.id].mark,
+        "impossible": tally.count(Verdict.IMPOSSIBLE),
+        # Claims that the paper's own data do not meet.
+        "own": sum(source.fails_own_data(row) for row in claims if source.is_counted(row)),
         "explanation": explanation_of(source.root, source.data, study),
     }
-
-
-def _share_of(count: int, total: int) -> str:
-    return f"{count} ({100 * count / total:.0f} %)" if total else str(count)
-
-
-def _impossible(tally: Tally) -> str:
-    count = tally.count(Verdict.IMPOSSIBLE)
-    return f", {count} impossible as printed" if count else ""
 
 
 def _rows(source: Source) -> Iterator[dict[str, Any]]:
@@ -151,52 +106,43 @@ def _findings(source: Source) -> list[tuple[Study, int, str, Row]]:
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in source.findings:
         groups.setdefault((row["study"], row["check"], row["finding"]), []).append(row)
-    by_size = sorted(groups.values(), key=len, reverse=True)
-    by_size.sort(key=lambda rows: rows[0]["finding"] != Verdict.IMPOSSIBLE)
+    ordered = sorted(
+        groups.values(), key=lambda rows: (rows[0]["finding"] != Verdict.IMPOSSIBLE, -len(rows))
+    )
     return [
         (source.studies[rows[0]["study"]], len(rows), source.table_name(rows[0]), rows[0])
-        for rows in by_size
+        for rows in ordered
     ]
 
 
 def _deviations(source: Source, cells: list[Judged]) -> list[tuple[Study, str, Judged]]:
-    sized = [
-        (value, row)
-        for row in cells
-        if row["verdict"] != Verdict.NOT_TESTABLE
-        and (value := numbers.parse(row["relative_deviation"])) is not None
-    ]
-    sized.sort(key=lambda pair: -abs(pair[0]))
+    """Return the numbers that are furthest off, at most a few of one study."""
+    tested = [row for row in cells if row["verdict"] != Verdict.NOT_TESTABLE]
+    sized = [row for row in tested if numbers.parse(row["relative_deviation"]) is not None]
+    sized.sort(key=lambda row: -abs(row["relative_deviation"]))
     named: Counter[str] = Counter()
     largest = []
-    for _, row in sized:
+    for row in sized:
         named[row["study"]] += 1
         if named[row["study"]] <= LARGEST_OF_STUDY:
-            largest.append(row)
-    return [(source.studies[row["study"]], source.cell_name(row), row) for row in largest[:LARGEST]]
+            largest.append((source.studies[row["study"]], source.cell_name(row), row))
+    return largest[:LARGEST]
 
 
-#: How many claims of a study the first page names.
-NAMED = 2
+def _flips(source: Source, study: str) -> tuple[Study, int, int, list[tuple[str, Row]]] | None:
+    """Return how many claims one unstated choice flips, of how many, and the words of the first.
 
-
-def surprises(source: Source) -> dict[str, Any]:
-    """Gather claims that divide the engines, and claims that one unstated choice flips.
-
-    ``varied`` says whether unstated choices were varied at all.
+    None where nothing was varied on the files as they are now.
     """
-    flips, varied = [], False
-    for name, study in source.studies.items():
-        rows = _sensitivity(source, name)
-        varied = varied or rows is not None
-        flipped = [row for row in rows or [] if row["flipped_by"]]
-        if flipped:
-            total = sum(row["word"] != Verdict.NOT_TESTABLE for row in rows or [])
-            quotes = {claim.id: claim.quote for claim in study.claims}
-            named = [(quotes.get(row["claim"], ""), row) for row in flipped[:NAMED]]
-            flips.append((study, len(flipped), total, named))
-    divided = [_divided(source, study) for study in source.studies.values()]
-    return {"divided": [one for one in divided if one[1]], "flips": flips, "varied": varied}
+    folder = source.data / "sensitivity" / study
+    if not (folder / "claims.csv").is_file() or not is_current(source.root, source.data, study):
+        return None
+    rows = RobustnessRows.load(folder).claims
+    flipped = [row for row in rows if row["flipped_by"]]
+    quotes = {claim.id: claim.quote for claim in source.studies[study].claims}
+    named = [(quotes.get(row["claim"], ""), row) for row in flipped[:NAMED]]
+    total = sum(row["word"] != Verdict.NOT_TESTABLE for row in rows)
+    return source.studies[study], len(flipped), total, named
 
 
 def _divided(source: Source, study: Study) -> tuple[Study, int, int, list[list[Judged]]]:
@@ -210,10 +156,3 @@ def _divided(source: Source, study: Study) -> tuple[Study, int, int, list[list[J
     apart = [rows for rows in several if len({row["verdict"] for row in rows}) > 1]
     named = [sorted(rows, key=lambda row: shown.index(row["engine"])) for rows in apart[:NAMED]]
     return study, len(apart), len(several), named
-
-
-def _sensitivity(source: Source, study: str) -> list[Row] | None:
-    folder = source.data / "sensitivity" / study
-    if not (folder / "claims.csv").is_file() or not is_current(source.root, source.data, study):
-        return None
-    return RobustnessRows.load(folder).claims

@@ -19,7 +19,7 @@ from replication.explore.modern_kernel import judged_today
 from replication.metrics.metric_model import display_unit
 from replication.report.pages.source import Source, of_study
 from replication.report.pages.verdict import Tally
-from replication.study.study import MAPS_TABLE, Study
+from replication.study.study import MAPS_TABLE
 from replication.study.verdict import Verdict
 from replication.verdicts.wording import lower
 
@@ -27,8 +27,6 @@ Account = Mapping[str, Any]
 
 #: Sides of a border as a grid's cells have them, in the order in which bars show them.
 SIDES = ("holds", "border", "unknown", "fails")
-#: From this share of its space on a sentence holds nearly everywhere; from one less it, nowhere.
-_NEARLY = 0.9
 
 
 def regions_page(source: Source) -> dict[str, Any] | None:
@@ -42,17 +40,14 @@ def regions_page(source: Source) -> dict[str, Any] | None:
         one["anchor"] = f"m{number}"
     groups = groupby(current, key=lambda one: str(one["map"]))
     return {
-        "answer": answer(current) if current else "",
+        "current": current,
         "maps": [_region(source, name, list(own)) for name, own in groups],
         "stale": [f"{one['map']} on {one['engine']}" for one in found if one not in current],
         "changes": load_mapping(source.root).changed if current else [],
         "today": today_views(source),
         "areas": areas,
-        "check": check,
-        "details": details,
-        "facet_title": facet_title,
-        "headline": headline,
         "picture": picture,
+        **WORDS,
         "found": {True: "holds", False: "fails", None: "nothing can be said"},
     }
 
@@ -69,48 +64,37 @@ def _region(source: Source, name: str, found: list[dict[str, Any]]) -> dict[str,
 
 
 def today_views(source: Source) -> list[dict[str, Any]]:
-    """Return the studies of the report that were judged on a stack of today."""
-    found = judged_today(source.root, source.data)
-    return [
-        _today(source, source.studies[one["study"]], one)
-        for one in found
-        if one["study"] in source.studies
-    ]
-
-
-def _today(source: Source, study: Study, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a study's own verdicts beside those of today."""
-    rows = of_study(source.headline(source.claims), study.id)
-    compared = {one.item[0]: one for one in compare_verdicts(rows, found["claims"], same=())}
-    claims: list[dict[str, Any]] = []
-    for claim in study.claims:
-        one = compared.get(claim.id)
-        if one is not None and one.after:
-            claims.append(
-                {
-                    "id": claim.id,
-                    "quote": claim.quote,
-                    "own": one.verdicts[0] or Verdict.NOT_TESTABLE,
-                    "today": one.verdicts[1],
-                    "reason": str(one.known["reason"]),
-                    "differs": one.agrees is False,
-                }
-            )
-    tally = Tally(one["today"] for one in claims)
-    changed = sum(one["differs"] for one in claims)
-    sentence = (
-        f"{tally.count(Verdict.REPRODUCED)} of {len(claims)} claims hold on it, "
-        f"{tally.count(Verdict.DIRECTION_ONLY)} in direction only; {changed} "
-        f"{'claim has' if changed == 1 else 'claims have'} another verdict than in the study."
-    )
-    return {
-        "study": study,
-        "own_engine": source.headlines[study.id].engine,
-        "found": found,
-        "tally": tally,
-        "claims": claims,
-        "sentence": sentence,
-    }
+    """Return the studies of the report that were judged on a modern kernel, claim by claim."""
+    views = []
+    for found in judged_today(source.root, source.data):
+        if (study := source.studies.get(found["study"])) is None:
+            continue
+        rows = of_study(source.headline(source.claims), study.id)
+        quotes = {claim.id: claim.quote for claim in study.claims}
+        compared = [one for one in compare_verdicts(rows, found["claims"], same=()) if one.after]
+        claims: list[dict[str, Any]] = [
+            {
+                "id": one.item[0],
+                "quote": quotes[one.item[0]],
+                "own": one.verdicts[0] or Verdict.NOT_TESTABLE,
+                "today": one.verdicts[1],
+                "reason": str(one.known["reason"]),
+                "differs": one.agrees is False,
+            }
+            for one in compared
+            if one.item[0] in quotes
+        ]
+        views.append(
+            {
+                "study": study,
+                "own_engine": source.headlines[study.id].engine,
+                "found": found,
+                "tally": Tally(one["today"] for one in claims),
+                "claims": claims,
+                "changed": sum(one["differs"] for one in claims),
+            }
+        )
+    return views
 
 
 @dataclass(frozen=True)
@@ -165,34 +149,6 @@ def facet_title(account: Account, facet: list[str]) -> str:
     return ", ".join(titles)
 
 
-def headline(account: Account) -> str:
-    """Return where the sentence holds on the account's engine, and how well that is known."""
-    share = account["share"]
-    if share is None:
-        return f"On {account['engine']} nothing can be said: {_why_not(account)}"
-    spared = sum(point["expected"] is None for point in account["points"])
-    sentence = f"On {account['engine']} it holds at {100 * share:.0f} % of the mapped space"
-    if len(account["grids"]) > 1:
-        sentence += f" ({'; '.join(_shares(account))})"
-    width = account["width"]
-    if width:
-        sentence += f"; the border is known to {100 * width:.2g} % of each axis"
-        if width > account["width_wanted"]:
-            sentence += f", where {100 * account['width_wanted']:.2g} % are wanted"
-    return f"{sentence}, by {spared} points where a full grid has {account['full_grid_points']}."
-
-
-def check(account: Account) -> str:
-    """Return how the border did at fresh points."""
-    if not account["checked"]:
-        return "The border was not checked: this tier runs no fresh points."
-    low, high = account["right_interval"]
-    return (
-        f"At {account['checked']} fresh points on both sides of the border it is right at "
-        f"{account['right']} (95 % interval {100 * low:.0f} to {100 * high:.0f} %)."
-    )
-
-
 def areas(account: Account) -> dict[str, float]:
     """Return the share of all charts' space that lies on each side of the border, or on it."""
     grids = account["grids"]
@@ -203,78 +159,8 @@ def areas(account: Account) -> dict[str, float]:
     }
 
 
-def answer(accounts: Sequence[Account]) -> str:
-    """Return what all maps say together."""
-    shares = [one["share"] for one in accounts if one["share"] is not None]
-    everywhere = sum(share >= _NEARLY for share in shares)
-    nowhere = sum(share <= 1 - _NEARLY for share in shares)
-    sentences, papers = (len({one[key] for one in accounts}) for key in ("map", "study"))
-    words = (
-        f"Mapped are {sentences} sentences of {papers} papers, on up to two engines. The sentence "
-        f"holds at {100 * _NEARLY:.0f} % of the space or more in {everywhere} of "
-        f"{len(accounts)} maps, at {100 - 100 * _NEARLY:.0f} % or less in {nowhere}, and up to a "
-        f"border in {len(shares) - everywhere - nowhere}."
-    )
-    checked, right = (sum(one[key] for one in accounts) for key in ("checked", "right"))
-    if checked:
-        words += (
-            f" The borders are right at {right} of {checked} fresh points beside them "
-            f"({100 * right / checked:.0f} %)."
-        )
-    return words
-
-
-def details(account: Account, grid: Mapping[str, Any]) -> list[str]:
-    """Return what stands below a facet's chart: thresholds, and where the paper's point lies."""
-    axes = axes_of(account)
-    needs = [_needs(axis, t) for axis, t in zip(axes, grid["thresholds"], strict=True) if t]
-    return [*needs, *_paper(account, axes, grid["paper"])]
-
-
-def _shares(account: Account) -> Iterator[str]:
-    for grid in account["grids"]:
-        if grid["share"] is not None:
-            yield f"{facet_title(account, grid['facet'])}: {100 * grid['share']:.0f} %"
-
-
-def _why_not(account: Account) -> str:
-    reasons = [point["reason"] for point in account["points"] if point["reason"]]
-    return f"{reasons[0]}." if reasons else "no point was run."
-
-
-def _needs(axis: Axis, threshold: Mapping[str, Any]) -> str:
-    side = "above" if threshold["above"] else "below"
-    median, low, high = (axis.words(threshold[key]) for key in ("median", "lowest", "highest"))
-    if low == high:
-        return f"It needs: {lower(axis.title)} {side} {median}."
-    return f"It needs: {lower(axis.title)} {side} {median} ({low} to {high} along the other axis)."
-
-
-def _paper(
-    account: Account, axes: tuple[Axis, Axis], paper: Mapping[str, Any] | None
-) -> Iterator[str]:
-    if paper is None:
-        return
-    own = [
-        f"{lower(axis.title)} {_short(document['paper'] * axis.factor)} {axis.unit}".strip()
-        for axis, document in zip(axes, account["axes"], strict=True)
-    ]
-    where = " and ".join(own)
-    if paper["side"] == "outside":
-        yield f"The paper's own point lies outside of the map ({where})."
-        return
-    side = {"holds": "where it holds", "fails": "where it fails"}.get(
-        paper["side"], "on the border"
-    )
-    borders = [
-        f"{axis.words(place)} ({lower(axis.title)})"
-        for axis, place in zip(axes, paper["border"], strict=True)
-        if place is not None
-    ]
-    nearest = f"; the border nearest to it is at {' or '.join(borders)}" if borders else ""
-    yield f"The paper's own point ({where}) lies {side}{nearest}."
-
-
+#: What the sentences of `map_words.html` are made with.
+WORDS = {"axes_of": axes_of, "facet_title": facet_title, "phrase": lower, "short": _short}
 #: Ground of the picture and what is left around it for words, in its own units.
 SIDE, LEFT, BELOW, ABOVE, RIGHT = 300.0, 58.0, 46.0, 8.0, 14.0
 _STEPS = (1, 2, 5)
