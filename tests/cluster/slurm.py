@@ -9,11 +9,9 @@ brings it up, runs the command with its client commands first in PATH, and takes
 """
 
 import contextlib
-import ctypes
 import getpass
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -79,7 +77,7 @@ class Slurm:
         """Start the daemons and wait until the node takes jobs."""
         for name in ("bin", "state", "spool"):
             (self.folder / name).mkdir()
-        key = self.folder / "munge.key"
+        key, socket_path = self.folder / "munge.key", self.folder / "munge.socket"
         key.touch(mode=0o600)
         key.write_bytes(os.urandom(128))
         configuration = self.folder / "slurm.conf"
@@ -99,55 +97,34 @@ class Slurm:
             real = shutil.which(name, path=SEARCH)
             wrapper.write_text(f'#!/bin/sh\nSLURM_CONF={configuration} exec {real} "$@"\n')
             wrapper.chmod(0o755)
-        self._munge(key)
-        self._daemon("slurmctld", "-D", "-f", configuration)
-        self._daemon("slurmd", "-D", "-f", configuration)
-        self._wait("node", lambda: "idle" in self.ask("sinfo", "--noheader", "--format=%T"))
+        files = [
+            f"--{kind}-file={self.folder}/munge.{kind}" for kind in ("key", "pid", "log", "seed")
+        ]
+        words = ("--foreground", "--force", f"--socket={socket_path}", *files)
+        self._start("munged", words, socket_path.exists)
+        self._start("slurmctld", ("-D", "-f", configuration))
+        self._start("slurmd", ("-D", "-f", configuration), self._is_idle)
 
-    def _munge(self, key):
-        socket_path = self.folder / "munge.socket"
-        options = {
-            "socket": socket_path,
-            "key-file": key,
-            "pid-file": self.folder / "munge.pid",
-            "log-file": self.folder / "munge.log",
-            "seed-file": self.folder / "munge.seed",
-        }
-        words = [f"--{name}={value}" for name, value in options.items()]
-        self._daemon("munged", "--foreground", "--force", "--num-threads=2", *words)
-        self._wait("munge", socket_path.exists)
+    def _is_idle(self):
+        return "idle" in self.ask("sinfo", "--noheader", "--format=%T")
 
-    def _daemon(self, name, *words):
-        log = (self.folder / f"{name}.out").open("wb")
-        command = [shutil.which(name, path=SEARCH), *map(str, words)]
-        self._daemons.append(
-            subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_us
-            )
-        )
-
-    def _wait(self, what, ready):
+    def _start(self, name, words, ready=lambda: True):
+        """Start a daemon in the foreground, and wait until it is ready."""
+        log = self.folder / f"{name}.out"
+        with log.open("wb") as out:
+            command = [shutil.which(name, path=SEARCH), *words]
+            daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        self._daemons.append(daemon)
         deadline = time.monotonic() + START_S
         while not ready():
-            dead = [d.args[0] for d in self._daemons if d.poll() is not None]
-            if dead or time.monotonic() > deadline:
-                raise RuntimeError(f"Slurm's {what} did not come up ({dead}):\n{self.logs()}")
+            if daemon.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"{name} did not come up:\n{log.read_text()[-2000:]}")
             time.sleep(0.1)
-
-    def logs(self):
-        """Return the last lines of every daemon's log."""
-        texts = []
-        for path in sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")]):
-            lines = path.read_text(errors="replace").splitlines()[-15:]
-            texts += [f"--- {path.name}", *lines]
-        return "\n".join(texts)
 
     def ask(self, name, *words):
         """Return what a client command prints."""
-        done = subprocess.run(
-            [self.bin / name, *words], stdout=subprocess.PIPE, text=True, check=False
-        )
-        return done.stdout
+        command = [self.bin / name, *words]
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout
 
     def jobs(self):
         """Return (name, state) of every job since the start."""
@@ -160,43 +137,19 @@ class Slurm:
 
     def stop(self):
         """Cancel what runs, stop the daemons, and end what is left of the jobs."""
-        with contextlib.suppress(OSError, RuntimeError):
-            self.ask("scancel", "--user", getpass.getuser())
-            deadline = time.monotonic() + 10
-            while self.ask("squeue", "--noheader") and time.monotonic() < deadline:
-                time.sleep(0.2)
+        self.ask("scancel", "--user", getpass.getuser())
+        deadline = time.monotonic() + 10
+        while self.ask("squeue", "--noheader") and time.monotonic() < deadline:
+            time.sleep(0.2)
         for daemon in reversed(self._daemons):
             daemon.terminate()
-            try:
-                daemon.wait(10)
-            except subprocess.TimeoutExpired:
-                daemon.kill()
-                daemon.wait()
-        for process in self._left():
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-
-    def _left(self):
-        """Return what submits to this cluster, its jobs, and what Slurm started to watch them.
-
-        The first two have its commands in their PATH, the last has its log open.
-        """
+            daemon.wait(30)
+        # Jobs and what submits them have its commands in their PATH.
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 paths = process.environ().get("PATH", "").split(os.pathsep)
-                files = [Path(file.path) for file in process.open_files()]
-                ours = str(self.bin) in paths or any(self.folder in f.parents for f in files)
-                if ours and process.pid != os.getpid():
-                    yield process
-
-
-def _interrupt(number, frame):
-    # As from the keyboard: pytest ends its session on that, but takes SystemExit for a failed test.
-    raise KeyboardInterrupt(f"signal {number}")
-
-
-def _die_with_us():
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
+                if str(self.bin) in paths and process.pid != os.getpid():
+                    process.kill()
 
 
 def _free_port():
@@ -209,28 +162,21 @@ def _free_port():
 def running():
     """Give a running cluster; take it down whatever happens."""
     # Short, for munge's socket: such a path has 107 characters at most.
-    folder = Path(tempfile.mkdtemp(prefix="slurm-"))
-    cluster = Slurm(folder)
-    # A signal that would end us at once is to unwind first.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="slurm-", ignore_cleanup_errors=True) as folder:
+        cluster = Slurm(Path(folder))
+        try:
+            cluster.start()
+            yield cluster
+        finally:
+            cluster.stop()
 
 
 def main(command):
     """Run `command` against a cluster of its own; return its exit code."""
     if missing():
-        print(f"missing: {', '.join(missing())}: apt-get install slurm-wlm munge", file=sys.stderr)
-        return 2
+        sys.exit(f"missing: {', '.join(missing())}: apt-get install slurm-wlm munge")
     with running() as cluster:
-        return subprocess.run(
-            command, env=cluster.environment(dict(os.environ)), check=False
-        ).returncode
+        return subprocess.run(command, env=cluster.environment(os.environ), check=False).returncode
 
 
 if __name__ == "__main__":

@@ -23,13 +23,10 @@ def results(project):
     return {table: (project.root / table).read_bytes() for table in TABLES}
 
 
-def batches(project):
-    return set((project.root / "data" / "reproduced" / "batches").glob("*.usage.json"))
-
-
-def usages(paths):
-    documents = [json.loads(path.read_text()) for path in sorted(paths)]
-    return [run for document in documents for run in document["runs"]]
+def usages(project):
+    """Return what is known of each run, by the file of its batch."""
+    paths = (project.root / "data/reproduced/batches").glob("*.usage.json")
+    return {path: json.loads(path.read_text())["runs"] for path in paths}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +38,7 @@ def native(tmp_path_factory):
     else:
         project = copy_project(folder, engines_from=ROOT)
         project.snakemake(*TABLES, **SETTINGS)
-    ran = usages(batches(project))
+    ran = [run for runs in usages(project).values() for run in runs]
     assert {run["runtime"] for run in ran} == {"native"}
     assert {run["engine"] for run in ran} == set(ENGINES)
     return project, results(project)
@@ -50,16 +47,16 @@ def native(tmp_path_factory):
 def test_containers_give_the_native_bytes(native, podman):
     project, expected = native
     assert project.jobs(*TABLES, **SETTINGS, runtime="podman")["simulate_batch"] >= len(ENGINES)
-    before = batches(project)
+    before = usages(project)
     project.snakemake(*TABLES, **SETTINGS, runtime="podman")
     found = results(project)
     assert [table for table in TABLES if found[table] != expected[table]] == []
-    ran = usages(batches(project) - before)
+    after = usages(project)
+    ran = [run for path in after.keys() - before.keys() for run in after[path]]
     assert not any(run["reused"] for run in ran)
-    for name in ENGINES:
-        image = find_image(project.root, "podman", name)
-        here = {(r["runtime"], r["image"]) for r in ran if r["engine"] == name}
-        assert here == {("podman", image)}
+    images = {name: find_image(project.root, "podman", name) for name in ENGINES}
+    here = {(run["engine"], run["runtime"], run["image"]) for run in ran}
+    assert here == {(name, "podman", image) for name, image in images.items()}
     assert project.jobs(*TABLES, **SETTINGS, runtime="podman") == {}
 
 

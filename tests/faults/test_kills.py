@@ -72,17 +72,19 @@ def test_a_killed_run_resumes_to_the_same_bytes(kind, victim, undisturbed):
     rng = random.Random(kind)
     # A batch or a simulator is there in the first half of the run.
     share = 1 if kind in ("everything", "snakemake") else 0.5
-    for _ in range(10):
+
+    def killed():
         forget(victim)
-        if kill(victim, kind, share * rng.random() * took_s):
-            break
-    else:
-        pytest.fail(f"there was never a {kind} to kill")
+        return kill(victim, kind, share * rng.random() * took_s)
+
+    assert any(killed() for _ in range(10)), f"there was never a {kind} to kill"
     said = (victim.root / "output.txt").read_text()
     assert "Traceback" not in said, said[-3000:]
     if list(victim.root.glob(".snakemake/locks/*")):
         refused = victim.snakemake(TARGET, check=False, **STUDY)
         assert refused.returncode != 0 and "unlock" in refused.stdout
         victim.snakemake(options=["--unlock"])
-    victim.snakemake(TARGET, **STUDY)
+    finished = victim.finished_runs()
+    victim.snakemake(TARGET, cores=3, **STUDY)
     assert results_of(victim) == results_of(whole), "other bytes"
+    assert victim.finished_runs().items() >= finished.items(), "a finished run was run again"

@@ -23,6 +23,7 @@ ENDS = {"source": "a", "destination": "b", "start_s": 0.25, "stop_s": 100.0}
 OWN = ENDS | {"initial_window_segments": 2, "delayed_ack_segments": 2, "minimum_rto_s": 0.2}
 TCP = tcp("t", "newreno", **OWN, initial_rto_s=1.0)
 LINUX_TCP = linux_tcp("t", **OWN, delayed_ack_timeout_s=0.04)
+END = minimal_scenario()["flows"][0] | {"source": "n0", "destination": "n1", "start_s": 1 - 1e-11}
 LISTED = {"kind": "listed", "flow": "t", "data_packets": [9, 3, 9]}
 PLAN = """\
 plan version 1 engine ns2 scenario {sha256}
@@ -74,10 +75,8 @@ def test_a_plan_has_every_default_and_every_route():
 
 def test_engines_are_given_the_same_but_for_their_name():
     given = Scenario.model_validate(minimal_scenario())
-    plans = {name: lower(given, engine) for name, engine in ENGINES.items()}
-    assert {plan.replace(f" {name} ", " X ", 1) for name, plan in plans.items()} == {
-        plans["ns3"].replace(" ns3 ", " X ", 1)
-    }
+    plans = {lower(given, ENGINES[name]).replace(f" {name} ", " X ", 1) for name in ENGINES}
+    assert len(plans) == 1
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
@@ -98,12 +97,14 @@ def test_what_is_left_to_an_engine_is_in_its_plan(engine):
 def test_a_connection_before_its_data_and_a_shaper_are_in_the_plan():
     link = minimal_scenario()["links"][0] | {"frame_bytes": 14, "jitter_s": 0.002}
     link["shaper_ba"] = {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9}
-    flows = [TCP | {"connect_s": 0}]
-    plan = lower(scenario(flows=flows, links=[link], monitors=[]), NS3)
-    assert " delay_ns 10000000 jitter_ns 2000000 frame_bytes 14\n" in plan
-    assert "\nshaper_ab kind none\nshaper_ba kind token_bucket burst_bytes 1600 " in plan
-    assert " line_rate_bps 1000000000.0\n" in plan
-    assert " start_ns 250000000 stop_ns 1000000000 connect_ns 0 " in plan
+    plan = lower(scenario(flows=[TCP | {"connect_s": 0}], links=[link], monitors=[]), NS3)
+    for said in (
+        " delay_ns 10000000 jitter_ns 2000000 frame_bytes 14\n",
+        "\nshaper_ab kind none\nshaper_ba kind token_bucket burst_bytes 1600 ",
+        " line_rate_bps 1000000000.0\n",
+        " start_ns 250000000 stop_ns 1000000000 connect_ns 0 ",
+    ):
+        assert said in plan
 
 
 def test_what_a_program_reads_is_what_was_given(tmp_path):
@@ -127,22 +128,25 @@ def test_numbers_read_back_to_the_same_doubles(rate_bps, probability):
     assert float(words[words.index("probability") + 1]) == probability
 
 
+def chain(hops, **changes):
+    """Return a scenario of a flow over a chain of links, the last of which may be another."""
+    nodes = [f"n{i}" for i in range(hops + 1)]
+    link = minimal_scenario()["links"][0]
+    links = [link | {"id": f"l{i}", "a": nodes[i], "b": nodes[i + 1]} for i in range(hops)]
+    flow = minimal_scenario()["flows"][0] | {"source": "n0", "destination": nodes[-1]}
+    document = {"nodes": nodes, "links": links, "flows": [flow]}
+    return Scenario.model_validate(minimal_scenario() | document | changes)
+
+
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("given", "message"),
     [
-        ({"nodes": ["a", "b", "c"]}, "flow f.destination: 'c' cannot be reached from 'a'"),
-        ({"start_s": 1 - 1e-11}, "flow f: start_s"),
-        ({"duration_s": 1e-3, "sampling_interval_s": 1e-10}, "sampling_interval_s: 1e-10"),
+        (chain(2, links=chain(1).links), "flow f.destination: 'n2' cannot be reached from 'n0'"),
+        (chain(1, flows=[END]), "flow f: start_s"),
+        (chain(1, duration_s=1e-3, sampling_interval_s=1e-10), "sampling_interval_s: 1e-10"),
     ],
 )
-def test_what_no_engine_can_run_is_an_error(changes, message, tmp_path):
-    document = minimal_scenario()
-    if "nodes" in changes:
-        document["flows"][0]["destination"] = "c"
-    if "start_s" in changes:
-        document["flows"][0]["start_s"] = changes["start_s"]
-        changes = {}
-    given = Scenario.model_validate(document | changes)
+def test_what_no_engine_can_run_is_an_error(given, message, tmp_path):
     with pytest.raises(InputError, match=message):
         write_inputs(tmp_path / "run", given, NS3)
     assert not (tmp_path / "run").exists()
@@ -150,14 +154,6 @@ def test_what_no_engine_can_run_is_an_error(changes, message, tmp_path):
 
 @pytest.mark.parametrize(("engine", "most"), [(NS3, 250), (NS2, 250), (LINUX, 60)])
 def test_a_path_has_as_many_hops_as_its_packets_live(engine, most):
-    def chain(hops):
-        link = minimal_scenario()["links"][0]
-        nodes = [f"n{i}" for i in range(hops + 1)]
-        links = [link | {"id": f"l{i}", "a": nodes[i], "b": nodes[i + 1]} for i in range(hops)]
-        flow = minimal_scenario()["flows"][0] | {"source": "n0", "destination": nodes[-1]}
-        changes = {"nodes": nodes, "links": links, "flows": [flow]}
-        return Scenario.model_validate(minimal_scenario() | changes)
-
     assert lower(chain(most), engine).count("\nroute ") == 2 * most
     with pytest.raises(InputError, match=f"{most + 1} hops"):
         lower(chain(most + 1), engine)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,10 +23,7 @@ COPIED = (
     *("containers", "LICENSE", "requirements.lock"),
 )
 BUILT = "data/reproduced/engines"
-BUILDERS = (
-    *("fetch_ns3_wheel", "build_ns3_program"),
-    *("build_ns2_program", "build_linux_program"),
-)
+BUILDERS = ("fetch_ns3_wheel", "build_ns3_program", "build_ns2_program", "build_linux_program")
 #: What `make report ENGINES=ns3,ns2,linux TIER=quick` runs.
 QUICK = {"tier": "quick", "engines": "ns3,ns2,linux"}
 
@@ -54,32 +52,24 @@ class Project:
 
     def snakemake(self, *targets, check=True, **options):
         """Run Snakemake to its end; return the finished process with its output."""
-        done = subprocess.run(
-            self.command(*targets, **options),
-            cwd=self.root,
-            env=self.environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
+        done = self._run(self.command(*targets, **options), stderr=subprocess.STDOUT)
         assert not check or done.returncode == 0, done.stdout[-4000:]
         return done
 
+    def replicate(self, *words):
+        """Return what the copy's `replicate` prints."""
+        return self._run(["replicate", *words], check=True).stdout
+
+    def _run(self, words, **options):
+        options = {"stdout": subprocess.PIPE, "text": True, "check": False} | options
+        return subprocess.run(words, cwd=self.root, env=self.environment(), **options)
+
     def jobs(self, *targets, **options):
         """Return how often each rule would run."""
-        lines = self.snakemake(*targets, dry=True, **options).stdout.splitlines()
-        if any("Nothing to be done" in line for line in lines):
-            return {}
-        start = next(i for i, line in enumerate(lines) if line.startswith("Job stats"))
-        counts = {}
-        for line in lines[start + 3 :]:
-            words = line.split()
-            if len(words) != 2:
-                break
-            counts[words[0]] = int(words[1])
-        counts.pop("total")
-        return counts
+        said = self.snakemake(*targets, dry=True, **options).stdout
+        table = said.partition("Job stats")[2].partition("\n\n")[0]
+        counts = dict(re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE))
+        return {rule: int(count) for rule, count in counts.items() if rule != "total"}
 
     def edit(self, path, old, new):
         """Replace the one occurrence of `old` in a file of the copy."""
@@ -96,9 +86,8 @@ class Project:
 
     def finished_runs(self):
         """Return what each finished run took, by engine and scenario: one made anew takes other."""
-        found = {
-            (e, n): store.usage(n) for e, store in self.stores.items() for n in store.finished()
-        }
+        stores = self.stores.items()
+        found = {(e, n): store.usage(n) for e, store in stores for n in store.finished()}
         return {key: usage for key, usage in found.items() if usage is not None}
 
     def adopt_engines(self, root):
@@ -119,14 +108,12 @@ class Project:
 
     def adopt_results(self, root):
         """Copy what a finished run has left beside its engines."""
+        made = (root / BUILT).parent
         for name in ("data/reproduced", "reports/notebooks", "reports/html"):
-            # A page is called "engines" too.
             shutil.copytree(
                 root / name,
                 self.root / name,
-                ignore=lambda folder, _: [
-                    p.name for p in [root / BUILT] if folder == str(p.parent)
-                ],
+                ignore=lambda folder, _: ["engines"] if Path(folder) == made else [],
                 dirs_exist_ok=True,
             )
         records = root / ".snakemake/metadata"
@@ -140,14 +127,13 @@ class Project:
 
 def copy_project(target, engines_from=None):
     """Copy the sources, and with `engines_from` the engines that are compiled there, if any."""
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", ".ipynb_checkpoints")
     for name in COPIED:
-        source = ROOT / name
-        if source.is_dir():
-            ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", ".ipynb_checkpoints")
-            shutil.copytree(source, target / name, ignore=ignore)
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, target / name, ignore=ignore)
         else:
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target / name)
+            shutil.copy2(ROOT / name, target / name)
     # Built kernels take minutes and do not depend on the copy.
     (target / ".cache").symlink_to(ROOT / ".cache")
     if TRACES.is_dir():
