@@ -11,11 +11,11 @@ import pytest
 from replication.design.config import load_study, load_tier
 from replication.design.design import design_study
 from replication.engines.catalogue import chosen_engine
-from replication.engines.ns3 import CANONICAL, NS3_VERSION, PREFIX, WHEEL_VERSIONS, canonical_digest
+from replication.engines.ns3 import CANONICAL, PREFIX, WHEEL_VERSIONS, canonical_digest
 from replication.study.files import read_yaml
 
 from tests.engines.engine_bench import Bench, write_plan
-from tests.engines.engine_scenarios import codel, dumbbell, pfifo, pie, red, tcp
+from tests.engines.engine_scenarios import dumbbell, pfifo, red, tcp
 from tests.workflow.project import ROOT
 
 DEBIAN = "3.37"
@@ -65,12 +65,6 @@ def test_every_congestion_control_runs(other, version, control):
     assert result.number("t", "throughput_bps") > 0.5e6
 
 
-@pytest.mark.parametrize("queue", [codel(), codel(kind="fq_codel"), pie()], ids=lambda q: q["kind"])
-def test_every_queue_runs(other, version, queue):
-    flow = tcp("t", "newreno", sack=True)
-    check_conserved(other.run(dumbbell([flow], duration_s=5, queue=queue)), version)
-
-
 def test_a_window_full_to_the_byte_does_not_crash_it(other, version):
     # ns-3.39 would then send a segment of no bytes; only with limited transmit, after a loss.
     common = {"segment_bytes": 536, "maximum_window_bytes": 131072, "delayed_ack_segments": 2}
@@ -97,15 +91,6 @@ def test_what_a_version_lacks_is_refused_by_name(other, version, tmp_path):
         assert done.returncode == (2 if run.refusal else 0), done.stderr
         if run.refusal:
             assert "cubic_tcp_friendliness" in done.stderr and release(version) in done.stderr
-
-
-def test_a_point_of_a_study_runs_on_it_and_on_the_default(other, ns3, version):
-    run = design_study(load_study(ROOT, "saxena"), load_tier(ROOT, "quick"), ["ns3"], version)[0]
-    scenario = run.scenario.model_dump(mode="json")
-    for bench, expected in ((other, version), (ns3, NS3_VERSION)):
-        result = bench.run(scenario)
-        check_conserved(result, expected)
-        assert result.run["scenario"] == run.scenario_id
 
 
 def test_the_wheel_writes_what_is_pinned(ns3_program):
