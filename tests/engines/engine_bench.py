@@ -131,29 +131,18 @@ def write_plan(folder, engine, scenario):
 
 @dataclass(frozen=True)
 class Traits:
-    """Where an engine differs, as its README says.
+    """Where an engine differs, as its README says."""
 
-    Attributes
-    ----------
-    control
-        Its plain Reno with the recovery of its time.
-    framing_bytes
-        What a link adds to an IP packet.
-    tick_s
-        How far a time may be off: rounding, or the reading of a clock.
-    least_window_segments
-        The smallest window a flow may have.
-    traced
-        Whether `--trace` and listed losses are there.
-    filling
-        Congestion controls that must fill a link.
-    """
-
+    #: Its plain Reno with the recovery of its time.
     control: str
+    #: What a link adds to an IP packet.
     framing_bytes: int
+    #: How far a time may be off: rounding, or the reading of a clock.
     tick_s: float
     least_window_segments: int
+    #: Whether `--trace` and listed losses are there.
     traced: bool
+    #: Congestion controls that must fill a link.
     filling: tuple[str, ...]
     queues: tuple[dict, ...]
     red: dict

@@ -68,6 +68,7 @@ def test_listed_losses_count_data_whether_or_not_there_is_a_syn(ns2, control):
 @pytest.mark.parametrize(
     ("queue", "limit"),
     [
+        (droptail(25), 25),
         ({"kind": "droptail", "limit_bytes": 25000}, 25),
         ({"kind": "droptail", "limit_bytes": 24999}, 24),
         (pfifo(25), 26),

@@ -19,7 +19,6 @@ from tests.engines.engine_scenarios import (
     dumbbell,
     link,
     single_link,
-    tcp,
 )
 
 PACKET_BITS = 8 * (SEGMENT + TCP_IP_HEADER_BYTES)
@@ -246,17 +245,3 @@ def test_each_direction_has_its_own_queue(bench):
     scenario["monitors"].append({"link": "wire", "direction": "ba"})
     result = bench.run(scenario | {"sampling_interval_s": OFF_BEAT_S})
     assert [max(result.queue(f"wire:{way}")) for way in ("ab", "ba")] == [7, 70]
-
-
-@pytest.mark.parametrize("bench", TRACED, indirect=True)  # the kernel has no room for as many
-def test_a_thousand_flows_on_two_thousand_nodes(bench):
-    # A window of a segment, so that the queue of 1000 packets holds them all.
-    common = tcp("", "newreno", maximum_window_bytes=SEGMENT)
-    flows = [
-        common | {"id": f"t{i}", "source": f"s{i}", "destination": f"d{i}", "start_s": i * 1e-4}
-        for i in range(1000)
-    ]
-    scenario = dumbbell(flows, rate_bps=1e8, duration_s=1, pairs=1000, sampling_interval_s=0.5)
-    result = bench.run(scenario)
-    assert len(result.flows) == 1000
-    assert min(result.number(flow, "packets_received") for flow in result.flows) >= 9

@@ -167,10 +167,7 @@ QUEUES = [
     (droptail(50), "pfifo limit 50"),
     ({"kind": "droptail", "limit_bytes": 60000}, "bfifo limit 60000"),
     (codel(), "codel limit 1000 target 5ms interval 100ms"),
-    (
-        codel(kind="fq_codel"),
-        "fq_codel limit 1000 target 5ms interval 100ms quantum 1514 noecn",
-    ),
+    (codel(kind="fq_codel"), "fq_codel limit 1000 target 5ms interval 100ms quantum 1514 noecn"),
     (cake(), "cake unlimited rtt 100ms memlimit 4194304 no-split-gso"),
 ]
 

@@ -8,24 +8,34 @@ ns-2.35's Reno has bugFix_ on by default: duplicates below the highest segment s
 start no second fast retransmit, so two losses time out.
 """
 
+from itertools import pairwise
+
 import pytest
 
 from tests.engines.engine_bench import TRACED
 from tests.engines.engine_scenarios import SEGMENT, listed, single_link
 
 RTT_S, MINIMUM_RTO_S = 0.1, 1.0
-VARIANTS = {
-    "tahoe": {"congestion_control": "tahoe"},
-    "reno": {"congestion_control": "reno"},
-    "newreno": {"congestion_control": "newreno"},
-    "sack": {"congestion_control": "newreno", "sack": True},
-}
+VARIANTS = {name: {"congestion_control": name} for name in ("tahoe", "reno", "newreno")}
+VARIANTS["sack"] = {"congestion_control": "newreno", "sack": True}
 #: Half of 13 segments in flight; ns-2 counts whole segments.
 HALF = {"ns3": 6500, "ns2": 6000}
 BOTH = pytest.mark.parametrize("bench", TRACED, indirect=True)
-NS3, NS2 = (pytest.mark.parametrize("bench", [name], indirect=True) for name in ("ns3", "ns2"))
 EACH = pytest.mark.parametrize("variant", VARIANTS)
-LOSSES = [(30, 32), (30, 32, 34), (28, 30, 32, 34)]
+NEVER, ONE, TWO, THREE, FOUR = (1_000_000,), (30,), (30, 32), (30, 32, 34), (28, 30, 32, 34)
+#: What is sent again after which losses. Tahoe sends one segment, then two, then three: each new
+#: acknowledgement opens the window by one and jumps over what had arrived, so segments that were
+#: not lost are sent again in between, whose echoes start no second fast retransmit.
+RESENT = [
+    *((variant, lost) for variant in VARIANTS for lost in ((NEVER, []), (ONE, [29]))),
+    ("tahoe", (TWO, [29, 31, 32])),
+    ("tahoe", (THREE, [29, 31, 32, 33, 34, 35])),
+    ("tahoe", (FOUR, [27, 29, 30, 31, 32, 33, 34, 35, 36])),
+    *((variant, (TWO, [29, 31])) for variant in ("newreno", "sack")),
+    *((variant, (THREE, [29, 31, 33])) for variant in ("newreno", "sack")),
+    *((variant, (FOUR, [27, 29, 31, 33])) for variant in ("newreno", "sack")),
+]
+LINUX = ("cubic", "linuxreno", "westwood_plus", "bic", "htcp")
 
 
 @pytest.fixture(scope="session")
@@ -78,25 +88,25 @@ def next_sends(result, after):
 
 
 @BOTH
-@EACH
-def test_no_loss_no_retransmission(recover, variant):
-    result = recover(variant, 1_000_000)
-    assert resent(result) == []
-    assert result.number("t", "packets_dropped") == 0
+@pytest.mark.parametrize(("variant", "case"), RESENT)
+def test_what_is_sent_again_without_a_timeout(recover, variant, case):
+    lost, expected = case
+    result = recover(variant, *lost)
+    assert (resent(result), timeouts(result)) == (expected, 0)
+    assert result.number("t", "packets_dropped") == (0 if lost == NEVER else len(lost))
 
 
 @BOTH
 @EACH
-def test_one_loss_is_repaired_by_the_third_duplicate(recover, variant):
-    result = recover(variant, 30)
-    assert (resent(result), timeouts(result)) == ([29], 0)
+def test_a_loss_is_repaired_by_the_third_duplicate(recover, variant):
+    result = recover(variant, *ONE)
     acks = [e for e in result.events("ack") if e.time_s <= times(result)[0]]
     assert [e.sequence // SEGMENT for e in acks[-5:]] == [28, 29, 29, 29, 29]
 
 
 @BOTH
 def test_tahoe_slow_starts_after_one_loss(bench, recover):
-    result = recover("tahoe", 30)
+    result = recover("tahoe", *ONE)
     (again,) = result.events("retransmit")
     assert (again.cwnd, again.ssthresh) == (SEGMENT, HALF[bench.name])
     # The repair is acknowledged together with all else one RTT later; nothing is sent before.
@@ -109,42 +119,18 @@ def test_tahoe_slow_starts_after_one_loss(bench, recover):
 
 
 @BOTH
-@pytest.mark.parametrize("lost", LOSSES)
-def test_newreno_repairs_one_loss_a_round_trip_without_timeout(recover, lost):
-    result = recover("newreno", *lost)
-    assert (resent(result), timeouts(result)) == ([n - 1 for n in lost], 0)
+@pytest.mark.parametrize("lost", [TWO, THREE, FOUR])
+def test_newreno_repairs_a_loss_a_round_trip_sack_all_in_one_and_tahoe_slow_starts(recover, lost):
+    newreno, sack, tahoe = (recover(variant, *lost) for variant in ("newreno", "sack", "tahoe"))
     # One reduction for the whole window.
-    assert len({event.ssthresh for event in result.events("retransmit")}) == 1
-    gaps = [b - a for a, b in zip(times(result), times(result)[1:], strict=False)]
+    assert len({event.ssthresh for event in newreno.events("retransmit")}) == 1
+    gaps = [after - before for before, after in pairwise(times(newreno))]
     assert gaps == pytest.approx([RTT_S] * (len(lost) - 1), rel=0.05)
-
-
-@BOTH
-@pytest.mark.parametrize("lost", LOSSES)
-def test_sack_repairs_all_losses_in_about_one_round_trip(recover, lost):
-    result = recover("sack", *lost)
-    assert (resent(result), timeouts(result)) == ([n - 1 for n in lost], 0)
-    assert spread(result) < 1.05 * RTT_S
-    assert min(e.cwnd for e in result.trace if e.time_s > times(result)[0]) > SEGMENT
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("lost", "expected"),
-    [
-        ((30, 32), [29, 31, 32]),
-        ((30, 32, 34), [29, 31, 32, 33, 34, 35]),
-        ((28, 30, 32, 34), [27, 29, 30, 31, 32, 33, 34, 35, 36]),
-    ],
-)
-def test_tahoe_goes_back_and_slow_starts_through_the_window(recover, lost, expected):
-    # One segment, then two, then three: each new acknowledgement opens the window by one and jumps
-    # over what had arrived, so segments that were not lost are sent again in between. Their echoes
-    # start no second fast retransmit.
-    result = recover("tahoe", *lost)
-    assert (resent(result), timeouts(result)) == (expected, 0)
-    windows = [1, 2, 2, 3, 3, 3, 4, 4, 4]  # of the fourth round, one segment is new
-    assert [e.cwnd // SEGMENT for e in result.events("retransmit")] == windows[: len(expected)]
+    assert spread(sack) < 1.05 * RTT_S
+    assert min(e.cwnd for e in sack.trace if e.time_s > times(sack)[0]) > SEGMENT
+    windows = [e.cwnd // SEGMENT for e in tahoe.events("retransmit")]
+    # Of the fourth round, one segment is new.
+    assert windows == [1, 2, 2, 3, 3, 3, 4, 4, 4][: len(windows)]
 
 
 @BOTH
@@ -220,7 +206,7 @@ def test_limited_transmit_sends_two_segments_before_recovery(bench, recover, var
 
 @BOTH
 def test_reno_recovers_one_loss_without_slow_start(bench, recover):
-    result = recover("reno", 30)
+    result = recover("reno", *ONE)
     (again,) = result.events("retransmit")
     assert again.ssthresh == HALF[bench.name]
     # 13 in flight and 9 more duplicates: 9.5 + 9 = 18.5, so 18 - 13 = 5 new segments in recovery.
@@ -242,7 +228,7 @@ def test_reno_recovers_one_loss_without_slow_start(bench, recover):
 
 @pytest.mark.parametrize(
     ("bench", "lost"),
-    [("ns2", LOSSES[0]), *((name, lost) for name in TRACED for lost in LOSSES[1:])],
+    [("ns2", TWO), *((name, lost) for name in TRACED for lost in (THREE, FOUR))],
     indirect=["bench"],
 )
 def test_reno_times_out_on_several_losses(recover, lost):
@@ -254,9 +240,9 @@ def test_reno_times_out_on_several_losses(recover, lost):
     assert timeout.time_s - times(result)[0] > MINIMUM_RTO_S
 
 
-@NS3
+@pytest.mark.parametrize("bench", ["ns3"], indirect=True)
 def test_reno_needs_a_second_fast_retransmit_for_two_losses(recover):
-    result = recover("reno", 30, 32)
+    result = recover("reno", *TWO)
     first, second = result.events("retransmit")
     assert (resent(result), timeouts(result)) == ([29, 31], 0)
     # Halved twice: 13 -> 6.5 -> 3.25 segments. The first new acknowledgement ended recovery, so
@@ -264,45 +250,25 @@ def test_reno_needs_a_second_fast_retransmit_for_two_losses(recover):
     assert (first.ssthresh, second.ssthresh) == (6500, 3250)
     assert second.cwnd == 3250 + 3 * SEGMENT
     assert spread(result) > 1.5 * RTT_S
+    # NewReno is not inflated by the duplicates.
+    assert recover("newreno", *ONE).events("retransmit")[0].cwnd == 6000
 
 
-@NS3
-def test_each_variant_has_its_own_signature(recover):
-    # Any two variants swapped would change this table. SACK differs from NewReno by time.
-    signature = {
-        variant: (
-            resent(recover(variant, 30, 32, 34)),
-            timeouts(recover(variant, 30, 32, 34)),
-            recover(variant, 30).events("retransmit")[0].cwnd,
-        )
-        for variant in ("tahoe", "reno", "newreno")
-    }
-    assert signature == {
-        "tahoe": ([29, 31, 32, 33, 34, 35], 0, 1000),
-        "reno": ([29, 31, 33], 1, 9500),
-        "newreno": ([29, 31, 33], 0, 6000),
-    }
-
-
-@NS3
+@pytest.mark.parametrize("bench", ["ns3"], indirect=True)
 def test_prr_paces_the_reduction(recover):
     # RFC 6937: cwnd follows what is delivered down to ssthresh instead of jumping there.
-    classic, prr = (recover("sack", 30, **how) for how in ({}, {"recovery": "prr"}))
+    classic, prr = (recover("sack", *ONE, **how) for how in ({}, {"recovery": "prr"}))
     jumped, paced = (result.events("retransmit")[0] for result in (classic, prr))
     assert jumped.ssthresh == paced.ssthresh == jumped.cwnd < paced.cwnd
 
 
-@NS2
-@pytest.mark.parametrize("variant", ["cubic", "linuxreno", "westwood_plus", "bic", "htcp"])
-def test_linux_agents_repair_by_sack(recover, variant):
-    result = recover(variant, 30, 32, 34)
+@pytest.mark.parametrize("bench", ["ns2"], indirect=True)
+@pytest.mark.parametrize("variant", LINUX)
+def test_linux_agents_repair_by_sack_or_their_timer(recover, variant):
+    result = recover(variant, *THREE)
     assert (resent(result), timeouts(result)) == ([29, 31, 33], 0)
     assert spread(result) < 1.05 * RTT_S
-
-
-@NS2
-def test_a_linux_agent_needs_its_losses_and_its_timer(recover):
-    assert resent(recover("cubic", 1_000_000)) == []
-    result = recover("cubic", 5, 6, maximum_window_bytes=SEGMENT)
+    assert resent(recover(variant, *NEVER)) == []
+    result = recover(variant, 5, 6, maximum_window_bytes=SEGMENT)
     assert resent(result) == [4, 4]
     assert spread(result) == pytest.approx(2 * MINIMUM_RTO_S, rel=1e-5)
