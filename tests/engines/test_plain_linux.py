@@ -191,6 +191,16 @@ def readme_rows():
     return {name: own for names, own in rows for name in re.findall(r"`([^`]+)`", names)}
 
 
+def test_the_readme_names_whatever_the_guest_sets():
+    code = {path.name: path.read_text() for path in (ENGINE / "guest").glob("*.c")}
+    found = set(re.findall(r"/proc/sys/([\w/]+)", "".join(code.values())))
+    links = r"\b(?:RTAX|IFLA_GSO)_\w+|IFF_NOARP|IFLA_(?:MTU|ADDRESS)"
+    queues = r"TCA_(?:HTB|NETEM|RED|CODEL|FQ_CODEL|PIE|FQ_PIE|CAKE)_\w+|TCA_STAB\b"
+    found |= set(re.findall(links, code["network.c"]) + re.findall(queues, code["queue.c"]))
+    found |= set(re.findall(r"\b(?:SO|TCP)_[A-Z_]+\b", code["socket.c"])) - {"TCP_INFO"}
+    assert found == set(readme_rows())
+
+
 def test_the_readme_states_sysctls_as_they_are(machine):
     own = {name: value for name, value in readme_rows().items() if name.startswith("net/")}
     text = machine(["ip netns add x", *(f"show x /proc/sys/{name}" for name in own)])

@@ -23,6 +23,7 @@ from tests.engines.engine_scenarios import (
 )
 from tests.workflow.project import ROOT
 
+SOURCES = ROOT / "workflow/engines/ns3"
 DURATION_S = 5
 #: ns-3's own defaults, in the scenario's words; and what is stated in both, a segment that fills an
 #: Ethernet packet, a first timeout that ns-3 has in two places, a receive buffer for any window and
@@ -187,12 +188,33 @@ def test_every_setting_is_as_in_a_plain_program(ns3, run_plain, settings, change
     check_equal(ours, run_plain("newreno", settings, "1000p", losses=lost))
 
 
+def readme_section():
+    """Return what the engine's README says of defaults."""
+    text = (SOURCES / "README.md").read_text()
+    return text.partition("## Defaults that are changed\n")[2].partition("\n## ")[0]
+
+
 def test_the_readme_states_defaults_as_they_are(plain_program):
-    text = (ROOT / "workflow/engines/ns3/README.md").read_text()
-    section = text.partition("## Defaults that are changed\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+::\w+)` \| ([^|]+) \|", section, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+::\w+)` \| ([^|]+) \|", readme_section(), re.MULTILINE)
     types = sorted({f"ns3::{name.partition('::')[0]}" for name, _ in rows})
     printed = subprocess.check_output([plain_program, "--defaults", *types], text=True)
     defaults = dict(line.removeprefix("ns3::").split(" ", 1) for line in printed.splitlines())
     assert len(rows) >= 9
     assert dict(rows) == {name: defaults[name] for name, _ in rows}
+
+
+def test_the_readme_names_whatever_the_sources_set():
+    names = ("flow_socket.cpp", "queues.cpp", "topology.cpp")
+    sockets, *others = ((SOURCES / "src" / name).read_text() for name in names)
+    configure = sockets.partition("void FlowSocket::Configure")[2].partition("\n}")[0]
+    rest = "".join(others)
+    patterns = {
+        r"\b(Set[A-Z]\w+)\(": configure,
+        r"\b(m_\w+) = ": configure,
+        r"(?:disc|device)->(Set(?:Quantum|Mtu|DataRate))\(": rest,
+        r"Set(?:Attribute)?\(\"(\w+)\"": sockets + rest,
+        r"\"([A-Z]\w*)\",\s+(?:\w+::)?\w*(?:Value|Packets|Bytes|limit|Nano)": rest,
+    }
+    found = {name for pattern, text in patterns.items() for name in re.findall(pattern, text)}
+    assert {"SetSndBufSize", "m_maxPacingRate", "UseEcn", "A", "HyStart", "SetMtu"} <= found
+    assert found - {"SetAttribute"} <= set(re.findall(r"`(\w+)`", readme_section()))
