@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 from replication.engines.catalogue import ENGINES
 from replication.explore.maps.account import MAP_COLUMNS, made_from, merge_maps
 from replication.report.pages import regions
-from replication.report.pages.page import plain_environment
+from replication.report.pages.page import environment
 from replication.study.files import write_text
 from replication.study.storage.table import read_rows
 
@@ -117,7 +117,7 @@ def account(**changes):
     } | changes
 
 
-WORDS = plain_environment().get_template("map_words.html").make_module(regions.WORDS)
+WORDS = environment().get_template("map_words.html").make_module(regions.WORDS)
 OUTSIDE = GRID | {"paper": {"at": [3, -0.1], "side": "outside", "border": [None, None]}}
 FAR = account(axes=[AXES[0] | {"paper": 1638.4}, AXES[1]])
 NAMED = account(axes=[AXES[0] | {"title": "PFIFO"}, AXES[1] | {"title": "Window less BDP"}])

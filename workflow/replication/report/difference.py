@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replication.compare.verdicts import CELL, CLAIM, COLUMNS, Compared, counted
-from replication.report.pages.page import ASSETS, plain_environment
+from replication.report.pages.page import ASSETS, environment
 from replication.report.released import RELEASED
 from replication.study.errors import InputError
 from replication.study.files import write_text
@@ -40,20 +40,9 @@ def write_differences(found: Sequence[Compared], names: tuple[str, str], folder:
     moved = [item for item in found if item.has_moved]
     moved.sort(key=lambda item: (not item.verdict_moved, item.beyond_noise != "yes"))
     counts = [counted(kind, found) for kind in (CELL, CLAIM)]
-    text = (
-        plain_environment()
-        .get_template("difference.html")
-        .render(
-            names=names,
-            counts=counts,
-            rows=moved,
-            table=TABLE,
-        )
-    )
-    assets = folder / "assets"
-    assets.mkdir(parents=True, exist_ok=True)
-    for name in ("report.css", "tables.js", "theme.js"):
-        shutil.copy(ASSETS / name, assets / name)
+    template = environment().get_template("difference.html")
+    text = template.render(page="index", names=names, counts=counts, rows=moved, table=TABLE)
+    shutil.copytree(ASSETS, folder / "assets", dirs_exist_ok=True)
     write_table(folder / TABLE, (item.row() for item in moved), COLUMNS)
     write_text(folder / PAGE, text)
     return counts

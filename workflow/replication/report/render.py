@@ -6,11 +6,12 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from altair.utils.schemapi import debug_mode
@@ -34,7 +35,7 @@ from replication.report.pages.figure import (
 )
 from replication.report.pages.ledger import changes_of, environment_rows, ledger
 from replication.report.pages.overview import all_numbers, overview
-from replication.report.pages.page import environment, ran, write_page
+from replication.report.pages.page import environment, ran
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import regions_page
 from replication.report.pages.source import Source
@@ -85,14 +86,9 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
     source = Source.load(root, data, downloads)
     with replacing(out) as folder:
         write = partial(_write, source, notebooks, folder)
-        names = [*_WRITERS, *source.studies]
-        workers = min(len(source.studies), os.cpu_count() or 1)
-        if workers < 2:
-            for name in names:
-                write(name)
-        else:
-            with ProcessPoolExecutor(workers) as pool:
-                list(pool.map(write, names))
+        names = [*_PAGES, *source.studies]
+        with ProcessPoolExecutor(min(len(source.studies), os.cpu_count() or 1)) as pool:
+            list(pool.map(write, names))
         if downloads == COPIED:
             _copy_data(source, folder / COPIED)
         copy_download(DICTIONARY, folder / DICTIONARY.name)
@@ -100,61 +96,47 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
 
 
 def _write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
-    """Write all of a study, or a page of `_WRITERS`, into the report's folder."""
+    """Write all of a study, or a page of `_PAGES` if it has anything to show."""
     # Altair would check every part of every chart against its schema again, which takes longer
     # than making them.
     with debug_mode(False):
         if name in source.studies:
             _write_study(source, notebooks, folder, source.studies[name])
-        else:
-            _WRITERS[name](source, folder)
+        elif (shown := _PAGES[name](source, folder)) is not None:
+            template = environment(source).get_template(f"{name}.html")
+            write_text(folder / f"{name}.html", template.render(page=name, **shown))
 
 
-def _write_index(source: Source, folder: Path) -> None:
-    write_page(
-        source,
-        folder,
-        "index.html",
-        overview=overview(source),
-        figures=write_figures(all_numbers(source), folder),
-    )
+def _index(source: Source, folder: Path) -> dict[str, Any]:
+    figures = write_figures(all_numbers(source), folder)
+    return {"overview": overview(source), "figures": figures}
 
 
-def _write_changes(source: Source, folder: Path) -> None:
+def _changes(source: Source, _: Path) -> dict[str, Any]:
     found = [(study, changes_of(study)) for study in source.studies.values()]
-    write_page(source, folder, "changes.html", changed=[pair for pair in found if pair[1]])
+    return {"changed": [pair for pair in found if pair[1]]}
 
 
-def _write_engines(source: Source, folder: Path) -> None:
-    """Write the engines' page, if an engine ran."""
+def _engines(source: Source, folder: Path) -> dict[str, Any] | None:
     if not source.engines:
-        return
+        return None
     view = engines_page(source)
     figures = engine_figures(source.cells, source.engines) if view["agreement"] else []
-    write_page(
-        source,
-        folder,
-        "engines.html",
-        view=view,
-        figures=write_figures(figures, folder),
-        outcomes=OUTCOMES,
-        downloads=[name for name in TABLES if (source.data / name).is_file()],
-        meanings=MEANINGS,
-    )
+    return {
+        "view": view,
+        "figures": write_figures(figures, folder),
+        "outcomes": OUTCOMES,
+        "downloads": [name for name in TABLES if (source.data / name).is_file()],
+        "meanings": MEANINGS,
+    }
 
 
-def _write_maps(source: Source, folder: Path) -> None:
-    """Write the page of maps, if there are any."""
-    shown = regions_page(source)
-    if shown is not None:
-        write_page(source, folder, "maps.html", **shown)
-
-
-_WRITERS = {
-    "index": _write_index,
-    "changes": _write_changes,
-    "engines": _write_engines,
-    "maps": _write_maps,
+#: What a page shows, which may write charts into the report's folder; None where there is none.
+_PAGES: dict[str, Callable[[Source, Path], dict[str, Any] | None]] = {
+    "index": _index,
+    "changes": _changes,
+    "engines": _engines,
+    "maps": lambda source, _: regions_page(source),
 }
 
 
@@ -183,10 +165,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         notebooks=_write_notebooks(
             source, study, notebooks, folder, with_sensitivity=bool(robust and not robust["stale"])
         ),
-        downloads=[
-            (path, download.meaning)
-            for path, download in study_downloads(source.data, name).items()
-        ],
+        downloads=study_downloads(source.data, name),
     )
     write_text(folder / f"{name}.html", text)
     template, numbers = templates.get_template("point.html"), numbers_of_points(view)
@@ -270,10 +249,10 @@ def _copy_data(source: Source, folder: Path) -> None:
     for name in (*DOWNLOADS, *found):
         copy_download(source.data / name, folder / name)
     for study in source.studies:
-        for name, download in study_downloads(source.data, study).items():
-            if download.path.suffix == ".csv":
+        for name, path, _ in study_downloads(source.data, study):
+            if path.suffix == ".csv":
                 # A tenth of the size; every number is the same.
-                table = pa.Table.from_pandas(read_frame(download.path), preserve_index=False)
+                table = pa.Table.from_pandas(read_frame(path), preserve_index=False)
                 write_parquet(table, folder / name)
             else:
-                copy_download(download.path, folder / name)
+                copy_download(path, folder / name)

@@ -7,7 +7,7 @@ quantity itself becomes a line over the range that the claim names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import altair as alt
 import pandas as pd
@@ -28,8 +28,15 @@ from replication.report.charts.data import (
     scenario_flows,
     series_order,
 )
-from replication.report.charts.figure import Figure, Horizontal, Panel, make_figure, three_digits
-from replication.study.claim_model import Claim, Quantity, RatioTest, ValueTest
+from replication.report.charts.figure import (
+    Drawing,
+    Figure,
+    Horizontal,
+    Panel,
+    make_figure,
+    three_digits,
+)
+from replication.study.claim_model import Quantity, RatioTest, ValueTest
 from replication.study.study import Experiment, Study
 
 
@@ -38,28 +45,23 @@ def claimed_values(
 ) -> pd.DataFrame:
     """Return the values that claimed ratios imply at each point of the axis.
 
-    Parameters
-    ----------
-    study, experiment, metric
-        Whose claims, and about what.
-    frame
-        What `report.charts.data.estimates` returns for the metric.
-
-    Returns
-    -------
-    pandas.DataFrame
-        series, x, value, source.
+    Of `estimates` of the metric, in the columns series, x, value, source.
     """
     axis = axis_factor(experiment)
     rows = []
-    for claim, test in _ratios(study, experiment, metric):
-        if axis is None or axis.id in test.right.where or axis.id in test.left.where:
+    for claim in study.claims:
+        test = claim.test
+        if axis is None or not isinstance(test, RatioTest):
+            continue
+        sides, low, high = (test.left, test.right), test.expect.at_least, test.expect.at_most
+        if low is None or high is None:
+            continue
+        if any(axis.id in s.where or not _about(s, experiment, metric) for s in sides):
             continue
         base = frame
         for factor, keys in test.right.where.items():
             base = base[base[factor].isin(keys)]
-        assert test.expect.at_least is not None and test.expect.at_most is not None
-        ratio = (test.expect.at_least + test.expect.at_most) / 2
+        ratio = (low + high) / 2
         names = " and ".join(dict.fromkeys(base["series"]))
         source = f"claim {claim.id}: {ratio:g} times the reproduced mean of {names}"
         for x, value in base.groupby("x")["mean"].mean().items():
@@ -67,19 +69,6 @@ def claimed_values(
     return pd.DataFrame(rows, columns=["series", "x", "value", "source"]).drop_duplicates(
         ["x", "value"]
     )
-
-
-def _ratios(study: Study, experiment: Experiment, metric: str) -> Iterator[tuple[Claim, RatioTest]]:
-    for claim in study.claims:
-        test = claim.test
-        if (
-            isinstance(test, RatioTest)
-            and _about(test.left, experiment, metric)
-            and _about(test.right, experiment, metric)
-            and test.expect.at_least is not None
-            and test.expect.at_most is not None
-        ):
-            yield claim, test
 
 
 def claimed_bounds(study: Study, experiment: Experiment, metric: str) -> pd.DataFrame:
@@ -233,12 +222,16 @@ def _published_figure(
         named = f"{experiment.id} {metric} {name}"
         panel = Panel(ours, order, x, display, named, theirs, engines=engines)
         panels.append(panel.draw(230, 200).properties(title=name))
-    chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared", y="shared")
     title = f"{experiment.title}: {display.label.lower()}"
     words = describe_lines(frame, order, x.title, display)
     words += f" {len(marks)} published values are drawn as hollow diamonds."
     parts = [experiment.id, metric, *links, wanted.aggregate]
-    return make_figure(parts, title, chart, words, frame)
+    return make_figure(parts, title, _grid(panels), words, frame)
+
+
+def _grid(panels: Sequence[Drawing]) -> Drawing:
+    chart = alt.concat(*panels, columns=2)
+    return chart.resolve_scale(color="shared", shape="shared", y="shared")
 
 
 def pair_figures(
@@ -291,9 +284,8 @@ def _pair_figure(
         panel = Panel(ours, order, x, display, name, bounds=bounds, engines=engines)
         panels.append(panel.draw(240, 170).properties(title=title))
         words += f"{title}. {describe_lines(ours, order, x.title, display)} "
-    chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared", y="shared")
     title = f"{experiment.title}: {display.label.lower()} of both flows"
-    return make_figure([experiment.id, metric], title, chart, words.strip(), frame)
+    return make_figure([experiment.id, metric], title, _grid(panels), words.strip(), frame)
 
 
 def describe_lines(

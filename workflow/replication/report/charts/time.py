@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import altair as alt
 import numpy as np
@@ -38,50 +37,80 @@ from replication.study.study import Experiment
 BINS = 80
 
 
-@dataclass(frozen=True)
-class Sampled:
-    """A column of the series as a quantity over time."""
-
-    column: str
-    display: Display
-    reduce: str
-
-
+#: A quantity to its column of the series, how it is shown, and whether it is a rate of counts.
 SAMPLED = {
-    "throughput": Sampled("throughput_bps", Display("Throughput", "Mbit/s", 1e-6), "mean"),
-    "latency": Sampled("delay_s", Display("One-way delay", "ms", 1e3), "mean"),
-    "drops": Sampled("drops", Display("Packets dropped", "packets/s", 1.0), "rate"),
+    "throughput": ("throughput_bps", Display("Throughput", "Mbit/s", 1e-6), False),
+    "latency": ("delay_s", Display("One-way delay", "ms", 1e3), False),
+    "drops": ("drops", Display("Packets dropped", "packets/s", 1.0), True),
 }
+JAIN = Display("Jain's index of throughput", "1", 1.0, 1.0)
 
 
 def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
     """Return throughput, latency and drops of each flow over time, a panel a condition."""
     figures = []
-    runs = runs_of(results, experiment)
-    if not runs:
-        return []
-    series = read_series(results, runs)
-    for engine in dict.fromkeys(run.engine for run in runs):
-        ours = [run for run in runs if run.engine == engine]
-        for name, sampled in SAMPLED.items():
-            parts = [_flows_over_time(results, series, run, sampled) for run in ours]
-            frame = _over_replicates(pd.concat(parts, ignore_index=True), sampled.display)
-            if not frame.empty:
-                figures.append(_time_figure(results, experiment, ours, (name, sampled), frame))
+    for engine, runs, series in _by_engine(results, experiment):
+        starts = {run.label: _cbr_starts(results, run) for run in runs}
+        for name, (_, display, _) in SAMPLED.items():
+            parts = [_flows_over_time(results, series, run, name) for run in runs]
+            frame = _over_replicates(pd.concat(parts, ignore_index=True), display)
+            if frame.empty:
+                continue
+            chart = _panels(frame, display, f"{name} {engine}", starts)
+            title = f"{experiment.title}: {display.label.lower()} over time on {engine}"
+            words = f"{display.title} against time (s), a panel a condition."
+            words += _describe(frame, display.unit)
+            parts_of_name = [experiment.id, name, "time", engine]
+            figures.append(make_figure(parts_of_name, title, chart, words, frame))
     return figures
 
 
+def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
+    """Return Jain's index of the TCP flows' throughput over time, a panel a delay."""
+    axis = axis_factor(experiment)
+    figures = []
+    for engine, runs, series in _by_engine(results, experiment):
+        parts = []
+        for run in runs:
+            values = _jain_over_time(results, series, run)
+            panel = f"{axis.label}: {level_label(axis, run.levels[axis.id])}" if axis else ""
+            name = run.series(experiment, axis)
+            parts.append(values.assign(series=name, panel=panel, replicate=run.replicate))
+        frame = _over_replicates(pd.concat(parts, ignore_index=True), JAIN)
+        chart = _panels(frame, JAIN, f"jain {engine}", {}, zero=False)
+        title = f"{experiment.title}: Jain's index over time on {engine}"
+        words = "Jain's fairness index (1 is equal shares) against time (s)." + _describe(frame, "")
+        parts_of_name = [experiment.id, "jain", "time", engine]
+        figures.append(make_figure(parts_of_name, title, chart, words, frame))
+    return figures
+
+
+def _by_engine(
+    results: Results, experiment: Experiment
+) -> Iterator[tuple[str, list[DrawnRun], pd.DataFrame]]:
+    """Yield each engine with its runs, and the series of all."""
+    runs = runs_of(results, experiment)
+    series = read_series(results, runs) if runs else pd.DataFrame()
+    for engine in dict.fromkeys(run.engine for run in runs):
+        yield engine, [run for run in runs if run.engine == engine], series
+
+
+def _cbr_starts(results: Results, run: DrawnRun) -> list[float]:
+    flows = scenario_flows(results, run.scenario).values()
+    starts = (float(str(flow["start_s"])) for flow in flows if flow["kind"] == "cbr")
+    return [start for start in starts if start > 0]
+
+
 def _flows_over_time(
-    results: Results, series: pd.DataFrame, run: DrawnRun, sampled: Sampled
+    results: Results, series: pd.DataFrame, run: DrawnRun, name: str
 ) -> pd.DataFrame:
+    column, display, is_rate = SAMPLED[name]
     flows = scenario_flows(results, run.scenario)
-    frame = _of_run(series, run)
-    frame = frame[frame["flow"].isin(list(flows))]
     width = _bin_width(results, run)
-    frame = frame.assign(time_s=bin_ends(frame["time_s"], width))
-    grouped = frame.groupby(["flow", "time_s"], observed=True)[sampled.column]
-    values = grouped.sum(min_count=1) / width if sampled.reduce == "rate" else grouped.mean()
-    frame = (values * sampled.display.factor).to_frame("value").reset_index()
+    frame = _binned(series, run, list(flows), width)
+    grouped = frame.groupby(["flow", "time_s"], observed=True)[column]
+    values = grouped.sum(min_count=1) / width if is_rate else grouped.mean()
+    frame = (values * display.factor).to_frame("value").reset_index()
     kinds = [str(flow["kind"]).upper() for flow in flows.values()]
     alike = len(set(kinds)) == len(kinds)  # one flow a kind: the panel's title says which
     names = kinds if alike else [flow_label(flow) for flow in flows.values()]
@@ -90,75 +119,22 @@ def _flows_over_time(
     return frame.assign(panel=run.label, replicate=run.replicate)
 
 
-def _time_figure(
-    results: Results,
-    experiment: Experiment,
-    runs: Sequence[DrawnRun],
-    shown: tuple[str, Sampled],
-    frame: pd.DataFrame,
-) -> Figure:
-    name, sampled = shown
-    engine = runs[0].engine
-    starts = {
-        run.label: [
-            float(str(flow["start_s"]))
-            for flow in scenario_flows(results, run.scenario).values()
-            if flow["kind"] == "cbr" and float(str(flow["start_s"])) > 0
-        ]
-        for run in runs
-    }
-    chart = _panels(frame, sampled.display, f"{name} {engine}", starts)
-    title = f"{experiment.title}: {sampled.display.label.lower()} over time on {engine}"
-    words = f"{sampled.display.title} against time (s), a panel a condition." + _describe(
-        frame, sampled.display.unit
-    )
-    return make_figure([experiment.id, name, "time", engine], title, chart, words, frame)
-
-
-def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
-    """Return Jain's index of the TCP flows' throughput over time, a panel a delay."""
-    runs = runs_of(results, experiment)
-    if not runs:
-        return []
-    series = read_series(results, runs)
-    axis = axis_factor(experiment)
-    figures = []
-    for engine in dict.fromkeys(run.engine for run in runs):
-        parts = []
-        for run in (run for run in runs if run.engine == engine):
-            values = _jain_over_time(results, series, run)
-            name, panel = run.series(experiment, axis), ""
-            if axis is not None:
-                panel = f"{axis.label}: {level_label(axis, run.levels[axis.id])}"
-            parts.append(values.assign(series=name, panel=panel, replicate=run.replicate))
-        display = Display("Jain's index of throughput", "1", 1.0, 1.0)
-        frame = _over_replicates(pd.concat(parts, ignore_index=True), display)
-        chart = _panels(frame, display, f"jain {engine}", {}, zero=False)
-        title = f"{experiment.title}: Jain's index over time on {engine}"
-        words = "Jain's fairness index (1 is equal shares) against time (s)." + _describe(frame, "")
-        figures.append(
-            make_figure([experiment.id, "jain", "time", engine], title, chart, words, frame)
-        )
-    return figures
-
-
 def _jain_over_time(results: Results, series: pd.DataFrame, run: DrawnRun) -> pd.DataFrame:
     flows = [k for k, f in scenario_flows(results, run.scenario).items() if f["kind"] == "tcp"]
-    frame = _of_run(series, run)
-    frame = frame[frame["flow"].isin(flows)]
-    width = _bin_width(results, run, at_least_s=1.0)
-    frame = frame.assign(time_s=bin_ends(frame["time_s"], width))
+    frame = _binned(series, run, flows, _bin_width(results, run, at_least_s=1.0))
     shares = frame.groupby(["time_s", "flow"], observed=True)["throughput_bps"].mean()
-    rows = [
-        (time, jain_index(values.to_numpy(dtype=float)))
-        for time, values in shares.groupby("time_s")
-    ]
+    rows = [(t, jain_index(own.to_numpy(dtype=float))) for t, own in shares.groupby("time_s")]
     return pd.DataFrame(rows, columns=["time_s", "value"])
 
 
-def _of_run(series: pd.DataFrame, run: DrawnRun) -> pd.DataFrame:
+def _binned(
+    series: pd.DataFrame, run: DrawnRun, flows: Sequence[str], width: float
+) -> pd.DataFrame:
+    """Return the samples of a run's flows, each at the end of its bin."""
     frame = series[(series["scenario"] == run.scenario) & (series["engine"] == run.engine)]
-    return frame.assign(flow=frame["flow"].astype(object))
+    frame = frame.assign(flow=frame["flow"].astype(object))
+    frame = frame[frame["flow"].isin(flows)]
+    return frame.assign(time_s=bin_ends(frame["time_s"], width))
 
 
 def _bin_width(results: Results, run: DrawnRun, at_least_s: float = 0.0) -> float:
@@ -180,12 +156,9 @@ def _over_replicates(frame: pd.DataFrame, display: Display) -> pd.DataFrame:
     for key, group in frame.groupby(["panel", "series", "time_s"], sort=False):
         found = estimate(group["value"].to_numpy(dtype=float), 0.0, display.highest)
         if found.n:
-            rows.append((*key, *(_round(v) for v in (found.mean, found.low, found.high)), found.n))
+            ends = (float(f"{value:.5g}") for value in (found.mean, found.low, found.high))
+            rows.append((*key, *ends, found.n))
     return pd.DataFrame(rows, columns=["panel", "series", "time_s", "mean", "low", "high", "n"])
-
-
-def _round(value: float) -> float:
-    return float(f"{value:.5g}")
 
 
 def _panels(
@@ -216,45 +189,36 @@ def _panel(
     starts: list[float],
 ) -> Drawing:
     picked, opacity = legend_filter("series", name)
-    zoom = zoom_of(name)
     colour = colours("series", order, lines=True)
     base = alt.Chart(frame.drop(columns="panel")).encode(x=alt.X("time_s:Q", title="Time (s)"))
     scale = alt.Scale(domain=domain, nice=True, clamp=True)
     y = alt.Y("mean:Q", title=display.title, scale=scale)
     layers: list[Drawing] = []
     if frame["low"].notna().any():
-        layers.append(
-            base.mark_area(opacity=0.18).encode(
-                y=alt.Y("low:Q", title=display.title, scale=scale), y2="high:Q", color=colour
-            )
-        )
-    layers.append(
-        base.mark_line(strokeWidth=1.5)
-        .encode(
-            y=y,
-            color=colour,
-            strokeDash=dashes("series", order),
-            opacity=opacity,
-            tooltip=[
-                alt.Tooltip("series:N", title="Series"),
-                alt.Tooltip("time_s:Q", title="Time (s)", format=".3g"),
-                alt.Tooltip("mean:Q", title=display.title, format=".4g"),
-                alt.Tooltip("low:Q", title="95 % interval from", format=".4g"),
-                alt.Tooltip("high:Q", title="to", format=".4g"),
-                alt.Tooltip("n:Q", title="Replicates"),
-            ],
-        )
-        .add_params(picked, zoom)
+        low = alt.Y("low:Q", title=display.title, scale=scale)
+        area = base.mark_area(opacity=0.18)
+        layers.append(area.encode(y=low, y2="high:Q", color=colour))
+    line = base.mark_line(strokeWidth=1.5).encode(
+        y=y,
+        color=colour,
+        strokeDash=dashes("series", order),
+        opacity=opacity,
+        tooltip=[
+            alt.Tooltip("series:N", title="Series"),
+            alt.Tooltip("time_s:Q", title="Time (s)", format=".3g"),
+            alt.Tooltip("mean:Q", title=display.title, format=".4g"),
+            alt.Tooltip("low:Q", title="95 % interval from", format=".4g"),
+            alt.Tooltip("high:Q", title="to", format=".4g"),
+            alt.Tooltip("n:Q", title="Replicates"),
+        ],
     )
+    layers.append(line.add_params(picked, zoom_of(name)))
     for start in sorted(set(starts)):
         place = alt.Chart(pd.DataFrame({"time_s": [start], "word": ["CBR starts"]}))
         at = place.encode(x=alt.X("time_s:Q", title="Time (s)"))
         layers.append(at.mark_rule(color=INK, strokeDash=[2, 3], opacity=0.7))
-        layers.append(
-            at.mark_text(align="left", dx=3, dy=4, baseline="top", fontSize=10).encode(
-                text="word:N", y=alt.value(0)
-            )
-        )
+        word = at.mark_text(align="left", dx=3, dy=4, baseline="top", fontSize=10)
+        layers.append(word.encode(text="word:N", y=alt.value(0)))
     return alt.layer(*layers)
 
 

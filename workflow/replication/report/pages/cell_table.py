@@ -8,7 +8,7 @@ from typing import Any
 
 from replication.metrics.metric_model import METRICS, metric_label
 from replication.report.pages import number as numbers
-from replication.report.pages.source import PointLinks, Source, cell_id
+from replication.report.pages.source import PointLinks, Source, cell_id, under
 from replication.report.pages.verdict import (
     BADGES,
     Tally,
@@ -100,7 +100,7 @@ def _cells(
     by_key: dict[tuple[str, str, str], list[Judged]] = {}
     for row in rows:
         by_key.setdefault(_key(row), []).append(row)
-    points = {key: links.under(same) for key, same in by_key.items()}
+    points = {key: under(links, same) for key, same in by_key.items()}
     for row in rows:
         unit, key = row["unit"], _key(row)
         stands = row["engine"] in engines[:1]

@@ -8,7 +8,7 @@ from typing import Any
 
 from replication.report.charts.figure import three_digits
 from replication.report.pages.number import parse
-from replication.report.pages.source import PointLinks, Source
+from replication.report.pages.source import PointLinks, Source, under
 from replication.report.pages.verdict import badge, beside
 from replication.study.claim_model import AllTest, Claim, EquivalenceTest, NotTestable, SimpleTest
 from replication.study.sensitivity_settings import Scale, load_sensitivity
@@ -55,7 +55,7 @@ def claim_cards(
                 "own": source.own_data.get((study.id, name)),
                 "beside": beside(results, next(iter(engines), "")),
                 "chart": claim_chart(claim, results) if claim else None,
-                "points": links.under(results),
+                "points": under(links, results),
                 "apart": _apart(claim) if claim else "",
                 # How often it was changed after results were seen.
                 "changes": len(study.changes_to("claims", name)),

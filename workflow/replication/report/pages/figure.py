@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
@@ -28,35 +28,35 @@ from replication.study.files import write_text
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-class StudyDownload(NamedTuple):
-    """Results of one study that a reader can download: the file behind them, and what they are."""
-
-    path: Path
-    meaning: str
-
-
-def study_downloads(data: Path, study: str) -> dict[str, StudyDownload]:
-    """Return the downloads of a study whose files are in `data`, by their names for readers."""
-    folder = data / "results" / study
-    every = {
-        f"design/{study}.parquet": StudyDownload(
-            data / "design" / f"{study}.csv", "every point, replicate and scenario"
-        ),
-        f"results/{study}/flows.parquet": StudyDownload(
-            folder / "flows.parquet", "every flow of every run"
-        ),
-        f"results/{study}/features.parquet": StudyDownload(
-            folder / "features.parquet", "what was read off the series of every run"
-        ),
-        f"results/{study}/series.parquet": StudyDownload(
-            folder / "series.parquet", "the series that charts draw"
-        ),
-    }
-    return {name: found for name, found in every.items() if found.path.is_file()}
+#: Results of a study that a reader can download: name for readers, file in the data, what they are.
+_STUDY_DOWNLOADS = (
+    ("design/{}.parquet", "design/{}.csv", "every point, replicate and scenario"),
+    ("results/{}/flows.parquet", "results/{}/flows.parquet", "every flow of every run"),
+    (
+        "results/{}/features.parquet",
+        "results/{}/features.parquet",
+        "what was read off the series of every run",
+    ),
+    ("results/{}/series.parquet", "results/{}/series.parquet", "the series that charts draw"),
+)
 
 
-def write_download(path: Path, text: str) -> None:
-    """Write a CSV text in which no field is a formula: such texts follow a `'`, numbers stay."""
+def study_downloads(data: Path, study: str) -> list[tuple[str, Path, str]]:
+    """Return the downloads of a study whose files are in `data`: name, file and meaning."""
+    every = (
+        (name.format(study), data / file.format(study), meaning)
+        for name, file, meaning in _STUDY_DOWNLOADS
+    )
+    return [found for found in every if found[1].is_file()]
+
+
+def copy_download(source: Path, target: Path) -> None:
+    """Copy a file into the report; in a CSV a text that were a formula follows a `'`."""
+    if source.suffix != ".csv":
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        return
+    text = source.read_bytes().decode("utf-8")
     rows = list(csv.reader(io.StringIO(text, newline="")))
     if any(_is_formula(field) for row in rows for field in row):
         safe = io.StringIO()
@@ -64,16 +64,7 @@ def write_download(path: Path, text: str) -> None:
         writer = csv.writer(safe, lineterminator="\n", quoting=csv.QUOTE_ALL)
         writer.writerows([f"'{f}" if _is_formula(f) else f for f in row] for row in rows)
         text = safe.getvalue()
-    write_text(path, text)
-
-
-def copy_download(source: Path, target: Path) -> None:
-    """Copy a file into the report; a CSV as `write_download` does."""
-    if source.suffix == ".csv":
-        write_download(target, source.read_bytes().decode("utf-8"))
-    else:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
+    write_text(target, text)
 
 
 def _is_formula(field: str) -> bool:

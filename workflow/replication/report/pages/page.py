@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from replication.report.pages.figure import script_json, table_texts
 from replication.report.pages.ledger import plausible
 from replication.report.pages.source import Source
 from replication.report.pages.verdict import BADGES, badge
-from replication.study.files import write_text
 from replication.study.study import MAPS_TABLE, REPORT_PAGES, Study
 
 
@@ -42,10 +42,8 @@ def ran(provenance: dict[str, Any]) -> dict[str, Any]:
         "tier": name,
         "tier_title": str(tier.get("title", "")),
         "quick": name == "quick" or tier.get("levels") == "quick",
-        "written": written,
         "engines": engines,
-        "runtime": str(config.get("runtime", "")),
-        "facts": _facts(provenance),
+        "facts": list(_facts(provenance, written)),
         # Stages of the workflow and what they took: jobs, wall_s, cpu_s.
         "stages": provenance.get("stages", {}),
         # The settings of make by which the same is run again.
@@ -63,39 +61,24 @@ def _when(text: str) -> str:
     return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
 
 
-def _facts(provenance: dict[str, Any]) -> list[tuple[str, str]]:
+def _facts(provenance: dict[str, Any], written: str) -> Iterator[tuple[str, str]]:
     simulate, platform = provenance.get("simulate", {}), provenance.get("platform", {})
-    facts: list[tuple[str, str]] = []
-    for label, document, key, show in (
-        ("Scenarios", simulate, "scenarios", numbers.count),
-        ("Simulator CPU time", simulate, "simulator_cpu_s", numbers.duration),
-        ("Wall time of the simulations", simulate, "wall_s", numbers.duration),
-        ("Efficiency", simulate, "efficiency", _share),
-        ("Peak memory of a run", simulate, "peak_memory_bytes", _memory),
-        ("Cores", platform, "cores", numbers.count),
-    ):
-        value = document.get(key)
-        if isinstance(value, int | float):
-            facts.append((label, show(value)))
-    for engine in provenance.get("engines", {}).values():
-        if warning := package_warning(engine.get("package") or {}):
-            facts.append(("Not as locked", warning))
-    for label, document, key in (
-        ("Commit", provenance, "commit"),
-        ("System", platform, "system"),
-        ("Python", platform, "python"),
-    ):
-        if document.get(key):
-            facts.append((label, str(document[key])))
-    return facts
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.0f} %"
-
-
-def _memory(value: float) -> str:
-    return f"{value / 2**20:,.0f} MiB"
+    engines = provenance.get("engines", {}).values()
+    facts: list[tuple[str, Any, Callable[[Any], str]]] = [
+        ("Runtime", provenance.get("config", {}).get("runtime"), str),
+        ("Written", written, str),
+        ("Scenarios", simulate.get("scenarios"), numbers.count),
+        ("Simulator CPU time", simulate.get("simulator_cpu_s"), numbers.duration),
+        ("Wall time of the simulations", simulate.get("wall_s"), numbers.duration),
+        ("Efficiency", simulate.get("efficiency"), lambda share: f"{100 * share:.0f} %"),
+        ("Peak memory of a run", simulate.get("peak_memory_bytes"), numbers.memory),
+        ("Cores", platform.get("cores"), numbers.count),
+        *(("Not as locked", package_warning(one.get("package")), str) for one in engines),
+        ("Commit", provenance.get("commit"), str),
+        ("System", platform.get("system"), str),
+        ("Python", platform.get("python"), str),
+    ]
+    return ((label, show(value)) for label, value, show in facts if value)
 
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -115,8 +98,8 @@ def short_title(study: Study) -> str:
     return " & ".join(names) if len(names) < 3 else f"{names[0]} et al."
 
 
-def plain_environment() -> jinja2.Environment:
-    """Return the templates' environment for a page of no report."""
+def environment(source: Source | None = None) -> jinja2.Environment:
+    """Return the templates' environment for the pages of `source`, or for a page of no report."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         extensions=[_Dense],
@@ -135,28 +118,22 @@ def plain_environment() -> jinja2.Environment:
         percent=numbers.percent,
         plausible=plausible,
         published=numbers.published,
+        script_json=script_json,
+        short_title=short_title,
         table_texts=table_texts,
         unit=numbers.display_unit,
+        unsaid_unit=unsaid_unit,
         verdict=badge,
     )
-    return made
-
-
-def environment(source: Source) -> jinja2.Environment:
-    """Return the templates' environment for the pages of `source`."""
-    made = plain_environment()
-    made.filters["short_title"] = short_title
-    made.filters["unsaid_unit"] = unsaid_unit
-    made.filters["script_json"] = script_json
-    made.globals.update(
-        verdicts=BADGES,
-        studies=list(source.studies.values()),
-        ran=ran(source.provenance),
-        several_engines=len(source.engines) > 1,
-        further_pages=_further_pages(source),
-        up="",
-        results=source.downloads,
-    )
+    made.globals.update(verdicts=BADGES, up="", studies=[], further_pages={}, ran=None)
+    if source is not None:
+        made.globals.update(
+            studies=list(source.studies.values()),
+            ran=ran(source.provenance),
+            several_engines=len(source.engines) > 1,
+            further_pages=_further_pages(source),
+            results=source.downloads,
+        )
     return made
 
 
@@ -165,10 +142,3 @@ def _further_pages(source: Source) -> dict[str, str]:
 
     is_there = {"engines": bool(source.engines), "maps": (source.data / MAPS_TABLE).is_file()}
     return {name: title for name, title in REPORT_PAGES.items() if is_there.get(name)}
-
-
-def write_page(source: Source, folder: Path, name: str, **shown: object) -> None:
-    """Fill the template `name` with `shown` and write the page of that name."""
-    page = name.removesuffix(".html")
-    text = environment(source).get_template(name).render(page=page, **shown)
-    write_text(folder / name, text)

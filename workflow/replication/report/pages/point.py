@@ -23,7 +23,7 @@ from replication.report.charts.data import (
 from replication.report.charts.run import FLOWS, run_data
 from replication.report.pages.ledger import plain
 from replication.report.pages.number import MISSING, significant
-from replication.report.pages.source import PointLinks, Source
+from replication.report.pages.source import Source, point_links
 from replication.report.pages.topology import draw
 from replication.study.parameter import Factor, Parameter
 from replication.study.storage.table import Row
@@ -55,7 +55,7 @@ ByRun = Mapping[tuple[str, str], pd.DataFrame]
 def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict[str, Any]]:
     """Yield the page of each point of a study that an engine ran."""
     design = source.design(study.id)
-    links = PointLinks.of(study, design)
+    links = point_links(study, design)
     by_point: dict[tuple[str, str], list[Row]] = {}
     for row in design:
         by_point.setdefault((row["experiment"], row["point"]), []).append(row)
@@ -65,8 +65,10 @@ def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict
     for experiment in study.experiments:
         series = _by_run(_first_series(results, experiment))
         parameters = parameters_of(study, experiment)
-        for link in (link for link in links.links if link.experiment == experiment.id):
-            rows = by_point[link.experiment, link.point]
+        for key, link in links.items():
+            if key[0] != experiment.id:
+                continue
+            rows = by_point[key]
             first = next(row["scenario"] for row in rows if is_supported(row))
             by_engine = {e: [row for row in rows if row["engine"] == e] for e in engines}
             yield {

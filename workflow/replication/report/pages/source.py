@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from replication.design.config import load_study
 from replication.report.charts.data import level_label
@@ -102,18 +102,8 @@ class Source:
 
     @cached_property
     def parts(self) -> dict[str, dict[str, Participation]]:
-        """Return what each engine ran and refused of each study, in the order of its design.
-
-        Where the design was not kept, the engines of the verdicts count as having run one point.
-        """
-        return {
-            name: participations(self.design(name)) or self._judged(name) for name in self.studies
-        }
-
-    def _judged(self, study: str) -> dict[str, Participation]:
-        rows = of_study([*self.cells, *self.claims], study)
-        engines = dict.fromkeys(row["engine"] for row in rows if row["engine"])
-        return {name: Participation(name, ran=1, refused=0, reasons=()) for name in engines}
+        """Return what each engine ran and refused of each study, in the order of its design."""
+        return {name: participations(self.design(name)) for name in self.studies}
 
     @cached_property
     def engines(self) -> list[str]:
@@ -173,9 +163,8 @@ class Source:
         return sorted(found, key=lambda row: row["finding"] != Verdict.IMPOSSIBLE)
 
     def design(self, study: str) -> list[Row]:
-        """Return the rows of a study's design; none where it was not kept."""
-        path = self.data / "design" / f"{study}.csv"
-        return read_rows(path, DESIGN_COLUMNS) if path.is_file() else []
+        """Return the rows of a study's design."""
+        return read_rows(self.data / "design" / f"{study}.csv", DESIGN_COLUMNS)
 
     def published(self, study: str) -> dict[tuple[str, str, str], PublishedNumber]:
         """Return the transcribed numbers of a paper by (table, row, column)."""
@@ -203,50 +192,35 @@ def read_provenance(path: Path) -> dict[str, Any]:
     return document
 
 
-FOLDER = "runs"
-
-
-@dataclass(frozen=True)
-class PointLink:
+class PointLink(NamedTuple):
     """A point of an experiment and its page; `file` is relative to the report's folder."""
 
-    experiment: str
-    point: str
     levels: dict[str, str]
     label: str
     file: str
 
 
-@dataclass(frozen=True)
-class PointLinks:
-    """The points of a study that an engine ran, in the order of the design."""
+#: By experiment and point, in the order of the design.
+PointLinks = Mapping[tuple[str, str], PointLink]
 
-    links: list[PointLink]
 
-    @classmethod
-    def of(cls, study: Study, design: Iterable[Row]) -> PointLinks:
-        """Gather the points of a design; those that every engine refused have no page."""
-        links: list[PointLink] = []
-        ran = {(r["experiment"], r["point"]): r["levels"] for r in design if is_supported(r)}
-        for (experiment, point), text in ran.items():
-            name = file_of(name_of(study.id, experiment, point))
-            levels: dict[str, str] = json.loads(text)
-            factors = study.experiment(experiment).factors
-            label = ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
-            links.append(PointLink(experiment, point, levels, label, f"{FOLDER}/{name}.html"))
-        return cls(links)
+def point_links(study: Study, design: Iterable[Row]) -> dict[tuple[str, str], PointLink]:
+    """Return the points of a design; those that every engine refused have no page."""
+    links: dict[tuple[str, str], PointLink] = {}
+    ran = {(r["experiment"], r["point"]): r["levels"] for r in design if is_supported(r)}
+    for (experiment, point), text in ran.items():
+        name = file_of(name_of(study.id, experiment, point))
+        levels: dict[str, str] = json.loads(text)
+        factors = study.experiment(experiment).factors
+        label = ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
+        links[experiment, point] = PointLink(levels, label, f"runs/{name}.html")
+    return links
 
-    def find(self, experiment: str, point: str) -> PointLink | None:
-        """Return the link of a point; None if no engine ran it."""
-        found = (
-            link for link in self.links if (link.experiment, link.point) == (experiment, point)
-        )
-        return next(found, None)
 
-    def under(self, rows: Iterable[Judged]) -> list[PointLink]:
-        """Return the points that a number or claim rests on, given its row on each engine."""
-        wanted = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
-        return [link for link in self.links if (link.experiment, link.point) in wanted]
+def under(links: PointLinks, rows: Iterable[Judged]) -> list[PointLink]:
+    """Return the points that a number or claim rests on, given its row on each engine."""
+    wanted = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
+    return [link for key, link in links.items() if key in wanted]
 
 
 def cell_id(table: str, row: str, column: str) -> str:

@@ -13,7 +13,7 @@ from replication.report.pages.cell_table import CellView, TableView, table_views
 from replication.report.pages.claim import claim_cards, not_counted
 from replication.report.pages.ledger import changes_of
 from replication.report.pages.number import parse
-from replication.report.pages.source import PointLinks, Source, of_study
+from replication.report.pages.source import PointLinks, Source, of_study, point_links
 from replication.report.pages.topology import Topology, draw
 from replication.report.pages.verdict import Tally, answer
 from replication.study.claim_model import Claim
@@ -49,7 +49,7 @@ def study_page(
     cells = [row for row in of_study(source.cells, study.id) if row["engine"] in shown]
     claims = [row for row in of_study(source.claims, study.id) if row["engine"] in shown]
     design = source.design(study.id)
-    links = PointLinks.of(study, design)
+    links = point_links(study, design)
     tables = table_views(study, cells, source, links)
     cards = claim_cards(source, study, claims, links)
     homes = {claim.id: home for claim in study.claims if (home := _home(claim))}
@@ -159,7 +159,7 @@ def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> lis
     views = []
     for (point, _), rows in points.items():
         levels = json.loads(rows[0]["levels"])
-        link = links.find(experiment.id, point)
+        link = links.get((experiment.id, point))
         views.append(
             {
                 "labels": [level_label(f, levels.get(f.id, "")) for f in experiment.axes],
