@@ -88,7 +88,7 @@ def test_what_was_changed_after_results_is_listed_and_nothing_else(project):
         "Claim value",
         "Table 1",
         "Parameter access_s",
-        "Parameter bottleneck_s of sweep",
+        "Parameter sweep/bottleneck_s",
     ]
     first, second = page.select(".change")[:2]
     for words in ("Words of value", "Ties <b>counted</b>.", "They do not.", "No size is named."):

@@ -26,17 +26,7 @@ PAGE, TABLE = "index.html", "differences.csv"
 
 
 def write_differences(found: Sequence[Compared], names: tuple[str, str], folder: Path) -> list[str]:
-    """Write the page and its table into `folder`; return the counts in words.
-
-    Parameters
-    ----------
-    found
-        Every item of both results.
-    names
-        What the results are called.
-    folder
-        Made if need be; nothing else in it is touched.
-    """
+    """Write the page of all items of two results, and its table; return the counts in words."""
     moved = [item for item in found if item.has_moved]
     moved.sort(key=lambda item: (not item.verdict_moved, item.beyond_noise != "yes"))
     counts = [counted(kind, found) for kind in (CELL, CLAIM)]
@@ -55,17 +45,8 @@ _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/~^-]*")
 def results_at(root: Path, name: str) -> Iterator[Path]:
     """Give the folder with the tables that `name` means, which may be gone after the block.
 
-    Parameters
-    ----------
-    root
-        The project's folder.
-    name
-        A folder of results, of released data or of a clone, or a tag or commit.
-
-    Raises
-    ------
-    InputError
-        It is none of these; the message says what was looked for.
+    It is a folder of results, of released data or of a clone, or a tag or commit of `root`;
+    InputError if it is none of these.
     """
     path = Path(name)
     for folder in (path, path / "data" / "reproduced", path / RELEASED):

@@ -13,6 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from replication.design.config import load_tier, study_files
 from replication.design.input_hashes import file_hash
 from replication.simulate.environment import core
@@ -34,17 +36,7 @@ PACKAGES = (
 
 
 def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: Path) -> None:
-    """Gather and write provenance.json.
-
-    Parameters
-    ----------
-    root, data
-        The project's folder and that of its results.
-    settings
-        What ran, as `plan.pipeline.Pipeline.settings` has it.
-    path
-        The file to write.
-    """
+    """Gather and write provenance.json; `settings` are those of `design.pipeline.Pipeline`."""
     document = _document(root, data, settings)
     write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
 
@@ -129,16 +121,12 @@ def stages_of(folder: Path) -> dict[str, dict[str, float]]:
     stages: dict[str, dict[str, float]] = {}
     for path in sorted(folder.rglob("*.tsv")):
         rule = path.relative_to(folder).parts[0].removesuffix(".tsv")
-        head, *rows = (line.split("\t") for line in path.read_text().splitlines())
+        table = pd.read_csv(path, sep="\t", na_values="-")
         stage = stages.setdefault(rule, {"jobs": 0, "wall_s": 0.0, "cpu_s": 0.0})
-        for row in rows:
-            values = dict(zip(head, row, strict=True))
-            stage["jobs"] += 1
-            stage["wall_s"] = round(stage["wall_s"] + float(values["s"]), 2)
-            with_cpu = values.get("cpu_time", "NA")
-            stage["cpu_s"] = round(
-                stage["cpu_s"] + (0.0 if with_cpu in ("NA", "-") else float(with_cpu)), 2
-            )
+        stage["jobs"] += len(table)
+        for name, column in (("wall_s", "s"), ("cpu_s", "cpu_time")):
+            if column in table:
+                stage[name] = round(stage[name] + float(table[column].sum()), 2)
     return stages
 
 
@@ -148,8 +136,7 @@ def simulate_totals(data: Path, studies: Iterable[str]) -> dict[str, Any]:
     Efficiency is simulator CPU time over (cores x wall time of the stage), the wall time being
     the union of the batches' own intervals, so that a resumed run counts only working time.
     """
-    designs = _designs(data, studies)
-    usage = _usage(data, designs)
+    usage = _usage(data, _designs(data, studies))
     runs = [run for document in usage for run in document["runs"]]
     fresh = [run for run in runs if not run["reused"]]
     intervals = [
@@ -157,12 +144,6 @@ def simulate_totals(data: Path, studies: Iterable[str]) -> dict[str, Any]:
         for document in usage
         if not all(run["reused"] for run in document["runs"])
     ]
-    costs = {
-        (study, row["batch"], row["scenario"]): float(row["cost_s"])
-        for study, rows in designs.items()
-        for row in rows
-        if row["batch"]
-    }
     cpu_s = sum(run["cpu_s"] for run in fresh)
     wall_s = covered_s(intervals)
     cores = os.cpu_count() or 1
@@ -172,7 +153,6 @@ def simulate_totals(data: Path, studies: Iterable[str]) -> dict[str, Any]:
         "runtimes": dict(Counter(run.get("runtime", "native") for run in runs)),
         "batches": len(usage),
         "simulator_cpu_s": round(cpu_s, 2),
-        "predicted_cpu_s": round(sum(costs.values()), 2),
         "wall_s": round(wall_s, 2),
         "efficiency": round(cpu_s / (cores * wall_s), 3) if wall_s else None,
         "peak_memory_bytes": max((run["peak_memory_bytes"] for run in runs), default=0),

@@ -59,15 +59,7 @@ _JUDGED = ("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv", *TABLES)
 
 
 class Archive(Document):
-    """The packed series of a release, which are not in git.
-
-    Attributes
-    ----------
-    file, sha256, bytes
-        Name, hash and size.
-    address
-        From where it is fetched, once it was put there.
-    """
+    """The packed series of a release, which are not in git, and once put there their address."""
 
     file: str
     sha256: str
@@ -77,11 +69,6 @@ class Archive(Document):
 
 def make_release(root: Path, data: Path) -> str:
     """Release finished results: their data, pages and manifest; return a line that says so.
-
-    Parameters
-    ----------
-    root, data
-        The project's folder and that of its results. The release that is there is replaced.
 
     Raises
     ------
@@ -142,14 +129,7 @@ def pack_series(root: Path, data: Path, studies: Sequence[str]) -> Archive:
 
 
 def fetch_results(root: Path, address: str | None = None) -> str:
-    """Fetch the packed series of the release and unpack them; return a line that says so.
-
-    Parameters
-    ----------
-    root
-        The project's folder.
-    address
-        From where; by default the one in archive.yaml.
+    """Fetch the packed series, from where archive.yaml says, and unpack them; return a line on it.
 
     Raises
     ------

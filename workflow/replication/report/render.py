@@ -33,7 +33,7 @@ from replication.report.pages.figure import (
     study_downloads,
     write_figures,
 )
-from replication.report.pages.ledger import changes_of, environment_rows, ledger
+from replication.report.pages.ledger import changes_of, engines_of, ledger, replicates_of
 from replication.report.pages.overview import all_numbers, overview
 from replication.report.pages.page import environment, ran
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
@@ -67,12 +67,8 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
 
     Parameters
     ----------
-    root
-        The project's folder, with configs and published numbers.
-    data
-        Folder of reproduced results.
-    notebooks
-        Folder of executed notebooks, ``<study>.<name>.ipynb``.
+    root, data, notebooks
+        The folders of the project, of reproduced results and of executed notebooks.
     out
         The report's folder, replaced as a whole.
     downloads
@@ -151,15 +147,15 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         for experiment, found in _figures(source, study, results, explained).items()
     }
     view = study_page(source, study, figures, topologies(study, results))
-    parameters = ledger(study)
     robust = robust_view(source.root, source.data, study, folder)
     templates = environment(source)
     text = templates.get_template("study.html").render(
         page=name,
         view=view,
         traces=trace_section(source, study),
-        ledger=parameters,
-        environment=environment_rows(source, study, parameters),
+        ledger=ledger(study),
+        ran_on=engines_of(source, study),
+        replicates=replicates_of(source, study),
         why=why,
         robust=robust,
         notebooks=_write_notebooks(

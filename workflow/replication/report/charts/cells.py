@@ -52,15 +52,9 @@ _COLUMNS += [
 def cells_figure(cells: pd.DataFrame, *tables: Table) -> Figure:
     """Draw published tables of one shape: each published value beside the reproduced ones.
 
-    A grey bar is the tolerance that was set beforehand: means inside it are `reproduced`.
-
-    Parameters
-    ----------
-    cells
-        Rows of the typed table; those of other tables are left out. A column `explained` is drawn
-        as a second series.
-    tables
-        The published tables; of several, each row's label begins with its table.
+    A grey bar is the tolerance that was set beforehand: means inside it are `reproduced`. A column
+    `explained` is drawn as a second series. Of several tables each row's label begins with its
+    table; rows of others are left out.
     """
     named = {table.id: table for table in tables}
     frame = _of_running_engines(_display(cells[cells["table"].isin(named)]))

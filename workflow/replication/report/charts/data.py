@@ -138,22 +138,12 @@ def estimates(
     how: str = "mean",
     links: Links | None = None,
 ) -> pd.DataFrame:
-    """Estimate a metric at every point that was run.
+    """Estimate a metric at every point that was run, in display units.
 
-    Returns
-    -------
-    pandas.DataFrame
-        engine, factors, series, x, mean, low, high, n, unit; display units.
+    The columns are engine, factors, series, x, mean, low, high, n, unit.
     """
-    wanted = Quantity.model_validate(
-        {
-            "experiment": experiment.id,
-            "metric": metric,
-            "flows": flows,
-            "aggregate": how,
-            "links": links,
-        }
-    )
+    own = {"experiment": experiment.id, "metric": metric}
+    wanted = Quantity.model_validate(own | {"flows": flows, "aggregate": how, "links": links})
     values = quantity(results, wanted)
     keys = [column for column in values if column not in ("replicate", "value")]
     display = display_metric(metric)
@@ -253,7 +243,9 @@ ALGORITHMS = {
 
 
 def flow_algorithm(flow: Mapping[str, object]) -> str:
-    """Return the name of a TCP flow's congestion control."""
+    """Return the name of a TCP flow's congestion control; CBR of another flow."""
+    if flow["kind"] == "cbr":
+        return "CBR"
     algorithm = str(flow["congestion_control"])
     return ALGORITHMS.get(algorithm, algorithm)
 
@@ -277,15 +269,7 @@ def read_cells(data: Path, study: str) -> pd.DataFrame:
 
 
 def with_explained(cells: pd.DataFrame, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return judged cells with a column `explained`: the values under the best explanation.
-
-    Parameters
-    ----------
-    cells
-        Of one study, as `read_cells` has them.
-    rows
-        Its rows of explained_cells.csv; they have values on one engine.
-    """
+    """Return a study's cells with a column `explained`, from its rows of explained_cells.csv."""
     if cells.empty or not rows:
         return cells
     explained = pd.DataFrame(rows)[[*_CELL, "reproduced_mean"]]

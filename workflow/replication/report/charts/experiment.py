@@ -27,15 +27,7 @@ MANY_FLOWS = 4
 def figures_of(
     results: Results, cells: pd.DataFrame, study: Study, experiment_id: str
 ) -> list[Figure]:
-    """Return the figures of one experiment, published values drawn in.
-
-    Parameters
-    ----------
-    results, cells
-        The study's, already loaded.
-    study, experiment_id
-        The experiment; KeyError where the study has none of that id.
-    """
+    """Return the figures of one experiment, published values drawn in."""
     experiment = study.experiment(experiment_id)
     published = published_values(experiment, cells)
     figures = _figures_of_type(results, study, experiment, published)
@@ -64,23 +56,17 @@ def _figures_of_type(
 def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) -> list[Figure]:
     shown: dict[tuple[str, ...], list[Table]] = {}
     parts = []
-    for table in tables_of(study, experiment):
+    for table in study.tables if len(cells) else []:
         rows = table.rows or {}
-        own = [
-            key
-            for key, row in rows.items()
-            if (row.experiment or table.experiment) == experiment.id
-        ]
-        ours = cells if cells.empty else cells[cells["table"] == table.id]
-        if rows:
-            ours = ours if ours.empty else ours[ours["row"].isin(own)]
+        homes = {key: row.experiment or table.experiment for key, row in rows.items()}
+        ours = cells[cells["table"] == table.id]
+        home = ours["row"].map(lambda key: homes.get(key, table.experiment))  # noqa: B023
+        ours = ours[home == experiment.id]
         if not ours.empty:
             parts.append(ours)
             shown.setdefault(tuple(dict.fromkeys(ours["column"])), []).append(table)
-    if not parts:
-        return []
-    ours = pd.concat(parts)
-    return with_prefix([cells_figure(ours, *same) for same in shown.values()], experiment.id)
+    found = [cells_figure(pd.concat(parts), *same) for same in shown.values()]
+    return with_prefix(found, experiment.id)
 
 
 def _bdp_figures(results: Results, study: Study, experiment: Experiment) -> list[Figure]:
@@ -91,13 +77,3 @@ def _bdp_figures(results: Results, study: Study, experiment: Experiment) -> list
     if axis is not None:
         figures += factor_figures(results, study, experiment, DELAY_METRICS)
     return figures
-
-
-def tables_of(study: Study, experiment: Experiment) -> list[Table]:
-    """Return the published tables with rows of an experiment."""
-    return [
-        table
-        for table in study.tables
-        if table.experiment == experiment.id
-        or any(row.experiment == experiment.id for row in (table.rows or {}).values())
-    ]

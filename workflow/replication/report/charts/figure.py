@@ -78,21 +78,7 @@ MAXIMUM_POINTS = 2000
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure.
-
-    Attributes
-    ----------
-    id
-        Unique in a report and safe as an HTML id: see `name_of`.
-    title
-        What is shown, in a few words.
-    chart
-        The themed Altair chart; its own title is left to the page.
-    description
-        Alternative text: what is on the axes and what is seen, made from the data.
-    data
-        The numbers behind the chart, in display units.
-    """
+    """One figure: its id (see `name_of`), title, themed chart, alternative text and numbers."""
 
     id: str
     title: str
@@ -227,15 +213,7 @@ _COLUMNS = ("engine", "series", "x", "mean", "low", "high", "n")
 
 @dataclass(frozen=True)
 class Horizontal:
-    """The horizontal axis: a factor with numbers or with names.
-
-    Attributes
-    ----------
-    title
-        What is on it, with its unit.
-    values
-        Numbers of the factor's levels, which get the ticks; empty for names.
-    """
+    """The horizontal axis: a factor with numbers, which get the ticks, or with names."""
 
     title: str
     values: tuple[float, ...] = ()
@@ -275,14 +253,10 @@ class Panel:
         engine, series, x, mean, low, high, n.
     order
         Labels of the series in their fixed order.
-    x, display
-        What is on the axes.
     name
         Unique within a chart; names the selections.
-    published
-        series, x, value, source of published values; may be empty.
-    bounds
-        x, x_end, value, word, source of published bounds; may be empty.
+    published, bounds
+        series, x, value, source of published values; x, x_end, value, word, source of bounds.
     engines
         Those of the whole chart, which tell lines apart by dashes; by default the frame's.
     """

@@ -210,20 +210,10 @@ def _marks(x: alt.X, colour: Any, opacity: Any) -> Drawing:
 
 
 def run_data(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Json:
-    """Return what the page puts into the chart.
+    """Return what the page puts into the chart, from a scenario's document and its series.
 
-    Parameters
-    ----------
-    scenario
-        The scenario's JSON document.
-    samples
-        The run's rows of the series.
-
-    Returns
-    -------
-    dict
-        flows (labels), end (s), lines and marks: a list of columns for each line, which is a
-        third of the size of one record a sample.
+    Labels of flows, the end (s), lines and marks: a list of columns for each line, which is a third
+    of the size of one record a sample.
     """
     chosen = [flow for flow in scenario["flows"] if flow["kind"] == "tcp"][:FLOWS]
     chosen += [flow for flow in scenario["flows"] if flow["kind"] != "tcp"][:1]

@@ -33,12 +33,8 @@ _ENGINES = sorted(get_args(EngineName))
 def overlay_figures(windows: pd.DataFrame, comparison: pd.DataFrame) -> list[Figure]:
     """Return a figure for each published trace of one study.
 
-    Parameters
-    ----------
-    windows
-        Columns of trace_windows.parquet; the published windows are there with the raw traces.
-    comparison
-        Columns of trace_comparison.csv: without a raw trace its published means are drawn.
+    The published windows are among the others where there are raw traces; the published means of
+    the comparison are drawn where there are none.
     """
     return [
         _overlay(str(trace), part, comparison[comparison["trace"] == trace])

@@ -41,15 +41,7 @@ _RUN = ("experiment", "engine", "replicate", "scenario")
 
 @dataclass(frozen=True)
 class Collection:
-    """The studies of a project, and a folder of results.
-
-    Attributes
-    ----------
-    root
-        The project's folder.
-    data
-        The folder of results.
-    """
+    """The studies of a project (its folder is `root`), and a folder of results."""
 
     root: Path
     data: Path

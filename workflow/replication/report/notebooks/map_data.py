@@ -42,18 +42,11 @@ class MapData:
         A fresh point is none that the border was drawn from; `expected` is what that says there.
         """
         across, up = (axis["id"] for axis in self.axes)
-        rows = [
-            {
-                "facet": self._facet(point["facet"]),
-                across: point["x"],
-                up: point["y"],
-                **{key: point[key] for key in ("holds", "statistic", "margin", "replicates")},
-                "fresh": point["expected"] is not None,
-                "expected": point["expected"],
-            }
-            for point in self.document["points"]
-        ]
-        return pd.DataFrame(rows)
+        points = pd.DataFrame(self.document["points"]).rename(columns={"x": across, "y": up})
+        points["facet"] = points["facet"].map(self._facet)
+        points["fresh"] = points["expected"].notna()
+        shown = ["facet", across, up, "holds", "statistic", "margin", "replicates"]
+        return points[[*shown, "fresh", "expected"]]
 
     @property
     def cells(self) -> pd.DataFrame:

@@ -106,17 +106,10 @@ def check_parameters(path: Path, parameters: Parameters) -> None:
 
 
 def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
-    """Execute a notebook with parameters; write it with its outputs.
+    """Execute a notebook with parameters; write it with its outputs if every cell ran.
 
-    Parameters
-    ----------
-    notebook
-        The notebook; it is not changed.
-    output
-        File to write; it appears only if every cell ran.
-    parameters
-        Values for names of the cell tagged `parameters`. Absolute paths below the working folder
-        are made relative to it, so that the output does not name the machine's folders.
+    Absolute paths below the working folder are made relative to it, so that the output does not
+    name the machine's folders.
 
     Raises
     ------
@@ -158,13 +151,7 @@ def _executed(notebook: Path, parameters: Parameters) -> NotebookNode:
 
 
 def refresh(notebook: Path) -> None:
-    """Execute a notebook with its own parameters and store the outputs in it.
-
-    Raises
-    ------
-    InputError, RunError
-        As `execute`; the notebook is then left as it was.
-    """
+    """Execute a notebook with its own parameters and store its outputs; fails as `execute`."""
     write_notebook(notebook, _executed(notebook, {}))
 
 
@@ -199,19 +186,7 @@ def _relative(value: Any) -> Any:
 def to_html(notebook: Path, output: Path, whose: str) -> None:
     """Write an executed notebook as one page that needs nothing but itself.
 
-    Parameters
-    ----------
-    notebook
-        The executed notebook.
-    output
-        The page: no script, style, font or image comes from anywhere else.
-    whose
-        Whose results it shows, for its foot.
-
-    Raises
-    ------
-    InputError
-        The notebook is not what was executed, or is none.
+    Its foot says `whose` results it shows. InputError if the file is no notebook.
     """
     from nbconvert import HTMLExporter
     from nbconvert.preprocessors.sanitize import SanitizeHTML

@@ -56,15 +56,7 @@ class Picture:
 
 
 def show(chart: Drawing, alt: str) -> Picture:
-    """Return a chart for a cell's last line.
-
-    Parameters
-    ----------
-    chart
-        Any Altair chart.
-    alt
-        What is on the axes and what is seen, for those who do not see it.
-    """
+    """Return a chart for a cell's last line; `alt` says what is on the axes and what is seen."""
     return Picture(chart, alt)
 
 
@@ -72,13 +64,7 @@ def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]
     """Return the encodings that tell the values of a column apart, the same in every chart.
 
     Colours that the colour-blind can tell apart, each with a symbol of its own (of a line: dashes).
-
-    Parameters
-    ----------
-    frame, column
-        The data, and the column; its order is that of its categories, else of appearance.
-    line
-        Whether lines are drawn.
+    The order is that of the column's categories, else of appearance.
     """
     order = levels(frame, column)
     if line:

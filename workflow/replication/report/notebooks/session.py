@@ -42,12 +42,7 @@ def prepare() -> None:
 def interact(function: Callable[..., Any], **controls: Any) -> Any:
     """Give the parameters of a function controls, where the notebook is open in JupyterLab.
 
-    Parameters
-    ----------
-    function
-        What is called, with a value a control, when the button is pressed.
-    controls
-        By parameter, what `ipywidgets.interact` takes: a list of choices, or (low, high, step).
+    A control is what `ipywidgets.interact` takes: a list of choices, or (low, high, step).
     """
     if not is_interactive():
         return Html(
@@ -98,15 +93,7 @@ DATA = Path("data/reproduced")
 
 @dataclass(frozen=True)
 class LiveRun:
-    """What one run gave.
-
-    Attributes
-    ----------
-    scenario
-        What was run.
-    flows, series
-        The tables of `Collection.flows` and `Collection.series`, without factors.
-    """
+    """What one run gave: the tables of `Collection.flows` and `.series`, without factors."""
 
     scenario: Scenario
     flows: pd.DataFrame

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from replication.metrics.metric_model import METRICS, metric_label
@@ -99,10 +99,10 @@ def _cells(
     printed, engines = source.published(study), source.shown_engines(study)
     by_key: dict[tuple[str, str, str], list[Judged]] = {}
     for row in rows:
-        by_key.setdefault(_key(row), []).append(row)
+        by_key.setdefault((row["table"], row["row"], row["column"]), []).append(row)
     points = {key: under(links, same) for key, same in by_key.items()}
     for row in rows:
-        unit, key = row["unit"], _key(row)
+        unit, key = row["unit"], (row["table"], row["row"], row["column"])
         stands = row["engine"] in engines[:1]
         yield {
             "row": row,
@@ -130,10 +130,6 @@ def shade(deviation: float | None) -> str:
     if not step:
         return "near"
     return f"{'high' if deviation > 0 else 'low'}-{step}"
-
-
-def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    return row["table"], row["row"], row["column"]
 
 
 def _shared(rows: Sequence[Judged]) -> list[str]:

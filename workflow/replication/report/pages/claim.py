@@ -118,21 +118,33 @@ def claim_chart(claim: Claim, results: list[Judged]) -> dict[str, Any] | None:
     A row an engine has its statistic and, with enough replicates, the ends of its interval; the
     band from `asked_low` to `asked_high` is where the claim holds.
     """
-    measured = [row for row in results if parse(row["observed"]) is not None]
+    measured = [(row, v) for row in results if (v := parse(row["observed"])) is not None]
     if not measured or isinstance(claim.test, NotTestable):
         return None
-    asked = _asked(claim.test)
-    values = [parse(row[name]) for row in measured for name in ("observed", "low", "high")]
-    at = _scale([value for value in [*values, *asked] if value is not None])
-    low, high = (None if end is None else at(end) for end in asked)
+    low, high = _asked(claim.test)
+    intervals = [(parse(row["low"]), parse(row["high"])) for row, _ in measured]
+    values = [low, high, *(value for _, value in measured), *sum(intervals, ())]
+    at = _scale([value for value in values if value is not None])
+    bounds = (("at least", low), ("at most", high))
+    asked = [f"{word} {_shown(end)}" for word, end in bounds if end is not None]
+    found = [f"{row['engine']} {_shown(value)}, {row['verdict']}" for row, value in measured]
     return {
         "width": WIDTH,
         "height": ROW * len(measured) + 4 + FOOT,
-        "asked_low": MARGIN if low is None else low,
-        "asked_high": WIDTH - MARGIN if high is None else high,
-        "rows": [_row(row, ROW * (n + 0.5) + 4, at) for n, row in enumerate(measured)],
-        "ticks": _ticks(asked, at),
-        "words": _words(asked, measured),
+        "asked_low": MARGIN if low is None else at(low),
+        "asked_high": WIDTH - MARGIN if high is None else at(high),
+        "rows": [
+            {
+                "row": row,
+                "verdict": badge(row["verdict"]),
+                "y": ROW * (number + 0.5) + 4,
+                "x": at(value),
+                "ends": None if None in ends else [at(end) for end in ends if end is not None],
+            }
+            for number, ((row, value), ends) in enumerate(zip(measured, intervals, strict=True))
+        ],
+        "ticks": _ticks(low, high, at),
+        "words": f"Asked for: {' and '.join(asked) or 'no bound'}. Observed: {'; '.join(found)}.",
     }
 
 
@@ -152,22 +164,10 @@ def _scale(known: list[float]) -> Callable[[float], float]:
     return lambda value: round(MARGIN + (value - low) / (high - low) * (WIDTH - 2 * MARGIN), 1)
 
 
-def _row(row: Judged, y: float, at: Callable[[float], float]) -> dict[str, Any]:
-    low, high = parse(row["low"]), parse(row["high"])
-    ends = None if low is None or high is None else (at(low), at(high))
-    verdict = badge(row["verdict"])
-    return {"row": row, "verdict": verdict, "y": y, "x": at(_observed(row)), "ends": ends}
-
-
-def _observed(row: Judged) -> float:
-    value = parse(row["observed"])
-    assert value is not None, "only rows with a value are drawn"
-    return value
-
-
-def _ticks(asked: list[float | None], at: Callable[[float], float]) -> list[tuple[float, str, str]]:
+def _ticks(
+    low: float | None, high: float | None, at: Callable[[float], float]
+) -> list[tuple[float, str, str]]:
     """Return the bounds as text that runs into the band: its place, words and anchor."""
-    low, high = asked
     ticks = []
     if low is not None:
         word = _shown(low) if high is not None else f"asked for: ≥ {_shown(low)}"
@@ -182,12 +182,3 @@ def _ticks(asked: list[float | None], at: Callable[[float], float]) -> list[tupl
 
 def _shown(value: float) -> str:
     return three_digits(value).replace("-", "−")
-
-
-def _words(asked: list[float | None], rows: list[Judged]) -> str:
-    low, high = asked
-    parts = [f"at least {_shown(low)}" if low is not None else ""]
-    parts.append(f"at most {_shown(high)}" if high is not None else "")
-    found = [f"{row['engine']} {_shown(_observed(row))}, {row['verdict']}" for row in rows]
-    asked_for = " and ".join(part for part in parts if part) or "no bound"
-    return f"Asked for: {asked_for}. Observed: {'; '.join(found)}."

@@ -81,13 +81,7 @@ MEANINGS = {
 
 
 def agreement_view(source: Source) -> dict[str, Any] | None:
-    """Gather what the page says of agreement; None where there is nothing to compare.
-
-    Raises
-    ------
-    InputError
-        Several engines ran, but the tables of their agreement are missing or malformed.
-    """
+    """Gather what the page says of agreement; None where there is nothing to compare."""
     if len(source.engines) < 2:
         return None
     tables = {name: read_rows(source.data / name, TABLES[name]) for name in TABLES}

@@ -204,15 +204,8 @@ def _spread_figure(rows: pd.DataFrame, metric: str, study: str) -> Figure:
 def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
     """Return the chart of what leaving each change out costs.
 
-    Parameters
-    ----------
-    study
-        The study's id.
-    leaving
-        Of each change: `bits` that the description gets longer, and numbers or claims `inside`
-        without it.
-    titles
-        What the changes say, in their order.
+    Of each change `leaving` has the `bits` that the description gets longer, and how many numbers
+    or claims are `inside` without it; `titles` are what the changes say.
     """
     rows = pd.DataFrame(
         {

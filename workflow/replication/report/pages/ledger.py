@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import JsonValue
@@ -68,27 +68,8 @@ def plain(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def environment_rows(
-    source: Source, study: Study, ledger: Mapping[str, Any]
-) -> list[tuple[str, str, str]]:
-    """Return the rows of a study's table: what the paper says of an aspect, and what was done."""
-    stated, assumed = len(ledger["published"]), len(ledger["assumed"])
-    return [
-        ("System", study.original_system.description, _engines(source, study)),
-        (
-            "Parameters",
-            f"states {stated} of {stated + assumed}",
-            f"assumes the other {assumed}, each with a plausible range (see Parameters)",
-        ),
-        (
-            "Repetitions",
-            study.original_system.repetitions or "no variance is printed",
-            _replicates(source, study),
-        ),
-    ]
-
-
-def _engines(source: Source, study: Study) -> str:
+def engines_of(source: Source, study: Study) -> str:
+    """Return the engines that ran a study, with their versions."""
     versions = source.provenance.get("engines") or {}
     names = []
     for name in source.shown_engines(study.id):
@@ -97,17 +78,12 @@ def _engines(source: Source, study: Study) -> str:
     return "; ".join(names) or "nothing was run"
 
 
-def _replicates(source: Source, study: Study) -> str:
-    counted = Counter(
-        (row["experiment"], row["point"], row["engine"])
-        for row in source.design(study.id)
-        if is_supported(row)
-    )
-    if not counted:
-        return "–"
-    low, high = min(counted.values()), max(counted.values())
-    runs = f"{low}" if low == high else f"{low} to {high}"
-    return f"{runs} with other seeds and start times at each point; intervals from three on"
+def replicates_of(source: Source, study: Study) -> str:
+    """Return how many replicates a study's points have; empty where nothing was run."""
+    design = filter(is_supported, source.design(study.id))
+    counted = Counter((row["experiment"], row["point"], row["engine"]) for row in design)
+    low, high = min(counted.values(), default=0), max(counted.values(), default=0)
+    return "" if not high else f"{low}" if low == high else f"{low} to {high}"
 
 
 def changes_of(study: Study) -> list[dict[str, Any]]:
@@ -116,19 +92,17 @@ def changes_of(study: Study) -> list[dict[str, Any]]:
     Of each what was changed, the words of a claim, where the study's page shows it (empty where
     nowhere by itself), the entry of the file, and engine, verdict before and after.
     """
-    concerned: list[tuple[Subject, str, str, str, str]] = [
-        ("claims", c.id, f"Claim {c.id}", c.quote, f"claim-{c.id}") for c in study.claims
+    quotes = {claim.id: claim.quote for claim in study.claims}
+    parameters = dict.fromkeys(key for change in study.changes for key in change.parameters)
+    subjects: list[tuple[Subject, str, str, str]] = [
+        *(("claims", key, f"Claim {key}", f"claim-{key}") for key in quotes),
+        *(("tables", table.id, f"Table {table.id}", "") for table in study.tables),
+        *(("parameters", key, f"Parameter {key}", "parameters") for key in parameters),
     ]
-    concerned += [("tables", table.id, f"Table {table.id}", "", "") for table in study.tables]
-    parameters = {name: f"Parameter {name}" for name in study.parameters}
-    for experiment in study.experiments:
-        for name in experiment.parameters:
-            parameters[f"{experiment.id}/{name}"] = f"Parameter {name} of {experiment.id}"
-    concerned += [("parameters", key, what, "", "parameters") for key, what in parameters.items()]
     return [
         {
             "what": what,
-            "quote": quote,
+            "quote": quotes[key] if kind == "claims" else "",
             "anchor": anchor,
             "change": change,
             "verdicts": [
@@ -136,6 +110,6 @@ def changes_of(study: Study) -> list[dict[str, Any]]:
                 for engine in dict.fromkeys([*change.before, *change.after])
             ],
         }
-        for kind, key, what, quote, anchor in concerned
+        for kind, key, what, anchor in subjects
         for change in study.changes_to(kind, key)
     ]

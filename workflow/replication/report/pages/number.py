@@ -46,15 +46,7 @@ def number(field: Field, unit: str = "1") -> Number:
 
 
 def published(field: Field, half_ulp: Field, unit: str) -> Number:
-    """Return a published number with the digits that the paper printed.
-
-    Parameters
-    ----------
-    field, half_ulp
-        The value and half of its last printed digit.
-    unit
-        Unit of both.
-    """
+    """Return a published number with the paper's digits; `half_ulp` is half of the last one."""
     value, half, raw = parse(field), parse(half_ulp), written(field)
     if value is None:
         return Number(raw, MISSING)

@@ -141,10 +141,7 @@ def _flows(
     table = flows.get((row["scenario"], row["engine"]))
     if table is None:
         return
-    algorithms = {
-        flow["id"]: "CBR" if flow["kind"] == "cbr" else flow_algorithm(flow)
-        for flow in scenario["flows"]
-    }
+    algorithms = {flow["id"]: flow_algorithm(flow) for flow in scenario["flows"]}
     for line in table.to_dict("records"):
         values = [
             MISSING if pd.isna(line[name]) else significant(float(line[name]) * factor)

@@ -47,18 +47,10 @@ class Source:
 
     Attributes
     ----------
-    root, data
-        The project's folder and the folder of reproduced results.
-    cells, claims
-        Rows of the merged typed tables.
-    audit
-        Rows of audit.csv.
-    provenance
-        The document provenance.json.
-    downloads
-        Where pages find the tables, from the report's folder.
     own_data
         What the paper's own data say of each claim: the row of own_data.csv by study and claim.
+    downloads
+        Where pages find the tables, from the report's folder.
     """
 
     root: Path

@@ -124,19 +124,19 @@ def _readings(source: Source, study: Study) -> list[tuple[str, int, int, int]]:
     Of each its title, how many values are impossible and suspicious under it, and how many that
     are impossible as stated are not so under it.
     """
-    found: dict[tuple[str, str], set[tuple[str, str, str]]] = {}
-    for row in of_study(source.audit, study.id):
-        found.setdefault((row["reading"], row["finding"]), set()).add(
-            (row["table"], row["row"], row["column"])
-        )
-    stated = found.get(("", Verdict.IMPOSSIBLE), set())
+    rows = of_study(source.audit, study.id)
+
+    def numbers(reading: str, finding: str) -> set[tuple[str, str, str]]:
+        own = (row for row in rows if (row["reading"], row["finding"]) == (reading, finding))
+        return {(row["table"], row["row"], row["column"]) for row in own}
+
+    stated = numbers("", Verdict.IMPOSSIBLE)
     audits = []
-    for name, atom, level, _ in readings_of(load_causes(source.root, study.id)):
-        impossible = found.get((name, Verdict.IMPOSSIBLE), set())
-        suspicious = found.get((name, SUSPICIOUS), set())
-        concerned = {key for key in stated if atom.concerns(key[0], key[2])}
-        counts = len(impossible), len(suspicious), len(concerned - impossible)
-        audits.append((level.title or atom.title, *counts))
+    for name, cause, level, _ in readings_of(load_causes(source.root, study.id)):
+        impossible = numbers(name, Verdict.IMPOSSIBLE)
+        concerned = {key for key in stated if cause.concerns(key[0], key[2])}
+        counts = len(impossible), len(numbers(name, SUSPICIOUS)), len(concerned - impossible)
+        audits.append((level.title or cause.title, *counts))
     return audits
 
 

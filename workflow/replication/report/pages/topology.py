@@ -65,13 +65,7 @@ class Topology:
 
 
 def draw(scenario: Json) -> Topology:
-    """Return the drawing of a scenario.
-
-    Parameters
-    ----------
-    scenario
-        The scenario's JSON document.
-    """
+    """Return the drawing of a scenario's document."""
     beside, layers = _neighbours(scenario), _layers(scenario)
     groups = _groups(scenario, layers)
     rows: defaultdict[int, list[tuple[str, ...]]] = defaultdict(list)
@@ -158,12 +152,8 @@ def _roles(scenario: Json, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
     for flow in scenario["flows"]:
         for role, end in (("sends", "source"), ("receives", "destination")):
             if flow[end] in names:
-                found[role, _kind(flow)] = None
+                found[role, flow_algorithm(flow)] = None
     return tuple(found)
-
-
-def _kind(flow: Json) -> str:
-    return "CBR" if flow["kind"] == "cbr" else flow_algorithm(flow)
 
 
 def _name(names: tuple[str, ...]) -> str:
@@ -187,16 +177,14 @@ def _wires(scenario: Json, at: Mapping[str, tuple[float, float]]) -> list[DrawnL
         (x1, y1, from_router), (x2, y2, to_router) = ends
         label = f"{rate(link['rate_bps'])}, {delay(link['delay_s'])}"
         queues = [
-            queue(link[f"queue_{direction}"])
-            for direction in ("ab", "ba")
-            if (link["id"], direction) in watched
+            queue(link[f"queue_{way}"]) for way in ("ab", "ba") if (link["id"], way) in watched
         ]
         is_new = (x1, x2, label) not in said
         said.add((x1, x2, label))
         if (x1, y1, x2, y2) not in wires:
             words = label if is_new else ""
-            free = x1 + _half(from_router), x2 - _half(to_router)
-            middle = (free[0] + free[1]) / 2
+            left, right = (ROUTER_HALF if end else HOST_HALF for end in (from_router, to_router))
+            middle = (x1 + left + x2 - right) / 2
             level = y1 + (y2 - y1) * (middle - x1) / (x2 - x1) if x2 > x1 else (y1 + y2) / 2
             place = round(middle, 1), round(level, 1)
             wires[x1, y1, x2, y2] = DrawnLink(
@@ -205,14 +193,10 @@ def _wires(scenario: Json, at: Mapping[str, tuple[float, float]]) -> list[DrawnL
     return list(wires.values())
 
 
-def _half(is_router: bool) -> int:
-    return ROUTER_HALF if is_router else HOST_HALF
-
-
 def _words(scenario: Json, wires: Sequence[DrawnLink]) -> str:
     flows: defaultdict[tuple[str, str, str], int] = defaultdict(int)
     for flow in scenario["flows"]:
-        flows[_kind(flow), flow["source"], flow["destination"]] += 1
+        flows[flow_algorithm(flow), flow["source"], flow["destination"]] += 1
     listed = [
         f"{kind} from {a} to {b}{f' ({n} flows)' if n > 1 else ''}"
         for (kind, a, b), n in flows.items()
