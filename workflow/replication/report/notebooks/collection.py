@@ -252,13 +252,7 @@ def design(
 
 
 def read_study(document: Mapping[str, Any]) -> Study:
-    """Return a study from its document, as YAML reads it.
-
-    Raises
-    ------
-    InputError
-        It is no valid study; the message names the field.
-    """
+    """Return a study from its document, as YAML reads it; InputError names a wrong field."""
     try:
         return Study.model_validate(document)
     except ValidationError as error:
@@ -266,19 +260,10 @@ def read_study(document: Mapping[str, Any]) -> Study:
 
 
 def open_collection(data: str, root: str) -> Collection:
-    """Open a project's collection.
+    """Open a project's collection on a folder of results, relative to the project's folder.
 
-    Parameters
-    ----------
-    data
-        Folder of results, relative to the project's folder.
-    root
-        The project's folder; empty: the nearest one at or above the working folder.
-
-    Raises
-    ------
-    InputError
-        There is no project or no such folder; the message says what to do.
+    Without `root` that is the nearest one at or above the working folder. InputError says what to
+    do where there is no project or no such folder.
     """
     project = Path(root) if root else find_project(Path.cwd())
     folder = project / data
@@ -289,13 +274,7 @@ def open_collection(data: str, root: str) -> Collection:
 
 
 def find_project(folder: Path) -> Path:
-    """Return the nearest folder at or above `folder` that holds the studies.
-
-    Raises
-    ------
-    InputError
-        There is none.
-    """
+    """Return the nearest folder at or above `folder` that holds the studies, or InputError."""
     for candidate in (folder, *folder.parents):
         if (candidate / _STUDIES).is_dir():
             return candidate
@@ -354,6 +333,4 @@ def _ordered(frame: pd.DataFrame, experiments: list[Experiment]) -> pd.DataFrame
 
 
 def _only(keys: str | list[str]) -> str | None:
-    if isinstance(keys, str):
-        return keys
-    return keys[0] if len(keys) == 1 else None
+    return keys if isinstance(keys, str) else keys[0] if len(keys) == 1 else None

@@ -20,13 +20,7 @@ from replication.study.scenario import Scenario
 
 @dataclass(frozen=True)
 class MapData:
-    """A map on an engine.
-
-    Attributes
-    ----------
-    document
-        Its account: the sentence, its test, axes, grids, laws, points.
-    """
+    """A map on an engine; `document` has the claim, its test, axes, grids, laws and points."""
 
     document: Mapping[str, Any]
 

@@ -10,7 +10,7 @@ from replication.compare.agreement import TABLES, EngineDifference, load_differe
 from replication.engines.catalogue import ENGINES, family_of, package_warning
 from replication.metrics.metric_model import metric_label
 from replication.report.pages import number as numbers
-from replication.report.pages.source import Source, of_study
+from replication.report.pages.source import Source
 from replication.report.pages.verdict import Badge
 from replication.study.storage.table import CONFORMANCE_COLUMNS, Row, read_rows
 from replication.study.study import CONFORMANCE, Study
@@ -92,50 +92,42 @@ def agreement_view(source: Source) -> dict[str, Any] | None:
     left_out = dict.fromkeys(
         (row["study"], row["reason"]) for row in rates if row["study"] and row["reason"]
     )
+    decided: dict[tuple[str, ...], list[Row]] = {}
+    for row in rates:
+        if row["items"] != "0":
+            decided.setdefault((row["study"], row["left"], row["right"]), []).append(row)
     return {
         "engines": source.engines,
         "pairs": engines,
         "matrix": [
-            (study, [_rates(rates, study.id if study else "", pair) for pair in engines])
+            (study, [decided.get((study.id if study else "", *pair), []) for pair in engines])
             for study in rows
         ],
         # What an engine refuses of a whole study, and why, each once.
         "left_out": [(source.studies[study], reason) for study, reason in left_out],
-        "claims": [item for study in studies for item in _items(source, study, pairs, ("claim",))],
-        "cells": [
-            item
-            for study in studies
-            for item in _items(source, study, pairs, ("table", "row", "column"))
-        ],
+        "claims": list(_items(source, source.claims, pairs, "claim")),
+        "cells": list(_items(source, source.cells, pairs, "table", "row", "column")),
         "disagreements": list(_disagreements(source, pairs, tables["agreement_contrasts.csv"])),
     }
 
 
-def _rates(rates: Sequence[Row], study: str, pair: tuple[str, str]) -> list[Row]:
-    return [
-        row
-        for row in rates
-        if (row["study"], row["left"], row["right"]) == (study, *pair) and row["items"] != "0"
-    ]
-
-
 def _items(
-    source: Source, study: Study, pairs: Sequence[Row], key: tuple[str, ...]
+    source: Source, rows: Sequence[Judged], pairs: Sequence[Row], *key: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the claims or cells of a study, each with its row on every engine that ran it."""
-    is_claim = key == ("claim",)
+    """Yield the claims or cells, each with its row on every engine that ran it."""
     by_key: dict[tuple[str, ...], dict[str, Judged]] = {}
-    for row in of_study(source.claims if is_claim else source.cells, study.id):
-        if row["engine"] in source.shown_engines(study.id):
-            by_key.setdefault(tuple(row[name] for name in key), {})[row["engine"]] = row
+    for row in rows:
+        if row["engine"] in source.shown_engines(row["study"]):
+            names = tuple(row[name] for name in ("study", *key))
+            by_key.setdefault(names, {})[row["engine"]] = row
     compared: dict[tuple[str, ...], list[Row]] = {}
-    for pair in of_study(pairs, study.id):
-        compared.setdefault(tuple(pair[name] for name in key), []).append(pair)
+    for pair in pairs:
+        compared.setdefault(tuple(pair[name] for name in ("study", *key)), []).append(pair)
     for names, found in by_key.items():
         first = next(iter(found.values()))
         yield {
-            "study": study,
-            "label": names[0] if is_claim else source.cell_name(first),
+            "study": source.studies[names[0]],
+            "label": names[1] if key == ("claim",) else source.cell_name(first),
             "row": first,
             "by_engine": found,
             "agreement": _agreement(compared.get(names, [])),

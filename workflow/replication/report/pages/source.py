@@ -64,13 +64,7 @@ class Source:
 
     @classmethod
     def load(cls, root: Path, data: Path, downloads: str = "data") -> Source:
-        """Read the merged files of `data`.
-
-        Raises
-        ------
-        InputError
-            A file is missing or malformed; the message names it and what to run.
-        """
+        """Read the merged files of `data`; InputError names one that is missing or malformed."""
         return cls(
             root=root,
             data=data,
@@ -171,13 +165,7 @@ def of_study(rows: Sequence[AnyRow], study: str) -> list[AnyRow]:
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
-    """Return the document provenance.json.
-
-    Raises
-    ------
-    InputError
-        It is missing or malformed; the message says what to do.
-    """
+    """Return the document provenance.json; InputError says what to do if it is not there."""
     document = read_json(path)
     if not isinstance(document, dict):
         raise InputError(f"{path}: must be a JSON object; {REMEDY}")
