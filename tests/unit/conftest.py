@@ -315,3 +315,26 @@ def project(world, tmp_path):
     from tests.unit.report_project import Project
 
     return Project(world, tmp_path / "project")
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory):
+    """A project of the example on one engine, rendered once, to be read."""
+    return _rendered(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def on_two_engines(tmp_path_factory):
+    """The same on two engines, between which verdicts differ."""
+    from tests.unit.report_project import faster_on_ns3
+
+    return _rendered(tmp_path_factory, engines=("ns3", "ns2"), flows=faster_on_ns3)
+
+
+def _rendered(factory, **results):
+    from tests.unit.report_project import Project, example
+
+    made = Project(World(factory.mktemp("world")), factory.mktemp("project"))
+    made.add(example(made.world), **results)
+    made.render("synthetic")
+    return made

@@ -4,7 +4,6 @@ import itertools
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
@@ -105,10 +104,9 @@ def test_every_link_leads_somewhere_and_none_to_a_host(project):
     assert str(project.root) not in "".join(p.read_text() for p in out.glob("*.html"))
 
 
-def test_every_number_of_the_tables_is_that_of_the_file(project):
-    project.add(example(project.world), engines=("ns3", "ns2"))
-    out = project.render("synthetic")
-    shown = soup(out / "synthetic.html").select("tr[data-column]")
+def test_every_number_of_the_tables_is_that_of_the_file(on_two_engines):
+    project, out = on_two_engines, on_two_engines.out
+    shown = project.page("synthetic").select("tr[data-column]")
     cells = project.rows("cells.csv")
     assert len(shown) == len(cells) == 6
     for row in cells:
@@ -157,9 +155,8 @@ def test_the_first_page_counts_what_the_files_count(project):
     )
 
 
-def test_a_claim_shows_words_reading_statistic_and_verdict(project):
-    project.add(example(project.world))
-    page = soup(project.render("synthetic") / "synthetic.html")
+def test_a_claim_shows_words_reading_statistic_and_verdict(rendered):
+    page, project = rendered.page("synthetic"), rendered
     for row in project.rows("claims.csv"):
         card = page.find(id=f"claim-{row['claim']}")
         text = " ".join(card.get_text().split())
@@ -170,24 +167,17 @@ def test_a_claim_shows_words_reading_statistic_and_verdict(project):
         assert card.select_one(".badge svg"), "the verdict has a symbol, not only a colour"
 
 
-def faster_on_ns3(engine, access, replicate, **_):
-    """Rates that are inside and outside what is claimed and printed, by engine."""
-    base = {"slow": 4e5, "mid": 4.1e5, "fast": 4.2e5}[access] + 1000 * replicate
-    return {"throughput_bps": base if engine == "ns3" else base / 2, "retransmissions": replicate}
-
-
-def test_several_engines_stand_beside_each_other(project):
-    project.add(example(project.world), engines=("ns3", "ns2"), flows=faster_on_ns3)
-    out = project.render("synthetic")
-    page = soup(out / "synthetic.html")
+def test_several_engines_stand_beside_each_other(on_two_engines):
+    project = on_two_engines
+    page, index = project.page("synthetic"), project.page("index")
     assert not page.select(".stand-in"), "ns2 is the paper's own"
-    bodies = soup(out / "index.html").select("tbody[data-engine]")
+    bodies = index.select("tbody[data-engine]")
     assert [body["data-engine"] for body in bodies] == ["ns2", "ns3"]
     assert bodies[0].select(".own") and not bodies[1].select(".own")
     headline = [r for r in project.rows("cells.csv") if r["engine"] == "ns2"]
-    assert f"Of {len(headline)} published" in soup(out / "index.html").get_text()
+    assert f"Of {len(headline)} published" in index.get_text()
     drawn = [row for row in headline if row["reproduced_mean"]]
-    assert f"{len(drawn)} numbers," in soup(out / "index.html").get_text()
+    assert f"{len(drawn)} numbers," in index.get_text()
     for card in page.select(".claim"):
         engines = [dd.get_text().split()[0] for dd in card.select("dl > div:first-child dd")]
         assert engines == ["ns2", "ns3"], "the headline comes first"
@@ -196,26 +186,14 @@ def test_several_engines_stand_beside_each_other(project):
     assert [o["value"] for o in options] == ["ns2", "ns3", ""] and options[0].has_attr("selected")
 
 
-def test_the_first_page_names_the_claims_that_divide_the_engines(project):
-    project.add(example(project.world), engines=("ns3", "ns2"), flows=faster_on_ns3)
-    text = " ".join(soup(project.render("synthetic") / "index.html").get_text().split())
-    pairs = [row for row in project.rows("agreement_pairs.csv") if row["claim"]]
+def test_the_first_page_names_the_claims_that_divide_the_engines(on_two_engines):
+    text = " ".join(on_two_engines.page("index").get_text().split())
+    pairs = [row for row in on_two_engines.rows("agreement_pairs.csv") if row["claim"]]
     compared = [row for row in pairs if row["agree"]]
     differ = [row for row in compared if row["agree"] == "false"]
     assert differ and f"{len(differ)} of {len(compared)} claims" in text
     first = differ[0]
     assert f"ns3 {first['left_verdict']}" in text and f"ns2 {first['right_verdict']}" in text
-
-
-def test_the_environment_of_the_paper_stands_beside_ours(project):
-    project.add(example(project.world), engines=("ns3", "ns2"))
-    page = soup(project.render("synthetic") / "synthetic.html")
-    table = page.find("div", {"aria-label": "Environment of the paper and of this report"})
-    rows = {tr.th.get_text(): [td.get_text() for td in tr("td")] for tr in table("tr")[1:]}
-    assert rows["System"] == ["none", "ns-2; ns-3 3.44"]
-    assumed = len(page.select("#assumed ~ .scroll")[0].select("tbody tr"))
-    assert f"the other {assumed}," in rows["Parameters"][1]
-    assert rows["Repetitions"][1].startswith("3 with other seeds")
 
 
 def test_the_engines_page_shows_what_each_engine_must_show_first(project):
@@ -233,9 +211,8 @@ def test_the_engines_page_shows_what_each_engine_must_show_first(project):
         assert row["source"] in item.get_text() and row["note"] in item.get_text()
 
 
-def test_the_engines_page_says_where_engines_agree_and_differ(project):
-    project.add(example(project.world), engines=("ns3", "ns2"), flows=faster_on_ns3)
-    page = soup(project.render("synthetic") / "engines.html")
+def test_the_engines_page_says_where_engines_agree_and_differ(on_two_engines):
+    project, page = on_two_engines, on_two_engines.page("engines")
     pairs = project.rows("agreement_pairs.csv")
     words = {"true": "agree", "false": "differ", "": "single"}
     claims = {p["claim"]: words[p["agree"]] for p in pairs if p["claim"]}
@@ -261,11 +238,9 @@ def test_the_engines_page_says_where_engines_agree_and_differ(project):
     assert not page.find_all(["img", "b"]) and "window.hit=t" in text, "escaped"
 
 
-def test_a_stand_in_is_marked_on_every_page(project):
-    project.add(example(project.world))
-    out = project.render("synthetic")
-    for name in ("index.html", "synthetic.html", "engines.html"):
-        (mark,) = soup(out / name).select(".stand-in")
+def test_a_stand_in_is_marked_on_every_page(rendered):
+    for name in ("index", "synthetic", "engines"):
+        (mark,) = rendered.page(name).select(".stand-in")
         assert mark["data-engine"] == "ns3" and "the paper ran ns-2" in mark.get_text()
 
 
@@ -277,36 +252,21 @@ def test_what_the_papers_engine_cannot_test_has_the_verdict_of_the_stand_in_besi
     page = soup(project.render("synthetic") / "synthetic.html")
     (mark,) = page.select(".beside")
     row = mark.find_parent("tr")
-    assert (row["data-row"], row["data-engine"], row["data-verdict"]) == (
-        "slow",
-        "ns2",
-        "untestable",
-    )
+    keys = ("data-row", "data-engine", "data-verdict")
+    assert [row[key] for key in keys] == ["slow", "ns2", "untestable"]
     (other,) = [r for r in project.rows("cells.csv") if (r["row"], r["engine"]) == ("slow", "ns3")]
     assert mark["data-engine"] == "ns3" and other["verdict"] in mark.get_text()
 
 
-def test_only_the_chosen_studies_are_shown(project):
+def test_only_the_chosen_studies_are_shown_and_a_quick_tier_says_so(project):
     project.add(example(project.world))
     project.add(example(project.world).model_copy(update={"id": "other"}))
-    project.render("synthetic", "other")
-    out = project.render("other")
-    assert sorted(p.name for p in out.glob("*.html")) == [
-        "changes.html",
-        "engines.html",
-        "index.html",
-        "other.html",
-    ]
-    assert "synthetic.html" not in (out / "index.html").read_text()
-
-
-def test_a_quick_tier_says_so_on_every_page(project):
-    project.add(example(project.world))
-    for page in project.render("synthetic").glob("*.html"):
-        assert not soup(page).select(".banner")
+    pages = [soup(path) for path in project.render("synthetic", "other").glob("*.html")]
+    assert len(pages) == 5 and not any(page.select(".banner") for page in pages)
     project.provenance = PROVENANCE | {"tier": {"id": "quick", "levels": "quick"}}
-    for page in project.render("synthetic").glob("*.html"):
-        assert "provisional" in soup(page).select_one(".banner").get_text()
+    pages = [soup(path) for path in project.render("other").glob("*.html")]
+    assert len(pages) == 4 and "synthetic.html" not in str(pages)
+    assert all("provisional" in page.select_one(".banner").get_text() for page in pages)
 
 
 def test_a_study_without_tables_or_claims_still_renders(project):
@@ -315,47 +275,28 @@ def test_a_study_without_tables_or_claims_still_renders(project):
         project.world.study(id="words", claims=example(project.world).model_dump()["claims"])
     )
     out = project.render("synthetic", "words")
-    assert soup(out / "words.html").select(".claim") and not soup(out / "words.html").select(
-        ".cells"
-    )
+    words = soup(out / "words.html")
+    assert words.select(".claim") and not words.select(".cells")
     assert soup(out / "synthetic.html").select(".cells")
-
-
-def executed(project, study, name):
-    """Write a notebook as it was executed."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Looked at")])
-    path = project.root / "reports" / "notebooks" / f"{study}.{name}.ipynb"
-    write_notebook(path, notebook)
-    return path
 
 
 def notebooks_of(out, study):
     links = soup(out / f"{study}.html").select('a[href^="notebooks/"]')
-    assert sorted(a["href"] for a in links) == sorted(
-        f"notebooks/{path.name}" for path in out.glob(f"notebooks/{study}.*")
-    )
-    return {a.get_text(): a["href"] for a in links}
+    found = {path.name: path.read_text() for path in out.glob(f"notebooks/{study}.*")}
+    assert sorted(a["href"] for a in links) == sorted(f"notebooks/{name}" for name in found)
+    assert all("Looked at" in text for text in found.values())
+    return {a.get_text() for a in links}
 
 
-def test_notebooks_are_converted_and_linked(project):
+def test_notebooks_of_the_studys_type_and_engines_are_converted_and_linked(project):
+    project.add(example(project.world, id="s.1"), engines=("ns3", "ns2"))
+    looked = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Looked at")])
+    # That of the type tells of another paper.
+    for kind in ("any_study", "homogeneous_dumbbell", "engines", "sensitivity"):
+        write_notebook(project.root / "reports" / "notebooks" / f"s.1.{kind}.ipynb", looked)
+    assert notebooks_of(project.render("s.1"), "s.1") == {"any study", "engines"}
     project.add(example(project.world, id="s.1"))
-    path = executed(project, "s.1", "any_study")
-    out = project.render("s.1")
-    assert "Looked at" in (out / "notebooks" / f"{path.stem}.html").read_text()
-    assert notebooks_of(out, "s.1") == {"any study": f"notebooks/{path.stem}.html"}
-
-
-def test_notebooks_of_other_types_and_engines_are_not_shown(project):
-    kinds = ("any_study", "homogeneous_dumbbell", "engines", "sensitivity")
-    project.add(example(project.world), engines=("ns3", "ns2"))
-    for kind in kinds:
-        executed(project, "synthetic", kind)
-    out = project.render("synthetic")
-    assert notebooks_of(out, "synthetic").keys() == {
-        *("any study", "engines"),
-    }, "the notebook of the type tells of another paper"
-    project.add(example(project.world))
-    assert notebooks_of(project.render("synthetic"), "synthetic").keys() == {"any study"}
+    assert notebooks_of(project.render("s.1"), "s.1") == {"any study"}
 
 
 def test_no_study_can_take_a_page_of_the_reports_own(project):
@@ -379,25 +320,13 @@ def test_a_failed_rendering_leaves_the_last_report(project):
     assert [p.name for p in out.parent.iterdir()] == ["html"]
 
 
-class Outline(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.levels = []
-
-    def handle_starttag(self, tag, attrs):
-        if re.fullmatch(r"h[1-6]", tag):
-            self.levels.append(int(tag[1]))
-
-
-def test_pages_are_built_for_assistive_technology(project):
-    project.add(example(project.world))
-    out = project.render("synthetic")
+def test_pages_are_built_for_assistive_technology(rendered):
+    out = rendered.out
     for path in out.rglob("*.html"):
         page = soup(path)
-        outline = Outline()
-        outline.feed(path.read_text())
-        assert outline.levels[0] == 1 and outline.levels.count(1) == 1
-        assert all(b <= a + 1 for a, b in itertools.pairwise(outline.levels)), outline.levels
+        levels = [int(head.name[1]) for head in page.find_all(re.compile(r"^h[1-6]$"))]
+        assert levels[0] == 1 and levels.count(1) == 1
+        assert all(b <= a + 1 for a, b in itertools.pairwise(levels)), levels
         assert page.html["lang"] == "en" and page.title.get_text()
         assert len(page.find_all("main")) == 1 and page.find("a", class_="skip")["href"] == "#main"
         assert all(th.get("scope") for th in page.find_all("th"))
@@ -410,49 +339,33 @@ def test_pages_are_built_for_assistive_technology(project):
 
 
 @pytest.mark.parametrize(
-    ("raw", "half", "unit", "shown"),
+    ("show", "fields", "shown"),
     [
-        ("1964130", "5", "bit/s", "1.96413"),
-        ("0.122144", "5e-07", "s", "122.144"),
-        ("0.997667", "5e-07", "1", "0.997667"),
-        ("53000", "500", "bit/s", "0.053"),
-        ("119", "0.5", "packets", "119"),
-        ("1200", "", "packets", "1,200"),
-        ("", "", "1", "–"),
+        # Published numbers keep their digits.
+        (numbers.published, ("1964130", "5", "bit/s"), "1.96413"),
+        (numbers.published, ("0.122144", "5e-07", "s"), "122.144"),
+        (numbers.published, ("0.997667", "5e-07", "1"), "0.997667"),
+        (numbers.published, ("53000", "500", "bit/s"), "0.053"),
+        (numbers.published, ("119", "0.5", "packets"), "119"),
+        (numbers.published, ("1200", "", "packets"), "1,200"),
+        (numbers.published, ("", "", "1"), "–"),
+        # Ours have four.
+        (numbers.number, ("1964130", "bit/s"), "1.964"),
+        (numbers.number, ("-0.25", "1"), "−0.2500"),
+        (numbers.number, ("0", "s"), "0"),
+        (numbers.number, ("12", "packets"), "12"),
+        (numbers.number, ("123456", "packets"), "123,456"),
+        (numbers.number, ("1e-09", "1"), "1.000×10^−9"),
+        (numbers.number, ("nan", "1"), "–"),
+        (numbers.number, ("inf", "1"), "–"),
+        (numbers.number, ("9.9996", "1"), "10.00"),
+        # Deviations are signed percentages.
+        (numbers.percent, ("0.0321",), "+3.2 %"),
+        (numbers.percent, ("0.0025",), "+0.25 %"),
+        (numbers.percent, ("-0.45",), "−45 %"),
+        (numbers.percent, ("3.64",), "+364 %"),
+        (numbers.percent, ("",), "–"),
     ],
 )
-def test_published_numbers_keep_their_digits(raw, half, unit, shown):
-    assert numbers.published(raw, half, unit).shown == shown
-
-
-@pytest.mark.parametrize(
-    ("raw", "unit", "shown"),
-    [
-        ("1964130", "bit/s", "1.964"),
-        ("-0.25", "1", "−0.2500"),
-        ("0", "s", "0"),
-        ("12", "packets", "12"),
-        ("123456", "packets", "123,456"),
-        ("1e-09", "1", "1.000×10^−9"),
-        ("nan", "1", "–"),
-        ("inf", "1", "–"),
-        ("", "1", "–"),
-        ("9.9996", "1", "10.00"),
-    ],
-)
-def test_numbers_have_four_digits(raw, unit, shown):
-    assert numbers.number(raw, unit).shown == shown
-
-
-@pytest.mark.parametrize(
-    ("raw", "shown"),
-    [
-        ("0.0321", "+3.2 %"),
-        ("0.0025", "+0.25 %"),
-        ("-0.45", "−45 %"),
-        ("3.64", "+364 %"),
-        ("", "–"),
-    ],
-)
-def test_deviations_are_signed_percentages(raw, shown):
-    assert numbers.percent(raw).shown == shown
+def test_numbers_as_a_reader_sees_them(show, fields, shown):
+    assert show(*fields).shown == shown

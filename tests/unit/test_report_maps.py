@@ -17,26 +17,15 @@ from tests.unit.report_project import Project, example, soup
 from tests.unit.sensitivity_data import ROOT
 
 CHANGED = {"date": "2026-11-25", "was": "60 s", "now": "90 s", "why": "it was <u>wide</u>"}
+SET = {"parameters": {"segment_bytes": "$value"}}
 MAP = {
     "id": "m",
     "title": "It <i>holds</i>",
     "study": "synthetic",
     "claim": "c01",
     "axes": [
-        {
-            "id": "b",
-            "title": "Buffer",
-            "unit": "s",
-            "range": {"low": 0.1, "high": 10},
-            "set": {"parameters": {"segment_bytes": "$value"}},
-        },
-        {
-            "id": "d",
-            "title": "Delay",
-            "unit": "s",
-            "range": {"low": 0.1, "high": 0.4},
-            "set": {"parameters": {"segment_bytes": "$value"}},
-        },
+        {"id": name, "title": title, "unit": "s", "range": {"low": 0.1, "high": high}, "set": SET}
+        for name, title, high in (("b", "Buffer", 10), ("d", "Delay", 0.4))
     ],
     "engines": ["ns3"],
     "cpu_budget_s": 90,
@@ -56,34 +45,17 @@ GRID = {
         {"title": "A <b>law</b>", "source": "S", "condition": "Always", "points": [[0, 0], [1, 1]]}
     ],
 }
+BUFFER = {"id": "b", "title": "Buffer", "unit": "BDP"}
 AXES = [
-    {
-        "id": "b",
-        "title": "Buffer",
-        "unit": "BDP",
-        "low": 0.1,
-        "high": 10,
-        "log": True,
-        "paper": 0.3,
-    },
+    BUFFER | {"low": 0.1, "high": 10, "log": True, "paper": 0.3},
     {"id": "d", "title": "Delay", "unit": "s", "low": 0, "high": 0.4, "log": False, "paper": 0.1},
 ]
 
 
 def point(x, y, holds, expected=None):
     run = {"levels": {}, "replicate": 0, "scenario": "0123456789abcdef"}
-    return {
-        "facet": ["bbr"],
-        "x": x,
-        "y": y,
-        "holds": holds,
-        "statistic": 1.5,
-        "margin": 0.5,
-        "replicates": 1,
-        "expected": expected,
-        "runs": [run],
-        "reason": "",
-    }
+    place = {"facet": ["bbr"], "x": x, "y": y, "holds": holds, "expected": expected}
+    return place | {"statistic": 1.5, "margin": 0.5, "replicates": 1, "runs": [run], "reason": ""}
 
 
 def account(**changes):

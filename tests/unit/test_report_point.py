@@ -9,7 +9,8 @@ import pytest
 from replication.report.pages.point import SHOWN_ROWS
 from replication.report.pages.source import cell_id
 
-from tests.unit.report_project import example, soup
+from tests.unit.conftest import World
+from tests.unit.report_project import Project, example, soup
 
 
 def flows(engine, replicate, access, **_):
@@ -24,15 +25,22 @@ def series(flow, **_):
     return [{"time_s": float(t), **own} for t in range(1, 11)]
 
 
-@pytest.fixture
-def report(project):
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    made = Project(World(tmp_path_factory.mktemp("world")), tmp_path_factory.mktemp("project"))
     refusal = lambda engine, levels: (  # noqa: E731
         "ns2 has no <b>vegas" if engine == "ns2" and levels["variant"] == "vegas" else ""
     )
-    project.add(
-        example(project.world), engines=("ns3", "ns2"), flows=flows, series=series, refusal=refusal
+    made.add(
+        example(made.world), engines=("ns3", "ns2"), flows=flows, series=series, refusal=refusal
     )
-    return project.render("synthetic")
+    made.render("synthetic")
+    return made
+
+
+@pytest.fixture(scope="module")
+def report(project):
+    return project.out
 
 
 def design(project):
@@ -69,7 +77,7 @@ def test_the_flows_are_those_of_the_file(project, report):
     assert set(np.round(shown, 6)) <= set(np.round(table["throughput_bps"] * 1e-6, 6))
 
 
-def test_a_number_leads_to_its_point_and_back(project, report):
+def test_a_number_leads_to_its_point_and_back_and_a_claim_to_its_points(project, report):
     page = soup(report / "synthetic.html")
     for row in page.select("tr[data-column]"):
         (link,) = row.select("td.runs a")
@@ -80,12 +88,9 @@ def test_a_number_leads_to_its_point_and_back(project, report):
         assert f"../synthetic.html#{name}" in [a["href"] for a in point.select("a[href]")]
         (cell,) = page.find_all(id=name)
         assert cell["data-verdict"] == row["data-verdict"]
-
-
-def test_a_claim_leads_to_the_points_it_rests_on(project, report):
-    card = soup(report / "synthetic.html").find(id="claim-value")
+    card = page.find(id="claim-value")
     assert len(card.select(".rests li a")) == design(project)["point"].nunique()
-    assert not soup(report / "synthetic.html").find(id="claim-open").select(".rests")
+    assert not page.find(id="claim-open").select(".rests")
 
 
 def test_parameters_have_the_points_value_and_who_set_it(project, report):

@@ -35,13 +35,11 @@ def change(folder, name, where, **fields):
     row = next(row for row in rows if where(row))
     was = dict(row)
     row.update(fields)
-    lines = [",".join(rows[0]), *(",".join(map(quoted, row.values())) for row in rows)]
-    write_text(folder / name, "\n".join(lines) + "\n")
+    with (folder / name).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(row))
+        writer.writeheader()
+        writer.writerows(rows)
     return was
-
-
-def quoted(text):
-    return '"' + text.replace('"', '""') + '"'
 
 
 def has_interval(row):
@@ -59,19 +57,16 @@ def test_the_same_results_have_not_moved(results, tmp_path):
     assert "Nothing moved" in (tmp_path / "out" / PAGE).read_text()
 
 
-def test_a_change_is_held_against_both_intervals(results):
+@pytest.mark.parametrize(("share", "word"), [(0.1, WITHIN), (5, BEYOND)])
+def test_a_change_is_held_against_both_intervals(results, share, word):
+    names = ("reproduced_mean", "reproduced_low", "reproduced_high")
     row = change(results[1], "cells.csv", has_interval)
-    width = float(row["reproduced_high"]) - float(row["reproduced_low"])
-    for shift, word in ((0.1 * width, WITHIN), (5 * width, BEYOND)):
-        shifted = {
-            name: str(float(row[name]) + shift)
-            for name in ("reproduced_mean", "reproduced_low", "reproduced_high")
-        }
-        change(results[1], "cells.csv", has_interval, **shifted)
-        (item,) = moved(results)
-        assert item.beyond_noise == word and item.change == pytest.approx(shift, rel=1e-6)
-        assert not item.verdict_moved
-        change(results[1], "cells.csv", has_interval, **{name: row[name] for name in shifted})
+    shift = share * (float(row["reproduced_high"]) - float(row["reproduced_low"]))
+    shifted = {name: str(float(row[name]) + shift) for name in names}
+    change(results[1], "cells.csv", has_interval, **shifted)
+    (item,) = moved(results)
+    assert item.beyond_noise == word and item.change == pytest.approx(shift, rel=1e-6)
+    assert not item.verdict_moved
 
 
 def test_a_verdict_that_moved_is_on_the_page_and_in_the_table(results, tmp_path):

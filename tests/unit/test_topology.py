@@ -48,16 +48,6 @@ def test_links_and_queues_have_the_scenarios_numbers():
     assert wire.label == "64 kbit/s, 20 µs" and wire.queue == "CoDel, 1,000 packets"
 
 
-def test_a_label_stands_between_the_nodes_that_its_link_joins():
-    for study in STUDIES:
-        view = draw(next(iter(scenarios(study).values())))
-        half = {(one.x, one.y): 24 if one.is_router else 58 for one in view.places}
-        for wire in view.wires:
-            left, right = wire.x1 + half[wire.x1, wire.y1], wire.x2 - half[wire.x2, wire.y2]
-            assert wire.label_x == pytest.approx((left + right) / 2, abs=0.1)
-            assert right - left >= 100, "room for the rate and the delay"
-
-
 def test_like_hosts_are_drawn_once_and_unlike_ones_apart():
     scenario = max(scenarios("saxena").values(), key=lambda one: len(one["nodes"]))
     view = draw(scenario)
