@@ -9,7 +9,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -170,8 +170,6 @@ class _Point:
     #: What the averaged factors set, replicate by replicate, and how many of them go together.
     averaged: list[dict[str, Any]]
     block: int
-    #: What the engine runs in the place of values that it cannot have.
-    substituted: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
@@ -180,11 +178,8 @@ class _Point:
     @cached_property
     def _limit_s(self) -> float | None:
         # The same on every engine, and for all that is averaged.
-        asked = replace(self, substituted={}) if self.substituted else self
-        limits = [
-            _duration_limit(asked.whole(replicate), self.tier)
-            for replicate in range(len(self.averaged))
-        ]
+        whole = map(self._whole, range(len(self.averaged)))
+        limits = [_duration_limit(scenario, self.tier) for scenario in whole]
         known = [limit_s for limit_s in limits if limit_s is not None]
         return max(known) if len(known) == len(limits) else None
 
@@ -193,22 +188,23 @@ class _Point:
         """The first replicate's scenario, by which runs of the point are costed."""
         return self.scenario(0)
 
-    def on(self, engine: str) -> _Point:
-        """Return the point as an engine runs it: with what it substitutes, if anything."""
-        substitution = self.study.substituted(engine)
-        return self if substitution is None else replace(self, substituted=substitution.set)
-
-    def whole(self, replicate: int, limit_s: float | None = None) -> Scenario:
-        """Return the scenario of a replicate, as long as the paper's or as `limit_s` lets it be."""
-        values = drawn(self.study, self.experiment, replicate) | self.substituted
+    def _whole(
+        self, replicate: int, limit_s: float | None = None, engine: str | None = None
+    ) -> Scenario:
+        values = drawn(self.study, self.experiment, replicate)
+        if engine and (substitution := self.study.substituted(engine)):
+            values |= substitution.set
         averaged = self.averaged[replicate % len(self.averaged)]
         parameters = self._defaults | values | self.overrides | averaged
         seed = replicate_seed(self.study.id, self.experiment.id, replicate)
         return instantiate(self.experiment, parameters, seed, limit_s)
 
-    def scenario(self, replicate: int) -> Scenario:
-        """Return the scenario of a replicate, as long as the tier lets it be."""
-        return self.whole(replicate, self._limit_s)
+    def scenario(self, replicate: int, engine: str | None = None) -> Scenario:
+        """Return the scenario of a replicate, as long as the tier lets it be.
+
+        With `engine` it has what that engine runs in the place of values that it cannot have.
+        """
+        return self._whole(replicate, self._limit_s, engine)
 
     def runs(self, engines: list[Engine], least: dict[str, int]) -> Iterator[Run]:
         """Yield the runs on each engine, at least so many of them."""
@@ -220,9 +216,11 @@ class _Point:
         }
         scenarios = [self.first, *map(self.scenario, range(1, max(counts.values(), default=0)))]
         for engine in engines:
-            own = self.on(engine.name)
+            is_own = self.study.substituted(engine.name) is not None
             for replicate in range(counts[engine.name]):
-                scenario = scenarios[replicate] if own is self else own.scenario(replicate)
+                scenario = scenarios[replicate]
+                if is_own:
+                    scenario = self.scenario(replicate, engine.name)
                 yield Run(
                     study=self.study.id,
                     experiment=self.experiment.id,

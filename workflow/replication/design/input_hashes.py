@@ -7,7 +7,6 @@ laid out differently leaves an hour of results current.
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION
-from replication.study.files import read_json, sha256_of
+from replication.study.files import digest_of, read_json, sha256_of
 from replication.study.published import published_path, read_published
 from replication.study.scenario import canonical_json
 
@@ -49,12 +48,7 @@ def _hash(rooms: Iterable[str]) -> str:
 
 def value_hash(value: Any) -> str:
     """Return the hash of what JSON can hold."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16]
-
-
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file's name and content; empty where there is none."""
-    return sha256_of(path) if path.is_file() else ""
+    return digest_of(canonical_json(value).encode())[:16]
 
 
 def input_hashes(root: Path, study: str, engine: Engine, **values: Any) -> dict[str, str]:

@@ -18,10 +18,10 @@ from replication.design.design import (
     design_study,
     repeat_warnings,
 )
-from replication.design.input_hashes import code, file_hash, value_hash
+from replication.design.input_hashes import code, value_hash
 from replication.design.study_check import check_study
 from replication.simulate.store import count
-from replication.study.files import write_text
+from replication.study.files import sha256_of, write_text
 from replication.study.published import published_path
 from replication.study.scenario import Host
 from replication.study.study import Study
@@ -112,7 +112,7 @@ def load_plan(
         *(published_path(root, name) for name in studies),
     ]
     settings = config.model_dump(mode="json")
-    key = value_hash([settings, dict(named), code(), [file_hash(path) for path in inputs]])
+    key = value_hash([settings, dict(named), code(), [sha256_of(path) for path in inputs]])
     with contextlib.suppress(OSError, ValueError):
         kept = _FORMAT.validate_json((root / KEPT).read_bytes())
         if kept.key == key:

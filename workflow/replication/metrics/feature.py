@@ -164,17 +164,7 @@ def rise_curvature(flow: FlowSeries) -> float:
     return max(0.0, float(1 - cubic / straight)) if straight > _STRAIGHT * count else 0.0
 
 
-def rtt_peak(flow: FlowSeries) -> float:
-    """Return the largest sampled round-trip time, in s."""
-    return float(np.nanmax(flow.rtt_s)) if np.isfinite(flow.rtt_s).any() else np.nan
-
-
-def rtt_minimum(flow: FlowSeries) -> float:
-    """Return the smallest sampled round-trip time, in s."""
-    return float(np.nanmin(flow.rtt_s)) if np.isfinite(flow.rtt_s).any() else np.nan
-
-
-#: Features that need the congestion window, by the name of their metric.
+#: Features by the name of their metric.
 WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
     "cwnd_mean_segments": cwnd_mean,
     "cwnd_peak_segments": FlowSeries.peak,
@@ -189,17 +179,10 @@ WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
     "window_growth_rate": window_growth_rate,
     "rise_curvature": rise_curvature,
 }
-#: Features of any flow.
-FLOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
-    "rtt_peak_s": rtt_peak,
-    "rtt_minimum_s": rtt_minimum,
-}
 
 
 def feature(name: str, flow: FlowSeries) -> float:
-    """Return the feature called `name`; NaN where the flow has no sample to take it from."""
-    if name in FLOW_FEATURES:
-        return FLOW_FEATURES[name](flow) if flow.time_s.size else np.nan
+    """Return the feature called `name`; NaN where the flow never has a window."""
     known = flow.known
     return WINDOW_FEATURES[name](known) if known.time_s.size else np.nan
 

@@ -33,7 +33,6 @@ SINCE_START = "jain_since_start_"
 VISIBLE_GROWTH = 0.01
 #: Sampling times are sums of intervals: a rounding error must not move a sample.
 _SLACK_S = 1e-9
-_REDUCERS = {"mean": "mean", "minimum": "min"}
 _QUEUE = {"queue_mean_packets": "mean", "queue_peak_packets": "max", "queue_drops": "sum"}
 _SERIES_KEYS = ("scenario", "engine", "flow", "link")
 
@@ -225,8 +224,7 @@ def _fairness(metric: str, flows: pd.DataFrame, window_s: Window) -> float:
     inside = index[(times > low + _SLACK_S) & (times <= high + _SLACK_S)].dropna()
     if inside.empty:
         return np.nan
-    how = metric.rpartition("_")[2]
-    return float(inside.std(ddof=0) if how == "variation" else inside.agg(_REDUCERS[how]))
+    return float(inside.std(ddof=0) if metric.endswith("_variation") else inside.mean())
 
 
 def _index_over_time(flows: pd.DataFrame, since_start: bool) -> pd.Series[float]:

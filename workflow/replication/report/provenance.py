@@ -16,7 +16,6 @@ from typing import Any
 import pandas as pd
 
 from replication.design.config import load_tier, study_files
-from replication.design.input_hashes import file_hash
 from replication.simulate.environment import core
 from replication.simulate.process import network_is_isolated
 from replication.study.files import read_json, sha256_of, write_text
@@ -55,7 +54,7 @@ def _document(root: Path, data: Path, settings: Mapping[str, Any]) -> dict[str, 
         "studies": {
             name: {
                 "study_sha256": sha256_of(*study_files(root, name)),
-                "published_sha256": file_hash(published_path(root, name)),
+                "published_sha256": sha256_of(published_path(root, name)),
                 "points": len({(row["experiment"], row["point"]) for row in rows}),
                 "scenarios": len({row["scenario"] for row in rows}),
             }

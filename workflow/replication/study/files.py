@@ -201,10 +201,13 @@ def file_sha256(path: Path) -> str:
 
 
 def sha256_of(*paths: Path) -> str:
-    """Return the SHA-256 over names and contents of `paths`, whatever the order they come in."""
-    digest = hashlib.sha256()
+    """Return the SHA-256 over names and contents of those of `paths` that are files.
+
+    It does not depend on the order in which they are given; without any it is empty.
+    """
     # Folders decide between files of one name.
-    for path in sorted(paths, key=lambda p: (p.name, p.as_posix())):
-        digest.update(path.name.encode() + b"\0")
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    found = sorted((p for p in paths if p.is_file()), key=lambda p: (p.name, p.as_posix()))
+    digest = hashlib.sha256()
+    for path in found:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest() if found else ""

@@ -39,7 +39,7 @@ DELAYS = {"delay_mean_s", "delay_p95_s", "delay_s"}
 ROUND_TRIPS = {"rtt_mean_s", "rtt_s", "rtt_peak_s", "rtt_minimum_s"}
 RATES = {"throughput_bps", "goodput_bps"}
 RATIOS = {"delivery_ratio", "loss_rate"}
-FAIRNESS = {"jain_mean", "jain_minimum"}
+FAIRNESS = {"jain_mean"}
 #: Fewer digits repeat by chance.
 TELLING_DIGITS = 4
 #: Expected number of chance repetitions below which one is suspicious.
