@@ -19,11 +19,12 @@ import time
 from pathlib import Path
 
 from replication.design.config import Paths
+from replication.design.design import write_scenarios
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.engines.ns3 import Prefix, compile_program
 from replication.study.errors import InputError
-from replication.study.scenario import Scenario, canonical_json
+from replication.study.scenario import Scenario
 
 from tests.engines.engine_scenarios import dumbbell, linux_tcp, tcp
 from tests.workflow.project import ROOT, Project, copy_project
@@ -60,9 +61,7 @@ def timed(command, folder):
 def batch(engine, program, scenarios, folder):
     """Run scenarios as the workflow's rule does."""
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "scenarios").mkdir(parents=True)
-    document = {s.id: s.model_dump(mode="json") for s in scenarios}
-    (folder / "scenarios" / "design.json").write_text(canonical_json(document))
+    write_scenarios({s.id: s for s in scenarios}, "design", folder)
     rows = [f"{s.id},{engine},bench" for s in scenarios]
     (folder / "design.csv").write_text("\n".join(["scenario,engine,batch", *rows]))
     return timed([sys.executable, "-c", BATCH, program], folder)

@@ -1,13 +1,14 @@
 """Simulate: batches in, tidy tables out, and plain words about what is wrong."""
 
+import json
 from functools import partial
 
 import pytest
+from replication.design.design import write_scenarios
 from replication.simulate.gather import gather, read_runs
 from replication.simulate.run import designed_batch, run_job
 from replication.study.errors import InputError, RunError
-from replication.study.files import write_text
-from replication.study.scenario import Scenario, canonical_json
+from replication.study.scenario import Scenario
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import FLOW_NUMBERS, write_table
 
@@ -67,38 +68,24 @@ def test_a_table_without_a_column_of_the_contract_is_refused(make_job):
     assert list(job.store.folder.iterdir()) == []
 
 
-def design(tmp_path, **documents):
-    scenario = Scenario.model_validate(minimal_scenario())
-    scenarios = {scenario.id: minimal_scenario()} | documents
-    folder = tmp_path / "design"
-    write_text(folder / "scenarios" / "x.json", canonical_json(scenarios))
-    rows = [{"scenario": scenario.id, "engine": "ns2", "batch": "one"}]
-    rows.append({"scenario": "f" * 16, "engine": "ns3", "batch": "two"})
-    rows.append({"scenario": "e" * 16, "engine": "ns3", "batch": "none"})
-    write_table(folder / "x.csv", rows, ("scenario", "engine", "batch"))
-    return folder / "x.csv", scenario
-
-
-def test_a_batch_of_a_design_is_its_own_scenarios(tmp_path):
-    path, scenario = design(tmp_path)
-    assert designed_batch(path, "one") == ("ns2", {scenario.id: scenario})
-    with pytest.raises(InputError, match=r"x\.json: has no scenario ffff.*run again"):
-        designed_batch(path, "two")
-    with pytest.raises(InputError, match=r"x\.csv: has no batch three"):
-        designed_batch(path, "three")
-
-
-def test_scenarios_of_other_batches_stay_text(tmp_path):
+def test_a_batch_of_a_design_is_its_own_scenarios_and_the_others_stay_text(tmp_path):
     """With 100,000 of them, decoding all would take a batch longer than its runs."""
-    path, scenario = design(tmp_path)
-    text = (path.parent / "scenarios" / "x.json").read_text()
-    write_text(path.parent / "scenarios" / "x.json", text[:-1] + ',"%s":{"' % ("f" * 16))
-    assert designed_batch(path, "one") == ("ns2", {scenario.id: scenario})
-    with pytest.raises(InputError, match=r"x\.json: is not JSON .*run again"):
-        designed_batch(path, "two")
-
-
-def test_a_scenario_under_anothers_id_is_refused(tmp_path):
-    path, _ = design(tmp_path, **{"f" * 16: minimal_scenario()})
-    with pytest.raises(InputError, match="has content"):
-        designed_batch(path, "two")
+    scenario = Scenario.model_validate(minimal_scenario())
+    write_scenarios({scenario.id: scenario}, "x", tmp_path)
+    path = tmp_path / "scenarios/x.json"
+    assert json.loads(path.read_text()).keys() == {scenario.id}
+    own = path.read_text().splitlines()[1].partition(":")[2]
+    lines = [f'"{digit * 16}":{text},' for digit, text in (("d", own), ("f", "{"))]
+    path.write_text(path.read_text() + "\n".join(lines))
+    batches = {scenario.id: "one", "d" * 16: "other", "e" * 16: "gone", "f" * 16: "cut"}
+    rows = [{"scenario": n, "engine": "ns2", "batch": b} for n, b in batches.items()]
+    write_table(tmp_path / "x.csv", rows, ("scenario", "engine", "batch"))
+    assert designed_batch(tmp_path / "x.csv", "one") == ("ns2", {scenario.id: scenario})
+    for batch, wrong in (
+        ("other", r"x\.json: scenario dddd.* has the content of"),
+        ("gone", r"x\.json: has no scenario eeee.*run again"),
+        ("cut", r"x\.json: scenario ffff.*run again"),
+        ("none", r"x\.csv: has no batch none"),
+    ):
+        with pytest.raises(InputError, match=wrong):
+            designed_batch(tmp_path / "x.csv", batch)

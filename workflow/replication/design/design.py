@@ -358,9 +358,10 @@ def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path
 
 def write_scenarios(scenarios: Mapping[str, Scenario], study: str, folder: Path) -> None:
     """Write scenarios/<study>.json into `folder`: scenarios by their ids."""
-    # Put together from texts: as values, those of a large study would fill the memory.
-    texts = [f'"{name}":{scenarios[name].canonical_json()}' for name in sorted(scenarios)]
-    write_text(folder / "scenarios" / f"{study}.json", "{" + ",".join(texts) + "}\n")
+    # From texts: as values, those of a large study would fill the memory. A line each, so that a
+    # batch needs to parse its own alone.
+    lines = [f'"{name}":{scenarios[name].canonical_json()}' for name in sorted(scenarios)]
+    write_text(folder / "scenarios" / f"{study}.json", "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 #: Disciplines that decide by chance which packet to drop, or in which queue it waits.

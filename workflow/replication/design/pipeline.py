@@ -28,6 +28,7 @@ from replication.metrics.metric_model import wanted_quantities
 from replication.metrics.trace_folder import has_traces, traces_hash
 from replication.simulate.runtime import find_inside
 from replication.simulate.store import write_goal
+from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
 from replication.study.sensitivity_settings import (
     Sensitivity,
@@ -94,8 +95,11 @@ class Pipeline(Start):
         """
         config = load_config(root / "configs" / "config.yaml", overrides)
         start = Start(root, config, find_inside(root, deployment))
-        if start.inside is not None:
-            start.inside.require(config.runtime)
+        if start.inside is not None and config.runtime != "native":
+            raise InputError(
+                f"runtime: {config.runtime} cannot start containers in the image that the workflow "
+                "runs in: leave it native"
+            )
         engines = chosen_engines(root, config, start.inside is not None)
         documents = {name: load_study(root, name) for name in chosen_studies(root, config)}
         # What gathers a batch's tables is in its name: Snakemake looks at no rule's parameters

@@ -12,18 +12,27 @@ from replication.engines.catalogue import find_package
 from replication.engines.lowering import write_inputs
 from replication.simulate.gather import RunTables, check_run
 from replication.simulate.process import Limits, Usage
-from replication.simulate.runtime import Inside, Launch, find_image, find_inside, make_runtime
+from replication.simulate.runtime import (
+    Launch,
+    find_image,
+    find_inside,
+    make_runtime,
+    program_in_image,
+)
 from replication.study.errors import InputError
 from replication.study.scenario import Host, Scenario
 
 
 @dataclass(frozen=True)
 class Start:
-    """How the engines of a configuration are started; `inside` is the image that all runs in."""
+    """How the engines of a configuration are started.
+
+    `inside` is the hash of the sources of the image that the whole workflow runs in, if it does.
+    """
 
     root: Path
     config: Config
-    inside: Inside | None = None
+    inside: str | None = None
     paths: Paths = field(default_factory=Paths)
     _fingerprints: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
@@ -40,7 +49,7 @@ class Start:
     def program(self, engine: str) -> Path:
         """Return the path of an engine's program."""
         if self.inside is not None:
-            return self.inside.program(engine)
+            return program_in_image(engine)
         return self.config.engine(engine).program(self.root, self.paths.data)
 
     @property
@@ -63,7 +72,7 @@ class Start:
 
         `program` and the timer frequencies of its kernels go over the engine's own.
         """
-        image = self.inside.image if self.inside else None
+        image = f"source:{self.inside}" if self.inside else None
         if self.config.runtime != "native":
             image = self.image(engine)
         elif program is None:
@@ -89,7 +98,7 @@ class Start:
     def place(self, engine: str) -> str:
         """Return what tells an engine's runs in an image from others; nothing for native ones."""
         if self.inside is not None:
-            return f"@inside-{self.inside.sources}"
+            return f"@inside-{self.inside}"
         if self.is_native:
             return ""
         return f"@{self.config.runtime}-{self.image(engine)[7:19]}"

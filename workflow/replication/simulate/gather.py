@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from replication.simulate.store import Store
+from replication.simulate.store import TABLES, Store
 from replication.study.errors import RunError
+from replication.study.files import REMEDY
 from replication.study.scenario import Scenario
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS
@@ -32,14 +33,8 @@ _NS = 1_000_000_000
 _WHERE_PACKETS_END = ("packets_received", "packets_dropped", "packets_in_flight")
 
 
-def read_run_table(name: str, content: bytes, columns: Sequence[str]) -> pa.Table:
-    """Read the content of an engine's CSV file `name`, which must have the numbers `columns`.
-
-    Raises
-    ------
-    RunError
-        It cannot be read or lacks a column.
-    """
+def _read(name: str, content: bytes, columns: Sequence[str]) -> pa.Table:
+    """Read the content of an engine's CSV file `name`, which must have the numbers `columns`."""
     # One thread: a batch is one of as many as there are cores.
     reading = pyarrow.csv.ReadOptions(use_threads=False)
     try:
@@ -53,16 +48,14 @@ def read_run_table(name: str, content: bytes, columns: Sequence[str]) -> pa.Tabl
     except pa.ArrowInvalid as error:
         reason = " ".join(str(error).split())[:200]
         raise RunError(f"{name}: cannot be read ({reason})") from None
-    names = set(found.column_names)
-    missing = [name for name in columns if name not in names]
-    if missing:
+    if missing := [column for column in columns if column not in found.column_names]:
         raise RunError(f"{name}: lacks {', '.join(missing)}")
     return found
 
 
 @cache
 def _options(columns: tuple[str, ...]) -> pyarrow.csv.ConvertOptions:
-    types = dict.fromkeys(TEXTS, TEXT) | dict.fromkeys((*columns, "time_s"), pa.float64())
+    types = dict.fromkeys((*columns, "time_s"), pa.float64()) | dict.fromkeys(TEXTS, TEXT)
     return pyarrow.csv.ConvertOptions(
         column_types=types, null_values=["", "nan"], strings_can_be_null=True
     )
@@ -79,34 +72,28 @@ def check_run(work: Path, scenario: Scenario) -> RunTables:
     RunError
         Something is missing or is not what this scenario can give; the message says what.
     """
-    flows = _read(work / "flows.csv", FLOW_NUMBERS)
+    try:
+        content = {name: (work / name).read_bytes() for name in TABLES}
+        named = json.loads(content["run.json"])["scenario"]
+    except OSError as error:
+        name = Path(str(error.filename)).name
+        raise RunError(f"{name}: cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(f"run.json: cannot be read ({error})") from None
+    if named != scenario.id:
+        raise RunError(f"run.json: is of scenario {named!r}")
+    flows = _read("flows.csv", content["flows.csv"], ("flow", *FLOW_NUMBERS))
     _check_flows(flows, scenario)
-    series = _read(work / "series.csv", ("time_s", *SERIES_NUMBERS))
+    series = _read("series.csv", content["series.csv"], ("time_s", *SERIES_NUMBERS))
     samples = round(scenario.duration_s * _NS) // round(scenario.sampling_interval_s * _NS)
     rows = samples * (len(scenario.flows) + len(scenario.monitors))
     if len(series) != rows:
         raise RunError(f"series.csv: has {len(series)} rows, not {rows}")
     _check_finite(series, "series.csv", ("time_s", *SERIES_NUMBERS))
-    try:
-        named = json.loads((work / "run.json").read_text(encoding="utf-8"))["scenario"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"run.json: cannot be read ({error})") from None
-    if named != scenario.id:
-        raise RunError(f"run.json: is of scenario {named!r}")
     return {"flows.csv": flows, "series.csv": series}
 
 
-def _read(path: Path, columns: Sequence[str]) -> pa.Table:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise RunError(f"{path.name}: cannot be read ({error.strerror})") from None
-    return read_run_table(path.name, content, columns)
-
-
 def _check_flows(flows: pa.Table, scenario: Scenario) -> None:
-    if "flow" not in flows.column_names:
-        raise RunError("flows.csv: lacks flow")
     if flows["flow"].to_pylist() != [flow.id for flow in scenario.flows]:
         raise RunError("flows.csv: has other flows than the scenario")
     _check_finite(flows, "flows.csv", FLOW_NUMBERS)
@@ -169,48 +156,29 @@ def read_runs(
         Where they are, and which.
     engine, engine_version
         What ran them.
-    table
-        The name of the engines' CSV file.
-    columns
-        The numbers that it must have.
+    table, columns
+        The name of the engines' CSV file, and the numbers that it must have.
     known
         Tables that were read before, by scenario; not all have to be there.
 
     Raises
     ------
     RunError
-        A run is not complete and intact, or its table does not have the contract's columns.
+        A run is not complete and intact.
     """
     tables, known = [], known or {}
     for scenario_id in sorted(scenario_ids):
         found = known.get(scenario_id, {}).get(table)
         if found is None:
-            found = _read_finished(store, scenario_id, table, columns)
-        for place, (name, value) in enumerate(
-            (
-                ("scenario", scenario_id),
-                ("engine", engine),
-                ("engine_version", engine_version),
-            )
-        ):
+            stored = store.tables(scenario_id)
+            if stored is None:
+                raise RunError(f"{store.entry(scenario_id)}: is damaged or gone; {REMEDY}")
+            found = _read(table, stored[table], columns)
+        names = {"scenario": scenario_id, "engine": engine, "engine_version": engine_version}
+        for place, (name, value) in enumerate(names.items()):
             found = found.add_column(place, name, _repeated(value, len(found)))
         tables.append(found)
     return pa.concat_tables(tables)
-
-
-def _read_finished(store: Store, scenario_id: str, table: str, columns: Sequence[str]) -> pa.Table:
-    tables = store.tables(scenario_id)
-    if tables is None:
-        raise RunError(
-            f"{store.entry(scenario_id)}: is not a complete and intact run: remove "
-            "data/reproduced/sensitivity/*/usage and run `make explain`, which makes it anew"
-        )
-    try:
-        return read_run_table(table, tables[table], columns)
-    except RunError as error:
-        raise RunError(
-            f"{store.folder}: scenario {scenario_id}: {error}; remove the folder"
-        ) from None
 
 
 def _repeated(text: str, count: int) -> pa.Array:

@@ -6,7 +6,7 @@ import csv
 import json
 import shutil
 import time
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,6 @@ from replication.simulate.store import Progress, Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
 from replication.study.files import REMEDY, read_text, write_text
 from replication.study.scenario import Scenario
-
-_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True)
@@ -46,13 +44,7 @@ class Finished:
 def open_job(
     root: Path, launch: Launch, scenarios: dict[str, Scenario], store: Path, limits: Limits
 ) -> Job:
-    """Return the job that runs `scenarios` into the folder `store`, which is made.
-
-    Raises
-    ------
-    InputError
-        As `make_runtime` does.
-    """
+    """Return the job that runs `scenarios` into the folder `store`, which is made."""
     store.mkdir(parents=True, exist_ok=True)
     runtime = make_runtime(root, launch, store.resolve(), limits)
     return Job(launch.engine, runtime, scenarios, Store(store.resolve()))
@@ -62,10 +54,10 @@ def run_batch(
     job: Job,
     fingerprint: str,
     usage: Path,
-    tables: tuple[Path, Path] | None,
+    tables: tuple[Path, Path],
     progress: Progress | None,
 ) -> None:
-    """Run what of a batch is not yet in the store.
+    """Run what of a batch is not yet in the store, and write what came of it.
 
     Parameters
     ----------
@@ -74,21 +66,15 @@ def run_batch(
     usage
         The JSON file to write, of what each run used.
     tables
-        The Parquet files to write, of flows and series, if they are wanted.
+        The Parquet files to write, of flows and series.
     progress
         Reports the progress of all batches.
-
-    Raises
-    ------
-    RunError
-        A run failed; the message names its scenario.
     """
     version = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)
     started = time.time()
     finished = run_job(job, progress.tick if progress else lambda: None)
-    if tables:
-        read = {name: run.tables for name, run in finished.items()}
-        gather(job.store, read, job.engine, version, tables)
+    read = {name: run.tables for name, run in finished.items()}
+    gather(job.store, read, job.engine, version, tables)
     document = {
         "engine": job.engine,
         "engine_version": version,
@@ -141,52 +127,37 @@ def _run_one(job: Job, scenario_id: str) -> Finished:
 def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
     """Return engine and scenarios of a batch of `design`, a study's table of runs.
 
+    Of a design, which may have ten thousands of runs, only the batch's lines are parsed.
+
     Raises
     ------
     InputError
         The design or its scenarios are missing or malformed, or the design has no such batch.
     """
-    # Only the rows of this batch are parsed: a design may have ten thousands.
-    lines = enumerate(read_text(design).splitlines())
-    table = csv.DictReader(line for number, line in lines if number == 0 or batch in line)
-    missing = {"scenario", "engine", "batch"}.difference(table.fieldnames or [])
-    if missing:
-        raise InputError(f"{design}: has no column {', '.join(sorted(missing))}; {REMEDY}")
-    rows = [row for row in table if row["batch"] == batch]
-    if not rows:
+    head, *lines = read_text(design).splitlines() or [""]
+    rows = list(csv.DictReader([head, *(line for line in lines if batch in line)]))
+    try:
+        wanted = {row["scenario"]: row["engine"] for row in rows if row["batch"] == batch}
+    except KeyError as error:
+        raise InputError(f"{design}: has no column {error}; {REMEDY}") from None
+    if not wanted:
         raise InputError(f"{design}: has no batch {batch}; {REMEDY}")
     path = design.parent / "scenarios" / f"{design.stem}.json"
-    return rows[0]["engine"], _scenarios(path, {row["scenario"] for row in rows})
+    found = {}
+    for line in read_text(path).splitlines():
+        # As `write_scenarios` writes them: "id":{...},
+        if (name := line[1:17]) in wanted:
+            found[name] = _scenario(path, name, line[19:].rstrip(","))
+    if missing := sorted(wanted.keys() - found.keys()):
+        raise InputError(f"{path}: has no scenario {missing[0]}; {REMEDY}")
+    return next(iter(wanted.values())), found
 
 
-def _scenarios(path: Path, wanted: Set[str]) -> dict[str, Scenario]:
-    """Return the `wanted` ones of a design's scenarios; the others stay text.
-
-    They are written in the order of their ids, so that one pass over the text is enough. No key of
-    a scenario looks like an id.
-    """
-    found: dict[str, Any] = {}
-    text, end = read_text(path), 0
-    for name in sorted(wanted):
-        key = f'"{name}":'
-        start = text.find(key, end)
-        if start < 0:
-            raise InputError(f"{path}: has no scenario {name}; {REMEDY}")
-        try:
-            found[name], end = _DECODER.raw_decode(text, start + len(key))
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}: is not JSON ({error}); {REMEDY}") from None
-    return _validated(path, found)
-
-
-def _validated(path: Path, documents: Any) -> dict[str, Scenario]:
+def _scenario(path: Path, name: str, text: str) -> Scenario:
     try:
-        scenarios = {name: Scenario.model_validate(one) for name, one in documents.items()}
+        scenario = Scenario.model_validate_json(text)
     except ValidationError as error:
-        raise InputError(f"{path}: {describe(error)}") from None
-    except AttributeError as error:
-        raise InputError(f"{path}: holds no scenarios ({error}); {REMEDY}") from None
-    for name, scenario in scenarios.items():
-        if scenario.id != name:
-            raise InputError(f"{path}: scenario {name} has content {scenario.id}; {REMEDY}")
-    return scenarios
+        raise InputError(f"{path}: scenario {name}: {describe(error)}; {REMEDY}") from None
+    if scenario.id != name:
+        raise InputError(f"{path}: scenario {name} has the content of {scenario.id}; {REMEDY}")
+    return scenario

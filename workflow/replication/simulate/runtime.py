@@ -208,7 +208,7 @@ def make_runtime(root: Path, launch: Launch, folder: Path, limits: Limits) -> Ru
             f"{launch.image}: build or copy the same image to this machine"
         )
     command = command_line(launch.runtime, image, folder, limits.memory_bytes)
-    program = f"{PROGRAMS}/{launch.engine}/replicate-{launch.engine}"
+    program = str(program_in_image(launch.engine))
     seen = (folder, Path(WORK))
     environment = with_callers_home()
     return Runtime(launch.runtime, program, command, environment, limits, image, seen)
@@ -291,38 +291,22 @@ def command_line(runtime: str, image: str, folder: Path, memory_bytes: int) -> l
     return [runtime, "run", *options, image, *_RUNNER[1:]]
 
 
-@dataclass(frozen=True)
-class Inside:
-    """The analysis image that the whole workflow runs in, by the hash of its sources."""
+def program_in_image(engine: str) -> Path:
+    """Return the path, in any image that has it, of an engine's program."""
+    return Path(PROGRAMS) / engine / f"replicate-{engine}"
 
-    sources: str
 
-    @property
-    def image(self) -> str:
-        """Return what results name it by."""
-        return f"source:{self.sources}"
-
-    def program(self, engine: str) -> Path:
-        """Return the path, in the image, of an engine's program."""
-        return Path(PROGRAMS) / engine / f"replicate-{engine}"
-
-    def require(self, runtime: str) -> None:
-        """Raise InputError if `runtime` would start containers in a container."""
-        if runtime != "native":
-            raise InputError(
-                f"runtime: {runtime} cannot start containers in the image that the workflow runs "
-                "in: leave it native"
-            )
+def _sources(root: Path) -> str:
+    return reference(root, ANALYSIS).rpartition(":")[2]
 
 
 def image_file(root: Path) -> str:
     """Return the path of the analysis image in Apptainer's format, there or not."""
-    sources = reference(root, ANALYSIS).rpartition(":")[2]
-    return str(root / ".cache" / "images" / f"analysis-{sources}.sif")
+    return str(root / ".cache" / "images" / f"analysis-{_sources(root)}.sif")
 
 
-def find_inside(root: Path, deployment: Iterable[Enum]) -> Inside | None:
-    """Return the image that the rules run in, or None where they run natively.
+def find_inside(root: Path, deployment: Iterable[Enum]) -> str | None:
+    """Return the hash of the sources of the image that all rules run in; None if they run natively.
 
     Raises
     ------
@@ -332,7 +316,7 @@ def find_inside(root: Path, deployment: Iterable[Enum]) -> Inside | None:
     here = os.environ.get("REPLICATION_IMAGE_SOURCES")
     if here is None and not any(method.name == "APPTAINER" for method in deployment):
         return None
-    sources = reference(root, ANALYSIS).rpartition(":")[2]
+    sources = _sources(root)
     if here is None and not Path(image_file(root)).is_file():
         raise InputError(
             f"--sdm apptainer: there is no image {image_file(root)}: make it from the image "
@@ -343,4 +327,4 @@ def find_inside(root: Path, deployment: Iterable[Enum]) -> Inside | None:
             f"this image was made from other sources ({here}) than the checkout's ({sources}): "
             "run `make images`"
         )
-    return Inside(sources)
+    return sources

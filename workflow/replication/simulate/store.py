@@ -22,17 +22,17 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from replication.engines.lowering import PLAN_FILE, lower
 from replication.engines.model import Engine
-from replication.study.files import atomic, write_text
+from replication.study.files import atomic, digest_of, write_text
 from replication.study.scenario import Scenario
 
 TABLES = ("flows.csv", "series.csv", "run.json")
 _USAGE = "usage.json"
+_PACKS = "packs"
 #: Fewer runs than this stay folders.
 _PACKED_FROM = 8
 #: Packs that stay open while one run after the other is read.
@@ -45,75 +45,14 @@ _DAMAGED = (
 
 
 @dataclass
-class _Packs:
-    """The packs in `folder`, whoever wrote them; what is added while we look is seen."""
-
-    folder: Path
-    _changed_ns: int = -1
-    _places: dict[str, list[Path]] = field(default_factory=dict)
-    _open: dict[Path, zipfile.ZipFile] = field(default_factory=dict)
-
-    def names(self) -> Iterable[str]:
-        """Return the runs in the packs."""
-        self._look()
-        return self._places.keys()
-
-    def copies(self, name: str, files: Iterable[str]) -> Iterator[dict[str, bytes]]:
-        """Yield the `files` of a run by their names, from each pack that has it and can be read."""
-        self._look()
-        for path in self._places.get(name, []):
-            try:
-                archive = self._archive(path)
-                yield {file: archive.read(f"{name}/{file}") for file in files}
-            except _DAMAGED:
-                self._close(path)
-
-    def add(self, folders: list[Path]) -> None:
-        """Write the runs in `folders`, one each, into a pack; the folders stay."""
-        names = sorted(folder.name for folder in folders)
-        digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
-        path = self.folder / f"{digest}.zip"
-        self._close(path)
-        with atomic(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
-            for folder in sorted(folders):
-                for file in (PLAN_FILE, *TABLES, _USAGE):
-                    archive.writestr(f"{folder.name}/{file}", (folder / file).read_bytes())
-        write_text(path.with_suffix(".runs"), "\n".join(names) + "\n")
-
-    def _look(self) -> None:
-        try:
-            changed_ns = self.folder.stat().st_mtime_ns
-        except FileNotFoundError:
-            return
-        if changed_ns == self._changed_ns:
-            return
-        self._changed_ns = changed_ns
-        self._places.clear()
-        for listed in sorted(self.folder.glob("*.runs")):
-            for name in listed.read_text(encoding="utf-8", errors="replace").split():
-                self._places.setdefault(name, []).append(listed.with_suffix(".zip"))
-
-    def _archive(self, path: Path) -> zipfile.ZipFile:
-        if path not in self._open:
-            if len(self._open) >= _MOST_OPEN:
-                self._close(next(iter(self._open)))
-            self._open[path] = zipfile.ZipFile(path)
-        return self._open[path]
-
-    def _close(self, path: Path) -> None:
-        if path in self._open:
-            self._open.pop(path).close()
-
-
-@dataclass(frozen=True)
 class Store:
-    """Finished runs of one engine at one fingerprint, in `folder`."""
+    """Finished runs of one engine at one fingerprint, in `folder`, whoever made and packed them."""
 
     folder: Path
-
-    @cached_property
-    def _packs(self) -> _Packs:
-        return _Packs(self.folder / "packs")
+    _looked_ns: int = -1
+    #: Run to the packs that have it.
+    _packs: dict[str, list[Path]] = field(default_factory=dict)
+    _open: dict[Path, zipfile.ZipFile] = field(default_factory=dict)
 
     def entry(self, scenario_id: str) -> Path:
         """Return the folder of a run that is not packed, whether or not it is there."""
@@ -121,11 +60,8 @@ class Store:
 
     def finished(self) -> set[str]:
         """Return the scenarios with a finished run, without looking into each."""
-        try:
-            found = {p.name for p in self.folder.iterdir() if not p.name.startswith(".")}
-        except FileNotFoundError:
-            return set()
-        return (found - {self._packs.folder.name}).union(self._packs.names())
+        folders = self.folder.glob("[!.]*")
+        return {path.name for path in folders if path.name != _PACKS}.union(self._packed())
 
     def usage(self, scenario_id: str) -> dict[str, Any] | None:
         """Return what the run used, or None unless the run is complete and intact."""
@@ -147,19 +83,42 @@ class Store:
                 yield usage, files
 
     def _copies(self, scenario_id: str) -> Iterator[dict[str, bytes]]:
-        names = (*TABLES, _USAGE)
         with contextlib.suppress(OSError):
-            yield _read(self.entry(scenario_id), names)
-        yield from self._packs.copies(scenario_id, names)
+            yield _read(self.entry(scenario_id), (*TABLES, _USAGE))
+        for path in self._packed().get(scenario_id, []):
+            try:
+                archive = self._archive(path)
+                files = {name: archive.read(f"{scenario_id}/{name}") for name in (*TABLES, _USAGE)}
+            except _DAMAGED:
+                self._close(path)
+            else:
+                yield files
+
+    def _packed(self) -> dict[str, list[Path]]:
+        """Return the packs of each packed run; what others pack while we look is seen."""
+        folder = self.folder / _PACKS
+        changed_ns = folder.stat().st_mtime_ns if folder.is_dir() else self._looked_ns
+        if changed_ns != self._looked_ns:
+            self._looked_ns = changed_ns
+            self._packs.clear()
+            for listed in sorted(folder.glob("*.runs")):
+                for name in listed.read_text(encoding="utf-8", errors="replace").split():
+                    self._packs.setdefault(name, []).append(listed.with_suffix(".zip"))
+        return self._packs
+
+    def _archive(self, path: Path) -> zipfile.ZipFile:
+        if path not in self._open:
+            if len(self._open) >= _MOST_OPEN:
+                self._close(next(iter(self._open)))
+            self._open[path] = zipfile.ZipFile(path)
+        return self._open[path]
+
+    def _close(self, path: Path) -> None:
+        if path in self._open:
+            self._open.pop(path).close()
 
     def begin(self, scenario_id: str, scenario: Scenario, engine: Engine) -> Path:
-        """Make a private working folder with the scenario's plan in it.
-
-        Raises
-        ------
-        InputError
-            The engine refuses the scenario.
-        """
+        """Make a private working folder with the engine's input for the scenario in it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         plan = lower(scenario, engine)
         work = Path(tempfile.mkdtemp(prefix=f".{scenario_id}.", dir=self.folder))
@@ -172,11 +131,6 @@ class Store:
 
         A broken entry is replaced. An intact one stays: another process finished the same scenario
         first, and its result, which is the same, may be being read.
-
-        Raises
-        ------
-        OSError
-            It cannot be written or moved.
         """
         usage = usage | {"sha256": _digest(_read(work, TABLES))}
         (work / _USAGE).write_text(json.dumps(usage, sort_keys=True) + "\n", encoding="utf-8")
@@ -198,14 +152,21 @@ class Store:
 
         Another process may be reading the folders: it finds the pack once they are gone.
         """
-        folders = [entry for name in scenario_ids if (entry := self.entry(name)).is_dir()]
+        folders = sorted(entry for name in scenario_ids if (entry := self.entry(name)).is_dir())
         if len(folders) < _PACKED_FROM:
             return
+        names = "\n".join(folder.name for folder in folders)
+        path = self.folder / _PACKS / f"{digest_of(names.encode())[:16]}.zip"
+        self._close(path)
         try:
-            self._packs.add(folders)
+            with atomic(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+                for folder in folders:
+                    for name, content in _read(folder, (PLAN_FILE, *TABLES, _USAGE)).items():
+                        archive.writestr(f"{folder.name}/{name}", content)
         except FileNotFoundError:
             # Another job, with some of the same runs, was quicker: its pack has those.
             return
+        write_text(path.with_suffix(".runs"), names + "\n")
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -250,15 +211,13 @@ class Progress:
         done, total, cost_done, cost_total = count(self.goal)
         elapsed = max(time.time() - self.started, 1e-3)
         fresh = cost_done - self.done_at_start_s
-        left = (
-            f", about {_clock((cost_total - cost_done) * elapsed / fresh)} left"
-            if fresh > 0
-            else ""
-        )
-        share = cost_done / cost_total if cost_total else 1.0
+        left = ""
+        if fresh > 0:
+            minutes, seconds = divmod(round((cost_total - cost_done) * elapsed / fresh), 60)
+            left = f", about {minutes} min {seconds:02d} s left"
         print(
-            f"simulate: {done} of {total} scenarios ({share:.0%} of the work), "
-            f"{done / elapsed:.1f} per s{left}",
+            f"simulate: {done} of {total} scenarios ({cost_done / (cost_total or 1):.0%} of the "
+            f"work), {done / elapsed:.1f} per s{left}",
             file=sys.stderr,
             flush=True,
         )
@@ -266,15 +225,13 @@ class Progress:
 
 def count(goal: dict[Path, dict[str, float]]) -> tuple[int, int, float, float]:
     """Return scenarios done and in all, and their expected CPU seconds."""
-    done = total = 0
-    cost_done = cost_total = 0.0
-    for folder, costs in goal.items():
-        finished = costs.keys() & Store(folder).finished()
-        done += len(finished)
-        total += len(costs)
-        cost_done += math.fsum(costs[scenario] for scenario in finished)
-        cost_total += math.fsum(costs.values())
-    return done, total, cost_done, cost_total
+    done = [
+        costs[name]
+        for folder, costs in goal.items()
+        for name in costs.keys() & Store(folder).finished()
+    ]
+    total = [cost_s for costs in goal.values() for cost_s in costs.values()]
+    return len(done), len(total), math.fsum(done), math.fsum(total)
 
 
 def write_goal(path: Path, goal: dict[Path, dict[str, float]]) -> None:
@@ -285,8 +242,3 @@ def write_goal(path: Path, goal: dict[Path, dict[str, float]]) -> None:
         "done_cost_s": count(goal)[2],
     }
     write_text(path, json.dumps(document))
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -17,19 +17,21 @@ Grammar (no code, no evaluation of text):
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import itertools
+import math
 import operator
 import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from replication.study.errors import InputError, describe
 from replication.study.files import read_number
-from replication.study.model import Interval, PositiveSeconds, Seconds
+from replication.study.model import Document, Interval, PositiveSeconds, Seconds
 from replication.study.scenario import CbrFlow, Scenario, TcpFlow
 from replication.study.study import Experiment
 
@@ -49,6 +51,15 @@ class TemplateError(InputError):
     """A template refers to something that is not there, or does not give a valid scenario."""
 
 
+def each_text(value: Any, change: Callable[[str], Any]) -> Any:
+    """Return plain data with what `change` makes of each text in it, keys aside."""
+    if isinstance(value, dict):
+        return {key: each_text(item, change) for key, item in value.items()}
+    if isinstance(value, list):
+        return [each_text(item, change) for item in value]
+    return change(value) if isinstance(value, str) else value
+
+
 def resolve(value: Any, parameters: dict[str, Any], trail: tuple[str, ...] = ()) -> Any:
     """Return `value` with every reference replaced; `trail` has the parameters that led to it.
 
@@ -57,57 +68,54 @@ def resolve(value: Any, parameters: dict[str, Any], trail: tuple[str, ...] = ())
     TemplateError
         An unknown parameter, a circular reference, a product or sum of something not a number.
     """
-    if isinstance(value, dict):
-        return {key: resolve(item, parameters, trail) for key, item in value.items()}
-    if isinstance(value, list):
-        return [resolve(item, parameters, trail) for item in value]
-    if not isinstance(value, str) or "$" not in value:
-        return value
-    if _NAME.fullmatch(value):
-        return _parameter(value[1:], parameters, trail)
-    products = [
-        _combined(
-            value, operator.mul, [_operand(part, parameters, trail) for part in term.split("*")]
-        )
-        for term in _PLUS.split(value)
+
+    def resolved(text: str) -> Any:
+        if "$" not in text:
+            return text
+        if not _NAME.fullmatch(text):
+            return _sum_of_products(text, parameters, trail)
+        name = text[1:]
+        if name in trail:
+            raise TemplateError(f"circular reference: {' -> '.join((*trail, name))}")
+        if name not in parameters:
+            raise TemplateError(f"unknown parameter ${name}; declare it under parameters")
+        return resolve(parameters[name], parameters, (*trail, name))
+
+    return each_text(value, resolved)
+
+
+def _sum_of_products(text: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> Any:
+    """Return the number that a text stands for; null if an operand is."""
+    terms = [
+        [_operand(part.strip(), parameters, trail) for part in term.split("*")]
+        for term in _PLUS.split(text)
     ]
-    return _combined(value, operator.add, products)
+    if any(None in term for term in terms):
+        return None
+    for number in itertools.chain.from_iterable(terms):
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise TemplateError(f"{text!r}: {number!r} is not a number")
+        _check_size(text, number)
+    found = functools.reduce(operator.add, map(math.prod, terms))
+    _check_size(text, found)
+    return found
+
+
+def _check_size(text: str, number: float) -> None:
+    # Not a number fails this too.
+    if not abs(number) <= LARGEST:
+        raise TemplateError(f"{text!r} is beyond {LARGEST:g}: no quantity is so large")
 
 
 def _operand(text: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> Any:
-    text = text.strip()
     if _NAME.fullmatch(text):
-        return _parameter(text[1:], parameters, trail)
+        return resolve(text, parameters, trail)
     number = read_number(text)
     if number is None:
         raise TemplateError(
             f"{text!r} is neither a number nor a parameter; write $name, $a * $b or $a + $b"
         )
     return number
-
-
-def _parameter(name: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> Any:
-    if name in trail:
-        raise TemplateError(f"circular reference: {' -> '.join((*trail, name))}")
-    if name not in parameters:
-        raise TemplateError(f"unknown parameter ${name}; declare it under parameters")
-    value = parameters[name]
-    plain = value is None or isinstance(value, bool | int | float)
-    return value if plain else resolve(value, parameters, (*trail, name))
-
-
-def _combined(text: str, operation: Callable[[Any, Any], Any], operands: list[Any]) -> Any:
-    """Return the product or sum of `operands`, null if one is; `text` is what to call it."""
-    if any(operand is None for operand in operands):
-        return None
-    for operand in operands:
-        if isinstance(operand, bool) or not isinstance(operand, int | float):
-            raise TemplateError(f"{text!r}: {operand!r} is not a number")
-    for found in itertools.accumulate(operands, operation):
-        # Not a number fails this too.
-        if not abs(found) <= LARGEST:
-            raise TemplateError(f"{text!r} is beyond {LARGEST:g}: no quantity is so large")
-    return found
 
 
 def expand(entries: list[Any], parameters: dict[str, Any]) -> list[Any]:
@@ -123,16 +131,12 @@ def expand(entries: list[Any], parameters: dict[str, Any]) -> list[Any]:
                 f"repeat must be a whole number from 1 to {_MOST_COPIES}, not {count!r}"
             )
         body = {key: item for key, item in entry.items() if key != "repeat"}
-        expanded += [resolve(_numbered(body, i), parameters) for i in range(1, count + 1)]
+        expanded += [resolve(_numbered(body, str(i)), parameters) for i in range(1, count + 1)]
     return [e["id"] if isinstance(e, dict) and e.keys() == {"id"} else e for e in expanded]
 
 
-def _numbered(value: Any, i: int) -> Any:
-    if isinstance(value, dict):
-        return {key: _numbered(item, i) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_numbered(item, i) for item in value]
-    return value.replace("{i}", str(i)) if isinstance(value, str) else value
+def _numbered(entry: Any, number: str) -> Any:
+    return each_text(entry, lambda text: text.replace("{i}", number))
 
 
 def whole_flow(entry: dict[str, Any], parameters: Collection[str]) -> dict[str, Any]:
@@ -160,12 +164,11 @@ def instantiate(
 
     Parameters
     ----------
-    experiment : Experiment
-    parameters : dict
-        Parameter values with the point's levels already laid over them.
-    seed : int
-        Seeds the start jitter and every random element of the run.
-    duration_limit_s : float, optional
+    experiment, parameters
+        The template, and parameter values with the point's levels laid over them.
+    seed
+        Of the start jitter and every random element of the run.
+    duration_limit_s
         Shorter runs for a first look; flows stop no later than the end.
 
     Raises
@@ -207,15 +210,11 @@ def _named(experiment: str) -> Iterator[None]:
         raise TemplateError(f"{where}: the template is malformed: {error}") from None
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
-
-
-class _Length(_Strict):
+class _Length(Document):
     duration_s: PositiveSeconds
 
 
-class _Times(_Strict):
+class _Times(Document):
     """When a flow starts and stops, as its template says it."""
 
     start_s: Seconds
@@ -243,10 +242,9 @@ def _placed_in_time(
     for group in copies:
         behind_s = 0.0
         for number, flow in enumerate(group):
+            given = {key: flow[key] for key in _Times.model_fields if key in flow}
             try:
-                times = _Times.model_validate(
-                    {k: flow[k] for k in _Times.model_fields if k in flow}
-                )
+                times = _Times.model_validate(given)
             except ValidationError as error:
                 raise TemplateError(f"flow {flow['id']}: {describe(error)}") from None
             if number:
@@ -256,9 +254,8 @@ def _placed_in_time(
             start_s = times.start_s + behind_s
             start_s += round(draw * times.start_jitter_s / _JITTER_STEP_S) * _JITTER_STEP_S
             start_s = round(start_s, 6)
+            stop_s = duration_s if times.stop_s is None else times.stop_s
             if times.stop_after_s is not None:
                 stop_s = round(start_s + times.stop_after_s, 6)
-            else:
-                stop_s = duration_s if times.stop_s is None else times.stop_s
-            kept = {k: v for k, v in flow.items() if k not in _Times.model_fields}
-            yield kept | {"start_s": start_s, "stop_s": min(stop_s, duration_s)}
+            rest = {key: value for key, value in flow.items() if key not in given}
+            yield rest | {"start_s": start_s, "stop_s": min(stop_s, duration_s)}

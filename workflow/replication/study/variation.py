@@ -19,7 +19,7 @@ from replication.study.errors import InputError
 from replication.study.model import Document, Identifier
 from replication.study.parameter import Assumed, Level, Parameter
 from replication.study.study import Experiment, Study, parameters_of
-from replication.study.template import whole_flow
+from replication.study.template import each_text, whole_flow
 
 #: Stands for a number in a variation that takes one.
 VALUE = "$value"
@@ -106,7 +106,8 @@ class Variation(Document):
 
     def at(self, value: float) -> Variation:
         """Return the variation with a number in the place of `$value`."""
-        return Variation.model_validate(_put(self.model_dump(), value))
+        put = each_text(self.model_dump(), lambda text: value if text == VALUE else text)
+        return Variation.model_validate(put)
 
 
 def apply(study: Study, variation: Variation) -> Study:
@@ -194,14 +195,6 @@ def _link(link: Mapping[str, Any], variation: Variation) -> dict[str, Any]:
 
 def _own(changes: Mapping[str, Values], name: str) -> Values:
     return {**changes.get("*", {}), **changes.get(name, {})}
-
-
-def _put(value: Any, number: float) -> Any:
-    if isinstance(value, dict):
-        return {key: _put(item, number) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_put(item, number) for item in value]
-    return number if value == VALUE else value
 
 
 #: From this ratio of its ends on, a range is walked by factors (log-uniform), not by differences.
@@ -345,11 +338,7 @@ def _read(study: Study, experiment: Experiment) -> set[str]:
     return {f"{experiment.id}/{n}" if n in experiment.parameters else n for n in found}
 
 
-def _references(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _references(item)
-    elif isinstance(value, str):
-        yield from _REFERENCE.findall(value)
+def _references(value: Any) -> list[str]:
+    found: list[str] = []
+    each_text(value, lambda text: found.extend(_REFERENCE.findall(text)))
+    return found
