@@ -23,40 +23,8 @@ def minimal_scenario():
 def test_a_scenario_survives_its_json_with_the_same_id():
     scenario = Scenario.model_validate(minimal_scenario())
     assert Scenario.model_validate(json.loads(scenario.canonical_json())).id == scenario.id
-
-
-def test_whole_numbers_and_floats_are_the_same_scenario():
-    other = minimal_scenario() | {"duration_s": 1}
-    assert Scenario.model_validate(other).id == Scenario.model_validate(minimal_scenario()).id
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "field"),
-    [
-        (("links", 0, "rate_bps"), -1.0, "rate_bps"),
-        (("links", 0, "delay_s"), float("inf"), "delay_s"),
-        (("links", 0, "rate_mbps"), 1.0, "rate_mbps"),
-        (("links", 0, "b"), "a", "link ab"),
-        (("links", 0, "b"), "z", "unknown node 'z'"),
-        (("nodes",), ["a", "b", "a"], "duplicate node id: a"),
-        (("nodes",), ["a", "../b"], "nodes.1"),
-        (("flows", 0, "stop_s"), 0.0, "stop_s"),
-        (("flows", 0, "destination"), "a", "same node"),
-        (("seed",), 0, "seed"),
-        (("host",), {"timer_hz": 128}, "timer_hz"),
-        (("host",), {"hz": 250}, "hz"),
-        (("sampling_interval_s",), 2.0, "sampling_interval_s"),
-    ],
-)
-def test_a_bad_scenario_is_refused_by_field(path, value, field):
-    document = minimal_scenario()
-    place = document
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = value
-    with pytest.raises(ValidationError) as caught:
-        Scenario.model_validate(document)
-    assert field in str(caught.value)
+    whole = minimal_scenario() | {"duration_s": 1}
+    assert Scenario.model_validate(whole).id == scenario.id
 
 
 @pytest.mark.parametrize("key", ["a\nb", "\x1b[31m", "x" * 1000])

@@ -5,16 +5,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from replication.cli.main import app
 from replication.design.config import chosen_studies, load_config, load_study
-from replication.design.pipeline import Pipeline
 from replication.design.study_check import check_study
 from replication.study.errors import InputError
 from replication.study.files import read_model
 from replication.study.published import read_published
 from replication.study.study import Study
 from snakemake.cli import parse_config
-from typer.testing import CliRunner
 
 from tests.unit.conftest import study_document, tolerance
 
@@ -92,10 +89,6 @@ def test_a_value_may_be_what_is_printed_in_another_unit(tmp_path, unit, value, p
     assert [number.value for number in read_published(write(tmp_path, row))] == [float(value)]
 
 
-def test_a_table_whose_cells_all_have_numbers_is_sound(world, tmp_path):
-    assert len(check_study(world.table(), write(tmp_path, *ROWS))) == 3
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -106,13 +99,11 @@ def test_a_table_whose_cells_all_have_numbers_is_sound(world, tmp_path):
     ],
 )
 def test_a_number_too_few_or_too_many_is_named(world, tmp_path, rows, message):
+    # Prose and set-up need no table.
+    prose = [f"{name},router,rate,bit/s,1000000,1,Section 2\n" for name in ("text", "setup")]
+    assert len(check_study(world.table(), write(tmp_path, *ROWS, *prose))) == 3
     with pytest.raises(InputError, match=message):
         check_study(world.table(), write(tmp_path, *rows))
-
-
-def test_prose_and_set_up_need_no_table(world, tmp_path):
-    rows = [f"{name},router,rate,bit/s,1000000,1,Section 2\n" for name in ("text", "setup")]
-    check_study(world.table(), write(tmp_path, *ROWS, *rows))
 
 
 def test_a_cell_that_the_paper_leaves_empty_is_said_to_be(world, tmp_path):
@@ -211,55 +202,13 @@ def test_a_label_is_one_line(tmp_path, text):
     assert str(caught.value).isprintable()
 
 
-@pytest.fixture
-def project(tmp_path):
-    """A project of one study, without results."""
-    folder = tmp_path / "project"
-    for name in ("tiers", "studies"):
-        (folder / "configs" / name).mkdir(parents=True)
-    for name in (
-        "Snakefile",
-        "workflow",
-        "notebooks",
-        "containers",
-        "LICENSE",
-        "requirements.lock",
-    ):
-        (folder / name).symlink_to(ROOT / name)
-    for path in (ROOT / "configs").glob("*.yaml"):
-        shutil.copy(path, folder / "configs")
-    for tier in ("quick", "paper"):
-        shutil.copy(ROOT / f"configs/tiers/{tier}.yaml", folder / "configs/tiers")
-    shutil.copytree(ROOT / "configs/studies/nishitha", folder / "configs/studies/nishitha")
-    (folder / "data/published").mkdir(parents=True)
-    shutil.copy(ROOT / "data/published/nishitha.csv", folder / "data/published")
-    return folder
-
-
-def test_validate_says_how_many_cells_and_claims_it_read(project, monkeypatch):
-    monkeypatch.chdir(project)
-    done = CliRunner().invoke(app, ["validate"])
-    assert done.exit_code == 0, done.exception
-    assert "60 cells of 5 tables, 13 claims" in done.stdout
-
-
-def test_the_workflow_starts_with_the_same_checks(project):
-    settings = {"engines": "ns3", "tier": "quick", "studies": "nishitha"}
-    assert Pipeline.load(project, settings).studies == ["nishitha"]
-    path = project / "data/published/nishitha.csv"
-    first, *rest = path.read_text().splitlines(keepends=True)
-    path.write_text(first + rest[0].replace("\n", ",\n") + "".join(rest[1:]))
-    with pytest.raises(InputError, match=r"nishitha\.csv: line 2: has 8 fields"):
-        Pipeline.load(project, settings)
-
-
-@pytest.mark.parametrize("name", ["2001", "010", "1e5", "1.10", "true", "null", "1_0", "a.b-c"])
-def test_a_study_of_any_name_can_be_selected(project, name):
-    for path in list(project.rglob("nishitha*")):
-        path.rename(path.with_name(f"{name}{path.suffix}"))
-    study = project / f"configs/studies/{name}/study.yaml"
-    study.write_text(study.read_text().replace("id: nishitha", f'id: "{name}"', 1))
+@pytest.mark.parametrize("name", ["2001", "010", "1e5", "true", "null", "1_0", "a.b-c"])
+def test_a_study_of_any_name_can_be_selected(tmp_path, name):
+    folder = tmp_path / "configs/studies" / name
+    shutil.copytree(ROOT / "configs/studies/nishitha", folder)
+    text = (folder / "study.yaml").read_text().replace("id: nishitha", f'id: "{name}"', 1)
+    (folder / "study.yaml").write_text(text)
     # As the Makefile writes it.
-    config = load_config(project / "configs/config.yaml", parse_config([f"studies={name},"]))
-    assert chosen_studies(project, config) == [name]
-    assert load_study(project, name).id == name
+    config = load_config(ROOT / "configs/config.yaml", parse_config([f"studies={name},"]))
+    assert chosen_studies(tmp_path, config) == [name]
+    assert load_study(tmp_path, name).id == name

@@ -60,29 +60,32 @@ def experiment(**changes):
 PARAMETERS = {"rate_bps": 1e6, "flows": 3, "jitter_s": 0.5}
 
 
-def test_a_reference_follows_references_inside_values():
-    parameters = {"queue": {"limit_packets": "$packets"}, "packets": 20}
-    assert resolve("$queue", parameters) == {"limit_packets": 20}
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("$queue", {"limit_packets": 20}),
+        ("$packets * $segment", 20000),
+        ("$none * $segment", None),
+        ("$start + 30", 32.5),
+        ("$packets * 2 + $start * 1e+1 + -1", 64.0),
+        ("$packets + 1", 21),
+        ("$start + $none * 2", None),
+        (["a", {"k": "$start"}], ["a", {"k": 2.5}]),
+    ],
+)
+def test_references_products_and_sums_resolve(value, expected):
+    parameters = {"queue": {"limit_packets": "$packets"}, "packets": 20, "segment": 1000}
+    found = resolve(value, parameters | {"start": 2.5, "none": None})
+    assert found == expected and type(found) is type(expected)
 
 
-def test_products_of_whole_numbers_stay_whole_and_null_stays_null():
-    parameters = {"window": 20, "segment": 1000, "none": None}
-    assert resolve("$window * $segment", parameters) == 20000
-    assert isinstance(resolve("$window * $segment", parameters), int)
-    assert resolve("$none * $segment", parameters) is None
-
-
-def test_sums_are_of_products_and_leave_signs_in_numbers_alone():
-    parameters = {"start": 2.5, "flows": 3, "none": None}
-    assert resolve("$start + 30", parameters) == 32.5
-    assert resolve("$flows * 2 + $start * 1e+1 + -1", parameters) == 30.0
-    assert isinstance(resolve("$flows + 1", parameters), int)
-    assert resolve("$start + $none * 2", parameters) is None
+BIG = {"int": 10**400, "inf": float("inf"), "nan": float("nan"), "large": 1e18}
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        *((f"${name} * 2", "is beyond 1e+18: no quantity is so large") for name in BIG),
         ("$nothing", "unknown parameter $nothing"),
         ("$a", "circular reference: a -> b -> a"),
         ("$text * 2", "is not a number"),
@@ -94,97 +97,10 @@ def test_sums_are_of_products_and_leave_signs_in_numbers_alone():
     ],
 )
 def test_what_does_not_resolve_says_why(text, message):
-    parameters = {"a": "$b", "b": "$a", "text": "x", "ok": 1}
+    parameters = {"a": "$b", "b": "$a", "text": "x", "ok": 1} | BIG
     with pytest.raises(TemplateError, match=r".*") as caught:
         resolve(text, parameters)
     assert message in str(caught.value)
-
-
-def test_repeat_numbers_the_copies():
-    assert expand([{"repeat": 2, "id": "n{i}"}, "z"], {}) == ["n1", "n2", "z"]
-
-
-@pytest.mark.parametrize("count", [0, -1, 1.5, True, "many", 10001])
-def test_repeat_must_be_a_sane_count(count):
-    with pytest.raises(TemplateError, match="repeat must be a whole number"):
-        expand([{"repeat": count, "id": "n{i}"}], {})
-
-
-def test_flows_start_within_the_jitter_and_differ():
-    scenario = instantiate(experiment(), PARAMETERS, seed=7)
-    starts = [flow.start_s for flow in scenario.flows]
-    assert all(1.0 <= start <= 1.5 for start in starts)
-    assert len(set(starts)) == 3
-    assert [flow.rate_bps for flow in scenario.flows] == [5e5] * 3
-
-
-def starts(gap_s, seed=7, **changes):
-    flow = experiment().model_dump(mode="json")["flows"][0]
-    template = experiment(flows=[{**flow, "start_gap_s": gap_s, **changes}])
-    return [f.start_s for f in instantiate(template, PARAMETERS, seed).flows]
-
-
-def test_copies_start_one_after_the_other_by_draws_of_the_gap():
-    drawn = {tuple(starts([0.1, 0.2], seed, start_jitter_s=0.0)) for seed in range(1, 21)}
-    assert len(drawn) == 20
-    for first, second, third in drawn:
-        assert first == 1.0
-        assert all(0.1 <= gap <= 0.2 for gap in (second - first, third - second))
-
-
-def test_a_gap_moves_no_jitter():
-    without, moved = starts([0.0, 0.0]), starts([0.5, 0.5])
-    late = [b - a for a, b in zip(without, moved, strict=True)]
-    assert late == pytest.approx([0.0, 0.5, 1.0])
-
-
-def test_each_entry_counts_its_own_copies():
-    flow = experiment().model_dump(mode="json")["flows"][0] | {"start_jitter_s": 0.0}
-    other = flow | {"id": "late{i}", "start_s": 3.0, "start_gap_s": [0.5, 0.5]}
-    template = experiment(flows=[flow | {"start_gap_s": [0.2, 0.2]}, other])
-    found = [f.start_s for f in instantiate(template, PARAMETERS, 7).flows]
-    assert found == pytest.approx([1.0, 1.2, 1.4, 3.0, 3.5, 4.0])
-
-
-@pytest.mark.parametrize("gap", [[0.2, 0.1], [-0.1, 0.1], 0.1, [0.1], "often"])
-def test_a_gap_that_is_no_interval_is_refused_by_name(gap):
-    with pytest.raises(TemplateError, match=r"flow cbr1: .*start_gap_s"):
-        starts(gap)
-
-
-def stopping(seed=7, limit_s=None, **changes):
-    flow = experiment().model_dump(mode="json")["flows"][0]
-    template = experiment(flows=[{**flow, **changes}])
-    return instantiate(template, PARAMETERS, seed, limit_s).flows
-
-
-def test_a_flow_can_stop_so_long_after_the_start_that_it_drew():
-    flows = stopping(stop_after_s="$jitter_s * 4 + 1", start_gap_s=[0.2, 0.4])
-    assert len({flow.start_s for flow in flows}) == 3
-    assert [flow.stop_s - flow.start_s for flow in flows] == pytest.approx([3.0] * 3)
-    assert {flow.stop_s for flow in stopping(limit_s=3.5, stop_after_s=3.0)} == {3.5}
-
-
-def test_a_flow_does_not_stop_twice():
-    with pytest.raises(TemplateError, match=r"flow cbr1: .*stop_s and stop_after_s; keep"):
-        stopping(stop_s=5.0, stop_after_s=3.0)
-
-
-def test_a_seed_decides_the_scenario():
-    one, again, other = (instantiate(experiment(), PARAMETERS, seed=s) for s in (7, 7, 8))
-    assert one.id == again.id
-    assert one.id != other.id
-
-
-def test_a_time_limit_cuts_run_and_flows():
-    scenario = instantiate(experiment(), PARAMETERS, seed=7, duration_limit_s=4.0)
-    assert scenario.duration_s == 4.0
-    assert {flow.stop_s for flow in scenario.flows} == {4.0}
-
-
-def test_an_invalid_scenario_names_experiment_and_field():
-    with pytest.raises(TemplateError, match=r"experiment e: links\.0\.rate_bps"):
-        instantiate(experiment(), PARAMETERS | {"rate_bps": -1.0}, seed=7)
 
 
 def test_replicates_have_their_own_seeds():
@@ -221,7 +137,64 @@ def test_a_flow_takes_the_parameters_of_the_names_that_it_leaves_out():
     assert instantiate(experiment(flows=[later]), values, seed=7).flows[0].stop_s == 3.0
 
 
-@pytest.mark.parametrize("big", [10**400, float("inf"), float("nan"), 1e18])
-def test_a_product_beyond_every_quantity_is_refused(big):
-    with pytest.raises(TemplateError, match=r"is beyond 1e\+18: no quantity is so large"):
-        resolve("$big * 2", {"big": big})
+def test_repeat_numbers_a_sane_count_of_copies():
+    assert expand([{"repeat": 2, "id": "n{i}"}, "z"], {}) == ["n1", "n2", "z"]
+    for count in (0, -1, 1.5, True, "many", 10001):
+        with pytest.raises(TemplateError, match="repeat must be a whole number"):
+            expand([{"repeat": count, "id": "n{i}"}], {})
+
+
+def flows(*entries, seed=7, limit_s=None, **changes):
+    """Return the flows of the template, changed, and of `entries` that change it further."""
+    flow = experiment().model_dump(mode="json")["flows"][0] | changes
+    template = experiment(flows=[flow | entry for entry in entries or ({},)])
+    return instantiate(template, PARAMETERS, seed, limit_s).flows
+
+
+def starts(*entries, **changes):
+    return [flow.start_s for flow in flows(*entries, **changes)]
+
+
+def test_flows_start_within_the_jitter_and_differ_by_seed():
+    assert all(1.0 <= start <= 1.5 for start in starts())
+    assert len(set(starts())) == 3 and starts() == starts() != starts(seed=8)
+    assert [flow.rate_bps for flow in flows()] == [5e5] * 3
+
+
+def test_copies_start_one_after_the_other_by_draws_of_the_gap_that_move_no_jitter():
+    gap = {"start_gap_s": [0.1, 0.2], "start_jitter_s": 0.0}
+    drawn = {tuple(starts(seed=seed, **gap)) for seed in range(1, 21)}
+    assert len(drawn) == 20
+    for first, second, third in drawn:
+        assert first == 1.0
+        assert all(0.1 <= gap <= 0.2 for gap in (second - first, third - second))
+    pairs = zip(starts(start_gap_s=[0.0, 0.0]), starts(start_gap_s=[0.5, 0.5]), strict=True)
+    assert [late - early for early, late in pairs] == pytest.approx([0.0, 0.5, 1.0])
+    # Each entry counts its own copies.
+    other = {"id": "late{i}", "start_s": 3.0, "start_gap_s": [0.5, 0.5]}
+    found = starts({"start_gap_s": [0.2, 0.2]}, other, start_jitter_s=0.0)
+    assert found == pytest.approx([1.0, 1.2, 1.4, 3.0, 3.5, 4.0])
+
+
+def test_a_flow_stops_at_the_end_of_the_run_or_so_long_after_the_start_that_it_drew():
+    found = flows(stop_after_s="$jitter_s * 4 + 1", start_gap_s=[0.2, 0.4])
+    assert len({flow.start_s for flow in found}) == 3
+    assert [flow.stop_s - flow.start_s for flow in found] == pytest.approx([3.0] * 3)
+    for changes in ({}, {"stop_after_s": 3.0}):
+        assert {flow.stop_s for flow in flows(limit_s=3.5, **changes)} == {3.5}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        *(
+            ({"start_gap_s": gap}, "flow cbr1: .*start_gap_s")
+            for gap in ([0.2, 0.1], [-0.1, 0.1], 0.1, [0.1], "often")
+        ),
+        ({"stop_s": 5.0, "stop_after_s": 3.0}, "flow cbr1: .*stop_s and stop_after_s"),
+        ({"rate_bps": -1.0}, r"experiment e: flows\.0\.cbr\.rate_bps"),
+    ],
+)
+def test_a_wrong_time_or_value_is_refused_by_name(changes, message):
+    with pytest.raises(TemplateError, match=message):
+        flows(**changes)
