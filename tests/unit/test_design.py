@@ -1,13 +1,12 @@
 """The design: points, replicates, batches."""
 
-import math
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.design.config import Config, Tier, load_study, load_tier, study_ids
+from replication.design.config import Config, load_study, load_tier, study_ids
 from replication.design.design import (
     MAXIMUM_BATCHES,
     Run,
@@ -56,10 +55,6 @@ def test_each_tier_runs_the_papers_matrix_or_a_part_of_it_on_ns3(name):
     assert list(repeat_warnings(quick)) == []
 
 
-def test_cheap_runs_get_at_least_five_replicates():
-    assert PAPER.replicates_for(1.9) >= 5
-
-
 def varying(**changes):
     """A study of one experiment with three points, whose access delay is drawn by replicate."""
     tag = {"reason": "r", "source": "s", "range": [0.005, 0.05], "varies": [0.01, 0.02]}
@@ -82,14 +77,14 @@ def test_replicates_draw_what_varies_and_points_share_the_draw():
     assert len(drawn) == 5 and all(len(points) == 1 for points in drawn.values())
     values = [value for points in drawn.values() for value in points]
     assert len(set(values)) == 5 and all(0.01 <= value <= 0.02 for value in values)
-    assert delays(varying()) == drawn
-
-
-def test_a_draw_does_not_depend_on_what_else_varies():
+    # A draw does not depend on what else varies.
     document = varying()
     tag = {"reason": "r", "source": "s", "range": [1e5, 1e7], "varies": [1e6, 2e6]}
     document["parameters"]["bottleneck_bps"] = {"value": 1e6, "assumed": tag}
-    assert delays(document) == delays(varying())
+    assert delays(document) == drawn
+    for wrong in ({"varies": [0.001, 0.02]}, {"range": None, "choices": [0.01]}):
+        with pytest.raises(ValidationError, match="varies must be"):
+            Study.model_validate(varying(**wrong))
 
 
 def test_what_a_level_or_a_variation_sets_does_not_vary():
@@ -127,8 +122,9 @@ def by_point(runs):
 
 @pytest.mark.parametrize(("tier", "rounds"), [(PAPER, 2), (QUICK, 1)])
 def test_levels_that_are_averaged_over_are_replicates_equally_often(tier, rounds):
-    study = Study.model_validate(averaging())
-    found = by_point(design_study(study, tier, ["ns3"]))
+    runs = design_study(Study.model_validate(averaging()), tier, ["ns3"])
+    found = by_point(runs)
+    assert len({run.scenario_id for run in runs}) == len(runs)
     assert sorted(found) == ["access=fast", "access=mid", "access=slow"]
     starts = [0.0, 1.0, 2.0, 3.0] if tier is PAPER else [0.0, 2.0, 3.0]
     for runs in found.values():
@@ -136,11 +132,6 @@ def test_levels_that_are_averaged_over_are_replicates_equally_often(tier, rounds
         assert sorted(start for _, start in runs) == sorted(starts * rounds)
     # Points are compared replicate by replicate.
     assert len({tuple(runs) for runs in found.values()}) == 1
-
-
-def test_replicates_that_are_averaged_over_differ_by_their_seed_too():
-    runs = design_study(Study.model_validate(averaging()), PAPER, ["ns3"])
-    assert len({run.scenario_id for run in runs}) == len(runs) == 24
 
 
 def test_where_a_replicate_is_asked_for_it_has_one_of_the_levels():
@@ -180,13 +171,6 @@ def test_what_is_averaged_cannot_be_compared():
         Study.model_validate(document)
 
 
-def test_only_a_part_of_the_range_can_vary():
-    with pytest.raises(ValidationError, match="varies must be"):
-        Study.model_validate(varying(varies=[0.001, 0.02]))
-    with pytest.raises(ValidationError, match="varies must be"):
-        Study.model_validate(varying(range=None, choices=[0.01]))
-
-
 @pytest.mark.parametrize(
     ("tier", "below_s", "expected"), [("paper", None, 40), ("paper", 1e-9, 5), ("quick", None, 3)]
 )
@@ -213,46 +197,6 @@ def test_the_dearest_point_decides_how_often_all_are_repeated():
     assert len(runs) == 3 * 40
 
 
-def substituting(engine="ns3"):
-    """A study of one varied factor, of which one engine runs another access delay."""
-    document = study_document(claims=[CLAIM])
-    tag = {"reason": "r", "source": "s", "range": [0.005, 0.05]}
-    document["parameters"]["access_s"] = {"value": 0.01, "assumed": tag}
-    document["substitutions"] = [{"engine": engine, "set": {"access_s": 0.02}, "reason": "a test"}]
-    return document
-
-
-def access_delays(document):
-    runs = design_study(Study.model_validate(document), PAPER, ["ns3", "linux"])
-    return {
-        engine: {r.scenario.links[0].delay_s for r in runs if r.engine == engine}
-        for engine in ("ns3", "linux")
-    }
-
-
-def test_an_engine_runs_what_is_named_in_the_place_of_a_value_and_the_others_do_not():
-    assert access_delays(substituting()) == {"ns3": {0.02}, "linux": {0.01}}
-    assert access_delays(substituting("linux")) == {"ns3": {0.01}, "linux": {0.02}}
-
-
-def test_a_level_goes_before_a_substitution():
-    document = substituting()
-    for level in document["experiments"][0]["factors"][0]["levels"]:
-        level["set"]["access_s"] = 0.03
-    assert access_delays(document) == {"ns3": {0.03}, "linux": {0.03}}
-
-
-def test_what_is_substituted_must_be_a_parameter_and_an_engine_has_one_substitution():
-    document = substituting()
-    document["substitutions"][0]["set"] = {"acces_s": 1.0}
-    with pytest.raises(ValueError, match="unknown parameter 'acces_s'; declare it"):
-        Study.model_validate(document)
-    twice = substituting()
-    twice["substitutions"] *= 2
-    with pytest.raises(ValueError, match="substitution"):
-        Study.model_validate(twice)
-
-
 def factor(count, flagged=()):
     levels = [
         {"key": f"k{i}", "label": str(i), "set": {}, "quick": i in flagged} for i in range(count)
@@ -276,7 +220,8 @@ def fake_run(i, cost_s, refusal=""):
 @given(costs=st.lists(st.floats(0.01, 100), min_size=1, max_size=60), target=st.floats(1, 50))
 def test_batches_hold_each_scenario_once_and_cost_alike(costs, target):
     runs = [fake_run(i, cost) for i, cost in enumerate(costs)]
-    batches = batch_runs(runs, {"ns3": "x"}, target)
+    refused = fake_run(len(runs), 1.0, "ns3 has no such thing")
+    batches = batch_runs([*runs, refused], {"ns3": "x"}, target)
     held = sorted(s for b in batches for s in b.scenarios)
     assert held == sorted(r.scenario_id for r in runs)
     assert max(b.cost_s for b in batches) <= sum(costs) / len(batches) + max(costs)
@@ -288,29 +233,6 @@ def test_a_batch_is_named_by_its_content_and_engine():
     assert batch_runs(list(reversed(runs)), {"ns3": "x"}, 10)[0].id == name
     assert batch_runs(runs[:3], {"ns3": "x"}, 10)[0].id != name
     assert batch_runs(runs, {"ns3": "y"}, 10)[0].id != name
-
-
-def test_refused_scenarios_are_not_batched():
-    runs = [fake_run(0, 1.0), fake_run(1, 1.0, "ns3 has no such thing")]
-    (batch,) = batch_runs(runs, {"ns3": "x"}, 10)
-    assert list(batch.scenarios) == [runs[0].scenario_id]
-
-
-def packed_one_by_one(costs, target):
-    """Costs of the batches, by the rule itself: the heaviest left goes into the emptiest."""
-    bins = [[] for _ in range(max(1, round(math.fsum(costs) / target)))]
-    for cost in sorted(costs, reverse=True):
-        min(bins, key=sum).append(cost)
-    return sorted(tuple(b) for b in bins if b)
-
-
-# Powers of two, whose sums are exact.
-@given(costs=st.lists(st.sampled_from([0.5, 1.0, 2.0, 8.0]), min_size=1, max_size=40))
-def test_the_heaviest_left_goes_into_the_emptiest_batch(costs):
-    runs = {f"{i:016x}": fake_run(i, cost) for i, cost in enumerate(costs)}
-    batches = batch_runs(list(runs.values()), {"ns3": "x"}, 4.0)
-    held = [sorted((runs[s].cost_s for s in b.scenarios), reverse=True) for b in batches]
-    assert sorted(map(tuple, held)) == packed_one_by_one(costs, 4.0)
 
 
 @given(
@@ -333,33 +255,6 @@ def test_the_five_studies_need_no_larger_batches_and_under_five_hundred_jobs(tie
     plan = make_plan(ROOT, Config(tier=tier), studies, dict.fromkeys(ENGINES, ""))
     assert plan.batch_cost_s == load_tier(ROOT, tier).batch_cost_s
     assert sum(len(study.batches) for study in plan.studies.values()) <= MAXIMUM_BATCHES
-
-
-def test_a_changed_source_changes_the_fingerprint(tmp_path):
-    folder = tmp_path / "workflow" / "engines" / "ns3" / "src"
-    folder.mkdir(parents=True)
-    (folder / "main.cpp").write_text("int main() {}")
-    other = tmp_path / "other" / "workflow" / "engines" / "ns3" / "src"
-    other.mkdir(parents=True)
-    (other / "main.cpp").write_text("int main() { }")
-    assert NS3.fingerprint(tmp_path) != NS3.fingerprint(tmp_path / "other")
-
-
-@pytest.mark.parametrize("left", [".mypy_cache/3.11/cache.db", "src/__pycache__/a.pyc"])
-def test_what_tools_leave_behind_does_not_change_the_fingerprint(tmp_path, left):
-    folder = tmp_path / "workflow" / "engines" / "ns3"
-    (folder / "src").mkdir(parents=True)
-    (folder / "src" / "main.cpp").write_text("int main() {}")
-    before = NS3.program_sources(tmp_path)
-    (folder / left).parent.mkdir(parents=True, exist_ok=True)
-    (folder / left).write_text("left")
-    assert NS3.program_sources(tmp_path) == before == [folder / "src" / "main.cpp"]
-
-
-def test_tiers_name_themselves():
-    for path in (ROOT / "configs" / "tiers").glob("*.yaml"):
-        assert isinstance(load_tier(ROOT, path.stem), Tier)
-        assert load_tier(ROOT, path.stem).id == path.stem
 
 
 def test_a_better_cost_model_changes_no_design(monkeypatch):
@@ -397,11 +292,6 @@ def warnings(engines=("ns3",), flow=None, link=None):
     return list(repeat_warnings(design_study(study, PAPER, list(engines))))
 
 
-def test_replicates_that_draw_nothing_are_warned_of_by_experiment():
-    (found,) = warnings()
-    assert "experiment sweep: at 9 of 9 points all replicates are one and the same run" in found
-
-
 @pytest.mark.parametrize(
     ("flow", "link"),
     [
@@ -413,7 +303,46 @@ def test_replicates_that_draw_nothing_are_warned_of_by_experiment():
 )
 def test_replicates_that_draw_something_are_not(flow, link):
     assert warnings(flow=flow, link=link) == []
-
-
-def test_ns2_draws_by_itself():
+    # ns-2 draws by itself.
     assert warnings(engines=["ns2"]) == []
+    (found,) = warnings()
+    assert "experiment sweep: at 9 of 9 points all replicates are one and the same run" in found
+
+
+def substituting(engine="ns3", level=None, **values):
+    """Return engine to the access delays of its runs where one has another value."""
+    document = study_document(claims=[CLAIM])
+    tag = {"reason": "r", "source": "s", "range": [0.005, 0.05]}
+    document["parameters"]["access_s"] = {"value": 0.01, "assumed": tag}
+    one = {"engine": engine, "set": values or {"access_s": 0.02}, "reason": "a test"}
+    document["substitutions"] = [one] * (2 if level == "twice" else 1)
+    if isinstance(level, float):
+        for own in document["experiments"][0]["factors"][0]["levels"]:
+            own["set"]["access_s"] = level
+    runs = design_study(Study.model_validate(document), PAPER, ["ns3", "linux"])
+    return {run.engine: run.scenario.links[0].delay_s for run in runs}
+
+
+def test_an_engine_runs_what_is_named_in_the_place_of_a_value_and_the_others_do_not():
+    assert substituting() == {"ns3": 0.02, "linux": 0.01}
+    assert substituting("linux") == {"ns3": 0.01, "linux": 0.02}
+    # A level goes before it.
+    assert substituting(level=0.03) == {"ns3": 0.03, "linux": 0.03}
+    with pytest.raises(ValidationError, match="unknown parameter 'acces_s'; declare it"):
+        substituting(acces_s=1.0)
+    with pytest.raises(ValidationError, match="substitution"):
+        substituting(level="twice")
+
+
+def test_sources_decide_the_fingerprint_and_what_tools_leave_behind_does_not(tmp_path):
+    def fingerprint(root, text, *left):
+        folder = tmp_path / root / "workflow/engines/ns3"
+        for name in ("src/main.cpp", *left):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        return NS3.fingerprint(tmp_path / root)
+
+    plain = fingerprint("plain", "int main() {}")
+    left = (".mypy_cache/3.11/cache.db", "src/__pycache__/a.pyc")
+    assert fingerprint("used", "int main() {}", *left) == plain
+    assert fingerprint("changed", "int main() { }") != plain

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replication.metrics.feature import WINDOW_FEATURES, FlowSeries, feature
 from replication.metrics.metric import quantity
-from replication.metrics.metric_model import COUNTS, METRICS, MetricError, validate_study_metrics
+from replication.metrics.metric_model import METRICS, MetricError, validate_study_metrics
 from replication.study.claim_model import Quantity
-from replication.study.storage.table import FLOW_COLUMNS
 
 from tests.unit.conftest import study_document
 
@@ -63,6 +62,7 @@ def test_aggregates_over_flows(uneven, aggregate, expected):
 )
 def test_pooled_counts_every_packet_once(uneven, metric, expected):
     assert only(uneven, metric, aggregate="pooled") == pytest.approx(expected)
+    assert only(uneven, "throughput_bps", flows=["tcp2"]) == 1e5
 
 
 def test_pooled_delay_ignores_a_flow_that_received_nothing(world):
@@ -72,25 +72,6 @@ def test_pooled_delay_ignores_a_flow_that_received_nothing(world):
     )
     assert only(results, "delay_mean_s", aggregate="pooled") == pytest.approx(0.3)
     assert math.isnan(only(results, "delay_mean_s", aggregate="pooled", flows=["tcp2"]))
-
-
-def test_flows_can_be_named(uneven):
-    assert only(uneven, "throughput_bps", flows=["tcp2"]) == 1e5
-    with pytest.raises(MetricError, match=r"no flow 'udp'.*tcp1, tcp2"):
-        only(uneven, "throughput_bps", flows=["udp"])
-
-
-def test_a_frame_has_engine_replicate_factors_and_value(uneven):
-    frame = quantity(uneven, Quantity(experiment="sweep", metric="timeouts"))
-    assert list(frame.columns) == ["engine", "replicate", "variant", "access", "value"]
-    assert len(frame) == 3 * 9
-
-
-def test_a_changed_frame_does_not_change_the_next_one(uneven):
-    wanted = Quantity(experiment="sweep", metric="throughput_bps", where=RENO)
-    frame = quantity(uneven, wanted)
-    frame["value"] = -1.0
-    assert (quantity(uneven, wanted)["value"] > 0).all()
 
 
 # -- windows -----------------------------------------------------------------------------------
@@ -116,32 +97,29 @@ def ramp(world, sampled):
     return world.results(world.study(), series=series)
 
 
-def test_a_window_excludes_its_start_and_includes_its_end(ramp):
-    # samples at 3, 4 and 5 s stand for 2 to 5 s
-    assert only(ramp, "throughput_bps", window_s=(2, 5)) == pytest.approx(4e3)
-
-
-def test_delay_in_a_window_is_weighted_by_bytes(ramp):
-    expected = (3 * 3 + 4 * 4 + 5 * 5) / (3 + 4 + 5) * 1e-3
-    assert only(ramp, "delay_mean_s", window_s=(2, 5)) == pytest.approx(expected)
-    assert only(ramp, "delay_s", window_s=(2, 5)) == pytest.approx(expected)
-
-
-def test_counts_in_a_window_are_summed(ramp):
-    assert only(ramp, "drops", window_s=(2, 5)) == 6
-    assert only(ramp, "retransmissions", window_s=(2, 5), aggregate="sum") == 6
-    assert only(ramp, "retransmissions", aggregate="sum") == 16  # the totals of the flows
-
-
-def test_a_window_beyond_the_end_of_the_run_has_no_value(ramp):
-    assert math.isnan(only(ramp, "throughput_bps", window_s=(5, 11)))
-    assert only(ramp, "throughput_bps", window_s=(5, 10)) == pytest.approx(8e3)
-
-
-def test_queues_are_those_of_the_monitors(ramp):
-    assert only(ramp, "queue_mean_packets") == pytest.approx(5.5)
-    assert only(ramp, "queue_peak_packets") == 10
-    assert only(ramp, "queue_drops", window_s=(0, 4)) == 4
+@pytest.mark.parametrize(
+    ("metric", "expected", "changes"),
+    [
+        # A window excludes its start and includes its end: samples at 3, 4 and 5 s are 2 to 5 s.
+        ("throughput_bps", 4e3, {"window_s": (2, 5)}),
+        ("throughput_bps", 8e3, {"window_s": (5, 10)}),
+        ("throughput_bps", math.nan, {"window_s": (5, 11)}),
+        # Weighted by bytes.
+        ("delay_mean_s", (3 * 3 + 4 * 4 + 5 * 5) / (3 + 4 + 5) * 1e-3, {"window_s": (2, 5)}),
+        ("delay_s", (3 * 3 + 4 * 4 + 5 * 5) / (3 + 4 + 5) * 1e-3, {"window_s": (2, 5)}),
+        # Counts are summed; without a window they are the totals of the flows.
+        ("drops", 6, {"window_s": (2, 5)}),
+        ("retransmissions", 6, {"window_s": (2, 5), "aggregate": "sum"}),
+        ("retransmissions", 16, {"aggregate": "sum"}),
+        # In segments of the scenario.
+        ("cwnd_peak_segments", 10, {}),
+        ("queue_mean_packets", 5.5, {}),
+        ("queue_peak_packets", 10, {}),
+        ("queue_drops", 4, {"window_s": (0, 4)}),
+    ],
+)
+def test_what_is_read_off_series(ramp, metric, expected, changes):
+    assert only(ramp, metric, **changes) == pytest.approx(expected, nan_ok=True)
 
 
 def test_queues_can_be_had_of_some_links(world):
@@ -226,19 +204,6 @@ def test_every_metric_can_be_computed(ramp, metric):
     assert METRICS[metric].unit and METRICS[metric].description
 
 
-def test_metrics_are_the_columns_of_flows_and_the_features_that_exist():
-    flows = {name for name, metric in METRICS.items() if metric.source == "flow"}
-    assert flows == set(FLOW_COLUMNS[4:])
-    features = {name for name, metric in METRICS.items() if metric.source == "feature"}
-    assert features == WINDOW_FEATURES.keys()
-    assert METRICS.keys() >= COUNTS
-
-
-def test_an_unknown_metric_is_an_error_that_lists_the_known_ones(ramp):
-    with pytest.raises(MetricError, match=r"unknown metric 'speed'.*throughput_bps.*jain_mean"):
-        only(ramp, "speed")
-
-
 @pytest.mark.parametrize(
     ("metric", "changes", "message"),
     [
@@ -246,22 +211,18 @@ def test_an_unknown_metric_is_an_error_that_lists_the_known_ones(ramp):
         ("loss_rate", {"window_s": (0, 5)}, "has no window_s"),
         ("delay_mean_s", {"aggregate": "pooled", "window_s": (0, 5)}, "over a window"),
         ("queue_mean_packets", {"aggregate": "jain"}, "no Jain's index"),
+        ("speed", {}, r"unknown metric 'speed'.*throughput_bps.*jain_mean"),
+        ("throughput_bps", {"flows": ["udp"]}, r"no flow 'udp'.*tcp1, tcp2"),
     ],
 )
-def test_what_has_no_meaning_is_an_error(ramp, metric, changes, message):
+def test_what_has_no_meaning_is_an_error(world, ramp, metric, changes, message):
     with pytest.raises(MetricError, match=message):
         only(ramp, metric, **changes)
-
-
-def test_a_study_is_checked_before_it_is_run(world):
-    of = {"experiment": "sweep", "metric": "speed"}
-    study = world.claim({"kind": "value", "of": of, "expect": {"at_least": 1}})
-    with pytest.raises(MetricError, match=r"synthetic: claim c1: unknown metric 'speed'"):
-        validate_study_metrics(study)
-    cell = {"metric": "speed", "tolerance": {"relative": 0.1, "reason": "r"}}
-    with pytest.raises(MetricError, match="table 1, column fast: unknown metric"):
-        validate_study_metrics(world.table({"fast": cell}))
-    validate_study_metrics(world.table())
+    if "flows" not in changes:
+        of = {"experiment": "sweep", "metric": metric, **changes}
+        study = world.claim({"kind": "value", "of": of, "expect": {"at_least": 1}})
+        with pytest.raises(MetricError, match=f"synthetic: claim c1: .*{message}"):
+            validate_study_metrics(study)
 
 
 # -- features ----------------------------------------------------------------------------------
@@ -326,9 +287,9 @@ def test_a_sawtooth_is_counted_and_measured():
     assert feature("sawtooth_depth", series) == pytest.approx(0.5)
     assert feature("window_growth_rate", series) == pytest.approx(1.0)
     assert feature("slow_start_reentries", series) == 0
-
-
-def test_a_sawtooth_in_a_window_is_counted_without_start_up():
+    assert feature("start_up_duration_s", series) == 3
+    assert math.isnan(feature("start_up_duration_s", flow_series([2, 4, 8], ssthresh=99)))
+    # In a window that was asked for there is no start-up.
     assert feature("sawtooth_count", flow_series(SAWTOOTH[9:], ssthresh=1, windowed=True)) == 3
 
 
@@ -351,11 +312,8 @@ def test_a_cubic_explains_a_curved_rise_and_nothing_of_a_straight_one():
     assert rises(lambda t: 1 - (1 - t) ** 3) == pytest.approx(1)
     # a line with a ripple far quicker than a cubic can follow
     assert rises(lambda t: t + 0.05 * np.sin(40 * np.pi * t)) < 0.2
-
-
-def test_a_rise_of_few_samples_has_no_shape():
-    rise = [70, 74, 80, 85, 90, 95, 100]
-    assert math.isnan(feature("rise_curvature", flow_series([100, *rise, *rise, 70], ssthresh=1)))
+    few = [70, 74, 80, 85, 90, 95, 100]
+    assert math.isnan(feature("rise_curvature", flow_series([100, *few, *few, 70], ssthresh=1)))
 
 
 @pytest.mark.parametrize(
@@ -381,18 +339,8 @@ def test_spread_of_a_sawtooth_is_a_sixth_and_short_dips_do_not_enter():
     assert feature("cwnd_spread", flow_series(probing, ssthresh=1)) == 0
 
 
-def test_start_up_lasts_until_the_threshold():
-    assert feature("start_up_duration_s", flow_series([2, 4, 8, 9], ssthresh=8)) == 2
-    assert math.isnan(feature("start_up_duration_s", flow_series([2, 4, 8], ssthresh=99)))
-
-
 @given(st.lists(st.floats(1, 1e3), min_size=1, max_size=30))
 def test_no_window_breaks_a_feature(windows):
     for name in WINDOW_FEATURES:
         value = feature(name, flow_series(windows, ssthresh=10))
         assert math.isnan(value) or value >= 0
-
-
-def test_segments_are_those_of_the_scenario(world, sampled):
-    results = world.results(world.study(), series=lambda flow, **_: sampled([7.0] * 3, ssthresh=5))
-    assert only(results, "cwnd_peak_segments") == pytest.approx(7.0)

@@ -55,28 +55,6 @@ def test_a_wrong_change_is_named(world, wrong, message):
     assert message in describe(caught.value)
 
 
-def test_only_results_that_repeat_none_are_counted(world):
-    told = [
-        CLAIM,
-        CLAIM | {"id": "c02", "nature": "arithmetic"},
-        CLAIM | {"id": "c03", "repeats": "c01"},
-    ]
-    assert [claim.is_counted for claim in world.study(claims=told).claims] == [True, False, False]
-
-
-@pytest.mark.parametrize("repeated", ["c09", "c02", "c03"])
-def test_what_is_repeated_is_another_claim_that_repeats_none(world, repeated):
-    told = [
-        CLAIM,
-        CLAIM | {"id": "c02", "repeats": repeated},
-        CLAIM | {"id": "c03", "repeats": "c01"},
-    ]
-    with pytest.raises(
-        ValidationError, match=f"claim c02: repeats '{repeated}', which is no claim"
-    ):
-        world.study(claims=told)
-
-
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
@@ -86,29 +64,12 @@ def test_what_is_repeated_is_another_claim_that_repeats_none(world, repeated):
         ({"colour": "red"}, "colour"),
         ({"memory_limit_bytes": -5}, "memory_limit_bytes"),
         ({"studies": "saxena,saxena"}, "duplicate study"),
+        ({"batch_cost_s": 0}, "batch_cost_s"),
     ],
 )
 def test_bad_configuration_names_the_key(overrides, message):
     with pytest.raises(InputError, match=message):
         load_config(ROOT / "configs" / "config.yaml", overrides)
-
-
-def test_a_level_and_a_list_of_it_are_the_same_quantity():
-    one, listed, two = (
-        Quantity(experiment="e", metric="m", where={"factor": keys})
-        for keys in ("a", ["a"], ["a", "b"])
-    )
-    assert one == listed and one.where == {"factor": ["a"]}
-    assert one.model_dump(mode="json")["where"] == {"factor": "a"}
-    assert two.model_dump(mode="json")["where"] == {"factor": ["a", "b"]}
-    assert Quantity.model_validate_json(two.model_dump_json()) == two
-
-
-def test_a_quantity_covers_the_points_of_its_levels():
-    where = Quantity(experiment="e", metric="m", where={"x": ["a", "b"], "y": "c"}).where
-    assert covers(where, {"x": "a", "y": "c", "z": "d"}) and covers(where, {"x": "b", "y": "c"})
-    assert not covers(where, {"x": "d", "y": "c"}) and not covers(where, {"x": "a"})
-    assert covers({}, {"x": "a"})
 
 
 def test_the_committed_schema_is_that_of_the_models_with_a_meaning_for_every_key(tmp_path):
@@ -131,23 +92,6 @@ def levels(**range_):
     return Factor.model_validate(tag | {"levels": range_}).levels
 
 
-def test_levels_a_step_apart_are_generated_with_both_ends_and_no_rounding():
-    found = levels(**{"from": 5.0, "to": 5.5, "step": 0.1, "set": "start_s"})
-    assert [level.key for level in found] == ["5", "5.1", "5.2", "5.3", "5.4", "5.5"]
-    assert [level.value for level in found] == [5.0, 5.1, 5.2, 5.3, 5.4, 5.5]
-    assert all(level.set == {"start_s": level.value} for level in found)
-    counts = levels(**{"from": 2, "to": 6, "step": 2, "set": "flows"})
-    assert [repr(level.set["flows"]) for level in counts] == ["2", "4", "6"]
-
-
-def test_levels_are_listed_by_their_values():
-    units = {"times": 0.001, "key": "{}ms", "label": "{} ms", "quick": [175]}
-    found = levels(values=[5, 175], set="delay_s", **units)
-    assert [level.key for level in found] == ["5ms", "175ms"]
-    assert [level.set["delay_s"] for level in found] == [0.005, 0.175]
-    assert [level.quick for level in found] == [False, True]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -165,3 +109,41 @@ def test_levels_that_cannot_be_generated_are_refused_by_field(changes, message):
     with pytest.raises(ValidationError) as caught:
         levels(**({"from": 5.0, "to": 5.5, "step": 0.1, "set": "start_s"} | changes))
     assert message in describe(caught.value) and describe(caught.value).startswith("levels")
+
+
+def test_levels_are_generated_a_step_apart_or_by_their_values_without_rounding():
+    found = levels(**{"from": 5.0, "to": 5.5, "step": 0.1, "set": "start_s"})
+    assert [level.key for level in found] == ["5", "5.1", "5.2", "5.3", "5.4", "5.5"]
+    assert [level.value for level in found] == [5.0, 5.1, 5.2, 5.3, 5.4, 5.5]
+    assert all(level.set == {"start_s": level.value} for level in found)
+    counts = levels(**{"from": 2, "to": 6, "step": 2, "set": "flows"})
+    assert [repr(level.set["flows"]) for level in counts] == ["2", "4", "6"]
+    units = {"times": 0.001, "key": "{}ms", "label": "{} ms", "quick": [175]}
+    found = levels(values=[5, 175], set="delay_s", **units)
+    rows = [(level.key, level.set["delay_s"], level.quick) for level in found]
+    assert rows == [("5ms", 0.005, False), ("175ms", 0.175, True)]
+
+
+def test_only_results_that_repeat_none_are_counted(world):
+    def told(repeated):
+        natures = {"nature": "arithmetic"}
+        more = [{"id": "c02", **natures}, {"id": "c03", "repeats": "c01"}]
+        last = {"id": "c04", "repeats": repeated}
+        return world.study(claims=[CLAIM, *(CLAIM | one for one in (*more, last))]).claims
+
+    assert [claim.is_counted for claim in told("c01")] == [True, False, False, False]
+    for wrong in ("c09", "c03", "c04"):
+        with pytest.raises(ValidationError, match=f"c04: repeats '{wrong}', which is no claim"):
+            told(wrong)
+
+
+def test_a_quantity_covers_the_points_of_its_levels_listed_or_not():
+    one, same, two = (
+        Quantity(experiment="e", metric="m", where={"x": keys, "y": "c"})
+        for keys in ("a", ["a"], ["a", "b"])
+    )
+    assert one == same and one.model_dump(mode="json")["where"] == {"x": "a", "y": "c"}
+    assert two.model_dump(mode="json")["where"]["x"] == ["a", "b"]
+    assert Quantity.model_validate_json(two.model_dump_json()) == two
+    assert covers(two.where, {"x": "a", "y": "c", "z": "d"}) and covers({}, {"x": "a"})
+    assert not covers(two.where, {"x": "d", "y": "c"}) and not covers(two.where, {"x": "a"})

@@ -81,6 +81,17 @@ def test_a_plan_that_nothing_has_changed_is_not_made_again(kept):
     first, _ = load()
     assert load() == (first, 1)
     assert first.studies["nishitha"].batches and first.timer_hz() == [250]
+    for made, settings in ((2, {"tier": "paper"}), (3, {"studies": "saxena"})):
+        assert load(**settings)[1] == made
+        assert load(**settings)[0] != first
+
+
+def test_a_slip_in_the_published_numbers_is_named_at_the_start(kept):
+    root, load = kept
+    path = root / "data/published/nishitha.csv"
+    path.write_text(path.read_text().replace("\n", ",\n", 2).replace(",\n", "\n", 1))
+    with pytest.raises(InputError, match=r"nishitha\.csv: line 2: has 8 fields"):
+        load()
 
 
 def edited(path):
@@ -106,43 +117,14 @@ def test_a_plan_is_made_anew_if_what_decides_it_changed_or_it_is_damaged(kept, n
     assert load()[1] == 2
 
 
-@pytest.mark.parametrize("settings", [{"tier": "paper"}, {"studies": "saxena"}])
-def test_another_configuration_has_another_plan(kept, settings):
-    _, load = kept
-    first, _ = load()
-    second, made = load(**settings)
-    assert made == 2 and second != first
-    assert load() == (first, 3)
-
-
-def test_every_study_has_its_notebooks_once(quick):
-    for _, kind in quick.notebooks():
-        assert (ROOT / "notebooks" / f"{kind}.ipynb").is_file()
-    assert len(set(quick.notebooks())) == len(quick.notebooks())
-
-
 def test_further_notebooks_belong_to_studies_with_traces_and_to_several_engines(quick):
+    assert all((ROOT / f"notebooks/{kind}.ipynb").is_file() for _, kind in quick.notebooks())
+    assert len(set(quick.notebooks())) == len(quick.notebooks())
     of = {study: notebook_names(quick.documents[study], ["ns3"]) for study in quick.studies}
     assert [study for study, names in of.items() if "trace_comparison" in names] == ["kapadia"]
     assert "engines" in notebook_names(quick.documents["saxena"], ["ns3", "ns2"])
     assert not any("engines" in names for names in of.values())
     assert len(quick.notebook_inputs("trace_comparison")) == 3 and not quick.notebook_inputs("x")
-
-
-def test_the_summary_counts_scenarios_and_cost(quick):
-    tier, engines, *studies, total = quick.summary()
-    assert tier.startswith("tier quick: ")
-    assert engines.startswith("engines: ns3")
-    assert len(studies) == len(quick.studies)
-    assert total.startswith("in all ")
-    assert "CPU minutes" in total
-
-
-def test_settings_that_name_nothing_are_refused():
-    with pytest.raises(InputError, match="tier"):
-        Pipeline.load(ROOT, {"tier": "none"})
-    with pytest.raises(InputError, match="nobody"):
-        Pipeline.load(ROOT, {"studies": "nobody"})
 
 
 def test_raw_traces_count_by_their_content_and_only_for_studies_that_have_any(tmp_path):

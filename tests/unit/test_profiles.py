@@ -6,11 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 import yaml
 from replication.design.config import load_config, load_tier
 from replication.design.pipeline import Pipeline
-from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 PROFILES = ROOT / "workflow" / "profiles"
@@ -24,23 +22,12 @@ SIMULATIONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def quick():
-    return Pipeline.load(ROOT, {"tier": "quick", "studies": "saxena", "engines": "ns3"})
-
-
 def test_the_clusters_batches_take_minutes_and_are_a_valid_setting():
     given = yaml.safe_load((PROFILES / "slurm" / "settings.yaml").read_text(encoding="utf-8"))
     config = load_config(ROOT / "configs" / "config.yaml", given)
     assert config.batch_cost_s >= 120
     tiers = [load_tier(ROOT, path.stem) for path in (ROOT / "configs" / "tiers").glob("*.yaml")]
     assert all(tier.batch_cost_s < config.batch_cost_s for tier in tiers)
-
-
-@pytest.mark.parametrize("cost", [0, -1, "long"])
-def test_a_batch_cost_that_is_none_is_refused(cost):
-    with pytest.raises(InputError, match="batch_cost_s"):
-        load_config(ROOT / "configs" / "config.yaml", {"batch_cost_s": cost})
 
 
 def dry_run(*words):
@@ -67,7 +54,8 @@ def test_only_simulations_go_to_the_cluster():
     assert {name for name, rule in names.items() if "localrule: True" not in rule} == SIMULATIONS
 
 
-def test_the_slurm_profile_plans_larger_batches_with_their_resources(quick):
+def test_the_slurm_profile_plans_larger_batches_with_their_resources():
+    quick = Pipeline.load(ROOT, {"tier": "quick", "studies": "saxena", "engines": "ns3"})
     text = dry_run("--workflow-profile", str(PROFILES / "slurm"))
     (_, job) = text.split("rule simulate_batch:\n")
     granted = dict(

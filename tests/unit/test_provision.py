@@ -21,47 +21,22 @@ def without_ns2(monkeypatch):
     monkeypatch.setitem(catalogue.ENGINES, "ns2", lacking)
 
 
-def test_an_engine_that_lacks_a_package_is_not_used_by_itself(without_ns2):
-    assert "ns2" not in chosen_engines(ROOT, Config())
-    assert chosen_engines(ROOT, Config())[0] == "ns3"
-
-
-def test_an_engine_that_is_demanded_must_be_there(without_ns2):
-    with pytest.raises(InputError, match="engines: ns2 lacks ns2: run `make engines ENGINES=ns2`"):
-        chosen_engines(ROOT, Config(engines=["ns3", "ns2"]))
-
-
-def test_an_engine_that_is_not_yet_built_is_used_on_demand_only(monkeypatch):
+def test_an_engine_that_lacks_a_package_is_not_used_by_itself(without_ns2, monkeypatch, capsys):
     unbuilt = dataclasses.replace(
         catalogue.LINUX, missing=lambda root: [], built=lambda root: False, machine=lambda root: "m"
     )
     monkeypatch.setitem(catalogue.ENGINES, "linux", unbuilt)
-    assert "linux" not in chosen_engines(ROOT, Config())
+    assert chosen_engines(ROOT, Config()) == ["ns3"]
+    # One that is not yet built is used on demand.
     assert chosen_engines(ROOT, Config(engines=["linux"])) == ["linux"]
-
-
-def test_packages_are_asked_for_by_name_where_they_cannot_be_installed(without_ns2, monkeypatch):
+    with pytest.raises(InputError, match="engines: ns2 lacks ns2: run `make engines ENGINES=ns2`"):
+        chosen_engines(ROOT, Config(engines=["ns3", "ns2"]))
+    engines()
+    lines = capsys.readouterr().out.splitlines()
+    assert "ns2: not there; lacks ns2: run `make engines`" in lines and len(lines) == 3
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(InputError, match=r"run as root: apt-get install .* ns2$"):
         install_engines("ns2")
-
-
-def test_the_state_names_what_is_lacking(without_ns2, capsys):
-    engines()
-    lines = capsys.readouterr().out.splitlines()
-    assert "ns2: not there; lacks ns2: run `make engines`" in lines
-    assert len(lines) == len(catalogue.ENGINES)
-
-
-def test_what_the_machine_decides_is_in_the_fingerprint(tmp_path):
-    source = tmp_path / "workflow" / "engines" / "linux" / "build"
-    source.parent.mkdir(parents=True)
-    source.write_text("#!/bin/sh\n", encoding="utf-8")
-    one, other = (
-        dataclasses.replace(catalogue.LINUX, machine=lambda root, text=text: text)
-        for text in ("gcc 12", "gcc 13")
-    )
-    assert one.fingerprint(tmp_path) != other.fingerprint(tmp_path)
 
 
 def test_results_carry_the_version_that_the_builder_wrote(tmp_path):
@@ -73,7 +48,6 @@ def test_results_carry_the_version_that_the_builder_wrote(tmp_path):
     assert version == "6.1.192+kernel-a+guest-b"
 
 
-ROOT = Path(__file__).parents[2]
 LOCKED = yaml.safe_load((ROOT / LOCK).read_text(encoding="utf-8"))
 
 
@@ -103,13 +77,10 @@ def test_results_of_another_simulator_are_kept_apart_and_warned_of(root, monkeyp
     said = package_warning(find_package(root, "ns2"))
     assert "Debian's ns2 is 2.36-1 here, the lock has 2.35+dfsg-5" in said
     assert find_package(root, "ns3") is None
-
-
-def test_the_locked_simulator_leaves_the_fingerprint_as_it_is(root):
+    # The locked simulator leaves the fingerprint as it is.
     lock = yaml.safe_load((root / LOCK).read_text())
     lock["ns2"]["sha256"] = find_package(root, "ns2")["sha256"]
     catalogue._lock.cache_clear()
     (root / LOCK).write_text(yaml.safe_dump(lock))
-    plain = dataclasses.replace(NS2, machine=lambda root: "")
     assert NS2.fingerprint(root) == plain.fingerprint(root)
     assert package_warning(find_package(root, "ns2")) == ""

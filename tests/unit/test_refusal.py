@@ -211,7 +211,12 @@ def tuned(window):
         # The kernel tunes the larger windows itself, and has one bound for all.
         ("linux", tuned(None), {}, "3145728"),
         ("linux", tuned(4_000_000), {}, "3145728"),
-        ("linux", tuned(9999), {"duration_s": 100, "sampling_interval_s": 1e-5}, "but for 10000000"),
+        (
+            "linux",
+            tuned(9999),
+            {"duration_s": 100, "sampling_interval_s": 1e-5},
+            "but for 10000000",
+        ),
         ("linux", [cbr(f"c{i}", 1e3) for i in range(5001)], {}, "5001 flows"),
         ("ns3", [cbr(f"c{i}", 1e3) for i in range(64512)], {"sampling_interval_s": 10}, "at node"),
     ],

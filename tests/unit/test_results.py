@@ -51,20 +51,16 @@ def test_a_feature_that_was_not_collected_is_named_with_the_remedy(world, loaded
         quantity(load(loaded), wanted.model_copy(update={"metric": "cwnd_peak_segments"}))
 
 
-def test_a_flow_that_is_there_twice_is_refused(loaded):
+def test_a_flow_that_is_there_twice_or_without_a_scenario_is_refused(loaded):
+    path = loaded / "design/scenarios/synthetic.json"
+    scenarios = json.loads(path.read_text())
+    gone, _ = scenarios.popitem()
+    write_text(path, json.dumps(scenarios))
+    with pytest.raises(InputError, match=gone):
+        load(loaded)
     path = loaded / "results/synthetic/flows.parquet"
     table = pd.read_parquet(path)
     with atomic(path) as target:
         pd.concat([table, table.iloc[[3]]]).to_parquet(target)
     with pytest.raises(InputError, match=r"flow tcp2 .* is there twice"):
-        load(loaded)
-
-
-def test_a_scenario_that_is_not_described_is_refused(loaded):
-    path = loaded / "design/scenarios/synthetic.json"
-    scenarios = json.loads(path.read_text())
-    gone = sorted(scenarios)[0]
-    del scenarios[gone]
-    write_text(path, json.dumps(scenarios))
-    with pytest.raises(InputError, match=gone):
         load(loaded)

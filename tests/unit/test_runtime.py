@@ -69,8 +69,8 @@ def test_a_run_reports_its_own_usage(tmp_path):
     ("script", "limits", "said"),
     [
         ("echo first >&2; echo 'the last' >&2; exit 3", AMPLE, "exit code 3: the last$"),
-        ("kill -11 $$", AMPLE, r"killed by signal 11: .*remove data/reproduced/engines"),
-        ("sleep 30", Limits(2**30, 0.3), r"time_limit_s = 0\.3"),
+        ("kill -11 $$", AMPLE, "signal 11"),
+        ("sleep 30", Limits(2**30, 0.3), "time_limit_s"),
         ("x=a; while :; do x=$x$x; done", Limits(2**27, 20.0), "failed"),
     ],
 )

@@ -23,22 +23,6 @@ moderate = st.floats(-1e6, 1e6, allow_nan=False)
 positive = st.floats(1e-3, 1e6)
 
 
-def test_interval_is_students():
-    # t(0.975, 2) = 4.302653, standard deviation 1, n = 3
-    found = estimate([1.0, 2.0, 3.0])
-    assert found.mean == 2.0
-    assert found.high - 2.0 == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
-    assert 2.0 - found.low == pytest.approx(found.high - 2.0)
-
-
-@pytest.mark.parametrize(("values", "n"), [([], 0), ([5.0], 1), ([5.0, 7.0], 2)])
-def test_fewer_than_three_replicates_have_no_interval(values, n):
-    found = estimate(values)
-    assert found.n == n
-    assert math.isnan(found.low) and math.isnan(found.high)
-    assert not found.has_interval
-
-
 @pytest.mark.parametrize(
     ("values", "tie", "expected"),
     [
@@ -88,37 +72,6 @@ def test_wilson_interval(successes, trials, low, high):
     assert wilson_interval(successes, trials) == pytest.approx((low, high), abs=1e-4)
 
 
-@given(st.lists(positive, min_size=1, max_size=20), positive)
-def test_jain_lies_between_one_over_n_and_one_and_ignores_the_unit(values, scale):
-    index = jain_index(values)
-    assert 1 / len(values) - 1e-12 <= index <= 1 + 1e-12
-    assert jain_index([scale * v for v in values]) == pytest.approx(index)
-
-
-@given(st.integers(1, 20), positive)
-def test_jain_of_equals_is_one_and_of_one_taker_one_over_n(n, value):
-    assert jain_index([value] * n) == pytest.approx(1)
-    assert jain_index([value] + [0.0] * (n - 1)) == pytest.approx(1 / n)
-
-
-def test_jain_of_two_to_one_is_nine_tenths_and_of_nothing_undefined():
-    assert jain_index([2.0, 1.0]) == pytest.approx(0.9)
-    assert math.isnan(jain_index([])) and math.isnan(jain_index([0.0, 0.0]))
-    assert jain_index([3.0, math.nan]) == 1
-
-
-def test_rank_correlations_see_order_only():
-    assert spearman([1, 2, 3, 4], [1, 10, 100, 1000]) == pytest.approx(1)
-    assert kendall([1, 2, 3], [9, 5, 1]) == pytest.approx(-1)
-    # one neighbouring pair of three is swapped: (2 - 1) / 3
-    assert kendall([1, 2, 3], [1, 3, 2]) == pytest.approx(1 / 3)
-
-
-def test_constant_data_have_no_trend():
-    assert spearman([1, 2, 3], [5, 5, 5]) == 0
-    assert kendall([1, 2, 3], [5, 5, 5]) == 0
-
-
 @pytest.mark.parametrize(
     ("printed", "value", "expected"),
     [
@@ -157,12 +110,6 @@ def test_significant_digits(printed, digits):
     assert significant_digits(printed) == digits
 
 
-def test_relative_deviation_has_the_sign_of_the_difference():
-    assert relative_deviation(90, 100) == pytest.approx(-0.1)
-    assert relative_deviation(-90, -100) == pytest.approx(0.1)
-    assert math.isnan(relative_deviation(1, 0))
-
-
 @given(st.integers(1, 60), st.integers(0, 60), st.integers(1, 400))
 def test_simplest_fraction_has_the_smallest_denominator(denominator, numerator, width):
     middle = Fraction(numerator, denominator)
@@ -172,3 +119,45 @@ def test_simplest_fraction_has_the_smallest_denominator(denominator, numerator, 
     exact_low, exact_high = Fraction(low), Fraction(high)
     smaller = range(1, found.denominator)
     assert not any(math.ceil(exact_low * d) <= math.floor(exact_high * d) for d in smaller)
+
+
+def test_interval_is_students_and_needs_three_replicates():
+    # t(0.975, 2) = 4.302653, standard deviation 1, n = 3
+    found = estimate([1.0, 2.0, 3.0])
+    assert found.mean == 2.0
+    assert found.high - 2.0 == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
+    assert 2.0 - found.low == pytest.approx(found.high - 2.0)
+    for values in ([], [5.0], [5.0, 7.0]):
+        few = estimate(values)
+        assert few.n == len(values) and math.isnan(few.low) and not few.has_interval
+
+
+@given(st.lists(positive, min_size=1, max_size=20), positive)
+def test_jain_lies_between_one_over_n_and_one_and_ignores_the_unit(values, scale):
+    index, n = jain_index(values), len(values)
+    assert 1 / n - 1e-12 <= index <= 1 + 1e-12
+    assert jain_index([scale * v for v in values]) == pytest.approx(index)
+    assert jain_index([scale] * n) == pytest.approx(1)
+    assert jain_index([scale] + [0.0] * (n - 1)) == pytest.approx(1 / n)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (jain_index([2.0, 1.0]), 0.9),
+        (jain_index([3.0, math.nan]), 1),
+        (jain_index([]), math.nan),
+        (jain_index([0.0, 0.0]), math.nan),
+        # Rank correlations see order only; constant data have no trend.
+        (spearman([1, 2, 3, 4], [1, 10, 100, 1000]), 1),
+        (kendall([1, 2, 3], [9, 5, 1]), -1),
+        (kendall([1, 2, 3], [1, 3, 2]), 1 / 3),  # one neighbouring pair of three is swapped
+        (spearman([1, 2, 3], [5, 5, 5]), 0),
+        (kendall([1, 2, 3], [5, 5, 5]), 0),
+        (relative_deviation(90, 100), -0.1),
+        (relative_deviation(-90, -100), 0.1),
+        (relative_deviation(1, 0), math.nan),
+    ],
+)
+def test_indices_correlations_and_deviations(found, expected):
+    assert found == pytest.approx(expected, nan_ok=True)

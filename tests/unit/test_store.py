@@ -29,45 +29,14 @@ def finish(store, text="1\n", name=ID):
 @pytest.fixture
 def packed(store):
     """A store whose runs are in one pack; the tables of each hold its name."""
+    reader = Store(store.folder)
     for name in NAMES:
         finish(store, name, name)
+    assert reader.tables(NAMES[0]) is not None
     store.pack(NAMES)
+    # Another process finds what is packed meanwhile.
+    assert all(reader.tables(name) for name in NAMES)
     return store
-
-
-def test_a_finished_run_is_found_with_its_usage(store):
-    finish(store)
-    assert store.finished() == {ID}
-    assert store.usage(ID)["cpu_s"] == 0.5
-
-
-def test_a_run_killed_before_its_end_does_not_count(store):
-    work = store.begin(ID, SCENARIO, NS3)
-    (work / "flows.csv").write_text("half")
-    assert store.finished() == set()
-    assert store.usage(ID) is None
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_table_changed_afterwards_makes_the_run_count_for_nothing(store, name):
-    finish(store)
-    (store.entry(ID) / name).write_text("2\n")
-    assert store.usage(ID) is None
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[1]", "not json", '{"sha256": 3}'])
-def test_a_garbled_usage_file_makes_the_run_count_for_nothing(store, text):
-    finish(store)
-    (store.entry(ID) / "usage.json").write_text(text)
-    assert store.usage(ID) is None
-
-
-def test_a_broken_entry_is_replaced(store):
-    finish(store)
-    (store.entry(ID) / "flows.csv").unlink()
-    finish(store, "new\n")
-    assert (store.entry(ID) / "flows.csv").read_text() == "new\n"
-    assert store.usage(ID) is not None
 
 
 def test_two_who_finish_the_same_run_leave_one_result_and_no_litter(store):
@@ -86,15 +55,6 @@ def test_packed_runs_are_no_folders_and_are_found_with_usage_and_tables(packed):
         for name in NAMES:
             assert store.usage(name)["cpu_s"] == 0.5
             assert store.tables(name) == dict.fromkeys(TABLES, name.encode())
-
-
-def test_runs_that_another_packs_meanwhile_are_found(store):
-    reader = Store(store.folder)
-    for name in NAMES:
-        finish(store, name, name)
-    assert reader.tables(NAMES[0]) is not None
-    store.pack(NAMES)
-    assert all(reader.tables(name) for name in NAMES)
 
 
 @pytest.mark.parametrize("at", range(0, 100, 4))
@@ -124,3 +84,25 @@ def test_a_damaged_packs_runs_are_made_and_packed_anew(packed, damage):
     store.pack(NAMES)
     assert all(store.usage(name) for name in NAMES)
     assert [path.name for path in store.folder.iterdir()] == ["packs"]
+
+
+def test_a_run_counts_once_it_is_finished(store):
+    (store.begin(ID, SCENARIO, NS3) / "flows.csv").write_text("half")
+    assert store.finished() == set() and store.usage(ID) is None
+    finish(store)
+    assert store.finished() == {ID} and store.usage(ID)["cpu_s"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *((table, "2\n") for table in TABLES),
+        *(("usage.json", text) for text in ("", "{}", "[1]", "not json", '{"sha256": 3}')),
+    ],
+)
+def test_a_file_changed_afterwards_makes_the_run_count_for_nothing(store, name, text):
+    finish(store)
+    (store.entry(ID) / name).write_text(text)
+    assert store.usage(ID) is None
+    finish(store, "new\n")
+    assert store.tables(ID)["flows.csv"] == b"new\n"

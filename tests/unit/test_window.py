@@ -57,9 +57,7 @@ def test_period_and_height_of_a_sawtooth(count, low, step, samples):
 )
 def test_what_counts_as_a_tooth(cwnd, expected):
     assert prominent_teeth(np.arange(len(cwnd)), cwnd).teeth == expected
-
-
-def test_a_flat_top_counts_at_its_first_sample():
+    # A flat top counts at its first sample.
     assert prominent_teeth(np.arange(10), [1, 9, 9, 9, 1, 1, 1, 9, 9, 1]).period_s == 6.0
 
 
@@ -94,20 +92,6 @@ def test_an_unset_threshold_is_infinite_until_start_up_ends():
     assert endless.slow_start_share() == endless.start_up_share() == 1.0
 
 
-@given(values=windows, shift=st.floats(-0.5, 100))
-def test_distance_of_a_shifted_window_is_the_shift(values, shift):
-    cwnd = np.array(values)
-    assert steady(cwnd).distance(steady(cwnd + shift)) == pytest.approx(abs(shift), abs=1e-6)
-
-
-@given(values=windows, other=windows, seed=st.integers(0, 99))
-def test_distance_does_not_depend_on_the_order_of_samples(values, other, seed):
-    shuffled = np.random.default_rng(seed).permutation(values)
-    expected = steady(values).distance(steady(other))
-    assert steady(shuffled).distance(steady(other)) == pytest.approx(expected, abs=1e-9)
-    assert steady(values).distance(steady(shuffled)) == pytest.approx(0, abs=1e-9)
-
-
 def test_samples_taken_at_any_pace_give_the_same_window_on_the_grid():
     # A window that changes once a second, read four times a second and now and then.
     def cwnd(time):
@@ -131,3 +115,9 @@ def test_samples_are_sorted_cut_and_counted_from_the_first():
     assert (samples.span_s, samples.interval_s, samples.has_threshold) == (2.0, 1.0, False)
     with pytest.raises(SeriesError, match="two samples"):
         Samples.of([1, 2], [3, np.nan], [1, 1])
+
+
+@given(values=windows, shift=st.floats(-0.5, 100), seed=st.integers(0, 99))
+def test_distance_is_the_shift_whatever_the_order_of_samples(values, shift, seed):
+    shifted = np.random.default_rng(seed).permutation(np.array(values) + shift)
+    assert steady(values).distance(steady(shifted)) == pytest.approx(abs(shift), abs=1e-6)
