@@ -96,7 +96,6 @@ class Observed:
             cwnd_segments=column("cwnd_bytes", segment),
             ssthresh_segments=column("ssthresh_bytes", segment),
             rtt_s=column("rtt_s"),
-            throughput_bps=column("throughput_bps"),
         )
 
     def segments_per_rtt(self):

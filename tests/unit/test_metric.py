@@ -228,14 +228,13 @@ def test_what_has_no_meaning_is_an_error(world, ramp, metric, changes, message):
 # -- features ----------------------------------------------------------------------------------
 
 
-def flow_series(windows, ssthresh=np.nan, rtt=1.0, step=1.0, windowed=False, throughput=None):
+def flow_series(windows, ssthresh=np.nan, rtt=1.0, step=1.0, windowed=False):
     cwnd = np.asarray(windows, dtype=float)
     return FlowSeries(
         time_s=step * np.arange(1, cwnd.size + 1),
         cwnd_segments=cwnd,
         ssthresh_segments=np.broadcast_to(np.asarray(ssthresh, dtype=float), cwnd.shape),
         rtt_s=np.broadcast_to(np.asarray(rtt, dtype=float), cwnd.shape),
-        throughput_bps=cwnd * 1e3 if throughput is None else np.asarray(throughput, dtype=float),
         windowed=windowed,
     )
 
@@ -261,7 +260,6 @@ def test_doubling_reads_two_though_the_queue_grows_with_the_window():
         cwnd_segments=10.0 + time,
         ssthresh_segments=np.full(200, np.nan),
         rtt_s=1e-3 * (5 + time / 2),
-        throughput_bps=np.zeros(200),
     )
     assert feature("slow_start_growth", series) == pytest.approx(2, rel=0.01)
 

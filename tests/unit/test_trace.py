@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from replication.design.config import load_study
 from replication.metrics.cwnd import (
@@ -110,9 +111,8 @@ def derived_rows(folder: Path, names: dict[str, list[str]]) -> dict[tuple[str, s
         for name, samples in read_flows(path, names[stem]).items():
             columns = ["time_s", "cwnd_segments", "ssthresh_segments"]
             arrays = [samples[column].to_numpy() for column in columns]
-            unknown = np.full(len(samples), UNSET)
-            rtt = samples["rtt_s"].to_numpy() if "rtt_s" in samples else unknown
-            flow = FlowSeries(*arrays, rtt, unknown)
+            rtt = samples.get("rtt_s", pd.Series(UNSET, samples.index)).to_numpy()
+            flow = FlowSeries(*arrays, rtt)
             figures = {
                 "cwnd_mean": f"{feature('cwnd_mean_segments', flow):.2f}",
                 "cwnd_peak": f"{feature('cwnd_peak_segments', flow):.0f}",

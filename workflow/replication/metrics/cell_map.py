@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from replication.metrics.metric_model import check_metric
@@ -122,28 +123,27 @@ def check_complete(study: Study, cells: Sequence[MappedCell], published: str) ->
         that is wrong.
     """
     given = {cell.key for cell in cells}
-    rows = _Rows(study)
+    find = _Rows(study)
     for table in study.tables:
-        where = f"configs/studies/{study.id}/claims.yaml: table {table.id}: not_printed"
-        keys, columns = rows.row_keys(table), rows.column_keys(table)
-        for row, absent in table.not_printed.items():
-            if row not in keys:
-                raise PublishedError(f"{where}: no row {row!r}; it has {', '.join(keys)}")
-            for column in absent:
-                if column not in columns:
-                    raise PublishedError(f"{where}.{row}: no column {column!r} in {columns}")
-                if (table.id, row, column) in given:
-                    raise PublishedError(
-                        f"{where}.{row}: {published} has a number for {column}; remove one of them"
-                    )
-        wanted = [
-            (row, column)
-            for row in keys
-            for column in columns
-            if column not in table.not_printed.get(row, [])
-        ]
-        _check_compared(f"{where.removesuffix('not_printed')}not_comparable", table, wanted)
-        missing = [(row, column) for row, column in wanted if (table.id, row, column) not in given]
+        where = f"configs/studies/{study.id}/claims.yaml: table {table.id}"
+        rows, columns = find.row_keys(table), find.column_keys(table)
+        absent = _keys(table.not_printed)
+        printed = [key for key in itertools.product(rows, columns) if key not in absent]
+        for row, column in absent:
+            if row not in rows or column not in columns:
+                problem = f"no row {row!r}" if row not in rows else f"no column {column!r}"
+                raise PublishedError(f"{where}: not_printed.{row}: {problem}; remove it")
+            if (table.id, row, column) in given:
+                raise PublishedError(
+                    f"{where}: not_printed.{row}: {published} has a number for {column}; remove "
+                    "one of them"
+                )
+        for row, column in _keys(table.not_comparable):
+            if (row, column) not in printed:
+                raise PublishedError(
+                    f"{where}: not_comparable.{row}.{column}: no number is printed; remove it"
+                )
+        missing = [(row, column) for row, column in printed if (table.id, row, column) not in given]
         if missing:
             row, column = missing[0]
             raise PublishedError(
@@ -151,22 +151,16 @@ def check_complete(study: Study, cells: Sequence[MappedCell], published: str) ->
                 f"{len(missing)} in the table; add it, or name it under not_printed of the table "
                 f"in configs/studies/{study.id}/claims.yaml"
             )
-        for row in keys:
-            if row not in {key for key, _ in wanted}:
-                raise PublishedError(f"{where}.{row}: leaves the row no number; remove the row")
-        for column in columns:
-            if column not in {key for _, key in wanted}:
+        for what, keys, place in (("row", rows, 0), ("column", columns, 1)):
+            if empty := set(keys) - {key[place] for key in printed}:
                 raise PublishedError(
-                    f"{where}: leaves column {column!r} without a number; remove it"
+                    f"{where}: not_printed: leaves {what} {min(empty)!r} without a number; "
+                    "remove it from the table"
                 )
 
 
-def _check_compared(where: str, table: Table, printed: Sequence[tuple[str, str]]) -> None:
-    """Check that what `not_comparable` names is printed."""
-    for row, reasons in table.not_comparable.items():
-        for column in reasons:
-            if (row, column) not in printed:
-                raise PublishedError(f"{where}.{row}.{column}: no number is printed; remove it")
+def _keys(cells: Mapping[str, Iterable[str]]) -> list[tuple[str, str]]:
+    return [(row, column) for row, columns in cells.items() for column in columns]
 
 
 class _Rows:

@@ -216,16 +216,8 @@ def _valley(window: FloatArray) -> int:
     return int(window[:stop].argmin())
 
 
-@dataclass(frozen=True)
-class Samples:
-    """One flow's samples as they were measured, time counted from the first of them.
-
-    The arrays are of one length in the order of time; ssthresh is NaN where it is not set.
-    """
-
-    time_s: FloatArray
-    cwnd_segments: FloatArray
-    ssthresh_segments: FloatArray
+class Samples(CwndSeries):
+    """One flow's samples as they were measured, time counted from the first of them."""
 
     @classmethod
     def of(
@@ -273,7 +265,6 @@ class Samples:
         return Window(grid, self.cwnd_segments[place], self.ssthresh_segments[place])
 
 
-@dataclass(frozen=True)
 class Window(CwndSeries):
     """A congestion window on a regular grid of times."""
 

@@ -38,7 +38,6 @@ class FlowSeries(CwndSeries):
     """
 
     rtt_s: FloatArray
-    throughput_bps: FloatArray
     windowed: bool = False
 
     @cached_property
@@ -50,7 +49,6 @@ class FlowSeries(CwndSeries):
             self.cwnd_segments[keep],
             self.ssthresh_segments[keep],
             self.rtt_s[keep],
-            self.throughput_bps[keep],
             self.windowed,
         )
 

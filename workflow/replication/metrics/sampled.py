@@ -169,7 +169,6 @@ def _features(
         "cwnd_segments": table["cwnd_bytes"].to_numpy(dtype=float) / segment,
         "ssthresh_segments": table["ssthresh_bytes"].to_numpy(dtype=float) / segment,
         "rtt_s": table["rtt_s"].to_numpy(dtype=float),
-        "throughput_bps": table["throughput_bps"].to_numpy(dtype=float),
     }
     rows = []
     for key, places in table.groupby(keys, sort=True).indices.items():

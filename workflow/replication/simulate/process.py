@@ -24,7 +24,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +57,6 @@ class Usage:
     wall_s: float
     cpu_s: float
     peak_memory_bytes: int
-
-    def as_dict(self) -> dict[str, float | int]:
-        """Return the fields as plain data."""
-        return asdict(self)
 
 
 def isolate() -> bool:
@@ -172,7 +168,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"version": written_version(Path(request["version_of"]))}
     limits = Limits(request["memory_bytes"], request["time_s"])
     status, usage = _run(request["command"], limits, Path(request["work"]))
-    return {"status": status} | usage.as_dict()
+    return {"status": status} | vars(usage)
 
 
 def _has_network() -> bool:

@@ -115,7 +115,7 @@ def _run_one(job: Job, scenario_id: str) -> Finished:
     try:
         used = job.runtime.run(work)
         tables = check_run(work, scenario)
-        usage = job.store.finish(scenario_id, work, used.as_dict() | job.runtime.record())
+        usage = job.store.finish(scenario_id, work, vars(used) | job.runtime.record())
     except (RunError, OSError) as error:
         refused = describe_refusal(error) if isinstance(error, OSError) else None
         raise RunError(f"scenario {scenario_id} on {job.engine}: {refused or error}") from None
