@@ -36,7 +36,7 @@ SUSPICIOUS = "suspicious"
 CONSISTENT = "consistent"
 
 DELAYS = {"delay_mean_s", "delay_p95_s", "delay_s"}
-ROUND_TRIPS = {"rtt_mean_s", "rtt_s", "rtt_peak_s", "rtt_minimum_s"}
+ROUND_TRIPS = {"rtt_mean_s", "rtt_s"}
 RATES = {"throughput_bps", "goodput_bps"}
 RATIOS = {"delivery_ratio", "loss_rate"}
 FAIRNESS = {"jain_mean"}
