@@ -74,12 +74,7 @@ def is_same(
 ) -> bool:
     """Return whether a result in `data` is what would be made now.
 
-    Parameters
-    ----------
-    data
-        The folder of results: its provenance has the version of ns-3.
-    then, now
-        The result's input hashes, and what they are now on an engine.
+    `then` are its input hashes; `now` returns what they are now on an engine.
     """
     if then.get("engine") not in ENGINES:
         return False

@@ -14,12 +14,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from replication.metrics.metric import (
-    chosen_flows,
-    feature_of,
-    monitored_links,
-    subjects,
-)
+from replication.metrics.metric import chosen_flows, feature_of, monitored_links, subjects
 from replication.metrics.metric_model import METRICS, wanted_quantities
 from replication.metrics.results import Feature, Results
 from replication.metrics.sampled import RUN, SHARE_AT_WINDOW, SampledResults
@@ -100,15 +95,7 @@ def drawn_runs(study: Study, design: pd.DataFrame) -> pd.DataFrame:
 def collect_study(study: Study, data: Path) -> None:
     """Write flows.parquet, features.parquet and series.parquet of a study.
 
-    Parameters
-    ----------
-    study, data
-        The study and the folder of results, which has its design and its batches.
-
-    Raises
-    ------
-    InputError
-        A file is not what its batch wrote, or cannot be read.
+    `data` is the folder of results, which has the study's design and its batches.
     """
     folder, batches = data / "results" / study.id, _batches(data, study.id)
     write_parquet(_sorted(_read(data, batches, "flows"), FLOW_KEYS), folder / "flows.parquet")

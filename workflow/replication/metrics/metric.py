@@ -42,13 +42,6 @@ HEADLINE_METRICS = (
 def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     """Compute a quantity for every run that has results.
 
-    Parameters
-    ----------
-    results
-        Results of one study.
-    wanted
-        Metric, flows, aggregate, factor levels and window.
-
     Returns
     -------
     pandas.DataFrame

@@ -55,19 +55,15 @@ class Results:
 
     Attributes
     ----------
-    study_id
-        The study's id.
     design
         One row per run: experiment, point, levels (dict), replicate, engine, scenario,
         supported, reason.
     flows
-        One row per scenario, engine and flow; units stand in the column names.
+        One row per scenario, engine and flow.
     scenarios
         Scenario id to the scenario's JSON document.
-    features_path
-        Parquet file of what was read off the series, read when first needed.
-    series_path
-        Parquet file of the series that charts draw.
+    features_path, series_path
+        Parquet files of what was read off the series, and of the series that charts draw.
     memo
         Quantities that were computed before: claims and cells ask for the same ones.
     """
@@ -82,14 +78,7 @@ class Results:
 
     @classmethod
     def load(cls, data: Path, study_id: str) -> Results:
-        """Load the results of one study.
-
-        Parameters
-        ----------
-        data
-            The folder that holds ``design`` and ``results`` (``data/reproduced``).
-        study_id
-            The study's id.
+        """Load the results of one study from `data`, the folder of ``design`` and ``results``.
 
         Raises
         ------
@@ -193,13 +182,6 @@ class Results:
 
     def runs(self, experiment: str, where: Where) -> pd.DataFrame:
         """Return the runs of `experiment` at the levels of `where`.
-
-        Parameters
-        ----------
-        experiment
-            Its id.
-        where
-            Factor to keys of its levels; factors left out are free.
 
         Returns
         -------

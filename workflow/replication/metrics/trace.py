@@ -39,11 +39,8 @@ class TraceFormatError(InputError):
 def read_trace(path: Path) -> pd.DataFrame:
     """Read one `ss` trace of all connections of a sender.
 
-    Parameters
-    ----------
-    path
-        CSV without header: time, source, [delivery rate, smoothed RTT,] retransmissions in
-        flight, retransmissions so far, cwnd, ssthresh.
+    A CSV without header: time, source, [delivery rate, smoothed RTT,] retransmissions in flight,
+    retransmissions so far, cwnd, ssthresh.
 
     Returns
     -------

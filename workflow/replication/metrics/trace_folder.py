@@ -65,13 +65,8 @@ def traces_hash(root: Path, studies: Sequence[str]) -> str:
 def fetch_traces(root: Path, source: Path | None = None) -> str:
     """Put the published traces into `FOLDER`, each with its hash; return a line that says so.
 
-    Parameters
-    ----------
-    root
-        The project's folder.
-    source
-        A folder with ``<study>/<trace>.sender-ss.csv``, or a clone of the authors' repository; by
-        default they come from GitHub.
+    `source` is a folder with ``<study>/<trace>.sender-ss.csv``, or a clone of the authors'
+    repository; by default they come from GitHub.
 
     Raises
     ------

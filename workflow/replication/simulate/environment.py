@@ -47,13 +47,7 @@ def enter(root: Path) -> None:
 
 
 def enter_workflow(root: Path) -> None:
-    """Let the project's own environment alone reach the workflow, in a folder that it can run in.
-
-    Raises
-    ------
-    InputError
-        It cannot run here, or a profile from elsewhere is set.
-    """
+    """Let only the project's environment reach the workflow; InputError if it cannot run here."""
     if profile := os.environ.get("SNAKEMAKE_PROFILE"):
         raise InputError(
             f"SNAKEMAKE_PROFILE: {profile!r} is a profile from elsewhere: unset it; those of "
@@ -124,15 +118,8 @@ def account(uid: int) -> str:
 
 
 def require_usable(root: Path) -> None:
-    """Require that the workflow can run in a folder, by its name, owner and modes.
-
-    Raises
-    ------
-    InputError
-        It cannot; the message names the folder and what helps.
-    """
-    found = re.search(r"[^\w/.+@=~-]", str(root))
-    if found:
+    """Raise InputError unless the workflow can run in a folder, by its name, owner and modes."""
+    if found := re.search(r"[^\w/.+@=~-]", str(root)):
         raise InputError(
             f"folder {str(root)!r}: {found[0]!r} in its name means something to make or the "
             "shell; move the project to a folder of letters, digits and . _ -"

@@ -150,16 +150,8 @@ def read_runs(
 ) -> pa.Table:
     """Read one table of finished runs into a tidy one, in the order of their ids.
 
-    Parameters
-    ----------
-    store, scenario_ids
-        Where they are, and which.
-    engine, engine_version
-        What ran them.
-    table, columns
-        The name of the engines' CSV file, and the numbers that it must have.
-    known
-        Tables that were read before, by scenario; not all have to be there.
+    `table` is the name of the engines' CSV file, `columns` are the numbers that it must have, and
+    `known` tables that were read before, by scenario.
 
     Raises
     ------

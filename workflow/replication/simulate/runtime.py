@@ -58,20 +58,9 @@ class Launch:
 class Runtime:
     """Runs an engine's program on one plan after the other.
 
-    Attributes
-    ----------
-    name : str
-        `native`, `podman` or `docker`.
-    program : str
-        The program's path as the runner sees it.
-    command, environment : list of str, dict
-        Start the runner, when it is first needed.
-    limits : Limits
-        What each run may use.
-    image : str or None
-        The id of the image that the runs are in.
-    seen : tuple of Path, or None
-        A folder, and where the runner sees it; None if it sees the same paths.
+    `program` is its path as the runner sees it; `command` and `environment` start the runner, when
+    it is first needed. `image` is the id of the image that the runs are in; `seen` is a folder, and
+    where the runner sees it, unless it sees the same paths.
     """
 
     name: str

@@ -102,14 +102,7 @@ def merge_tables(
 ) -> None:
     """Write CSV files of several folders as one each below `target`, in the order given.
 
-    Parameters
-    ----------
-    folders
-        Each has every table.
-    tables
-        Name of a file, without `.csv`, to its columns.
-    target
-        Folder of the merged files.
+    `tables` is the name of each file, without `.csv`, to its columns.
 
     Raises
     ------
