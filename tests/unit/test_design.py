@@ -306,7 +306,7 @@ def test_replicates_that_draw_something_are_not(flow, link):
     # ns-2 draws by itself.
     assert warnings(engines=["ns2"]) == []
     (found,) = warnings()
-    assert "experiment sweep: at 9 of 9 points all replicates are one and the same run" in found
+    assert "experiment sweep: all replicates are identical at 9 of 9 points" in found
 
 
 def substituting(engine="ns3", level=None, **values):

@@ -42,7 +42,7 @@ def test_what_is_written_is_a_valid_study_under_its_id_title_and_type(project):
 @pytest.mark.parametrize(
     ("study", "title", "kind", "message"),
     [
-        ("saxena", "T", "queuing", "is there already"),
+        ("saxena", "T", "queuing", "exists"),
         ("../x", "T", "queuing", "small letters"),
         ("x", "two\nlines", "queuing", "one line"),
         ("x", "  ", "queuing", "one line"),

@@ -33,7 +33,7 @@ def test_an_engine_that_lacks_a_package_is_not_used_by_itself(without_ns2, monke
         chosen_engines(ROOT, Config(engines=["ns3", "ns2"]))
     engines()
     lines = capsys.readouterr().out.splitlines()
-    assert "ns2: not there; lacks ns2: run `make engines`" in lines and len(lines) == 3
+    assert "ns2: not installed; missing ns2: run `make engines`" in lines and len(lines) == 3
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(InputError, match=r"run as root: apt-get install .* ns2$"):
         install_engines("ns2")

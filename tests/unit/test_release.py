@@ -144,7 +144,7 @@ def test_series_are_packed_for_another_place_and_fetched_from_it(made):
     assert "data/series" in release.fetch_results(made.root)
     packed.unlink()
     kept.write_bytes(b"another")
-    with pytest.raises(InputError, match="it is another file"):
+    with pytest.raises(InputError, match="the file has changed"):
         release.fetch_results(made.root)
     assert not packed.exists()
 

@@ -191,4 +191,4 @@ def test_available_engines_are_used_and_named(whole, tmp_path):
     copy = copy_project(tmp_path / "copy", engines_from=whole.root)
     (copy.root / ".cache").unlink()
     said = copy.replicate("plan", "--tier", "quick")
-    assert "\nengines: ns3, ns2 (linux not there; `make engines`" in f"\n{said}"
+    assert "\nengines: ns3, ns2 (not installed: linux; `make engines`" in f"\n{said}"

@@ -211,7 +211,7 @@ app.command(hidden=True)(report.refresh_notebooks)
 
 @app.command()
 def engines(ns3_version: Ns3 = None) -> None:
-    """List the engines: which are there, in which version, and what the others lack.
+    """List the engines: which are installed, in which version, and what the others lack.
 
     Example: replicate engines
     """
@@ -221,7 +221,7 @@ def engines(ns3_version: Ns3 = None) -> None:
     for name in ENGINES:
         engine = config.engine(name)
         if packages := engine.missing(ROOT):
-            print(f"{name}: not there; lacks {', '.join(packages)}: run `make engines`")
+            print(f"{name}: not installed; missing {', '.join(packages)}: run `make engines`")
             continue
         try:
             fingerprint = engine.fingerprint(ROOT)
@@ -233,7 +233,7 @@ def engines(ns3_version: Ns3 = None) -> None:
             version = engine.exact_version(written_version(program), fingerprint)
             print(f"{name}: built, {version}")
         else:
-            is_there = "there, built when first used"
+            is_there = "installed, built when first used"
             print(f"{name}: {is_there if engine.built(ROOT) else 'not built: run `make engines`'}")
         if warning := package_warning(find_package(ROOT, name)):
             print(f"{name}: warning: {warning}")
@@ -256,7 +256,7 @@ def install_engines(
         print(f"installing {', '.join(wanted)}", flush=True)
         _install(wanted)
     for name, packages in lacking.items():
-        did = f"installed {', '.join(packages)}" if packages else "every package is there"
+        did = f"installed {', '.join(packages)}" if packages else "all packages are installed"
         print(f"{name}: {did}")
 
 
@@ -268,7 +268,9 @@ def _require_engine(name: str) -> None:
 def _install(packages: list[str]) -> None:
     command = [*INSTALL, *packages]
     if shutil.which("apt-get") is None:
-        raise InputError(f"engines: this is not Debian; get the likes of: {' '.join(packages)}")
+        raise InputError(
+            f"engines: apt-get is not available; install the equivalents of: {' '.join(packages)}"
+        )
     if os.geteuid() != 0:
         raise InputError(f"engines: packages are missing; run as root: {' '.join(command)}")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}

@@ -385,9 +385,9 @@ def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
     for experiment, found in points.items():
         if count := sum(found.values()):
             yield (
-                f"experiment {experiment}: at {count} of {len(found)} points all replicates are "
-                "one and the same run, and intervals have no width: nothing in them is drawn; "
-                "give flows a start_jitter_s, or an assumed parameter `varies`"
+                f"experiment {experiment}: all replicates are identical at {count} of {len(found)} "
+                "points, so intervals have no width; give flows a start_jitter_s, or an assumed "
+                "parameter `varies`"
             )
 
 

@@ -43,11 +43,13 @@ def new_study(root: Path, study: str, title: str, kind: str) -> list[Path]:
         type; nothing is written.
     """
     if not _ID.fullmatch(study):
-        raise InputError(f"id: {study!r} is none: small letters, digits and _, a letter first")
+        raise InputError(
+            f"id: {study!r} must be small letters, digits and _, starting with a letter"
+        )
     if study in study_ids(root):
-        raise InputError(f"id: configs/studies/{study} is there already; take another id")
+        raise InputError(f"id: configs/studies/{study} exists; choose another id")
     if not title.strip() or not title.isprintable():
-        raise InputError(f"title: {title!r} is none: one line of text")
+        raise InputError(f"title: {title!r} must be one line of text")
     if kind not in TYPES:
         raise InputError(f"type: {kind!r} is unknown; there are {', '.join(TYPES)}")
     document, numbers = example(root)

@@ -293,7 +293,7 @@ class Pipeline(Start):
             f"tier {tier.id}: {tier.title}",
             f"engines: {', '.join(self.engines)}"
             + (
-                f" ({others} not there; `make engines` installs and builds them)"
+                f" (not installed: {others}; `make engines` installs and builds them)"
                 if others and self.config.engines == "available"
                 else ""
             ),

@@ -78,15 +78,13 @@ class Plan:
             done, total, cost_done, cost_total = count(own)
             lines.append(
                 f"{name}: {study.points} points, {total} scenarios in {len(study.batches)} "
-                f"batches, {done} done; about {cost_total - cost_done:.0f} s of CPU to go"
+                f"batches, {done} done; about {cost_total - cost_done:.0f} s of CPU left"
                 + (f"; {study.refused} point-engine pairs refused" if study.refused else "")
             )
             lines += [f"warning: {name}, {warning}" for warning in study.warnings]
         done, total, cost_done, cost_total = count(self.goal(stores))
         minutes = (cost_total - cost_done) / 60
-        lines.append(
-            f"in all {total} scenarios, {done} done; about {minutes:.1f} CPU minutes to go"
-        )
+        lines.append(f"total: {total} scenarios, {done} done; about {minutes:.1f} CPU minutes left")
         return lines
 
 

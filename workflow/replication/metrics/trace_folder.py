@@ -102,8 +102,8 @@ def _fetch(published: TraceSource, file: TraceFile, target: Path) -> None:
 def _copy(places: Sequence[Path], file: TraceFile, target: Path) -> None:
     found = next((place for place in places if place.is_file()), None)
     if found is None:
-        raise InputError(f"--from: there is neither {places[0]} nor {places[1]}")
+        raise InputError(f"--from: has neither {places[0]} nor {places[1]}")
     if file_sha256(found) != file.sha256:
-        raise InputError(f"{found}: is not the published trace: its SHA-256 is another")
+        raise InputError(f"{found}: differs from the published trace (SHA-256)")
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(found, target)

@@ -81,7 +81,7 @@ def check_run(work: Path, scenario: Scenario) -> RunTables:
     except (ValueError, KeyError, TypeError) as error:
         raise RunError(f"run.json: cannot be read ({error})") from None
     if named != scenario.id:
-        raise RunError(f"run.json: is of scenario {named!r}")
+        raise RunError(f"run.json: belongs to scenario {named!r}")
     flows = _read("flows.csv", content["flows.csv"], ("flow", *FLOW_NUMBERS))
     _check_flows(flows, scenario)
     series = _read("series.csv", content["series.csv"], ("time_s", *SERIES_NUMBERS))
@@ -95,7 +95,7 @@ def check_run(work: Path, scenario: Scenario) -> RunTables:
 
 def _check_flows(flows: pa.Table, scenario: Scenario) -> None:
     if flows["flow"].to_pylist() != [flow.id for flow in scenario.flows]:
-        raise RunError("flows.csv: has other flows than the scenario")
+        raise RunError("flows.csv: its flows are not the scenario's")
     _check_finite(flows, "flows.csv", FLOW_NUMBERS)
     for row in flows.select(["packets_sent", *_WHERE_PACKETS_END]).to_pylist():
         counts = [row[name] for name in _WHERE_PACKETS_END]

@@ -37,4 +37,4 @@ def fetch(address: str, path: Path, sha256: str) -> None:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
             raise InputError(f"{address}: cannot be fetched ({reason})") from None
         if (found := file_sha256(temporary)) != sha256:
-            raise InputError(f"{address}: has SHA-256 {found}, not {sha256}: it is another file")
+            raise InputError(f"{address}: has SHA-256 {found}, not {sha256}: the file has changed")
