@@ -36,6 +36,23 @@ def counted(page, what="claims"):
     return {td["data-verdict"]: int(td.get_text()) for td in row.select("td[data-verdict]")}
 
 
+def test_a_claim_whose_comparison_could_not_differ_is_not_testable(project):
+    def idle(**_):
+        return {"throughput_bps": 4e5, "packets_dropped": 0}
+
+    def empty_queue(flow, **_):
+        return [{"time_s": 1.0, "queue_packets": 0.5}] if flow == "bottleneck:ab" else []
+
+    project.add(example(project.world), flows=idle, series=empty_queue)
+    out = project.render("synthetic")
+    card = soup(out / "synthetic.html").select_one("#claim-value")
+    assert card.select_one(".badge").get_text() == "not testable"
+    assert "could not differ: 9 of 9 points could not differ" in card.get_text()
+    numbers = counted(soup(out / "index.html"))
+    assert (numbers["not testable"], sum(numbers.values())) == (4, 4)
+    assert {row["verdict"] for row in project.rows("claims.csv")} != {"not testable"}
+
+
 def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
     study = example(project.world)
     weaker = {**OWN, "expect": {"at_least": -1}}

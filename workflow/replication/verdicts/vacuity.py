@@ -17,7 +17,7 @@ says how many they are. How the paper's own data fare is the other flag of a cla
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -289,3 +289,22 @@ def read_flags(evaluation: Path) -> list[Row]:
         {**row, "own_data": own[row["claim"]]}
         for row in read_rows(evaluation / VACUITY, VACUITY_COLUMNS)
     ]
+
+
+def as_shown(claims: Iterable[Judged], flags: Iterable[Row]) -> list[Judged]:
+    """Return claims with one verdict each: what could not differ is not testable, and why."""
+    why = {
+        (row["study"], row["claim"], row["engine"]): row["evidence"]
+        for row in flags
+        if row["vacuous"] == "true"
+    }
+    shown = []
+    for row in claims:
+        evidence = why.get((row["study"], row["claim"], row["engine"]))
+        if evidence is not None:
+            said = f"What is compared could not differ: {evidence}"
+            reasons = [said, *row["reasons"]]
+            row = row | {"verdict": Verdict.NOT_TESTABLE, "reasons": reasons}
+            row["reason"] = " ".join(reasons)
+        shown.append(row)
+    return shown

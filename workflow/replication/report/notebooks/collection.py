@@ -32,7 +32,8 @@ from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import instantiate, replicate_seed
 from replication.study.variation import drawn
 from replication.verdicts.self_consistency import OWN_DATA
-from replication.verdicts.verdict_table import read_table
+from replication.verdicts.vacuity import as_shown, read_flags
+from replication.verdicts.verdict_table import read_verdicts
 
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
@@ -119,7 +120,7 @@ class Collection:
         """Return the claims with their verdict on every engine; of one type of experiment."""
         document = self.study(study)
         folder = self.data / "evaluation" / study
-        claims: pd.DataFrame = read_table(folder, "claims").to_pandas()
+        claims = pd.DataFrame(as_shown(read_verdicts(folder, "claims"), read_flags(folder)))
         said = read_frame(folder / OWN_DATA)[["claim", "own_data"]]
         claims = claims.merge(said, on="claim", how="left")
         if kind is None:

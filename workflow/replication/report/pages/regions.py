@@ -71,7 +71,11 @@ def today_views(source: Source) -> list[dict[str, Any]]:
             continue
         rows = of_study(source.headline(source.claims), study.id)
         quotes = {claim.id: claim.quote for claim in study.claims}
-        compared = [one for one in compare_verdicts(rows, found["claims"], same=()) if one.after]
+        judged = [
+            row | {"verdict": Verdict.NOT_TESTABLE} if row.get("vacuous") else row
+            for row in found["claims"]
+        ]
+        compared = [one for one in compare_verdicts(rows, judged, same=()) if one.after]
         claims: list[dict[str, Any]] = [
             {
                 "id": one.item[0],

@@ -19,6 +19,7 @@ from replication.study.published import PublishedNumber, published_path, read_pu
 from replication.study.storage.table import (
     AUDIT_COLUMNS,
     DESIGN_COLUMNS,
+    FLAG_COLUMNS,
     OWN_DATA_COLUMNS,
     Row,
     read_rows,
@@ -27,6 +28,7 @@ from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import CONSISTENT
 from replication.verdicts.self_consistency import FAILS, OWN_DATA
+from replication.verdicts.vacuity import FLAGS, as_shown
 from replication.verdicts.verdict_table import (
     Headline,
     Judged,
@@ -69,7 +71,7 @@ class Source:
             root=root,
             data=data,
             cells=read_verdicts(data, "cells"),
-            claims=read_verdicts(data, "claims"),
+            claims=as_shown(read_verdicts(data, "claims"), read_rows(data / FLAGS, FLAG_COLUMNS)),
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
             provenance=read_provenance(data / "provenance.json"),
             own_data={
