@@ -18,11 +18,11 @@ from replication.explore.robustness import (
     FRAGILE,
     ROBUST,
     TOO_FEW,
-    Share,
     Verdicts,
     cell_rows,
     claim_rows,
     importances,
+    robustness_word,
 )
 from replication.metrics.cell_map import map_cells
 from replication.study.errors import InputError
@@ -253,7 +253,7 @@ def judged(holds, alone=(), default="reproduced", seeds=()):
         }
     )
     design = Design("synthetic", "ns3", points)
-    return Verdicts(design, claims, pd.DataFrame(columns=["point"]))
+    return Verdicts(design, claims)
 
 
 def claim_row(verdicts, tier="reproduced"):
@@ -273,14 +273,6 @@ def test_perturbing_verdicts_moves_the_share_by_exactly_that_much():
     assert row["holds"] == 55 and row["share_direction"] == pytest.approx(56 / 63)
 
 
-def test_wilson_intervals_are_those_worked_out_by_hand():
-    # z = 1.96, p = 0.9, n = 10: (0.9 + 0.192 +- 1.96 sqrt(0.009 + 0.0096)) / 1.384
-    low, high = Share(9, 10).interval
-    assert (low, high) == pytest.approx((0.5958, 0.9821), abs=1e-4)
-    low, high = Share(0, 64).interval
-    assert low == 0.0 and high == pytest.approx(3.8416 / 67.8416, abs=1e-4)
-
-
 @pytest.mark.parametrize(
     ("holds", "designs", "word"),
     [
@@ -297,7 +289,7 @@ def test_wilson_intervals_are_those_worked_out_by_hand():
     ],
 )
 def test_words_change_at_their_bounds(holds, designs, word):
-    assert Share(holds, designs).word == word
+    assert robustness_word(holds, designs) == word
 
 
 def test_flips_are_the_changes_across_holding_and_no_others():
@@ -325,12 +317,11 @@ def test_a_cells_range_and_whether_the_published_value_lies_in_it():
         ("space filling-1", "a", 11.0, False, "not reproduced"),
     ]
     design = Design("synthetic", "ns3", points)
-    empty = pd.DataFrame(columns=["point", "claim"])
-    row = next(iter(cell_rows(Verdicts(design, empty, cells_frame(rows)), {})))
+    row = next(iter(cell_rows(design, cells_frame(rows), {})))
     assert (row["lowest"], row["highest"], row["published_in_range"]) == (8.0, 11.0, True)
     assert row["share_inside"] == 0.5 and row["default"] == 8.0
     rows[2] = (*rows[2][:2], 9.9, False, "not reproduced")
-    row = next(iter(cell_rows(Verdicts(design, empty, cells_frame(rows)), {})))
+    row = next(iter(cell_rows(design, cells_frame(rows), {})))
     assert not row["published_in_range"]
 
 

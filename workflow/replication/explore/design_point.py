@@ -73,20 +73,23 @@ class Design:
     refused: dict[str, list[JsonValue]] = field(default_factory=dict)
     left_out: int = 0
 
-    def of(self, *kinds: str) -> list[DesignPoint]:
-        """Return the points of some kinds, in the order of the design."""
-        return [point for point in self.points if point.kind in kinds]
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each point, by its id."""
+        return {point.id: point.kind for point in self.points}
+
+    def of(self, kind: str) -> list[DesignPoint]:
+        """Return the points of a kind, in the order of the design."""
+        return [point for point in self.points if point.kind == kind]
 
     def __str__(self) -> str:
         costs = _costs(self.points)
         refused = sum(bool(point.refusal) for point in self.points)
-        line = (
+        return (
             f"{self.study}: {len(self.points)} design points, {len(costs)} scenarios on "
-            f"{self.engine}, about {sum(costs.values()):.0f} s of CPU"
+            f"{self.engine}, about {sum(costs.values()):.0f} s of CPU; {self.left_out} further "
+            f"points are beyond the budget; {refused} points make no scenario"
         )
-        if self.left_out:
-            line += f"; {self.left_out} further points are beyond the budget"
-        return line + (f"; {refused} points make no scenario" if refused else "")
 
 
 def _costs(points: Iterable[DesignPoint]) -> dict[str, float]:
@@ -101,14 +104,13 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
     InputError
         The settings hold what is not an assumption of the study.
     """
-    found = assumptions(study)
-    held = settings.of(study.id).held
-    for key in held:
-        if key not in {assumption.key for assumption in found}:
-            raise InputError(
-                f"configs/sensitivity.yaml: studies.{study.id}.held: {key!r} is not an assumed "
-                "parameter of the study's explored experiments"
-            )
+    found, held = assumptions(study), settings.of(study.id).held
+    unknown = sorted(held.keys() - {assumption.key for assumption in found})
+    if unknown:
+        raise InputError(
+            f"configs/sensitivity.yaml: studies.{study.id}.held: {unknown[0]!r} is not an assumed "
+            "parameter of the study's explored experiments"
+        )
     return [a for a in found if a.alternatives and a.key not in held]
 
 
@@ -120,9 +122,9 @@ def design_points(
     scale = settings.of(study.id).exploration
     study = only(study, scale)
     axes = varied(study, settings)
-    tier = explored_tier(scale.levels)
     alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
-    points = _seeds(study, settings, chosen)
+    points = _seeds(study, scale, settings.replicates_at_default, chosen)
+    tier = explored_tier(scale.levels)
     points += [
         _point(study, f"o-{n:03d}", ONE_AT_A_TIME, {key: value}, tier, chosen)
         for n, (key, value) in enumerate(alone)
@@ -149,24 +151,19 @@ def only(study: Study, scale: Scale) -> Study:
     InputError
         The scale names an experiment that the study does not have.
     """
-    if scale.experiments is None:
-        return study
-    known = [experiment.id for experiment in study.experiments]
-    for name in scale.experiments:
-        if name not in known:
-            raise InputError(
-                f"configs/sensitivity.yaml: study {study.id} has no experiment {name!r}; it has "
-                f"{', '.join(known)}"
-            )
-    kept = [e for e in study.experiments if e.id in scale.experiments]
+    kept = [e for e in study.experiments if e.id in (scale.experiments or [e.id])]
+    unknown = set(scale.experiments or ()) - {experiment.id for experiment in kept}
+    if unknown:
+        raise InputError(
+            f"configs/sensitivity.yaml: study {study.id} has no experiment {min(unknown)!r}; it "
+            f"has {', '.join(experiment.id for experiment in study.experiments)}"
+        )
     return study.model_copy(update={"experiments": kept})
 
 
-def _seeds(study: Study, settings: Sensitivity, engine: Engine) -> list[DesignPoint]:
+def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:
     """Return the defaults with several seeds; the first of them is the default point."""
-    count = settings.replicates_at_default
-    tier = explored_tier(settings.of(study.id).exploration.levels, count)
-    runs = _designed(study, tier, engine)
+    runs = _designed(study, explored_tier(scale.levels, count), engine)
     points = []
     for number in range(count):
         own = tuple(replace(run, replicate=0) for run in runs if run.replicate == number)

@@ -7,8 +7,8 @@ than narrow). The words: robust, conditional, fragile.
 
 Which assumptions matter: extremely randomised trees (Geurts, Ernst and Wehenkel 2006) learn an
 outcome from the positions of the assumptions. The importance of one is how much the explained
-variance on points that the trees have not seen falls when its values are shuffled among them
-(Breiman 2001), averaged over the folds of a cross-validation.
+variance on held-out points falls when its values are shuffled among them (Breiman 2001), averaged
+over the folds of a cross-validation.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ LEAST_POINTS = 16
 LEAST_OF_EACH = 4
 #: The regression, its permutations of each assumption, and the folds of its cross-validation.
 TREES, REPEATS, FOLDS = 100, 5, 4
-#: Below this share of explained variance on points that the trees have not seen no parameter is
-#: important. Coin tosses over 64 points in 6 and 20 dimensions reached 0.07 at most (24 trials).
+#: Below this share of explained variance on held-out points no parameter is important. Coin tosses
+#: over 64 points in 6 and 20 dimensions reached 0.07 at most (24 trials).
 LEAST_R2 = 0.2
 Numbers = npt.NDArray[np.float64]
 
@@ -55,42 +55,20 @@ FRAGILE = "fragile"
 TOO_FEW = "too few designs"
 
 
-@dataclass(frozen=True)
-class Share:
-    """How many of some designs hold, with Wilson's 95 % interval; NaN where there is none."""
-
-    holds: int
-    designs: int
-
-    @property
-    def share(self) -> float:
-        """Return the share."""
-        return self.holds / self.designs if self.designs else math.nan
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Return the interval."""
-        return wilson_interval(self.holds, self.designs) if self.designs else (math.nan, math.nan)
-
-    @property
-    def word(self) -> str:
-        """Return robust, conditional, fragile, too few designs or not testable."""
-        if not self.designs:
-            return Verdict.NOT_TESTABLE
-        unanimous = (
-            wilson_interval(self.designs, self.designs)[0] >= ROBUST_AT_LEAST
-            and wilson_interval(0, self.designs)[1] <= FRAGILE_AT_MOST
-        )
-        if not unanimous:
-            return TOO_FEW
-        if self.share >= ROBUST_AT_LEAST:
-            return ROBUST
-        return FRAGILE if self.share <= FRAGILE_AT_MOST else CONDITIONAL
+def robustness_word(holds: int, designs: int) -> str:
+    """Return robust, conditional, fragile, too few designs or not testable."""
+    if not designs:
+        return Verdict.NOT_TESTABLE
+    if wilson_interval(designs, designs)[0] < ROBUST_AT_LEAST:
+        return TOO_FEW
+    if holds / designs >= ROBUST_AT_LEAST:
+        return ROBUST
+    return FRAGILE if holds / designs <= FRAGILE_AT_MOST else CONDITIONAL
 
 
 @dataclass(frozen=True)
 class Importances:
-    """Explained variance on unseen points, and each assumption's importance with its spread."""
+    """Explained variance on held-out points, and each assumption's importance with its spread."""
 
     r2: float
     mean: dict[str, float]
@@ -98,7 +76,7 @@ class Importances:
 
     @property
     def important(self) -> list[str]:
-        """Return the assumptions above twice their spread, the most important first."""
+        """The assumptions above twice their spread, the most important first."""
         if not self.r2 >= LEAST_R2:
             return []
         ranked = sorted(self.mean, key=lambda key: (-self.mean[key], key))
@@ -141,8 +119,7 @@ def importances(
     if len(outcome) < LEAST_POINTS or len(outcome) - commonest < LEAST_OF_EACH:
         return None
     drops, errors = [], 0.0
-    folds = KFold(FOLDS, shuffle=True, random_state=seed)
-    for train, test in folds.split(matrix):
+    for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(matrix):
         trees = ExtraTreesRegressor(TREES, min_samples_leaf=2, random_state=seed)
         trees.fit(matrix[train], outcome[train])
         errors += float(((outcome[test] - trees.predict(matrix[test])) ** 2).sum())
@@ -166,18 +143,12 @@ def importances(
 
 
 class Verdicts:
-    """The verdicts of a study at its design points, and the points themselves."""
+    """The verdicts on a study's claims at its design points, and the points themselves."""
 
-    def __init__(self, design: Design, claims: pd.DataFrame, cells: pd.DataFrame) -> None:
+    def __init__(self, design: Design, claims: pd.DataFrame) -> None:
         self.design = design
-        kinds = {point.id: point.kind for point in design.points}
-        self.claims = claims.assign(kind=claims["point"].map(kinds))
-        self.cells = cells.assign(kind=cells["point"].map(kinds))
-
-    @property
-    def names(self) -> list[str]:
-        """The claims."""
-        return list(dict.fromkeys(self.claims["claim"]))
+        self.claims = claims.assign(kind=claims["point"].map(design.kinds))
+        self.names: list[str] = list(dict.fromkeys(claims["claim"]))
 
     def claim(self, claim: str, *kinds: str) -> dict[str, str]:
         """Return the verdicts on a claim at the points of some kinds, by point."""
@@ -201,15 +172,10 @@ class Verdicts:
         return [
             f"{point.changed} = {value if isinstance(value, str) else json.dumps(value)}"
             for point in self.design.of(ONE_AT_A_TIME)
-            for value in [point.values[point.changed]]
+            for value in point.values.values()
             if point.id in after
             and (default == Verdict.REPRODUCED) != (after[point.id] == Verdict.REPRODUCED)
         ]
-
-    def share(self, claim: str) -> Share:
-        """Return in how many space-filling designs a claim holds, of those that can test it."""
-        verdicts = list(self.testable(claim, SPACE_FILLING).values())
-        return Share(verdicts.count(Verdict.REPRODUCED), len(verdicts))
 
 
 def claim_rows(
@@ -221,13 +187,12 @@ def claim_rows(
     what decides a claim.
     """
     for claim in verdicts.names:
-        default, share = verdicts.default(claim), verdicts.share(claim)
+        default, importance = verdicts.default(claim), found.get(claim)
         seeds = list(verdicts.claim(claim, DEFAULT, SEED).values())
-        right = sum(
-            verdict in (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY)
-            for verdict in verdicts.testable(claim, SPACE_FILLING).values()
-        )
-        importance = found.get(claim)
+        filled = list(verdicts.testable(claim, SPACE_FILLING).values())
+        holds, designs = filled.count(Verdict.REPRODUCED), len(filled)
+        right = holds + filled.count(Verdict.DIRECTION_ONLY)
+        low, high = wilson_interval(holds, designs) if designs else (math.nan, math.nan)
         yield {
             "study": verdicts.design.study,
             "claim": claim,
@@ -237,13 +202,13 @@ def claim_rows(
             "reduced_scale_differs": claim in tier and tier[claim] != default,
             "seeds": len(seeds),
             "seeds_alike": seeds.count(default),
-            "designs": share.designs,
-            "holds": share.holds,
-            "share": share.share,
-            "low": share.interval[0],
-            "high": share.interval[1],
-            "share_direction": right / share.designs if share.designs else math.nan,
-            "word": share.word,
+            "designs": designs,
+            "holds": holds,
+            "share": holds / designs if designs else math.nan,
+            "low": low,
+            "high": high,
+            "share_direction": right / designs if designs else math.nan,
+            "word": robustness_word(holds, designs),
             "tested_alone": len(verdicts.testable(claim, ONE_AT_A_TIME)),
             "flipped_by": "; ".join(verdicts.flips(claim)),
             "important": "; ".join(importance.important if importance else ()),
@@ -252,38 +217,38 @@ def claim_rows(
 
 
 def cell_rows(
-    verdicts: Verdicts, tier: Mapping[tuple[str, str, str], str]
+    design: Design, cells: pd.DataFrame, tier: Mapping[tuple[str, str, str], str]
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each published number under the study's own reading.
 
     The range is over all designs: the defaults, one at a time and space filling.
     """
-    cells = verdicts.cells[verdicts.cells["kind"].notna()]
+    cells = cells.assign(kind=cells["point"].map(design.kinds))
     for key, group in cells.groupby(["table", "row", "column"], sort=False):
+        table, row, column = (str(part) for part in key)
         found = group[group["value"].notna() & (group["verdict"] != Verdict.NOT_TESTABLE)]
         seeds = found.loc[found["kind"].isin((DEFAULT, SEED)), "value"]
-        first = found[found["kind"] == DEFAULT]
+        default = found[found["kind"] == DEFAULT].to_dict("records")
         filled = found.loc[found["kind"] == SPACE_FILLING, "inside"]
         published = float(group["published"].iloc[0])
-        low, high = found["value"].min(), found["value"].max()
-        table, row, column = (str(part) for part in key)
+        low, high = float(found["value"].min()), float(found["value"].max())
         yield {
-            "study": verdicts.design.study,
+            "study": design.study,
             "table": table,
             "row": row,
             "column": column,
-            "engine": verdicts.design.engine,
+            "engine": design.engine,
             "unit": group["unit"].iloc[0],
             "published": published,
             "verdict_tier": tier.get((table, row, column), ""),
-            "default": float(first["value"].iloc[0]) if len(first) else math.nan,
-            "inside_default": bool(first["inside"].iloc[0]) if len(first) else None,
+            "default": default[0]["value"] if default else math.nan,
+            "inside_default": bool(default[0]["inside"]) if default else None,
             "seed_low": float(seeds.min()),
             "seed_high": float(seeds.max()),
             "designs": len(found),
-            "lowest": float(low),
-            "highest": float(high),
-            "published_in_range": bool(low <= published <= high) if len(found) else None,
+            "lowest": low,
+            "highest": high,
+            "published_in_range": low <= published <= high if len(found) else None,
             "share_inside": float(filled.astype(bool).mean()) if len(filled) else math.nan,
         }
 
@@ -293,6 +258,7 @@ def effect_rows(
 ) -> Iterator[dict[str, object]]:
     """Yield the effect of each assumption on each claim: one at a time, and by permutation."""
     design = verdicts.design
+    no_verdicts = {"value": "", "before": "", "after": ""}
     for claim in verdicts.names:
         shared = {"study": design.study, "claim": claim, "engine": design.engine}
         before = verdicts.claim(claim, DEFAULT).get(DEFAULT, "")
@@ -308,72 +274,40 @@ def effect_rows(
                 "deviation": None,
             }
         for name, mean in found[claim].mean.items() if claim in found else ():
-            deviation = found[claim].deviation[name]
-            yield shared | {
-                "parameter": name,
-                "method": "permutation",
-                "value": "",
-                "before": "",
-                "after": "",
-                "importance": mean,
-                "deviation": deviation,
-            }
-
-
-# --- what is said of a claim: fixed words, and the numbers of its row ---
+            own = {"parameter": name, "method": "permutation", **no_verdicts, "importance": mean}
+            yield shared | own | {"deviation": found[claim].deviation[name]}
 
 
 def claim_sentence(row: Row, claim: Claim, scale: Scale) -> str:
     """Return what the designs say of a claim: what makes it hold or fail, or why nothing does."""
     if row["designs"] == "0" and row["tested_alone"] == "0":
         return _undecided(claim, scale)
+    holds = row["verdict_default"] == Verdict.REPRODUCED
     sentences = []
     if row["designs"] != "0":
-        sentences.append(
-            f"Holds in {row['holds']} of {row['designs']} designs ({_percent(row['share'])}, "
-            f"interval {_percent(row['low'])} to {_percent(row['high'])})."
-        )
+        share, low, high = (f"{100 * float(row[name]):.0f} %" for name in ("share", "low", "high"))
+        of = f"{row['holds']} of {row['designs']}"
+        sentences.append(f"Holds in {of} designs ({share}, interval {low} to {high}).")
     if row["word"] == TOO_FEW:
-        sentences.append("So few designs decide it that none of the words is given.")
+        sentences.append("These are too few designs for one of the words.")
     if row["reduced_scale_differs"] == "true":
-        sentences.append(_scale_differs(row, scale))
-    sentences.append(_alone(row))
-    if row["seeds_alike"] != row["seeds"]:
         sentences.append(
-            f"Chance alone moves it: {row['seeds_alike']} of {row['seeds']} seeds agree with the "
-            "first."
+            f"The reduced scale alone changes its verdict from {row['verdict_tier']} to "
+            f"{row['verdict_default']}. {scale.reason.strip() if holds else ''}".strip()
         )
-    if row["important"]:
-        sentences.append(
-            f"What decides over all designs: {row['important']} (R² {float(row['r2']):.2f})."
-        )
-    return " ".join(sentences)
-
-
-def _scale_differs(row: Row, scale: Scale) -> str:
-    """Say how the verdict changes with length, levels and replicates, all else being equal."""
-    if row["verdict_default"] == Verdict.REPRODUCED:
-        return (
-            f"Made to hold by the scale alone: {row['verdict_tier']} in full, reproduced with the "
-            f"same settings in the design's runs. How these differ: {scale.reason.strip()}"
-        )
-    return (
-        f"Reduced scale differs: {row['verdict_default']} there with the defaults, "
-        f"{row['verdict_tier']} in full."
-    )
-
-
-def _alone(row: Row) -> str:
-    """Return which single changes flip a claim, or how many were tested and rejected."""
-    holds = row["verdict_default"] == Verdict.REPRODUCED
     if row["flipped_by"]:
-        return f"{'Fails' if holds else 'Made to hold'} by one change alone: {row['flipped_by']}."
-    if holds:
-        return f"None of {row['tested_alone']} single changes makes it fail."
-    return (
-        f"Tested and rejected: none of {row['tested_alone']} single changes, listed below, makes "
-        "it hold."
-    )
+        flipped = "Fails" if holds else "Made to hold"
+        sentences.append(f"{flipped} by one change alone: {row['flipped_by']}.")
+    else:
+        changed = "fail" if holds else "hold"
+        sentences.append(f"None of the {row['tested_alone']} single changes makes it {changed}.")
+    if row["seeds_alike"] != row["seeds"]:
+        alike = f"{row['seeds_alike']} of {row['seeds']} seeds agree with the first."
+        sentences.append(f"Chance alone moves it: {alike}")
+    if row["important"]:
+        r2 = f"R² {float(row['r2']):.2f}"
+        sentences.append(f"What decides over all designs: {row['important']} ({r2}).")
+    return " ".join(sentences)
 
 
 def _undecided(claim: Claim, scale: Scale) -> str:
@@ -387,7 +321,3 @@ def _undecided(claim: Claim, scale: Scale) -> str:
             "every design point and was left out. Nothing is known of its robustness."
         )
     return "Not testable at the reduced scale: no design runs the levels or the time that it needs."
-
-
-def _percent(text: str) -> str:
-    return f"{100 * float(text):.0f} %"

@@ -12,8 +12,8 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,7 @@ from replication.explore.robustness import (
     effect_rows,
     importances,
 )
-from replication.metrics.cell_map import MappedCell, map_cells
+from replication.metrics.cell_map import map_cells
 from replication.metrics.metric import headline_quantities, quantity
 from replication.metrics.metric_model import METRICS
 from replication.metrics.results import Results
@@ -69,6 +69,7 @@ from replication.verdicts.cell import judge_cell, replicate_means, untestable
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 
+#: Tables of a study's folder, which are merged under the same names.
 TABLES: dict[str, tuple[str, ...]] = {
     "points": (
         *("study", "point", "kind", "changed", "values", "engine", "scenarios", "refused"),
@@ -116,27 +117,26 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     study = load_study(root, name)
     design = design_points(study, load_sensitivity(root), machine.engine, machine.ns3_version)
     print(design, file=sys.stderr)
-    # The study has its own defaults: what is expected does not change from point to point.
-    numbers = read_published(published_path(root, name))
-    cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
     points = [point for point in design.points if point.ran]
     everything = machine.results(name, [point.runs for point in points])
     rows: dict[str, list[dict[str, object]]] = {"claims": [], "spread": []}
-    rows["cells"] = list(_cells_at(study, cells, [point.id for point in points], everything))
+    rows["cells"] = list(_cells_at(root, study, [point.id for point in points], everything))
     for point in points:
         results = machine.read(name, [point.runs])
-        rows["claims"] += _claims_at(study, point.id, results)
-        rows["spread"] += _metrics_at(point.id, results)
+        for claim in study.claims:
+            rows["claims"] += [
+                row | {"point": point.id} for row in evaluate_claim(study, claim, results)[0]
+            ]
+        rows["spread"] += [
+            row | {"point": point.id, "value": row["mean"]} for row in headline_quantities(results)
+        ]
     for part, columns in _JUDGED.items():
         table = pd.DataFrame(rows[part], columns=list(columns))
         table = table.astype({n: t for n, t in _NUMBERS.items() if n in columns})
         judged = pa.Table.from_pandas(table, preserve_index=False)
         write_parquet(judged, folder / f"{part}.parquet")
-    write_table(
-        folder / "points.csv",
-        map(_point_row, [design] * len(design.points), design.points),
-        TABLES["points"],
-    )
+    described = (_point_row(design, point) for point in design.points)
+    write_table(folder / "points.csv", described, TABLES["points"])
 
 
 def _point_row(design: Design, point: DesignPoint) -> dict[str, object]:
@@ -155,23 +155,22 @@ def _point_row(design: Design, point: DesignPoint) -> dict[str, object]:
 
 def read_design(folder: Path) -> Design:
     """Return the design points of points.csv, without their runs."""
-    rows = read_rows(folder / "points.csv", TABLES["points"])
+    rows = robustness_table(folder, "points")
     points = [
         DesignPoint(r["point"], r["kind"], r["changed"], json.loads(r["values"])) for r in rows
     ]
     return Design(rows[0]["study"], rows[0]["engine"], points)
 
 
-def _claims_at(study: Study, point: str, results: Results) -> Iterator[dict[str, object]]:
-    for claim in study.claims:
-        for row in evaluate_claim(study, claim, results)[0]:
-            yield {"point": point} | {name: row[name] for name in _JUDGED["claims"][1:]}
-
-
 def _cells_at(
-    study: Study, cells: list[MappedCell], points: Sequence[str], results: Results
+    root: Path, study: Study, points: Sequence[str], results: Results
 ) -> Iterator[dict[str, object]]:
-    """Yield a row for each published number and point, a replicate of the results each."""
+    """Yield a row for each published number and point, a replicate of the results each.
+
+    The study has its own defaults: what is expected does not change from point to point.
+    """
+    numbers = read_published(published_path(root, study.id))
+    cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
     broken = impossible_cells(audit_study(study, cells))
     coverage = Coverage(study, results)
     (engine,) = results.engines
@@ -181,15 +180,7 @@ def _cells_at(
             found = estimate(means[means.index == number].to_numpy(dtype=float))
             why_not = untestable(coverage, engine, cell, found.n, number)
             row = judge_cell(study.id, cell, engine, found, why_not, broken.get(cell.key, ""))
-            renamed = {"point": point, "value": row["reproduced_mean"]}
-            yield {name: renamed.get(name, row.get(name)) for name in _JUDGED["cells"]}
-
-
-def _metrics_at(point: str, results: Results) -> Iterator[dict[str, object]]:
-    """Yield the headline metrics of each flow at each point of the experiments."""
-    for row in headline_quantities(results):
-        values = {"point": point, "value": row["mean"]}
-        yield {name: values.get(name, row.get(name)) for name in _JUDGED["spread"]}
+            yield row | {"point": point, "value": row["reproduced_mean"]}
 
 
 def measure_study(
@@ -200,18 +191,17 @@ def measure_study(
     `data` holds the verdicts of the tier that the report shows, if one was run, to be compared
     with those at the reduced scale; `ns3_version` is that of the runs.
     """
-    study = load_study(root, name)
-    design = read_design(folder)
+    study, design = load_study(root, name), read_design(folder)
     judged = {part: read_parquet(folder / f"{part}.parquet").to_pandas() for part in _JUDGED}
-    verdicts = Verdicts(design, judged["claims"], judged["cells"])
+    verdicts = Verdicts(design, judged["claims"])
     found = dict(_importances(root, study, verdicts))
     claims = _tier_rows(data / "claims.csv", CLAIM_COLUMNS, design)
     cells = _tier_rows(data / "cells.csv", CELL_COLUMNS, design)
+    in_claims = {row["claim"]: row["verdict"] for row in claims}
+    in_cells = {(row["table"], row["row"], row["column"]): row["verdict"] for row in cells}
     rows = {
-        "claims": claim_rows(verdicts, {r["claim"]: r["verdict"] for r in claims}, found),
-        "cells": cell_rows(
-            verdicts, {(r["table"], r["row"], r["column"]): r["verdict"] for r in cells}
-        ),
+        "claims": claim_rows(verdicts, in_claims, found),
+        "cells": cell_rows(design, judged["cells"], in_cells),
         "effects": effect_rows(verdicts, found),
         "spread": spread_rows(design, judged["spread"], data / "evaluation" / name),
     }
@@ -239,16 +229,13 @@ def _importances(root: Path, study: Study, verdicts: Verdicts) -> Iterator[tuple
             float(testable[p] == Verdict.REPRODUCED) if p in testable else math.nan for p in points
         ]
         names = [axis.key for axis in axes]
-        numbers = np.array(outcome, dtype=float)
-        found = importances(matrix, numbers, names, settings.seed)
+        found = importances(matrix, np.array(outcome), names, settings.seed)
         if found is not None:
             yield claim, found
 
 
-def spread_rows(
-    design: Design, judged: pd.DataFrame, evaluation: Path
-) -> Iterator[dict[str, object]]:
-    """Yield the change of each metric at each design point, and between the engines of a tier.
+def spread_rows(design: Design, judged: pd.DataFrame, evaluation: Path) -> list[dict[Any, Any]]:
+    """Return the change of each metric at each design point, and between the engines of a tier.
 
     Each headline metric is compared with its value at the defaults, flow by flow and point by
     point; a design point then has one number for each experiment and metric: the median of those
@@ -262,61 +249,37 @@ def spread_rows(
     evaluation
         Folder with the quantities.csv of a tier; without it no engines are compared.
     """
-    sources = {point.id: SOURCES.get(point.kind, "") for point in design.points}
     is_default = judged["point"] == DEFAULT
-    for key, change in _changes(judged[~is_default], judged[is_default]).items():
-        yield _spread_row(design, key, sources[key[0]], change)
+    changes = [_changes(judged[~is_default], judged[is_default])]
+    changes[0]["source"] = changes[0]["point"].map(design.kinds).map(SOURCES)
     path = evaluation / "quantities.csv"
-    if not path.is_file():
-        return
-    tier = read_frame(path, usecols=["engine", *_SPREAD_KEYS, "mean"])
-    tier = tier.rename(columns={"mean": "value", "engine": "point"})
-    is_own = tier["point"] == design.engine
-    for key, change in _changes(tier[~is_own], tier[is_own]).items():
-        yield _spread_row(design, key, SOURCES["engine"], change)
+    if path.is_file():
+        tier = read_frame(path, usecols=["engine", *_SPREAD_KEYS, "mean"])
+        tier = tier.rename(columns={"mean": "value", "engine": "point"})
+        is_own = tier["point"] == design.engine
+        others = _changes(tier[~is_own], tier[is_own])
+        changes.append(others.assign(source=SOURCES["engine"]))
+    return [row | {"study": design.study} for one in changes for row in one.to_dict("records")]
 
 
-def _changes(others: pd.DataFrame, base: pd.DataFrame) -> dict[tuple[str, str, str], float]:
+def _changes(others: pd.DataFrame, base: pd.DataFrame) -> pd.DataFrame:
     joined = others.merge(base[[*_SPREAD_KEYS, "value"]], on=_SPREAD_KEYS, suffixes=("", "_base"))
-    is_ratio = joined["metric"].map(lambda name: METRICS[str(name)].unit == "1")
+    joined["unit"] = ["1" if METRICS[m].unit == "1" else "relative" for m in joined["metric"]]
     change = joined["value"] - joined["value_base"]
-    joined["change"] = change.where(is_ratio, change / joined["value_base"].where(lambda b: b != 0))
-    medians = joined.groupby(["point", "experiment", "metric"], sort=False)["change"].median()
-    return {key: float(value) for key, value in medians.dropna().items()}  # type: ignore[misc]
+    relative = change / joined["value_base"].where(lambda base: base != 0)
+    joined["change"] = change.where(joined["unit"] == "1", relative)
+    keys = ["point", "experiment", "metric", "unit"]
+    return joined.groupby(keys, sort=False)["change"].median().dropna().reset_index()
 
 
-def _spread_row(
-    design: Design, key: tuple[str, str, str], source: str, change: float
-) -> dict[str, object]:
-    point, experiment, metric = key
-    return {
-        "study": design.study,
-        "experiment": experiment,
-        "metric": metric,
-        "unit": "1" if METRICS[metric].unit == "1" else "relative",
-        "source": source,
-        "point": point,
-        "change": change,
-    }
+def robustness_table(folder: Path, part: str) -> list[Row]:
+    """Read one of `TABLES`; InputError names it if it is missing or of another version."""
+    return read_rows(folder / f"{part}.csv", TABLES[part])
 
 
-@dataclass(frozen=True)
-class RobustnessRows:
-    """What `make explain` found on one study; each table's columns are in `TABLES`."""
-
-    points: list[Row]
-    claims: list[Row]
-    cells: list[Row]
-    effects: list[Row]
-    spread: pd.DataFrame
-
-    @classmethod
-    def load(cls, folder: Path) -> RobustnessRows:
-        """Read the tables in `folder`; InputError names what is missing or of another version."""
-        rows = {part: read_rows(folder / f"{part}.csv", names) for part, names in TABLES.items()}
-        del rows["spread"]
-        types = {"point": str, "experiment": str}
-        return cls(spread=read_frame(folder / "spread.csv", dtype=types), **rows)
+def read_spread(folder: Path) -> pd.DataFrame:
+    """Read the table of what varies."""
+    return read_frame(folder / "spread.csv", dtype={"point": str, "experiment": str})
 
 
 def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:

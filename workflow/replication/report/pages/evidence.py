@@ -14,7 +14,13 @@ from replication.explore import explanation
 from replication.explore.design_point import ONE_AT_A_TIME
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND, holding
 from replication.explore.robustness import claim_sentence
-from replication.explore.study import SOURCES, RobustnessRows, is_current, read_made_from
+from replication.explore.study import (
+    SOURCES,
+    is_current,
+    read_made_from,
+    read_spread,
+    robustness_table,
+)
 from replication.report.charts.data import display_metric
 from replication.report.charts.figure import (
     PALETTE,
@@ -28,7 +34,7 @@ from replication.report.pages.figure import write_figures
 from replication.report.pages.ledger import plain, plausible
 from replication.study.files import read_json
 from replication.study.sensitivity_settings import Scale, load_sensitivity
-from replication.study.storage.table import read_rows
+from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
 from replication.study.variation import Assumption, assumptions
 from replication.study.verdict import Verdict
@@ -113,25 +119,30 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, An
         return None
     if not is_current(root, data, study.id):
         return {"stale": True}
-    rows = RobustnessRows.load(folder)
+    points, rows, effects = (
+        robustness_table(folder, part) for part in ("points", "claims", "effects")
+    )
+    spread = read_spread(folder)
     settings = load_sensitivity(root)
     scale, engine = settings.of(study.id).exploration, read_made_from(folder)["engine"]
     claims = {claim.id: claim for claim in study.claims}
-    known = [(claims[row["claim"]], row) for row in rows.claims]
+    known = [(claims[row["claim"]], row) for row in rows]
     return {
         "stale": False,
         "engine": engine,
         # Why that is not the paper's own system; empty if it is.
         "engine_note": settings.engine_note(study, engine),
-        "points": list(Counter(row["kind"] for row in rows.points).items()),
+        "points": list(Counter(row["kind"] for row in points).items()),
         "left_out": list(_left_out(study, scale)),
         "scale": scale,
-        "words": Counter(row["word"] for row in rows.claims).most_common(),
+        "words": Counter(row["word"] for row in rows).most_common(),
         "claims": [(claim, row, claim_sentence(row, claim, scale)) for claim, row in known],
-        "effects": [_effect(a, rows, settings.of(study.id).held) for a in assumptions(study)],
-        "figures": write_figures(spread_figures(rows.spread, study.id), out),
+        "effects": [
+            _effect(a, rows, effects, settings.of(study.id).held) for a in assumptions(study)
+        ],
+        "figures": write_figures(spread_figures(spread, study.id), out),
         # Whether the charts of what varies have other engines too.
-        "engines_compared": bool((rows.spread["source"] == SOURCES["engine"]).any()),
+        "engines_compared": bool((spread["source"] == SOURCES["engine"]).any()),
     }
 
 
@@ -144,11 +155,11 @@ def _left_out(study: Study, scale: Scale) -> Iterator[tuple[str, list[str]]]:
 
 
 def _effect(
-    assumption: Assumption, rows: RobustnessRows, held: Mapping[str, str]
+    assumption: Assumption, claims: list[Row], effects: list[Row], held: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return an assumption, the claims that it flips alone, and those that it decides."""
     key = assumption.key
-    own = [r for r in rows.effects if r["parameter"] == key and r["method"] == ONE_AT_A_TIME]
+    own = [r for r in effects if r["parameter"] == key and r["method"] == ONE_AT_A_TIME]
     flips = dict.fromkeys(
         row["claim"]
         for row in own
@@ -162,7 +173,7 @@ def _effect(
         "plausible": plausible(assumption.tag, assumption.unit),
         "not_varied": why,
         "flips": [*flips],
-        "decides": [r["claim"] for r in rows.claims if key in r["important"].split("; ")],
+        "decides": [r["claim"] for r in claims if key in r["important"].split("; ")],
     }
 
 

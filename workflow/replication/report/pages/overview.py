@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from replication.explore.study import RobustnessRows, is_current
+from replication.explore.study import is_current, robustness_table
 from replication.report.charts.cells import scatter_figure
 from replication.report.charts.figure import Figure
 from replication.report.pages import number as numbers
@@ -137,7 +137,7 @@ def _flips(source: Source, study: str) -> tuple[Study, int, int, list[tuple[str,
     folder = source.data / "sensitivity" / study
     if not (folder / "claims.csv").is_file() or not is_current(source.root, source.data, study):
         return None
-    rows = RobustnessRows.load(folder).claims
+    rows = robustness_table(folder, "claims")
     flipped = [row for row in rows if row["flipped_by"]]
     quotes = {claim.id: claim.quote for claim in source.studies[study].claims}
     named = [(quotes.get(row["claim"], ""), row) for row in flipped[:NAMED]]
