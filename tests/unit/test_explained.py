@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from replication.design.config import load_study
 from replication.engines.ns3 import NS3_VERSION
@@ -10,13 +9,14 @@ from replication.explore.explanation import (
     BEST_GUESS,
     EXPLANATION,
     NONE_FOUND,
-    Explaining,
+    Finding,
     word_of,
 )
 from replication.explore.finding import Leaving, Share, impossible
 from replication.explore.permutation_test import never_together
 from replication.explore.score import Choice, Reader
-from replication.explore.search import CellJudge, Trial
+from replication.explore.search import Search
+from replication.explore.trial import CellJudge, Trial
 from replication.explore.trial_runner import DEFAULTS, TrialRunner
 from replication.metrics.cell_map import map_cells
 from replication.study.published import read_published
@@ -24,35 +24,29 @@ from replication.study.variation import Variation
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, Reading, combined, load_explanations
 
-from tests.unit.sensitivity_data import ROOT, SETTINGS, cause
+from tests.unit.sensitivity_data import ROOT, cause
 
-SEEN = Share(20, 4, 16, 0.3, 0.05)
-HELD = Share(10, 2, 8, 0.3, 0.05)
 PAYS = [Leaving("a", "1", 12.0, 8), Leaving("b", "1", 3.0, 12)]
-
-
-def word(gain=30.0, p=0.005, unseen=HELD, leaving=PAYS):
-    return word_of(gain, p, SEEN, unseen, leaving)[0]
-
-
-def test_an_explanation_beats_the_null_holds_unseen_and_pays():
-    assert word() == EXPLANATION
 
 
 @pytest.mark.parametrize(
     ("change", "called"),
     [
-        ({"gain": 0.0}, NONE_FOUND),
+        ({}, EXPLANATION),
+        ({"gain_bits": 0.0}, NONE_FOUND),
         ({"p": 0.06}, NONE_FOUND),
-        # Half of the share inside of what was seen, 0.8, must be inside.
-        ({"unseen": Share(10, 2, 3, 0.3, 0.2)}, BEST_GUESS),
-        ({"unseen": Share(10, 2, 4, 0.3, 0.2)}, EXPLANATION),
-        ({"unseen": Share(10, 7, 6, 0.3, 0.2)}, BEST_GUESS),
+        # Half of the share that matches of what was seen, 0.8, must match.
+        ({"held_out": Share(10, 2, 3)}, BEST_GUESS),
+        ({"held_out": Share(10, 2, 4)}, EXPLANATION),
+        ({"held_out": Share(10, 7, 6)}, BEST_GUESS),
         ({"leaving": [*PAYS, Leaving("c", "1", 0.0, 16)]}, BEST_GUESS),
     ],
 )
 def test_what_falls_short_is_called_less(change, called):
-    assert word(**change) == called
+    seen, held_out = Share(20, 4, 16), Share(10, 2, 8)
+    found = {"gain_bits": 30.0, "p": 0.005, "seen": seen, "held_out": held_out, "leaving": PAYS}
+    word, reasons = word_of(Finding(**found | change, claims_before={}, claims_after={}))
+    assert word == called and bool(reasons) is (word != EXPLANATION)
 
 
 def trials(**holds):
@@ -97,16 +91,15 @@ def test_a_reading_decides_which_printed_numbers_are_impossible():
     study, causes = load_study(ROOT, "nishitha"), load_explanations(ROOT, "nishitha")
     cells = map_cells(study, read_published(ROOT / "data/published/nishitha.csv"))
     reader = Reader(study, causes, cells)
-    judge = CellJudge(TrialRunner(study, causes, cells, None), reader, SETTINGS.explanation)
+    judge = CellJudge(TrialRunner(study, causes, cells, None), reader)
 
     def read(*pairs):
         """All tables whose numbers can be read so."""
         choices = []
         for family in reader.families:
             combination = pairs if pairs in family.combinations else ()
-            choices.append(Choice(dict.fromkeys(family.tables, combination), (), 0.0, 0.0, ()))
-        printed = tuple(np.zeros((1, 1, 1)) for _ in reader.families)
-        return Trial(DEFAULTS, "whole", 0.0, 0.0, tuple(choices), printed=printed)
+            choices.append(Choice({cells[place].table: combination for place in family.cells}))
+        return Trial(DEFAULTS, "whole", 0.0, 0.0, tuple(choices))
 
     stated = impossible(judge, read())
     assert impossible(judge, read(("delay_of", "less_propagation"))) == 0 < stated
@@ -117,7 +110,7 @@ def test_with_one_stage_no_budget_is_kept_for_runs_that_are_there(name, stages):
     machine = SimpleNamespace(
         engine="ns3", ns3_version=NS3_VERSION, missing_kernel=lambda run: False
     )
-    own = Explaining.begin(ROOT, load_explanations(ROOT, name), machine)
+    own = Search.begin(ROOT, load_explanations(ROOT, name), machine)
     assert len(own.stages) == stages
     one_s = own.runner.cost_s(DEFAULTS, own.stages[-1])
     assert (own.reserve_s > one_s) is (stages > 1)

@@ -78,10 +78,6 @@ class Design:
         """The kind of each point, by its id."""
         return {point.id: point.kind for point in self.points}
 
-    def of(self, kind: str) -> list[DesignPoint]:
-        """Return the points of a kind, in the order of the design."""
-        return [point for point in self.points if point.kind == kind]
-
     def __str__(self) -> str:
         costs = _costs(self.points)
         refused = sum(bool(point.refusal) for point in self.points)

@@ -1,8 +1,8 @@
-"""What a search's best explanation comes to: numbers inside, claims, bounds and published traces.
+"""What a search's best explanation comes to: numbers that match, claims, bounds and traces.
 
 A figure of a trace is one number of one run that chance decides too. Here all of a flow's samples
 are compared with ours: the first Wasserstein distance between their distributions, for the window
-as in `measure.cwnd`, for the round trip over the whole run (`ss` prints the smoothed one, our
+as in `metrics.cwnd`, for the round trip over the whole run (`ss` prints the smoothed one, our
 series the last sample), and for the count of retransmissions, which is one number, the mean
 distance of our replicates' from it. Nothing of that is scored: it judges what was found.
 """
@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from replication.compare.trace_comparison import TraceComparison, compare_flows, published_flows
 from replication.explore.score import Choice, Combination, FamilyScore, Numbers
-from replication.explore.search import CellJudge, Found, Trial
-from replication.explore.trial_runner import DEFAULTS, StudyPart, is_held_out
-from replication.metrics.cell_map import MappedCell
+from replication.explore.search import Found
+from replication.explore.trial import CellJudge, Trial
+from replication.explore.trial_runner import StudyPart, is_held_out
 from replication.metrics.cwnd import DISTANCE
 from replication.metrics.results import Results
 from replication.metrics.sampled import SampledResults
@@ -34,16 +34,19 @@ from replication.verdicts.audit import audit_study
 from replication.verdicts.cause import Reading, as_read
 from replication.verdicts.claim import evaluate_claim
 
+#: By chance one number in ten lies outside of the range of 19 replicates.
+REPLICATES = 19
+
 
 @dataclass(frozen=True)
 class Share:
-    """How many of the numbers are inside, before and after, and how far they are off."""
+    """How many of the numbers match, before and after, and how far they are off."""
 
     cells: int
     before: int
     after: int
-    median_before: float
-    median_after: float
+    median_before: float | None = None
+    median_after: float | None = None
 
 
 @dataclass(frozen=True)
@@ -59,31 +62,34 @@ class Leaving:
     inside: int
 
 
-def _read(judge: CellJudge, trial: Trial) -> Iterator[tuple[int, int, MappedCell, Combination]]:
-    """Yield of each cell its family, its place, itself and its table's reading at a trial."""
-    chosen = iter(trial.readings)
-    families = zip(judge.reader.families, trial.printed, strict=True)
-    for number, (family, array) in enumerate(families):
-        tables = next(chosen).tables if array.shape[0] else {}
-        for place in family.cells:
-            cell = judge.reader.cells[place]
-            yield number, place, cell, tables.get(cell.table, ())
+def readings(judge: CellJudge, trial: Trial) -> dict[int, Combination]:
+    """Return how each number is read at a trial, by its place."""
+    cells, families = judge.reader.cells, zip(judge.reader.families, trial.readings, strict=True)
+    return {
+        place: choice.tables.get(cells[place].table, ())
+        for family, choice in families
+        for place in family.cells
+    }
 
 
-def _columns(
+def _values(
     judge: CellJudge, trial: Trial, arrays: Sequence[Numbers], part: StudyPart
-) -> Iterator[tuple[int, MappedCell, Combination, Numbers]]:
-    """Yield of each cell of a part its place, itself, its reading and its values of `arrays`."""
-    rows = [0] * len(arrays)
-    for number, place, cell, combination in _read(judge, trial):
-        if place in part.cells:
-            column = judge.reader.families[number].combinations.index(combination)
-            yield place, cell, combination, arrays[number][..., rows[number], column]
-            rows[number] += 1
+) -> Iterator[tuple[int, Numbers]]:
+    """Yield the place of each cell of a part, and its values of `arrays` as a trial reads it."""
+    read = readings(judge, trial)
+    for score, array in zip(judge.scores(part), arrays, strict=True):
+        for row, place in enumerate(score.places):
+            yield place, array[..., row, score.family.combinations.index(read[place])]
+
+
+def matches(judge: CellJudge, trial: Trial, part: StudyPart) -> int:
+    """Return how many numbers match at a trial on a part, under its readings."""
+    values = _values(judge, trial, trial.printed, part)
+    return sum(judge.reader.matches(place, float(value)) for place, value in values)
 
 
 def cell_rows(
-    judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart, count: int
+    judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart
 ) -> list[dict[str, object]]:
     """Return a row of explained_cells.csv for each number, under the readings of a trial.
 
@@ -95,43 +101,40 @@ def cell_rows(
         What scored the trial; its readings were chosen by what was seen.
     ran, part
         The same configuration on all that can be judged.
-    count
-        How many replicates are run.
     """
-    ranges: dict[int, tuple[float, float]] = {}
-    ranked = {
-        p for p, cell in enumerate(judge.reader.cells) if cell.cell.tolerance.rank is not None
-    }
-    if ranked:
-        results = judge.runner.replicated(trial.configuration, part, count)
-        arrays = judge.reader.printed(results, count, part.cells)
-        for place, _, _, values in _columns(judge, trial, arrays, part):
-            is_known = not np.isnan(values).all()
-            both = (float(np.nanmin(values)), float(np.nanmax(values))) if is_known else None
-            ranges[place] = both or (math.nan, math.nan)
-    rows = []
-    for place, cell, combination, values in _columns(judge, trial, ran.printed, part):
-        value = float(values)
+    runner, cells, read = judge.runner, judge.reader.cells, readings(judge, trial)
+    ranges: dict[int, Numbers] = {}
+    if any(cell.cell.tolerance.rank is not None for cell in cells):
+        results = runner.replicated(trial.configuration, part, REPLICATES)
+        arrays = judge.reader.printed(results, REPLICATES, part.cells)
+        ranges = {
+            place: np.array([np.fmin.reduce(values), np.fmax.reduce(values)])
+            for place, values in _values(judge, trial, arrays, part)
+            if cells[place].cell.tolerance.rank is not None
+        }
+    rows: list[dict[str, object]] = []
+    for place, values in _values(judge, trial, ran.printed, part):
+        cell, value = cells[place], float(values)
         off = value / cell.value - 1 if cell.value else math.nan
-        reading = ", ".join(f"{cause}={level}" for cause, level in combination)
-        inside = judge.reader.inside(place, value)
-        reason = f"Deviation {100 * off:+.1f} %, read as {reading or 'the study says'}."
-        if place in ranked:
-            low, high = ranges[place]
+        how = ", ".join(f"{cause}={level}" for cause, level in read[place])
+        inside = judge.reader.matches(place, value)
+        reason = f"Deviation {100 * off:+.1f} %, read as {how or 'the study says'}."
+        if place in ranges:
+            low, high = ranges[place].tolist()
             inside = low - cell.half_ulp <= cell.value <= high + cell.half_ulp
-            reason = f"Between {low:g} and {high:g} in {count} replicates."
+            reason = f"Between {low:g} and {high:g} in {REPLICATES} replicates."
         rows.append(
             {
-                "study": judge.runner.study.id,
+                "study": runner.study.id,
                 "table": cell.table,
                 "row": cell.row,
                 "column": cell.column,
-                "engine": judge.runner.machine.engine,
+                "engine": runner.machine.engine,
                 "unit": cell.unit,
                 "published": cell.value,
                 "reproduced_mean": value,
                 "inside": inside,
-                "seen": not is_held_out(judge.runner.explanations, cell),
+                "seen": not is_held_out(runner.explanations, cell),
                 "reason": reason,
             }
         )
@@ -141,68 +144,46 @@ def cell_rows(
 def share(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], seen: bool
 ) -> Share:
-    """Return how many numbers are inside before and after."""
-
-    def own(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        return [row for row in rows if row["seen"] is seen]
-
-    def median(rows: Sequence[Mapping[str, Any]]) -> float:
-        off = [abs(r["reproduced_mean"] / r["published"] - 1) for r in rows if r["published"]]
-        return float(np.nanmedian(off)) if off else math.nan
-
-    one, two = own(before), own(after)
-    inside = [sum(bool(row["inside"]) for row in rows) for rows in (one, two)]
-    return Share(len(two), inside[0], inside[1], median(one), median(two))
+    """Return how many of the numbers match before and after."""
+    counts, medians = [], []
+    for rows in (before, after):
+        own = [row for row in rows if row["seen"] is seen]
+        off = [abs(r["reproduced_mean"] / r["published"] - 1) for r in own if r["published"]]
+        median = float(np.nanmedian(off)) if off else math.nan
+        counts.append(sum(bool(row["inside"]) for row in own))
+        medians.append(None if math.isnan(median) else median)
+    return Share(len(own), *counts, *medians)
 
 
 def leaving_out(judge: CellJudge, found: Found, stage: StudyPart) -> list[Leaving]:
     """Return what leaving each cause out does, readings included, on what was seen."""
-    leaving = []
-    for (cause, level), trial in zip(found.best.configuration, found.waterfall, strict=True):
-        lost = trial.total - found.best.total
-        leaving.append(Leaving(cause, level, lost, inside_count(judge, trial, stage)))
+    best = found.best
+    leaving = [
+        Leaving(cause, level, trial.total - best.total, matches(judge, trial, stage))
+        for (cause, level), trial in zip(best.configuration, found.waterfall, strict=True)
+    ]
     scores = judge.scores(stage)
-    for pair in dict.fromkeys(p for choice in found.best.readings for p in choice.pairs):
-        changed, lost = found.best, 0.0
-        choices = []
-        for score, array, choice in _with_choice(found.best, scores):
-            if pair not in choice.pairs:
-                choices.append(choice)
-                continue
-            # The best reading that does not use the cause.
-            errors = judge.errors(score, array).copy()
-            errors[:, ~_without(score, pair)] = 1e6
-            choices.append(score.best(errors))
-            lost += (choices[-1].data_bits + choices[-1].bits) - (choice.data_bits + choice.bits)
-        changed = replace(found.best, readings=tuple(choices))
-        leaving.append(Leaving(*pair, lost, inside_count(judge, changed, stage)))
+    for pair in dict.fromkeys(pair for choice in best.readings for pair in choice.pairs):
+        lost, choices = 0.0, []
+        for score, printed, choice in zip(scores, best.printed, best.readings, strict=True):
+            other = choice
+            if pair in choice.pairs:
+                # The best reading that does not use the cause.
+                errors = judge.reader.errors(printed, score.places).copy()
+                errors[:, _uses(score, pair)] = 1e6
+                other = score.best(errors)
+                lost += (other.data_bits + other.bits) - (choice.data_bits + choice.bits)
+            choices.append(other)
+        without = replace(best, readings=tuple(choices))
+        leaving.append(Leaving(*pair, lost, matches(judge, without, stage)))
     return leaving
 
 
-def _with_choice(
-    trial: Trial, scores: Sequence[FamilyScore]
-) -> Iterator[tuple[FamilyScore, Numbers, Choice]]:
-    chosen = iter(trial.readings)
-    for score, array in zip(scores, trial.printed, strict=True):
-        if score.places:
-            yield score, array, next(chosen)
-
-
-def _without(score: FamilyScore, pair: tuple[str, str]) -> npt.NDArray[np.bool_]:
-    """Return which readings of a family do not use a cause at a level."""
+def _uses(score: FamilyScore, pair: tuple[str, str]) -> npt.NDArray[np.bool_]:
+    """Return which readings of a family use a cause at a level."""
     cause, level = pair[0].split("@")[0], pair[1]
-    if level == "as_stated":
-        return np.array([cause in dict(c) for c in score.family.combinations])
-    return np.array([(cause, level) not in c for c in score.family.combinations])
-
-
-def inside_count(judge: CellJudge, trial: Trial, stage: StudyPart) -> int:
-    """Return how many numbers of a stage are inside at a trial, under its readings."""
-    count = 0
-    for score, array, choice in _with_choice(trial, judge.scores(stage)):
-        for row, (place, column) in enumerate(zip(score.places, choice.column, strict=True)):
-            count += judge.reader.inside(place, float(array[row, column]))
-    return count
+    wanted = None if level == "as_stated" else level
+    return np.array([dict(c).get(cause) == wanted for c in score.family.combinations])
 
 
 def judged_claims(
@@ -218,16 +199,10 @@ def judged_claims(
     for claim in study.claims:
         quantities = claim.quantities()
         if quantities and all(wanted.experiment in ran for wanted in quantities):
-            rows, _ = evaluate_claim(study, _read_claim(claim, readings), results)
-            found[claim.id] = str(rows[0]["verdict"])
+            document = _with_readings(claim.model_dump(mode="json"), readings)
+            read = Claim.model_validate_json(json.dumps(document))
+            found[claim.id] = str(evaluate_claim(study, read, results)[0][0]["verdict"])
     return found
-
-
-def _read_claim(claim: Claim, readings: Mapping[tuple[str, str, str], Reading]) -> Claim:
-    if not readings:
-        return claim
-    document = _with_readings(json.loads(claim.model_dump_json()), readings)
-    return Claim.model_validate_json(json.dumps(document))
 
 
 def _with_readings(value: Any, readings: Mapping[tuple[str, str, str], Reading]) -> Any:
@@ -237,21 +212,17 @@ def _with_readings(value: Any, readings: Mapping[tuple[str, str, str], Reading])
         return value
     place, metric, how = (str(value.get(name)) for name in ("experiment", "metric", "aggregate"))
     reading = readings.get((place, metric, how))
-    if reading is not None:
-        own = reading.model_dump(
-            mode="json",
-            include={"metric", "aggregate", "flows", "window_s"},
-            exclude_none=True,
-        )
-        return value | own
-    return {name: _with_readings(item, readings) for name, item in value.items()}
+    if reading is None:
+        return {name: _with_readings(item, readings) for name, item in value.items()}
+    changed = {"metric", "aggregate", "flows", "window_s"}
+    return value | reading.model_dump(mode="json", include=changed, exclude_none=True)
 
 
 def table_readings(judge: CellJudge, trial: Trial) -> dict[tuple[str, str, str], Reading]:
     """Return what tables are read as, by what the study says they are; the first of a kind."""
     found: dict[tuple[str, str, str], Reading] = {}
-    for _, _, cell, combination in _read(judge, trial):
-        reading, wanted = judge.reader.reading(combination), cell.quantity
+    for place, combination in readings(judge, trial).items():
+        reading, wanted = judge.reader.reading(combination), judge.reader.cells[place].quantity
         if reading is not None:
             found.setdefault((wanted.experiment, wanted.metric, wanted.aggregate), reading)
     return found
@@ -259,45 +230,20 @@ def table_readings(judge: CellJudge, trial: Trial) -> dict[tuple[str, str, str],
 
 def impossible(judge: CellJudge, trial: Trial) -> int:
     """Return how many printed numbers break a bound of a trial's set-up as the trial reads them."""
-    study = judge.runner.on(trial.configuration)
+    study, cells = judge.runner.on(trial.configuration), judge.reader.cells
     read = [
-        as_read(study, cell, reading) if (reading := judge.reader.reading(own)) else cell
-        for _, _, cell, own in _read(judge, trial)
+        as_read(study, cells[place], reading)
+        if (reading := judge.reader.reading(combination))
+        else cells[place]
+        for place, combination in readings(judge, trial).items()
     ]
     found = audit_study(study, read)
     return len({(f.table, f.row, f.column) for f in found if f.finding == Verdict.IMPOSSIBLE})
 
 
-def of_defaults(trial: Trial) -> Trial:
-    """Return a trial at the documented defaults, every number read as the study says."""
-    assert trial.configuration == DEFAULTS
-    stated = tuple(
-        replace(
-            c, tables=dict.fromkeys(c.tables, ()), column=(0,) * len(c.column), pairs=(), bits=0
-        )
-        for c in trial.readings
-    )
-    return replace(trial, readings=stated)
-
-
-#: Metric to unit, in the order of tables.
-UNITS = {"window": "segments", "round trip": "s", "retransmissions": "packets"}
-
-
-@dataclass(frozen=True)
-class Distance:
-    """How far our flows are from a published one, at the defaults and under the explanation.
-
-    `own` is the distance between the trace's own flows of one kind, a yardstick.
-    """
-
-    trace: str
-    flow: str
-    metric: str
-    unit: str
-    before: float
-    after: float
-    own: float | None
+def as_stated(trial: Trial) -> Trial:
+    """Return a trial with every number read as the study says."""
+    return replace(trial, readings=(Choice({}),) * len(trial.readings))
 
 
 def distances(
@@ -306,28 +252,38 @@ def distances(
     files: Mapping[str, Path],
     before: SampledResults,
     after: SampledResults,
-) -> list[Distance]:
+) -> list[dict[str, Any]]:
     """Return the distances of replicates of the defaults and of the explanation to raw traces.
 
-    `files` has the traces by name; what is not there is left out.
+    `files` has the traces by name; what is not there is left out. `own` is the distance between the
+    trace's own flows of one kind, a yardstick.
     """
     flows = [flow for flow in published_flows(study, published, files) if flow.samples is not None]
     found = []
     for one, two in zip(compare_flows(before, flows), compare_flows(after, flows), strict=True):
-        pairs = zip(_of(one).items(), _of(two).values(), strict=True)
-        for (metric, first), second in pairs:
+        for (metric, unit, first), (_, _, second) in zip(_of(one), _of(two), strict=True):
             if math.isfinite(first) and math.isfinite(second):
                 own = one.own_distance() if metric == "window" else math.nan
-                place = one.published.trace, one.published.flow, metric, UNITS[metric]
-                found.append(Distance(*place, first, second, own if math.isfinite(own) else None))
+                found.append(
+                    {
+                        "trace": one.published.trace,
+                        "flow": one.published.flow,
+                        "metric": metric,
+                        "unit": unit,
+                        "before": first,
+                        "after": second,
+                        "own": own if math.isfinite(own) else None,
+                    }
+                )
     return found
 
 
-def _of(comparison: TraceComparison) -> dict[str, float]:
-    """Return metric to distance, mean over replicates; NaN where the trace does not have it."""
+def _of(comparison: TraceComparison) -> list[tuple[str, str, float]]:
+    """Return metric, unit and distance, mean over replicates; NaN where the trace has it not."""
     (engine,) = comparison.engines
-    return {
-        "window": float(np.mean(comparison.reproduced(DISTANCE, engine))),
-        "round trip": comparison.rtt_distance(),
-        "retransmissions": comparison.retransmission_distance(),
-    }
+    window = float(np.mean(comparison.reproduced(DISTANCE, engine)))
+    return [
+        ("window", "segments", window),
+        ("round trip", "s", comparison.rtt_distance()),
+        ("retransmissions", "packets", comparison.retransmission_distance()),
+    ]

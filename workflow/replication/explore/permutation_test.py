@@ -11,7 +11,7 @@ claims never hold together.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,9 @@ from replication.explore.score import (
     deviations,
     log_values,
 )
-from replication.explore.search import CellJudge, ClaimJudge, Trial, Trials
-from replication.explore.trial_runner import DEFAULTS, StudyPart
+from replication.explore.search import Search
+from replication.explore.trial import CellJudge, ClaimJudge, Trial
+from replication.explore.trial_runner import DEFAULTS
 from replication.study.verdict import Verdict
 
 #: Configurations, best by the readings that tables share, of which exceptions are tried too.
@@ -33,42 +34,37 @@ _SEARCHED = 4
 _LEAST_EXPECTED = 3.0
 
 
-def cells_p(trials: Trials, judge: CellJudge, stage: StudyPart, best: Trial, seed: int) -> float:
-    """Return the chance that deviations without a cause are explained as well as the best.
-
-    Parameters
-    ----------
-    trials, judge, stage
-        What was tried on the stage, and what scores it.
-    best
-        The trial whose gain over the defaults is judged.
-    seed
-        Of the shuffles.
-    """
-    tried = trials.at_stage(stage)
-    defaults = trials.tried[DEFAULTS, stage.name]
+def cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
+    """Return the chance that deviations without a cause are explained as well as the best."""
+    stage = search.stages[0]
+    tried, scores = search.trials.at_stage(stage), judge.scores(stage)
+    defaults = search.trials.tried[DEFAULTS, stage.name]
     gain = judge.stated_bits(defaults, stage) - best.total
-    scores = [score for score in judge.scores(stage) if score.places]
-    families = [n for n, s in enumerate(judge.scores(stage)) if s.places]
     names = np.array([judge.runner.bits(trial.configuration) for trial in tried])
+    start = [trial.configuration for trial in tried].index(DEFAULTS)
     logs, ours, residuals = [], [], []
-    for number, score in zip(families, scores, strict=True):
+    for number, score in enumerate(scores):
         published, slack = judge.reader.published(score.places)
         logs.append(log_values(np.stack([t.printed[number] for t in tried]), slack[:, None]))
         ours.append(log_values(defaults.printed[number][:, 0], slack))
         # What is undefined is as far off as counts.
         residual = np.nan_to_num(published - ours[-1], nan=MOST_LOG_RATIO)
         residuals.append(np.clip(residual, -MOST_LOG_RATIO, MOST_LOG_RATIO))
-    random = np.random.Generator(np.random.PCG64(seed))
-    exceeded = 0
-    for _ in range(judge.settings.permutations):
+
+    def as_good(random: np.random.Generator) -> bool:
         false = [
             np.nan_to_num(own) + _shuffled(random, residual)
             for own, residual in zip(ours, residuals, strict=True)
         ]
-        found = _null_gain(tried, names, scores, logs, false)
-        exceeded += found >= gain - 1e-9
-    return (1 + exceeded) / (1 + judge.settings.permutations)
+        return _null_gain(start, names, scores, logs, false) >= gain - 1e-9
+
+    return _chance(search, as_good)
+
+
+def _chance(search: Search, as_good: Callable[[np.random.Generator], bool]) -> float:
+    random = np.random.Generator(np.random.PCG64(search.settings.seed))
+    count = search.settings.explanation.permutations
+    return (1 + sum(as_good(random) for _ in range(count))) / (1 + count)
 
 
 def _shuffled(random: np.random.Generator, residuals: Numbers) -> Numbers:
@@ -77,15 +73,14 @@ def _shuffled(random: np.random.Generator, residuals: Numbers) -> Numbers:
 
 
 def _null_gain(
-    tried: Sequence[Trial],
+    start: int,
     names: Numbers,
     scores: Sequence[FamilyScore],
     logs: Sequence[Numbers],
     published: Sequence[Numbers],
 ) -> float:
-    """Return the best gain over the defaults at false numbers."""
+    """Return the best gain over the defaults, which are trial `start`, at false numbers."""
     totals, errors, stated = names.copy(), [], 0.0
-    start = next(n for n, trial in enumerate(tried) if trial.configuration == DEFAULTS)
     for score, own, false in zip(scores, logs, published, strict=True):
         errors.append(deviations(own, false[:, None]))
         shared = score.shared_bits(errors[-1])
@@ -93,24 +88,23 @@ def _null_gain(
         stated += float(shared[start, 0])
     chosen = {start, *np.argsort(totals, kind="stable")[:_SEARCHED].tolist()}
     best = []
-    for number in sorted(chosen):
+    for number in chosen:
         choices = [score.best(own[number]) for score, own in zip(scores, errors, strict=True)]
         best.append(names[number] + sum(choice.data_bits + choice.bits for choice in choices))
     return float(stated - min(best))
 
 
-def claims_p(trials: Trials, judge: ClaimJudge, stage: StudyPart, best: Trial, seed: int) -> float:
+def claims_p(search: Search, judge: ClaimJudge, best: Trial) -> float:
     """Return the chance that claims that have nothing to do with one another hold together so."""
-    tried = trials.at_stage(stage)
-    claims = sorted(best.verdicts)
+    tried, claims = search.trials.at_stage(search.stages[0]), sorted(best.verdicts)
     names = np.array([trial.bits for trial in tried])
     bits = np.array([[judge.cost_bits(t.verdicts[claim]) for claim in claims] for t in tried])
-    random = np.random.Generator(np.random.PCG64(seed))
-    exceeded = 0
-    for _ in range(judge.settings.permutations):
-        false = random.permuted(bits, axis=0)
-        exceeded += float((false.sum(axis=1) + names).min()) <= best.total + 1e-9
-    return (1 + exceeded) / (1 + judge.settings.permutations)
+
+    def as_good(random: np.random.Generator) -> bool:
+        totals = random.permuted(bits, axis=0).sum(axis=1) + names
+        return float(totals.min()) <= best.total + 1e-9
+
+    return _chance(search, as_good)
 
 
 def never_together(trials: Sequence[Trial]) -> list[dict[str, Any]]:
@@ -119,13 +113,12 @@ def never_together(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     Each with the configurations in which one and the other hold, of how many, and in how many both
     should if they had nothing to do with one another.
     """
-    claims = sorted(trials[0].verdicts) if trials else []
     holds = {
         claim: {n for n, t in enumerate(trials) if t.verdicts[claim] == Verdict.REPRODUCED}
-        for claim in claims
+        for claim in sorted(trials[0].verdicts)
     }
     found: list[dict[str, Any]] = []
-    for one, other in itertools.combinations(claims, 2):
+    for one, other in itertools.combinations(holds, 2):
         expected = len(holds[one]) * len(holds[other]) / len(trials)
         if not holds[one] & holds[other] and expected >= _LEAST_EXPECTED:
             found.append(

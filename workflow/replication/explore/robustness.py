@@ -83,11 +83,11 @@ class Importances:
         return [k for k in ranked if self.mean[k] > max(2 * self.deviation[k], 0.01)]
 
 
-def design_matrix(design: Design, axes: Sequence[Assumption]) -> tuple[list[str], Numbers]:
-    """Return the space-filling points and the positions of the assumptions there."""
-    points = design.of(SPACE_FILLING)
+def design_matrix(design: Design, axes: Sequence[Assumption]) -> Numbers:
+    """Return the positions of the assumptions at the space-filling points."""
+    points = [point for point in design.points if point.kind == SPACE_FILLING]
     rows = [[axis.position(point.values[axis.key]) for axis in axes] for point in points]
-    return [p.id for p in points], np.array(rows, dtype=float).reshape(len(points), len(axes))
+    return np.array(rows, dtype=float).reshape(len(points), len(axes))
 
 
 def importances(
@@ -142,66 +142,50 @@ def importances(
     )
 
 
-class Verdicts:
-    """The verdicts on a study's claims at its design points, and the points themselves."""
-
-    def __init__(self, design: Design, claims: pd.DataFrame) -> None:
-        self.design = design
-        self.claims = claims.assign(kind=claims["point"].map(design.kinds))
-        self.names: list[str] = list(dict.fromkeys(claims["claim"]))
-
-    def claim(self, claim: str, *kinds: str) -> dict[str, str]:
-        """Return the verdicts on a claim at the points of some kinds, by point."""
-        rows = self.claims[(self.claims["claim"] == claim) & self.claims["kind"].isin(kinds)]
-        return dict(zip(rows["point"], rows["verdict"], strict=True))
-
-    def default(self, claim: str) -> str:
-        """Return the verdict on a claim at the defaults."""
-        return self.claim(claim, DEFAULT).get(DEFAULT, Verdict.NOT_TESTABLE)
-
-    def testable(self, claim: str, kind: str) -> dict[str, str]:
-        """Return the verdicts on a claim at the points of a kind that can test it."""
-        found = self.claim(claim, kind)
-        return {p: verdict for p, verdict in found.items() if verdict != Verdict.NOT_TESTABLE}
-
-    def flips(self, claim: str) -> list[str]:
-        """Return the single changes that flip a claim between holding and not holding."""
-        default, after = self.default(claim), self.testable(claim, ONE_AT_A_TIME)
-        if default == Verdict.NOT_TESTABLE:
-            return []
-        return [
-            f"{point.changed} = {value if isinstance(value, str) else json.dumps(value)}"
-            for point in self.design.of(ONE_AT_A_TIME)
-            for value in point.values.values()
-            if point.id in after
-            and (default == Verdict.REPRODUCED) != (after[point.id] == Verdict.REPRODUCED)
-        ]
+def verdicts_by_claim(design: Design, claims: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the verdicts on each claim, a row a design point; empty where it was not run."""
+    points = pd.DataFrame(
+        [(p.id, p.kind, p.changed, p.values.get(p.changed)) for p in design.points],
+        columns=["point", "kind", "changed", "value"],
+        dtype=object,
+    )
+    return {
+        str(claim): points.merge(own[["point", "verdict"]], how="left").fillna({"verdict": ""})
+        for claim, own in claims.groupby("claim", sort=False)
+    }
 
 
 def claim_rows(
-    verdicts: Verdicts, tier: Mapping[str, str], found: Mapping[str, Importances]
+    design: Design,
+    verdicts: Mapping[str, pd.DataFrame],
+    tier: Mapping[str, str],
+    found: Mapping[str, Importances],
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each claim.
 
     `tier` has the verdicts of the tier that the report shows, by claim, if one was run; `found`
     what decides a claim.
     """
-    for claim in verdicts.names:
-        default, importance = verdicts.default(claim), found.get(claim)
-        seeds = list(verdicts.claim(claim, DEFAULT, SEED).values())
-        filled = list(verdicts.testable(claim, SPACE_FILLING).values())
+    for claim, table in verdicts.items():
+        decided = table[~table["verdict"].isin(["", Verdict.NOT_TESTABLE])]
+        default, importance = _default(table) or str(Verdict.NOT_TESTABLE), found.get(claim)
+        seeds = table.loc[table["kind"].isin([DEFAULT, SEED]) & (table["verdict"] != ""), "verdict"]
+        filled = list(decided.loc[decided["kind"] == SPACE_FILLING, "verdict"])
         holds, designs = filled.count(Verdict.REPRODUCED), len(filled)
         right = holds + filled.count(Verdict.DIRECTION_ONLY)
         low, high = wilson_interval(holds, designs) if designs else (math.nan, math.nan)
+        alone = decided[decided["kind"] == ONE_AT_A_TIME]
+        flips = (alone["verdict"] == Verdict.REPRODUCED) != (default == Verdict.REPRODUCED)
+        flipped = alone[flips & (default != Verdict.NOT_TESTABLE)]
         yield {
-            "study": verdicts.design.study,
+            "study": design.study,
             "claim": claim,
-            "engine": verdicts.design.engine,
+            "engine": design.engine,
             "verdict_tier": tier.get(claim, ""),
             "verdict_default": default,
             "reduced_scale_differs": claim in tier and tier[claim] != default,
             "seeds": len(seeds),
-            "seeds_alike": seeds.count(default),
+            "seeds_alike": int((seeds == default).sum()),
             "designs": designs,
             "holds": holds,
             "share": holds / designs if designs else math.nan,
@@ -209,11 +193,18 @@ def claim_rows(
             "high": high,
             "share_direction": right / designs if designs else math.nan,
             "word": robustness_word(holds, designs),
-            "tested_alone": len(verdicts.testable(claim, ONE_AT_A_TIME)),
-            "flipped_by": "; ".join(verdicts.flips(claim)),
+            "tested_alone": len(alone),
+            "flipped_by": "; ".join(
+                f"{changed} = {value if isinstance(value, str) else json.dumps(value)}"
+                for changed, value in zip(flipped["changed"], flipped["value"], strict=True)
+            ),
             "important": "; ".join(importance.important if importance else ()),
             "r2": importance.r2 if importance else math.nan,
         }
+
+
+def _default(table: pd.DataFrame) -> str:
+    return str(table.loc[table["kind"] == DEFAULT, "verdict"].iloc[0])
 
 
 def cell_rows(
@@ -254,28 +245,22 @@ def cell_rows(
 
 
 def effect_rows(
-    verdicts: Verdicts, found: Mapping[str, Importances]
+    design: Design, verdicts: Mapping[str, pd.DataFrame], found: Mapping[str, Importances]
 ) -> Iterator[dict[str, object]]:
     """Yield the effect of each assumption on each claim: one at a time, and by permutation."""
-    design = verdicts.design
-    no_verdicts = {"value": "", "before": "", "after": ""}
-    for claim in verdicts.names:
+    columns = ("parameter", "method", "value", "before", "after", "importance", "deviation")
+    for claim, table in verdicts.items():
+        before, alone = _default(table), table[table["kind"] == ONE_AT_A_TIME]
+        rows: list[tuple[object, ...]] = [
+            (changed, ONE_AT_A_TIME, json.dumps(value), before, after, None, None)
+            for _, _, changed, value, after in alone.itertuples(index=False)
+        ]
+        if claim in found:
+            deviation = found[claim].deviation
+            for name, mean in found[claim].mean.items():
+                rows.append((name, "permutation", "", "", "", mean, deviation[name]))
         shared = {"study": design.study, "claim": claim, "engine": design.engine}
-        before = verdicts.claim(claim, DEFAULT).get(DEFAULT, "")
-        after = verdicts.claim(claim, ONE_AT_A_TIME)
-        for point in design.of(ONE_AT_A_TIME):
-            yield shared | {
-                "parameter": point.changed,
-                "method": ONE_AT_A_TIME,
-                "value": json.dumps(point.values[point.changed]),
-                "before": before,
-                "after": after.get(point.id, ""),
-                "importance": None,
-                "deviation": None,
-            }
-        for name, mean in found[claim].mean.items() if claim in found else ():
-            own = {"parameter": name, "method": "permutation", **no_verdicts, "importance": mean}
-            yield shared | own | {"deviation": found[claim].deviation[name]}
+        yield from (shared | dict(zip(columns, row, strict=True)) for row in rows)
 
 
 def claim_sentence(row: Row, claim: Claim, scale: Scale) -> str:

@@ -6,7 +6,7 @@ tables, but for exceptions, which are paid for in bits.
 
 Deviations of a column are coded by a Laplace code: n log2(2 e b), b their mean absolute log ratio,
 winsorised, and never finer than a share of the tolerance, so that nothing is gained where a number
-is met already. A small improvement of many numbers is seen so where a count of those inside sees a
+is met already. A small improvement of many numbers is seen so where a count of the matches sees a
 plateau. What an explanation adds is what names its causes and levels.
 """
 
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric import quantity
@@ -46,22 +47,14 @@ _RANK_TOLERANCE = 0.1
 class Family:
     """Numbers of one column that may be read in the same ways.
 
-    Attributes
-    ----------
-    cells
-        Places of its cells among all of the study.
-    dimensions
-        The causes that may read them.
-    combinations
-        What they can be read as; the first is what the study says.
-    tables, groups
-        Of each cell: its table, and what has one scale of deviations, a column or a table.
+    `cells` are places among all of the study; `combinations` what the causes `dimensions` can read
+    them as, the first what the study says; `groups` what has one scale of deviations, of each cell:
+    a column or a table.
     """
 
     cells: tuple[int, ...]
     dimensions: tuple[Cause, ...]
     combinations: tuple[Combination, ...]
-    tables: tuple[str, ...]
     groups: tuple[str, ...]
 
 
@@ -73,28 +66,22 @@ class Reader:
         self.explanations = found
         self.cells = cells
         self.families = _families(study, found, cells)
-        #: What each cell's tolerance is as a log ratio.
-        self.tolerances = np.array([_log_tolerance(cell) for cell in cells])
 
     def reading(self, combination: Combination) -> Reading | None:
         """Return the reading that causes make together."""
-        parts = []
-        for cause, key in combination:
-            levels = self.explanations.by_id[cause].levels or []
-            parts += [level.reading for level in levels if level.key == key]
+        parts = [
+            level.reading
+            for cause, key in combination
+            for level in self.explanations.by_id[cause].levels or []
+            if level.key == key
+        ]
         return combined(part for part in parts if part is not None)
 
     def printed(self, results: Results, count: int, places: Sequence[int]) -> list[Numbers]:
         """Return what would be printed: a family at a time, by configuration, cell and reading.
 
-        Parameters
-        ----------
-        results
-            Of configurations, each a replicate.
-        count
-            How many configurations they are of.
-        places
-            Cells whose points were run; the others are left out of the arrays.
+        `results` are of `count` configurations, a replicate each; `places` are cells whose points
+        were run: the others are left out of the arrays.
         """
         arrays = []
         for family in self.families:
@@ -130,7 +117,7 @@ class Reader:
         values = np.array([self.cells[p].value for p in places])
         return log_values(values, slack), slack
 
-    def inside(self, place: int, printed: float) -> bool:
+    def matches(self, place: int, printed: float) -> bool:
         """Return whether what would be printed lies inside a cell's tolerance."""
         cell = self.cells[place]
         width = half_width(cell.cell.tolerance, cell.value)
@@ -141,8 +128,8 @@ class Reader:
 
 def _means(results: Results, count: int, wanted: Quantity) -> Numbers:
     """Return the mean of a quantity over its points, of each configuration."""
-    everywhere = wanted.model_copy(update={"where": {}})
-    frame = quantity(results, everywhere)
+    # Every level at once: the table is computed once for all cells of a column.
+    frame = quantity(results, wanted.model_copy(update={"where": {}}))
     mask = np.ones(len(frame), dtype=bool)
     for factor, keys in wanted.where.items():
         mask &= np.isin(frame[factor].to_numpy(dtype=str), keys)
@@ -172,104 +159,81 @@ def _log_tolerance(cell: MappedCell) -> float:
 
 def _families(study: Study, found: Explanations, cells: Sequence[MappedCell]) -> list[Family]:
     by_column = {table.id: table.columns is not None for table in study.tables}
-    dimensions = found.of_kind("reading")
     groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for place, cell in enumerate(cells):
-        if cell.not_comparable:
-            continue
-        own = tuple(d.id for d in dimensions if d.concerns(cell.table, cell.column))
-        name = cell.column if by_column[cell.table] else ""
-        groups.setdefault((name, own), []).append(place)
+        if not cell.not_comparable:
+            causes = found.of_kind("reading")
+            own = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
+            name = cell.column if by_column[cell.table] else ""
+            groups.setdefault((name, own), []).append(place)
     families = []
     for (name, own), places in groups.items():
-        causes = tuple(found.by_id[cause] for cause in own)
-        tables = tuple(cells[place].table for place in places)
-        combinations = _combinations(causes, cells[places[0]])
-        groups_of = tuple(name or table for table in tables)
-        families.append(Family(tuple(places), causes, combinations, tables, groups_of))
+        dimensions = tuple(found.by_id[cause] for cause in own)
+        combinations = _combinations(dimensions, cells[places[0]])
+        scales = tuple(name or cells[place].table for place in places)
+        families.append(Family(tuple(places), dimensions, combinations, scales))
     return families
 
 
 def _combinations(causes: Sequence[Cause], cell: MappedCell) -> tuple[Combination, ...]:
     """Return the readings that can be had together; the first is the study's own."""
-    options: list[list[tuple[str, Reading] | None]] = [
-        [None, *((level.key, level.reading) for level in cause.levels or [] if level.reading)]
+    options = [
+        [None, *((cause.id, one.key, one.reading) for one in cause.levels or [] if one.reading)]
         for cause in causes
     ]
     found = []
-    for chosen in itertools.product(*options):
-        pairs = [(a.id, c) for a, c in zip(causes, chosen, strict=True) if c is not None]
-        if _contradict([reading for _, (_, reading) in pairs]):
-            continue
-        if not refusal(cell, combined(reading for _, (_, reading) in pairs)):
-            found.append(tuple((cause, key) for cause, (key, _) in pairs))
+    for product in itertools.product(*options):
+        chosen = [one for one in product if one is not None]
+        readings = [reading for _, _, reading in chosen]
+        if not _contradict(readings) and not refusal(cell, combined(readings)):
+            found.append(tuple((cause, key) for cause, key, _ in chosen))
     return tuple(found)
 
 
 def _contradict(readings: Sequence[Reading]) -> bool:
     """Return whether two of the readings set the same thing but for the factor."""
     given = [set(r.model_dump(exclude_defaults=True)) - {"factor"} for r in readings]
-    return sum(map(len, given)) > len(set().union(*given)) if given else False
+    return sum(map(len, given)) > len(set().union(*given))
 
 
 @dataclass(frozen=True)
 class Choice:
     """The best reading of a family on a configuration.
 
-    Attributes
-    ----------
-    tables
-        Table to reading.
-    column
-        Of each cell, the place of its reading among the family's combinations.
-    data_bits, bits
-        What the numbers take, and what names the readings.
-    pairs
-        Cause and level of what is read otherwise; an exception names its table: `cause@table`.
+    `tables` has the reading of each table; `data_bits` is what the numbers take, `bits` what names
+    the readings. `pairs` are cause and level of what is read otherwise; an exception names its
+    table: `cause@table`.
     """
 
     tables: dict[str, Combination]
-    column: tuple[int, ...]
-    data_bits: float
-    bits: float
-    pairs: tuple[tuple[str, str], ...]
+    data_bits: float = 0.0
+    bits: float = 0.0
+    pairs: Combination = ()
 
 
 class FamilyScore:
     """Scores readings of one family of numbers at those of its cells that are in `places`."""
 
-    def __init__(
-        self,
-        found: Explanations,
-        reader: Reader,
-        family: Family,
-        places: Sequence[int],
-    ) -> None:
+    def __init__(self, reader: Reader, family: Family, places: Sequence[int]) -> None:
         self.family = family
         kept = [n for n, place in enumerate(family.cells) if place in set(places)]
         self.places = [family.cells[n] for n in kept]
-        tables = [family.tables[n] for n in kept]
-        self.tables = list(dict.fromkeys(tables))
-        self.table_of = np.array([self.tables.index(t) for t in tables], dtype=int)
-        groups = [family.groups[n] for n in kept]
-        names = list(dict.fromkeys(groups))
-        self.group_of = np.array([names.index(g) for g in groups], dtype=int)
-        # Of each table; a table's numbers of one family are of one group.
-        self.group_of_table = np.array(
-            [names.index(groups[tables.index(t)]) for t in self.tables], dtype=int
-        )
-        self.sizes = np.bincount(self.group_of, minlength=len(names)).astype(float)
-        floors = LEAST_ERROR * reader.tolerances[self.places]
-        self.floors = np.bincount(self.group_of, floors, len(names)) / np.maximum(self.sizes, 1)
-        self._cause_bits = found.cause_bits
-        self._naming = self._naming_bits()
+        cells = [reader.cells[place] for place in self.places]
+        self.table_of, self.tables = _numbered([cell.table for cell in cells])
+        self.group_of, groups = _numbered([family.groups[n] for n in kept])
+        # A table's numbers of one family are of one group.
+        self.group_of_table = self.group_of[np.unique(self.table_of, return_index=True)[1]]
+        self.sizes = np.bincount(self.group_of, minlength=len(groups)).astype(float)
+        floors = LEAST_ERROR * np.array([_log_tolerance(cell) for cell in cells])
+        self.floors = np.bincount(self.group_of, floors, len(groups)) / self.sizes
+        self._shared, self._other = self._naming_bits(reader.explanations.cause_bits)
 
-    def _naming_bits(self) -> tuple[Numbers, Numbers]:
+    def _naming_bits(self, cause_bits: float) -> tuple[Numbers, Numbers]:
         """Return the bits of each shared reading, and of each exception from each of them."""
         levels = {cause.id: len(cause.levels or []) for cause in self.family.dimensions}
         combinations = self.family.combinations
         shared = [
-            sum(self._cause_bits + math.log2(levels[cause]) for cause, _ in combination)
+            sum(cause_bits + math.log2(levels[cause]) for cause, _ in combination)
             for combination in combinations
         ]
         which = math.log2(max(len(self.tables), 1))
@@ -278,13 +242,13 @@ class FamilyScore:
             for two, exception in enumerate(combinations):
                 differing = {cause for cause, _ in set(base) ^ set(exception)}
                 other[one, two] = sum(
-                    self._cause_bits + math.log2(levels[cause] + 1) + which for cause in differing
+                    cause_bits + math.log2(levels[cause] + 1) + which for cause in differing
                 )
         return np.array(shared), other
 
     def data_bits(self, sums: Numbers) -> Numbers:
         """Return the bits of the numbers, from sums of errors by group (last axis)."""
-        means = np.maximum(sums / np.maximum(self.sizes, 1), self.floors)
+        means = np.maximum(sums / self.sizes, self.floors)
         return np.asarray((self.sizes * np.log2(2 * math.e * means)).sum(axis=-1))
 
     def shared_bits(self, errors: Numbers) -> Numbers:
@@ -292,45 +256,40 @@ class FamilyScore:
         grouped = np.zeros((*errors.shape[:-2], len(self.sizes), errors.shape[-1]))
         for group in range(len(self.sizes)):
             grouped[..., group, :] = errors[..., self.group_of == group, :].sum(axis=-2)
-        return self.data_bits(np.moveaxis(grouped, -1, -2)) + self._naming[0]
+        return self.data_bits(np.moveaxis(grouped, -1, -2)) + self._shared
 
     def best(self, errors: Numbers) -> Choice:
         """Return the best reading: one that the tables share, but for exceptions that pay.
 
         `errors` have a row a cell and a column a reading.
         """
+        if not self.tables:
+            return Choice({})
         starts = np.argsort(self.shared_bits(errors), kind="stable")[:_STARTS]
         # A row a table, a column a reading.
         sums = np.zeros((len(self.tables), errors.shape[1]))
         np.add.at(sums, self.table_of, errors)
         found = [self._with_exceptions(int(start), sums) for start in starts]
         start, chosen, total = min(found, key=lambda item: item[2])
-        naming = self._naming[0][start] + self._naming[1][start, chosen].sum()
+        naming = self._shared[start] + self._other[start, chosen].sum()
         combinations = self.family.combinations
-        pairs = list(combinations[start])
-        for table, place in zip(self.tables, chosen, strict=True):
-            if place != start:
-                pairs += _exceptions(table, combinations[start], combinations[place])
-        return Choice(
-            {t: combinations[p] for t, p in zip(self.tables, chosen, strict=True)},
-            tuple(int(chosen[t]) for t in self.table_of),
-            float(total - naming),
-            float(naming),
-            tuple(pairs),
-        )
+        tables = {t: combinations[p] for t, p in zip(self.tables, chosen, strict=True)}
+        pairs = [*combinations[start]]
+        for table, combination in tables.items():
+            pairs += _exceptions(table, combinations[start], combination)
+        return Choice(tables, float(total - naming), float(naming), tuple(pairs))
 
     def _with_exceptions(
         self, start: int, sums: Numbers
     ) -> tuple[int, npt.NDArray[np.int64], float]:
+        """Return a shared reading, that of each table with exceptions, and all bits."""
         chosen = np.full(len(self.tables), start)
         total = float(self._totals_with(start, chosen, sums, 0)[start])
         while len(self.tables) > 1:
-            trials = []
-            for table in range(len(self.tables)):
-                options = self._totals_with(start, chosen, sums, table)
-                place = int(np.argmin(options))
-                trials.append((float(options[place]), table, place))
-            best, table, place = min(trials)
+            options = [self._totals_with(start, chosen, sums, n) for n in range(len(self.tables))]
+            best, table, place = min(
+                (float(bits.min()), n, int(bits.argmin())) for n, bits in enumerate(options)
+            )
             if best >= total - 1e-9:
                 break
             chosen[table], total = place, best
@@ -342,18 +301,23 @@ class FamilyScore:
         """Return all bits with each reading of one table, the others as chosen."""
         own: Numbers = sums[np.arange(len(chosen)), chosen]
         grouped = np.bincount(self.group_of_table, own, len(self.sizes))
-        group = self.group_of_table[table]
         options: Numbers = np.repeat(grouped[None, :], sums.shape[1], axis=0).astype(float)
-        options[:, group] += sums[table] - own[table]
-        naming = self._naming[0][start] + self._naming[1][start, chosen].sum()
-        naming = naming - self._naming[1][start, chosen[table]] + self._naming[1][start]
+        options[:, self.group_of_table[table]] += sums[table] - own[table]
+        naming = self._shared[start] + self._other[start, chosen].sum()
+        naming = naming - self._other[start, chosen[table]] + self._other[start]
         return np.asarray(self.data_bits(options) + naming)
 
 
-def _exceptions(table: str, base: Combination, exception: Combination) -> list[tuple[str, str]]:
+def _numbered(names: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Return the number of each name, and the names in the order of their first place."""
+    numbers, different = pd.factorize(np.array(names, dtype=object))
+    return numbers, list(different)
+
+
+def _exceptions(table: str, base: Combination, exception: Combination) -> Combination:
     shared, own = dict(base), dict(exception)
-    return [
+    return tuple(
         (f"{cause}@{table}", own.get(cause, "as_stated"))
         for cause in dict.fromkeys([*shared, *own])
         if shared.get(cause) != own.get(cause)
-    ]
+    )

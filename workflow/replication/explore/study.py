@@ -9,7 +9,6 @@ for all points at once, each point a replicate, and judged one by one: looking u
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,12 +36,12 @@ from replication.explore.design_point import (
 from replication.explore.machine import Machine
 from replication.explore.robustness import (
     Importances,
-    Verdicts,
     cell_rows,
     claim_rows,
     design_matrix,
     effect_rows,
     importances,
+    verdicts_by_claim,
 )
 from replication.metrics.cell_map import map_cells
 from replication.metrics.metric import headline_quantities, quantity
@@ -193,16 +192,16 @@ def measure_study(
     """
     study, design = load_study(root, name), read_design(folder)
     judged = {part: read_parquet(folder / f"{part}.parquet").to_pandas() for part in _JUDGED}
-    verdicts = Verdicts(design, judged["claims"])
-    found = dict(_importances(root, study, verdicts))
+    verdicts = verdicts_by_claim(design, judged["claims"])
+    found = dict(_importances(root, study, design, verdicts))
     claims = _tier_rows(data / "claims.csv", CLAIM_COLUMNS, design)
     cells = _tier_rows(data / "cells.csv", CELL_COLUMNS, design)
     in_claims = {row["claim"]: row["verdict"] for row in claims}
     in_cells = {(row["table"], row["row"], row["column"]): row["verdict"] for row in cells}
     rows = {
-        "claims": claim_rows(verdicts, in_claims, found),
+        "claims": claim_rows(design, verdicts, in_claims, found),
         "cells": cell_rows(design, judged["cells"], in_cells),
-        "effects": effect_rows(verdicts, found),
+        "effects": effect_rows(design, verdicts, found),
         "spread": spread_rows(design, judged["spread"], data / "evaluation" / name),
     }
     for part, table in rows.items():
@@ -218,18 +217,18 @@ def _tier_rows(path: Path, columns: Sequence[str], design: Design) -> list[Row]:
     return [row for row in read_rows(path, columns) if (row["study"], row["engine"]) == own]
 
 
-def _importances(root: Path, study: Study, verdicts: Verdicts) -> Iterator[tuple[str, Importances]]:
+def _importances(
+    root: Path, study: Study, design: Design, verdicts: Mapping[str, pd.DataFrame]
+) -> Iterator[tuple[str, Importances]]:
     """Yield what makes each claim hold or not; claims that hardly ever flip have none."""
     settings = load_sensitivity(root)
     axes = varied(study, settings)
-    points, matrix = design_matrix(verdicts.design, axes)
-    for claim in verdicts.names:
-        testable = verdicts.testable(claim, SPACE_FILLING)
-        outcome = [
-            float(testable[p] == Verdict.REPRODUCED) if p in testable else math.nan for p in points
-        ]
-        names = [axis.key for axis in axes]
-        found = importances(matrix, np.array(outcome), names, settings.seed)
+    matrix, names = design_matrix(design, axes), [axis.key for axis in axes]
+    for claim, table in verdicts.items():
+        verdict = table.loc[table["kind"] == SPACE_FILLING, "verdict"]
+        undecided = verdict.isin(["", Verdict.NOT_TESTABLE])
+        outcome = (verdict == Verdict.REPRODUCED).astype(float).mask(undecided)
+        found = importances(matrix, np.array(outcome, dtype=float), names, settings.seed)
         if found is not None:
             yield claim, found
 

@@ -7,7 +7,7 @@ decides must not hang on a clock or on what was run before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replication.design.design import Run, design_study
@@ -32,9 +32,9 @@ def with_cause(configuration: Configuration, cause: str, level: str) -> Configur
     return tuple(sorted({**dict(configuration), cause: level}.items()))
 
 
-def without_cause(configuration: Configuration, cause: str) -> Configuration:
-    """Return a configuration without a cause."""
-    return tuple(pair for pair in configuration if pair[0] != cause)
+def without_each(configuration: Configuration) -> list[Configuration]:
+    """Return a configuration without one of its causes each, in their order."""
+    return [tuple(p for p in configuration if p != pair) for pair in configuration]
 
 
 def in_words(pairs: Iterable[tuple[str, str]]) -> str:
@@ -44,7 +44,7 @@ def in_words(pairs: Iterable[tuple[str, str]]) -> str:
 
 @dataclass(frozen=True)
 class StudyPart:
-    """A part of a study that is run: a region's, or a stage of a search.
+    """A part of a study that is run: a stage of a search, or all that can be judged.
 
     `cells` are places among all cells of the study; `levels` maps experiment to factor to the
     levels that are run, and a factor that is left out is run whole.
@@ -53,24 +53,21 @@ class StudyPart:
     name: str
     cells: tuple[int, ...] = ()
     claims: tuple[str, ...] = ()
-    levels: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    levels: Mapping[str, Mapping[str, Collection[str]]] = field(default_factory=dict)
 
     def study(self, study: Study) -> Study:
         """Return the study with the experiments and levels that are run."""
         experiments = []
         for experiment in study.experiments:
-            if experiment.id not in self.levels:
-                continue
-            kept = self.levels[experiment.id]
-            factors = [
-                factor.model_copy(
-                    update={"levels": [v for v in factor.levels if v.key in kept[factor.id]]}
-                )
-                if factor.id in kept
-                else factor
-                for factor in experiment.factors
-            ]
-            experiments.append(experiment.model_copy(update={"factors": factors}))
+            if experiment.id in self.levels:
+                kept = self.levels[experiment.id]
+                factors = [
+                    f.model_copy(
+                        update={"levels": [v for v in f.levels if v.key in kept.get(f.id, [v.key])]}
+                    )
+                    for f in experiment.factors
+                ]
+                experiments.append(experiment.model_copy(update={"factors": factors}))
         return study.model_copy(update={"experiments": experiments})
 
     def needs(self, run: Run, cells: Sequence[MappedCell]) -> bool:
@@ -81,35 +78,34 @@ class StudyPart:
         return any(q.experiment == run.experiment and covers(q.where, run.levels) for q in wanted)
 
 
-def stages(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> list[StudyPart]:
-    """Return the stages of a study's search, the last with all that may be seen."""
+def parts(
+    found: Explanations, study: Study, cells: Sequence[MappedCell]
+) -> tuple[list[StudyPart], StudyPart]:
+    """Return the stages of a study's search, and all that can be judged.
+
+    The last stage has all that may be seen.
+    """
     if found.score == "claims":
-        hidden = set(found.held_out.claims)
-        return [
+        hidden, last = set(found.held_out.claims), found.stages[-1]
+        stages = [
             StudyPart(f"stage {n}", claims=_claims(one, study, hidden), levels=one.levels)
             for n, one in enumerate(found.stages)
         ]
-    seen = [place for place, cell in enumerate(cells) if not is_held_out(found, cell)]
-    parts = [
-        [p for p in seen if cells[p].row in one.rows.get(cells[p].table, [])]
-        for one in found.stages
-    ]
-    named = [_of_cells(f"stage {n}", places, study, cells) for n, places in enumerate(parts)]
-    return [*named, _of_cells("all seen", seen, study, cells)]
-
-
-def whole(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> StudyPart:
-    """Return all that can be judged, seen or not."""
-    if found.score == "claims":
-        last = found.stages[-1]
-        return StudyPart("whole", claims=_claims(last, study, set()), levels=last.levels)
-    everything = [place for place, cell in enumerate(cells) if not cell.not_comparable]
-    return _of_cells("whole", everything, study, cells)
+        return stages, StudyPart("whole", claims=_claims(last, study, set()), levels=last.levels)
+    comparable = [place for place, cell in enumerate(cells) if not cell.not_comparable]
+    seen = [place for place in comparable if not is_held_out(found, cells[place])]
+    places = {
+        f"stage {n}": [p for p in seen if cells[p].row in one.rows.get(cells[p].table, [])]
+        for n, one in enumerate(found.stages)
+    }
+    named = (places | {"all seen": seen, "whole": comparable}).items()
+    *stages, whole = (_of_cells(name, own, study, cells) for name, own in named)
+    return stages, whole
 
 
 def is_held_out(found: Explanations, cell: MappedCell) -> bool:
     """Return whether a cell is among those that the search must not see."""
-    return bool(cell.not_comparable) or cell.row in found.held_out.rows.get(cell.table, [])
+    return cell.row in found.held_out.rows.get(cell.table, [])
 
 
 def _claims(stage: Stage, study: Study, hidden: set[str]) -> tuple[str, ...]:
@@ -133,8 +129,7 @@ def _of_cells(
         for factor in study.experiment(wanted.experiment).factors:
             every = [level.key for level in factor.levels]
             own.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
-    kept = {e: {f: sorted(keys) for f, keys in own.items()} for e, own in levels.items()}
-    return StudyPart(name, cells=tuple(places), levels=kept)
+    return StudyPart(name, cells=tuple(places), levels=levels)
 
 
 @dataclass
@@ -152,7 +147,6 @@ class TrialRunner:
     spent_s: float = 0.0
     _charged: set[str] = field(default_factory=set)
     _designed: dict[tuple[Configuration, str], list[Run] | None] = field(default_factory=dict)
-    _replicated: dict[tuple[Configuration, str, int], SampledResults] = field(default_factory=dict)
 
     @property
     def budget_s(self) -> float:
@@ -183,9 +177,11 @@ class TrialRunner:
 
     def cost_s(self, configuration: Configuration, part: StudyPart) -> float:
         """Return what a configuration costs on a part beyond what was run already."""
-        runs = self.runs(configuration, part) or []
-        new = {r.scenario_id: r.cost_s for r in runs if r.scenario_id not in self._charged}
-        return sum(new.values())
+        return sum(self._new(self.runs(configuration, part) or []).values())
+
+    def _new(self, runs: Iterable[Run]) -> dict[str, float]:
+        """Return the costs of the scenarios that were not counted yet."""
+        return {r.scenario_id: r.cost_s for r in runs if r.scenario_id not in self._charged}
 
     def runs(self, configuration: Configuration, part: StudyPart) -> list[Run] | None:
         """Return a configuration's runs; None where they make no scenario or are refused."""
@@ -199,12 +195,13 @@ class TrialRunner:
             runs = self._needed(configuration, part)
         except InputError:
             return None
-        usual = self.runs(DEFAULTS, part) if configuration else None
-        lacking = self.machine.missing_kernel
-        refused = {(r.experiment, r.point) for r in runs if r.refusal or lacking(r)}
-        # What the engine refuses at the defaults too is not the configuration's.
-        at_defaults = {(r.experiment, r.point) for r in usual or [] if r.refusal}
-        return None if configuration and refused - at_defaults else runs
+        if configuration:
+            # What the engine refuses at the defaults too is not the configuration's.
+            usual = {(r.experiment, r.point) for r in self.runs(DEFAULTS, part) or [] if r.refusal}
+            refused = [r for r in runs if r.refusal or self.machine.missing_kernel(r)]
+            if any((run.experiment, run.point) not in usual for run in refused):
+                return None
+        return runs
 
     def _needed(
         self, configuration: Configuration, part: StudyPart, replicates: int = 1
@@ -219,22 +216,18 @@ class TrialRunner:
         """Return the results of configurations, a replicate each; runs what lacks."""
         return self._results([self.runs(one, part) or [] for one in configurations])
 
-    def _results(self, points: Sequence[Sequence[Run]]) -> SampledResults:
-        costs = {r.scenario_id: r.cost_s for runs in points for r in runs if not r.refusal}
-        self.spent_s += sum(cost for key, cost in costs.items() if key not in self._charged)
-        self._charged |= set(costs)
-        return self.machine.results(self.study.id, points)
-
     def replicated(
         self, configuration: Configuration, part: StudyPart, count: int
     ) -> SampledResults:
         """Return the results of a configuration in so many replicates; runs what lacks."""
-        key = configuration, part.name, count
-        if key not in self._replicated:
-            runs = self._needed(configuration, part, count)
-            points = [[run for run in runs if run.replicate == n] for n in range(count)]
-            self._replicated[key] = self._results(points)
-        return self._replicated[key]
+        runs = self._needed(configuration, part, count)
+        return self._results([[run for run in runs if run.replicate == n] for n in range(count)])
+
+    def _results(self, points: Sequence[Sequence[Run]]) -> SampledResults:
+        costs = self._new(run for runs in points for run in runs if not run.refusal)
+        self.spent_s += sum(costs.values())
+        self._charged |= costs.keys()
+        return self.machine.results(self.study.id, points)
 
     def affordable(
         self, configurations: Sequence[Configuration], part: StudyPart, reserve_s: float
