@@ -83,28 +83,18 @@ def sentence(scale=SCALE, test=None, **row):
     return claim_sentence(ROW | row, Claim.model_validate(claim), scale)
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ({}, "None of the 28 single changes makes it hold."),
-        (
-            {"verdict_default": "reproduced", "flipped_by": "window = 5"},
-            "Fails by one change alone: window = 5.",
-        ),
-        ({}, "Holds in 3 of 64 designs (5 %, interval 2 % to 13 %)."),
-        ({"seeds_alike": "3"}, "3 of 5 seeds agree"),
-    ],
-)
-def test_a_claims_sentence_says_what_its_row_says(row, words):
-    assert words in sentence(**row)
+def test_a_claims_sentence_says_what_its_row_says():
+    said = sentence(seeds_alike="3")
+    assert "Holds in 3 of 64 designs (5 %, interval 2 % to 13 %)." in said
+    assert "None of the 28 single changes makes it hold." in said and "3 of 5 seeds" in said
+    flipped = sentence(verdict_default="reproduced", flipped_by="window = 5")
+    assert "Fails by one change alone: window = 5." in flipped
 
 
 def test_a_claim_that_nothing_decides_says_why():
     nothing = {"designs": "0", "tested_alone": "0", "word": "not testable"}
-    assert sentence(**nothing).startswith("Not testable at the reduced scale")
+    assert "at the reduced scale" in sentence(**nothing)
     elsewhere = SCALE.model_copy(update={"experiments": ["another"]})
-    assert sentence(elsewhere, **nothing).startswith("Not explored: experiment")
+    assert sentence(elsewhere, **nothing).startswith("Not explored: experiment sweep")
     untestable = {"kind": "not_testable", "reason": "The paper says nothing."}
-    assert sentence(test=untestable, **nothing) == (
-        "Not testable at any scale: The paper says nothing."
-    )
+    assert sentence(test=untestable, **nothing).endswith("The paper says nothing.")

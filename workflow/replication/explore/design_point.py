@@ -63,14 +63,12 @@ class DesignPoint:
 class Design:
     """All design points of a study on one engine, in the order of the module's docstring.
 
-    `refused` are choices that the engine refuses, which the space-filling design has not;
-    `left_out` counts its points beyond the budget.
+    `left_out` counts the points of the space-filling design that are beyond the budget.
     """
 
     study: str
     engine: str
     points: list[DesignPoint]
-    refused: dict[str, list[JsonValue]] = field(default_factory=dict)
     left_out: int = 0
 
     @property
@@ -136,7 +134,7 @@ def design_points(
             break
         filling.append(point)
     left_out = len(rows) - len(filling)
-    return Design(study.id, engine, [*points, *filling], refused, left_out)
+    return Design(study.id, engine, [*points, *filling], left_out)
 
 
 def only(study: Study, scale: Scale) -> Study:

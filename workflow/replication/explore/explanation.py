@@ -22,7 +22,7 @@ from replication.explore import finding
 from replication.explore.finding import REPLICATES, Leaving, Share
 from replication.explore.machine import Machine
 from replication.explore.permutation_test import cells_p, claims_p, never_together
-from replication.explore.search import Found, Search
+from replication.explore.search import Search
 from replication.explore.trial import CellJudge, ClaimJudge, Trial
 from replication.explore.trial_runner import DEFAULTS, in_words
 from replication.metrics.trace_folder import trace_files
@@ -88,28 +88,28 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     if causes is None:
         raise InputError(f"{explanations_path(root, name)}: no such file; study {name} needs one")
     search = Search.begin(root, causes, machine)
-    found, judge = search.run(), search.trials.judge
+    best, judge = search.run(), search.trials.judge
     if isinstance(judge, CellJudge):
-        result = _by_cells(root, search, judge, found)
+        result = _by_cells(root, search, judge, best)
     else:
-        result = _by_claims(search, judge, found)
-    document = _document(search, found.best, result)
+        result = _by_claims(search, judge, best)
+    document = _document(search, best, result)
     document["made_from"] = made_from(root, name, machine.exact_engine)
     write_text(folder / NAME, canonical_json(document) + "\n")
     write_table(folder / "explanations.csv", [_row(document, result)], EXPLANATION_COLUMNS)
     write_table(folder / "explained_cells.csv", result.cells, EXPLAINED_COLUMNS)
     write_parquet(_tried(search), folder / "tried.parquet")
-    runs = search.runner.runs(found.best.configuration, search.whole) or []
+    runs = search.runner.runs(best.configuration, search.whole) or []
     scenarios = {r.scenario_id: r.scenario.model_dump(mode="json") for r in runs if not r.refusal}
     write_text(folder / SCENARIOS, canonical_json(scenarios) + "\n")
 
 
-def _by_cells(root: Path, search: Search, judge: CellJudge, found: Found) -> Finding:
-    runner, whole, best = search.runner, search.whole, found.best
+def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Finding:
+    runner, whole = search.runner, search.whole
     before, after = (
         search.trials.evaluate([one], whole)[0] for one in (DEFAULTS, best.configuration)
     )
-    stated = finding.as_stated(found.defaults)
+    stated = finding.as_stated(search.defaults)
     rows_before = finding.cell_rows(judge, stated, before, whole)
     rows = finding.cell_rows(judge, best, after, whole)
     (on_first,) = search.trials.evaluate([best.configuration], search.stages[0])
@@ -126,11 +126,11 @@ def _by_cells(root: Path, search: Search, judge: CellJudge, found: Found) -> Fin
         published = published_path(root, runner.study.id)
         distances = finding.distances(runner.study, published, files, *replicates)
     return Finding(
-        gain_bits=judge.stated_bits(found.defaults, search.stages[-1]) - best.total,
+        gain_bits=judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
         p=cells_p(search, judge, on_first),
         seen=finding.share(rows_before, rows, seen=True),
         held_out=finding.share(rows_before, rows, seen=False),
-        leaving=finding.leaving_out(judge, found, search.stages[-1]),
+        leaving=finding.leaving_out(search, judge, best),
         claims_before=claims_before,
         claims_after=claims_after,
         cells=rows,
@@ -139,11 +139,11 @@ def _by_cells(root: Path, search: Search, judge: CellJudge, found: Found) -> Fin
     )
 
 
-def _by_claims(search: Search, judge: ClaimJudge, found: Found) -> Finding:
-    hidden, best = set(search.runner.explanations.held_out.claims), found.best
+def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> Finding:
+    hidden = set(search.runner.explanations.held_out.claims)
     before, after = (
         judge.verdicts(search.runner.results([trial.configuration], search.whole), search.whole)
-        for trial in (found.defaults, best)
+        for trial in (search.defaults, best)
     )
 
     def held(claims: set[str]) -> Share:
@@ -151,13 +151,15 @@ def _by_claims(search: Search, judge: ClaimJudge, found: Found) -> Finding:
 
     (on_first,) = search.trials.evaluate([best.configuration], search.stages[0])
     return Finding(
-        gain_bits=found.defaults.total - best.total,
+        gain_bits=search.defaults.total - best.total,
         p=claims_p(search, judge, on_first),
         seen=held(set(before) - hidden),
         held_out=held(set(before) & hidden),
         leaving=[
             Leaving(cause, level, trial.total - best.total, holding(trial.verdicts))
-            for (cause, level), trial in zip(best.configuration, found.waterfall, strict=True)
+            for (cause, level), trial in zip(
+                best.configuration, search.waterfall(best), strict=True
+            )
         ],
         claims_before=before,
         claims_after=after,

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from replication.compare.trace_comparison import TraceComparison, compare_flows, published_flows
 from replication.explore.score import Choice, Combination, FamilyScore, Numbers
-from replication.explore.search import Found
+from replication.explore.search import Search
 from replication.explore.trial import CellJudge, Trial
 from replication.explore.trial_runner import StudyPart, is_held_out
 from replication.metrics.cwnd import DISTANCE
@@ -155,12 +155,12 @@ def share(
     return Share(len(own), *counts, *medians)
 
 
-def leaving_out(judge: CellJudge, found: Found, stage: StudyPart) -> list[Leaving]:
+def leaving_out(search: Search, judge: CellJudge, best: Trial) -> list[Leaving]:
     """Return what leaving each cause out does, readings included, on what was seen."""
-    best = found.best
+    stage, waterfall = search.stages[-1], search.waterfall(best)
     leaving = [
         Leaving(cause, level, trial.total - best.total, matches(judge, trial, stage))
-        for (cause, level), trial in zip(best.configuration, found.waterfall, strict=True)
+        for (cause, level), trial in zip(best.configuration, waterfall, strict=True)
     ]
     scores = judge.scores(stage)
     for pair in dict.fromkeys(pair for choice in best.readings for pair in choice.pairs):

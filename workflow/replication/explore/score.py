@@ -237,14 +237,12 @@ class FamilyScore:
             for combination in combinations
         ]
         which = math.log2(max(len(self.tables), 1))
-        other = np.zeros((len(combinations), len(combinations)))
-        for one, base in enumerate(combinations):
-            for two, exception in enumerate(combinations):
-                differing = {cause for cause, _ in set(base) ^ set(exception)}
-                other[one, two] = sum(
-                    cause_bits + math.log2(levels[cause] + 1) + which for cause in differing
-                )
-        return np.array(shared), other
+        each = {cause: cause_bits + math.log2(n + 1) + which for cause, n in levels.items()}
+        other = [
+            [sum(each[cause] for cause in {c for c, _ in {*base} ^ {*own}}) for own in combinations]
+            for base in combinations
+        ]
+        return np.array(shared), np.array(other, dtype=float)
 
     def data_bits(self, sums: Numbers) -> Numbers:
         """Return the bits of the numbers, from sums of errors by group (last axis)."""

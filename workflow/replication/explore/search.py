@@ -63,18 +63,6 @@ def best_levels(trials: Sequence[Trial]) -> dict[str, list[str]]:
     return found
 
 
-@dataclass(frozen=True)
-class Found:
-    """The best configuration and the defaults on the last stage.
-
-    The waterfall is the best without one of its causes each, in their order.
-    """
-
-    best: Trial
-    defaults: Trial
-    waterfall: tuple[Trial, ...]
-
-
 @dataclass
 class Search:
     """The search for a study's best explanation, on growing parts of what may be seen.
@@ -118,8 +106,8 @@ class Search:
         wanted_s = (self.settings.explanation.finalists + 2) * one_s + 2 * whole_s
         return min(wanted_s, _MOST_RESERVED * self.runner.budget_s)
 
-    def run(self) -> Found:
-        """Return what the search finds."""
+    def run(self) -> Trial:
+        """Return the best on all that may be seen."""
         runner, first, last, reserve_s = (
             self.runner,
             self.stages[0],
@@ -143,8 +131,16 @@ class Search:
         self.trials.evaluate(finalists[:count], last, reserve_s / 2)
         best = self._backward()
         self._say("all that may be seen", last)
-        waterfall = self.trials.evaluate(without_each(best.configuration), last)
-        return Found(best, self.trials.tried[DEFAULTS, last.name], tuple(waterfall))
+        return best
+
+    @property
+    def defaults(self) -> Trial:
+        """The defaults on all that may be seen."""
+        return self.trials.tried[DEFAULTS, self.stages[-1].name]
+
+    def waterfall(self, best: Trial) -> list[Trial]:
+        """Return the best without one of its causes each, in their order."""
+        return self.trials.evaluate(without_each(best.configuration), self.stages[-1])
 
     def _evaluate(
         self,

@@ -9,13 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from replication.study.files import read_model
-from replication.study.model import (
-    Document,
-    EngineName,
-    Identifier,
-    PositiveSeconds,
-    Text,
-)
+from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.study import Study
 
 SETTINGS = Path("configs/sensitivity.yaml")
@@ -23,12 +17,7 @@ EXPLANATIONS = Path("configs/explanations")
 
 
 class Scale(Document):
-    """How much of each design point is run; `reason` says what that costs in validity.
-
-    `cpu_budget_s` is the expected CPU time of all design points together: where it does not allow
-    all of them, the last of the space-filling design are left out; runs are whole. `experiments`
-    are those that are run; without it all are.
-    """
+    """How much of each design point is run; runs are whole."""
 
     levels: Literal["all", "quick"]
     """`all` or `quick`."""
