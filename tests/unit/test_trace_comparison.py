@@ -243,7 +243,7 @@ def test_traces_come_from_a_folder_where_there_is_no_network(tmp_path):
 
 def test_another_file_in_a_traces_place_is_refused(tmp_path):
     published(tmp_path, tmp_path / "kept", b"1.0,a:1,,,11\n")
-    with pytest.raises(InputError, match="is not the published trace"):
+    with pytest.raises(InputError, match="differs from the published trace"):
         fetch_traces(tmp_path, tmp_path / "kept")
     assert not (tmp_path / FOLDER).exists()
 
