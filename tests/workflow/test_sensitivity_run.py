@@ -61,25 +61,17 @@ def table(project, name):
 
 def test_every_point_was_designed_and_judged(explored):
     points = table(explored, "sensitivity/points.csv")
-    kinds = points["kind"].value_counts().to_dict()
-    assert kinds == {
-        "default": 1,
-        "seed": 2,
-        # Each has one end that is not its default, and the window two.
-        "one at a time": 3,
-        "space filling": 8,
-    }
+    # Each assumption has one end that is not its default, and the window two.
+    kinds = {"default": 1, "seed": 2, "one at a time": 3, "space filling": 8}
+    assert points["kind"].value_counts().to_dict() == kinds
     judged = pd.read_parquet(explored.root / FOLDER / "saxena" / "claims.parquet")
     assert judged["point"].nunique() == 14
 
 
-def test_claims_on_what_was_run_have_a_share_and_the_others_none(explored):
+def test_claims_and_cells_on_what_was_run_have_a_share_and_the_others_none(explored):
     claims = table(explored, "sensitivity/claims.csv").set_index("claim")
     assert claims.loc["c08", "designs"] == 8 and claims.loc["c08", "word"] == "too few designs"
     assert claims.loc["c07", "designs"] == 0 and claims.loc["c07", "word"] == "not testable"
-
-
-def test_cells_are_on_the_table_that_was_run(explored):
     cells = table(explored, "sensitivity/cells.csv")
     assert set(cells.loc[cells["designs"] > 0, "table"]) == {"III"}
 
