@@ -19,7 +19,6 @@ from replication.study.storage.table import (
     write_table,
     written,
 )
-from replication.verdicts.claim import EVIDENCE_COLUMNS
 from replication.verdicts.evaluate import QUANTITY_COLUMNS, evaluate_study, merge
 from replication.verdicts.self_consistency import OWN_DATA
 from replication.verdicts.vacuity import FLAGS
@@ -31,10 +30,7 @@ from replication.verdicts.verdict_table import (
     write_verdicts,
 )
 
-FILES = (
-    *("vacuity.csv", "audit.csv", "quantities.csv"),
-    *("evidence.parquet", "verdicts.parquet"),
-)
+FILES = ("vacuity.csv", "audit.csv", "quantities.csv", "verdicts.parquet")
 
 
 def complete(world):
@@ -74,8 +70,6 @@ def test_every_file_has_its_columns(evaluated):
         ("quantities", QUANTITY_COLUMNS),
     ):
         assert list(pd.read_csv(evaluated / f"{name}.csv").columns) == list(columns)
-    evidence = pd.read_parquet(evaluated / "evidence.parquet")
-    assert list(evidence.columns) == list(EVIDENCE_COLUMNS) and len(evidence) == 9
     assert sorted(path.name for path in evaluated.iterdir()) == sorted(FILES)
 
 
@@ -157,7 +151,6 @@ def test_a_study_without_tables_and_testable_claims_gives_empty_files(world):
     study = world.claim({"kind": "not_testable", "reason": "Nothing is measured."})
     evaluate_study(study, world.published(), world.results(study), world.folder / "out")
     assert read_verdicts(world.folder / "out", "cells") == []
-    assert pd.read_parquet(world.folder / "out" / "evidence.parquet").empty
 
 
 def test_numbers_have_one_format(world):

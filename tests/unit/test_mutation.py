@@ -45,7 +45,7 @@ def verdicts(study=STUDY, results=RESULTS, numbers=NUMBERS):
         for row in evaluate_cells(cells, study, results, broken)
     }
     return found | {
-        claim.id: evaluate_claim(study, claim, results)[0][0]["verdict"] for claim in study.claims
+        claim.id: evaluate_claim(study, claim, results)[0]["verdict"] for claim in study.claims
     }
 
 

@@ -178,7 +178,7 @@ def ratio(world, published, replicates=40, draw=True, direction=None):
         return {"throughput_bps": value}
 
     results = world.results(study, flows=row, replicates=replicates)
-    return evaluate_claim(study, study.claims[0], results)[0][0]
+    return evaluate_claim(study, study.claims[0], results)[0]
 
 
 def test_a_claimed_number_is_ranked_among_the_replicates(world):

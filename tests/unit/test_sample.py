@@ -20,7 +20,7 @@ AT_LEAST_100 = {"kind": "value", "of": THROUGHPUT, "expect": {"at_least": 100.0}
 def judge(world, row, replicates, test=AT_LEAST_100, **run):
     study = world.claim(test)
     results = world.results(study, flows=row, replicates=replicates, **run)
-    return evaluate_claim(study, study.claims[0], results)[0][0]
+    return evaluate_claim(study, study.claims[0], results)[0]
 
 
 def silent(*replicates):

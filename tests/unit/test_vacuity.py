@@ -86,7 +86,7 @@ def at_two_segments(sampled, queue=5.0):
 
 
 def judged(study, results):
-    rows, _ = evaluate_claim(study, study.claims[0], results)
+    rows = evaluate_claim(study, study.claims[0], results)
     (row,) = vacuity_rows(study, results, rows)
     return row["vacuous"], row["evidence"]
 

@@ -15,7 +15,6 @@ rule evaluate_study:
         audit=f"{PATHS.data}/evaluation/{{study}}/audit.csv",
         vacuity=f"{PATHS.data}/evaluation/{{study}}/vacuity.csv",
         quantities=f"{PATHS.data}/evaluation/{{study}}/quantities.csv",
-        evidence=f"{PATHS.data}/evaluation/{{study}}/evidence.parquet",
     log:
         f"{PATHS.data}/logs/evaluate_study/{{study}}.log",
     benchmark:

@@ -201,7 +201,7 @@ def judged_claims(
         if quantities and all(wanted.experiment in ran for wanted in quantities):
             document = _with_readings(claim.model_dump(mode="json"), readings)
             read = Claim.model_validate_json(json.dumps(document))
-            found[claim.id] = str(evaluate_claim(study, read, results)[0][0]["verdict"])
+            found[claim.id] = str(evaluate_claim(study, read, results)[0]["verdict"])
     return found
 
 

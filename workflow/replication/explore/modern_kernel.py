@@ -143,7 +143,7 @@ def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) 
     results = machine.results(
         name, [[run for run in plan.runs if run.replicate == n] for n in replicates]
     )
-    judged = [row for claim in study.claims for row in evaluate_claim(study, claim, results)[0]]
+    judged = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
     vacuous = {
         str(row["claim"]): str(row["evidence"])
         for row in vacuity_rows(study, results, judged)

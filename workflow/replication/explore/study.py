@@ -124,7 +124,7 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
         results = machine.read(name, [point.runs])
         for claim in study.claims:
             rows["claims"] += [
-                row | {"point": point.id} for row in evaluate_claim(study, claim, results)[0]
+                row | {"point": point.id} for row in evaluate_claim(study, claim, results)
             ]
         rows["spread"] += [
             row | {"point": point.id, "value": row["mean"]} for row in headline_quantities(results)

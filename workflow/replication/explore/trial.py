@@ -123,7 +123,7 @@ class ClaimJudge:
         """Return the verdict on each claim of a stage."""
         study = self.runner.study
         return {
-            claim.id: str(evaluate_claim(study, claim, results)[0][0]["verdict"])
+            claim.id: str(evaluate_claim(study, claim, results)[0]["verdict"])
             for claim in study.claims
             if claim.id in stage.claims
         }

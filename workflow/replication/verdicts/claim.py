@@ -20,7 +20,6 @@ testable if any part is not; `direction only` is what remains.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -59,8 +58,6 @@ from replication.verdicts.sample import Coverage, left_out, outcomes, same_runs,
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import Wording, statistic_unit, wording
 
-EVIDENCE_COLUMNS = ("claim", "side", "engine", "replicate", "factors", "value")
-
 
 @dataclass(frozen=True)
 class Judgement:
@@ -84,19 +81,8 @@ class Judgement:
         return " ".join(self.reasons)
 
 
-def evaluate_claim(
-    study: Study, claim: Claim, results: Results
-) -> tuple[list[Judged], pd.DataFrame]:
-    """Judge a claim of the study on every engine of the design.
-
-    Returns
-    -------
-    rows
-        One for each engine, as rows of the typed table.
-    evidence
-        The values the verdicts rest on: claim, side (left, right, of, order n, or part n and one
-        of these), engine, replicate, factors (JSON) and value.
-    """
+def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]:
+    """Judge a claim of the study on every engine of the design; rows of the typed table."""
     rows: list[Judged] = []
     measurements = _Measurements(study, results)
     for engine in results.engines:
@@ -115,7 +101,7 @@ def evaluate_claim(
                 "points": measurements.coverage.points(engine, claim.quantities()),
             }
         )
-    return rows, measurements.evidence(claim.id)
+    return rows
 
 
 class _Measurements:
@@ -167,21 +153,6 @@ class _Measurements:
                 for number, value in zip(frame["replicate"], frame["value"], strict=True):
                     values.setdefault(int(number), []).append(float(value))
         return [tuple(values[number]) for number in replicates]
-
-    def evidence(self, claim: str) -> pd.DataFrame:
-        """Return the tidy values of every side that was looked up."""
-        tables = []
-        for side, frame in self._frames.items():
-            factors = frame.drop(columns=["engine", "replicate", "value"]).to_dict("records")
-            table = frame[["engine", "replicate", "value"]].assign(
-                claim=claim,
-                side=side,
-                factors=[json.dumps(record, sort_keys=True) for record in factors],
-            )
-            tables.append(table[list(EVIDENCE_COLUMNS)])
-        if not tables:
-            return pd.DataFrame(columns=list(EVIDENCE_COLUMNS))
-        return pd.concat(tables, ignore_index=True)
 
 
 def _judge_test(measurements: _Measurements, claim: Claim, engine: str) -> Judgement:

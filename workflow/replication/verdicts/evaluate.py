@@ -1,4 +1,4 @@
-"""Evaluation of a study: cells, claims, audit, evidence and quantities, written as tables.
+"""Evaluation of a study: cells, claims, audit and quantities, written as tables.
 
 Every file is written atomically, in a fixed order and number format: the same results give the
 same bytes.
@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-import pyarrow as pa
-
 from replication.design.study_check import check_study
 from replication.metrics.metric import headline_quantities
 from replication.metrics.results import Results
-from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import (
     AUDIT_COLUMNS,
     OWN_DATA_COLUMNS,
@@ -27,9 +23,9 @@ from replication.study.study import Study
 from replication.verdicts.audit import audit_readings, audit_study, check_decimals, impossible_cells
 from replication.verdicts.cause import Cause
 from replication.verdicts.cell import evaluate_cells
-from replication.verdicts.claim import EVIDENCE_COLUMNS, evaluate_claim
+from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.vacuity import VACUITY, merge_flags, vacuity_rows
-from replication.verdicts.verdict_table import Judged, merge_verdicts, write_verdicts
+from replication.verdicts.verdict_table import merge_verdicts, write_verdicts
 
 QUANTITY_COLUMNS = (
     *("study", "experiment", "point", "levels", "engine", "flow", "kind", "metric", "unit"),
@@ -44,44 +40,27 @@ def evaluate_study(
     out_dir: Path,
     atoms: Sequence[Cause] = (),
 ) -> None:
-    """Judge one study and write its cells, claims, vacuity, audit, quantities and evidence.
+    """Judge one study and write its cells, claims, vacuity, audit and quantities.
 
     Readings of its tables by its causes (`atoms`) are audited too.
     """
     cells = check_study(study, published)
     audit = [*audit_study(study, cells), *check_decimals(study, cells)]
     audit += audit_readings(study, cells, atoms)
-    claims: list[Judged] = []
-    evidence: list[pd.DataFrame] = []
-    for claim in study.claims:
-        rows, values = evaluate_claim(study, claim, results)
-        claims += rows
-        evidence.append(values)
+    claims = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
     judged = evaluate_cells(cells, study, results, impossible_cells(audit))
     write_verdicts(out_dir, judged, claims)
     write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), AUDIT_COLUMNS)
     write_table(out_dir / VACUITY, vacuity_rows(study, results, claims), VACUITY_COLUMNS)
     write_table(out_dir / "quantities.csv", headline_quantities(results), QUANTITY_COLUMNS)
-    _write_evidence(out_dir / "evidence.parquet", evidence)
 
 
 def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
     """Put the studies' verdicts, flags and audits together, in the order given.
 
-    Each folder has what `evaluate_study` and `judge.self_consistency.write_own_data` wrote;
+    Each folder has what `evaluate_study` and `self_consistency.write_own_data` wrote;
     InputError where a file is missing or of another version.
     """
     merge_tables(evaluations, {"own_data": OWN_DATA_COLUMNS, "audit": AUDIT_COLUMNS}, out_dir)
     merge_verdicts(evaluations, out_dir)
     merge_flags(evaluations, out_dir)
-
-
-def _write_evidence(path: Path, tables: Sequence[pd.DataFrame]) -> None:
-    filled = [table for table in tables if not table.empty]
-    empty = pd.DataFrame(columns=list(EVIDENCE_COLUMNS))
-    table = pd.concat(filled, ignore_index=True) if filled else empty
-    table = table.astype(
-        {name: str for name in EVIDENCE_COLUMNS if name not in ("replicate", "value")}
-        | {"replicate": "int64", "value": "float64"}
-    )
-    write_parquet(pa.Table.from_pandas(table, preserve_index=False), path)

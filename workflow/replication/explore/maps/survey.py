@@ -151,7 +151,7 @@ class Survey:
         """Return what one replicate says."""
         study, claim = self.space.study, self.space.claim
         parts = list(_parts(claim))
-        judged = [evaluate_claim(study, part, results)[0][0] for part in parts]
+        judged = [evaluate_claim(study, part, results)[0] for part in parts]
         verdicts = [Verdict(str(row["verdict"])) for row in judged]
         if Verdict.NOT_TESTABLE in verdicts and Verdict.NOT_REPRODUCED not in verdicts:
             place = verdicts.index(Verdict.NOT_TESTABLE)
