@@ -166,10 +166,7 @@ def run(
 def find_scenario(data: Path, scenario: str) -> Scenario:
     """Return the scenario in a file, or the one with an id that was designed or explored.
 
-    Raises
-    ------
-    InputError
-        The file cannot be read or is not a scenario, or no design has the id.
+    InputError where the file cannot be read or is not a scenario, or no design has the id.
     """
     if scenario.endswith(".json") or Path(scenario).is_file():
         return read_model(Path(scenario), Scenario)

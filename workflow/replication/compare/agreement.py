@@ -1,21 +1,15 @@
 """Agreement of the engines: the same claim and the same cell judged on two of them.
 
-Two engines agree on an item that both can decide if their verdicts are the same; for a cell that is
-inside or outside its tolerance. `not testable` decides nothing, and `impossible` is the audit's
-verdict on the paper, whatever the engine: neither is compared. An engine that ran no point of a
-study is left out of it by name, with the reason. An engine that refuses some of the points that an
-item rests on judges less than the other does; such comparisons count, and their number is given
-with the share (`unequal`).
+Engines agree on an item that both can decide if their verdicts are the same; for a cell that is
+inside or outside its tolerance. `not testable` and `impossible` are no verdicts of an engine, and
+are not compared; an engine that ran no point of a study is left out of it, with the reason.
+Comparisons in which one refused some of the points count, and their number is given (`unequal`).
 
-What disagrees is looked at in groups: a claim, or the cells of one column of a table. Each group is
-given what both engines measured at its points, and the known differences that concern its runs.
-Engines run the same scenario in each replicate, so that measured values are compared in pairs: of a
-metric's differences, replicate by replicate and averaged over the points that both ran, the mean
-and its 95 % interval. They differ beyond the replicates if the interval does not hold zero.
-
-configs/engine_differences.yaml has the known differences, written by hand from the engines' manuals
-and from standards. One is offered for a disagreement if the runs behind it have the traits that it
-concerns; whether it is seen there is for the measured contrasts to say.
+What disagrees is looked at in groups: a claim, or the cells of one column of a table. Engines run
+the same scenario in each replicate, so that values are compared in pairs: of the differences,
+averaged over the points that both ran, the mean and its 95 % interval, which is beyond the
+replicates if it does not hold zero. Known differences (configs/engine_differences.yaml, from
+manuals and standards) are offered where the runs have the traits that they concern.
 """
 
 from __future__ import annotations
@@ -224,13 +218,7 @@ class StudyVerdicts:
 
     @classmethod
     def read(cls, root: Path, data: Path, study: str) -> StudyVerdicts:
-        """Read a study's verdicts on every engine.
-
-        Raises
-        ------
-        InputError
-            A file is missing or malformed; the message names it and what to run.
-        """
+        """Read a study's verdicts on every engine; InputError names a missing or wrong file."""
         folder = data / "evaluation" / study
         rows = [row for kind in ("claims", "cells") for row in read_verdicts(folder, kind)]
         design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)

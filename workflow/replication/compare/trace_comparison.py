@@ -84,12 +84,7 @@ def published_flows(
 ) -> list[PublishedFlow]:
     """Return the flows of a study's traces, in the order of its published numbers.
 
-    Parameters
-    ----------
-    study, published
-        The study, and the CSV of its published numbers.
-    files
-        Raw traces, by name; InputError where one has another number of flows than its table.
+    `files` are raw traces by name; InputError where one has another number of flows than its table.
     """
     names = {table.id.removeprefix(TABLE_PREFIX): list(table.rows or {}) for table in study.tables}
     raw = {trace: read_flows(path, names[trace]) for trace, path in files.items() if trace in names}

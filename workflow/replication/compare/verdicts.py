@@ -153,10 +153,7 @@ def _number(row: Row | None, name: str) -> float:
 def compare_results(before: Path, after: Path) -> list[Compared]:
     """Return every number and claim of two folders of results, engine by engine.
 
-    Raises
-    ------
-    InputError
-        A folder lacks cells.csv or claims.csv, or they are damaged; the message names the file.
+    InputError where a folder lacks cells.csv or claims.csv, or they are damaged.
     """
     tables = (("cells.csv", CELL_COLUMNS), ("claims.csv", CLAIM_COLUMNS))
     old, new = (

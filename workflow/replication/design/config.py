@@ -119,13 +119,7 @@ def listed(text: str) -> list[str]:
 
 
 def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
-    """Read `path` and lay `overrides` over it (see `_listed` for those that are lists).
-
-    Raises
-    ------
-    InputError
-        An unknown key or a wrong value, by name.
-    """
+    """Read `path` and lay `overrides` over it; InputError names an unknown key or a wrong value."""
     document = read_yaml(path) or {}
     if not isinstance(document, dict):
         raise InputError(f"{path}: must be a mapping of configuration keys")
@@ -166,12 +160,7 @@ def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str
     """Return the engines to run: those asked for, or all that are there.
 
     Images bring what an engine needs, be it one that a runtime starts or the one that all of the
-    workflow is `inside`.
-
-    Raises
-    ------
-    InputError
-        An engine that is asked for lacks a package, or is not in the images.
+    workflow is `inside`. InputError where an engine lacks a package, or is not in the images.
     """
     if inside or config.runtime != "native":
         if config.ns3_version != NS3_VERSION or os.environ.get(PREFIX):

@@ -114,12 +114,7 @@ def design_study(
 
     Each level of an averaged factor is run in as many replicates as any other; without
     `whole_averages` there are no more replicates than the tier asks for, with what levels they can.
-
-    Raises
-    ------
-    InputError
-        A template that does not resolve, or makes more than MOST_ENTRIES with the points before it;
-        the message names study, experiment and point.
+    InputError names the point whose template does not resolve, or makes more than MOST_ENTRIES.
     """
     runs: list[Run] = []
     entries = 0

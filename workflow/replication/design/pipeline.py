@@ -86,12 +86,7 @@ class Pipeline(Start):
         """Validate the configuration, every chosen study and its numbers, and plan the run.
 
         `deployment` is how Snakemake deploys software (`--sdm`): by Apptainer, or not at all.
-
-        Raises
-        ------
-        InputError
-            Something in the configuration, a study or its published numbers is wrong, or the
-            runtime or an image is not there.
+        InputError says what is wrong, or that the runtime or an image is not there.
         """
         config = load_config(root / "configs" / "config.yaml", overrides)
         start = Start(root, config, find_inside(root, deployment))

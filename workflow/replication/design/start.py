@@ -109,14 +109,8 @@ def run_single(
 ) -> tuple[Usage, RunTables]:
     """Run a scenario in the folder `work`, which is made; return what it used, and its tables.
 
-    Engines are built below `data`, the folder of results.
-
-    Raises
-    ------
-    InputError
-        The engine is not built, or refuses the scenario.
-    RunError
-        The run failed.
+    Engines are built below `data`, the folder of results. InputError where the engine is not built
+    or refuses the scenario, RunError where the run failed.
     """
     config = load_config(root / "configs" / "config.yaml")
     start = Start(root, config, find_inside(root, ()), Paths(data=data))

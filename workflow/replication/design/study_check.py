@@ -39,13 +39,9 @@ class ClaimError(InputError):
 def check_study(study: Study, published: Path) -> list[MappedCell]:
     """Check all that can be checked of a study before anything is run; return its cells.
 
-    Raises
-    ------
-    InputError
-        A study without tables and claims, a parameter that no template reads, an unknown metric,
-        an axis without numbers, a published number that maps to nothing, a cell without a number,
-        a flow or a monitored link that is not in the runs that it is read from, or a window beyond
-        them.
+    InputError names a study with nothing to judge, a parameter that no template reads, an unknown
+    metric, an axis without numbers, a published number that maps to nothing, a cell without one,
+    or a flow, monitored link or window that is not in the runs that it is read from.
     """
     where = f"configs/studies/{study.id}"
     if not study.tables and not study.claims:
@@ -60,13 +56,7 @@ def check_study(study: Study, published: Path) -> list[MappedCell]:
 
 
 def check_claims(study: Study) -> None:
-    """Check what the claims' grammar cannot: axes of trends, steps and crossovers have numbers.
-
-    Raises
-    ------
-    ClaimError
-        A test runs over a factor that is not there or has levels without a value.
-    """
+    """Check that axes of trends, steps and crossovers are there, with numbers; else ClaimError."""
     for claim in study.claims:
         for test in claim.tests():
             if isinstance(test, TrendTest | StepsTest):

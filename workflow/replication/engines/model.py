@@ -29,14 +29,8 @@ def knows_no_host(scenario: Scenario) -> str:
 class OwnProgram:
     """An engine's program on a simulator that the user installed.
 
-    Attributes
-    ----------
-    path
-        The program, below the project's folder.
-    build
-        Hash of the simulator's libraries.
-    as_pinned
-        Whether it writes the pinned simulator's bytes in the canonical scenarios.
+    `path` is below the project's folder, `build` the hash of the simulator's libraries. It is
+    `as_pinned` if it writes the pinned simulator's bytes in the canonical scenarios.
     """
 
     path: Path
@@ -55,35 +49,24 @@ class Engine:
 
     Attributes
     ----------
-    name : str
-        The word used in configuration and results.
-    title : str
-        The family of systems, as people write it.
-    version : str
-        The pinned version of the simulator itself.
     congestion_controls, queues, losses : frozenset of str
         What is supported; anything else is refused by name.
-    refuse_flow, refuse_queue : callable
-        Say what of a supported flow or queue is refused all the same; empty for nothing.
-    refuse_scenario : callable
-        Say what of a scenario as a whole is refused, its hosts' settings say.
-    cubic_beta : float
-        What CUBIC's window is multiplied by at a loss where a flow does not say.
-    cubic_hystart : bool
-        Whether CUBIC has HyStart where a flow does not say.
+    refuse_flow, refuse_queue, refuse_scenario : callable
+        Say what of a supported flow or queue, and of a scenario as a whole, is refused all the
+        same; empty for nothing.
+    cubic_beta, cubic_hystart : float, bool
+        What CUBIC has where a flow does not say.
     most_hops : int
         How many links a path may have: what the time to live of its packets leaves room for.
     shared : bool
         Whether `workflow/engines/common` is a part of its program.
-    missing : callable
-        Debian packages that are lacking for it to be built or run, given the project's folder.
-    built : callable
-        Whether what takes minutes to build is there already, given the project's folder.
+    missing, built : callable
+        Debian packages that are lacking for it to be built or run, and whether what takes minutes
+        to build is there already, given the project's folder.
     machine : callable
         What else of this machine decides its results (a compiler, a kernel's sources), as text.
     own_program : callable
-        Its program on a simulator that the user installed, given the project's folder; None
-        where the workflow builds it.
+        Its program on a simulator that the user installed; None where the workflow builds it.
     cost_base_s, cost_per_crossing_s : float
         Linear cost model of CPU seconds, from measured runs; high rather than low.
     nominal_cost : tuple of float

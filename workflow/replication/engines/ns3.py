@@ -77,10 +77,7 @@ def lacks(version: str, flow: TcpFlow) -> str:
 def fetch_wheel(lock: Path, output: Path) -> None:
     """Let pip download the wheel that `lock` pins by its hash, and unpack it to `output`.
 
-    Raises
-    ------
-    RunError
-        The download failed or its hash differs; the message holds pip's last line.
+    RunError where that fails or the hash differs; its message holds pip's last line.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".wheel.") as folder:
@@ -111,14 +108,8 @@ def unpack(wheel: Path, output: Path) -> None:
 class Prefix:
     """An ns-3 that can be linked: an unpacked wheel, or what a user or Debian installed.
 
-    Attributes
-    ----------
-    folder
-        Its headers are in include/ns3.
-    core
-        The library of the module core; the others have its name but for the module.
-    release
-        As its package states it: "3.44".
+    `folder` has its headers in include/ns3. `core` is the library of the module core; the others
+    have its name but for the module. `release` is as its package states it: "3.44".
     """
 
     folder: Path
@@ -127,13 +118,7 @@ class Prefix:
 
     @classmethod
     def find(cls, folder: Path) -> Prefix:
-        """Return the ns-3 in a folder.
-
-        Raises
-        ------
-        InputError
-            Headers, libraries or the version are not there.
-        """
+        """Return the ns-3 in a folder; InputError without headers, libraries or a version."""
         found = [
             path
             for below in ("lib64", "lib", "lib/*")
@@ -188,10 +173,7 @@ class Prefix:
 def installed(version: str) -> Prefix | None:
     """Return the installed ns-3 that is to be `version`; None for the pinned wheel.
 
-    Raises
-    ------
-    InputError
-        NS3_PREFIX names no ns-3 or another release, or it is unset and there is no such wheel.
+    InputError where NS3_PREFIX names no ns-3 or another release, or is unset without such a wheel.
     """
     named = os.environ.get(PREFIX)
     release = ".".join(version.split(".")[:2])
@@ -215,12 +197,7 @@ def installed(version: str) -> Prefix | None:
 def own_program(root: Path, engine: Engine) -> OwnProgram | None:
     """Return our program on the ns-3 that NS3_PREFIX names, compiled once; None for a wheel.
 
-    Raises
-    ------
-    InputError
-        As `installed`.
-    RunError
-        It cannot be compiled, or fails in a canonical scenario.
+    InputError as for `installed`; RunError where it cannot be compiled, or fails when run.
     """
     prefix = installed(engine.version)
     return None if prefix is None else _compiled(root.absolute(), engine, prefix)

@@ -63,11 +63,8 @@ class MappedCell:
 def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCell]:
     """Map every published number of the tables that the study maps, in the order given.
 
-    Raises
-    ------
-    PublishedError
-        A number is of a table that the study does not have, other than `UNMAPPED`, or has no row,
-        no column or no points in it.
+    PublishedError where a number's table is not in the study, nor one of `UNMAPPED`, or has no such
+    row, column or points.
     """
     tables = {table.id: table for table in study.tables}
     rows = _Rows(study)
@@ -116,11 +113,8 @@ def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCe
 def check_complete(study: Study, cells: Sequence[MappedCell], published: str) -> None:
     """Check that every cell of a study's tables has its number, or is said to be not printed.
 
-    Raises
-    ------
-    PublishedError
-        Names the first cell without a number in the file `published`, or an entry of `not_printed`
-        that is wrong.
+    PublishedError names the first cell without a number in the file `published`, or a wrong entry
+    of `not_printed`.
     """
     given = {cell.key for cell in cells}
     find = _Rows(study)

@@ -229,10 +229,7 @@ class Samples(CwndSeries):
     ) -> Samples:
         """Sort samples by time and leave out those without a window or after `until_s`.
 
-        Raises
-        ------
-        SeriesError
-            There are fewer than two samples left.
+        SeriesError where there are fewer than two left.
         """
         time, window, threshold = (
             np.asarray(values, dtype=float) for values in (time_s, cwnd_segments, ssthresh_segments)

@@ -40,18 +40,11 @@ HEADLINE_METRICS = (
 
 
 def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
-    """Compute a quantity for every run that has results.
+    """Return engine, replicate, a column per factor (level key) and value of runs with results.
 
-    Returns
-    -------
-    pandas.DataFrame
-        engine, replicate, one column per factor (level key), value. A value is NaN where the
-        metric is undefined for the run, such as the delay of a flow that received nothing.
-
-    Raises
-    ------
-    MetricError
-        Unknown metric, aggregate without meaning, or flows or links that no scenario has.
+    The value is NaN where the metric is undefined for the run, such as the delay of a flow that
+    received nothing. MetricError where the metric is unknown, the aggregate has no meaning, or no
+    scenario has the flows or links.
     """
     key = wanted.model_dump_json()
     if key not in results.memo:

@@ -44,8 +44,6 @@ class Metric:
     ----------
     unit
         "1" for numbers without a unit.
-    label
-        What people call it within a sentence.
     source
         Where it comes from: a total of the "flow", a "sampled" column or a "feature" of its series,
         a "queue", or "fairness" of a set of flows.
@@ -57,8 +55,6 @@ class Metric:
         Numerator and denominator, or weighted value and weight, of the `pooled` aggregate.
     counts
         Whether it counts events: whole numbers, larger the longer a run lasts.
-    description
-        Its definition, in one line.
     """
 
     unit: str
@@ -92,13 +88,7 @@ def check_metric(
     window: bool = False,
     links: Sequence[str] | None = None,
 ) -> Metric:
-    """Return the metric called `name`.
-
-    Raises
-    ------
-    MetricError
-        There is no such metric, or it has no such aggregate, time window or links.
-    """
+    """Return the metric `name`; MetricError without it, or its aggregate, window or links."""
     if name not in METRICS:
         raise MetricError(f"unknown metric {name!r}; known metrics: {', '.join(METRICS)}")
     metric = METRICS[name]
@@ -162,13 +152,7 @@ def _whole(
 
 
 def validate_study_metrics(study: Study) -> None:
-    """Check that every metric named in claims and tables exists and can be had as asked.
-
-    Raises
-    ------
-    MetricError
-        Names the claim or table, the metric, and the known ones.
-    """
+    """Check that every metric that claims and tables name can be had as asked; else MetricError."""
     named: list[tuple[str, Quantity | Cell]] = [
         (f"claim {claim.id}", wanted) for claim in study.claims for wanted in claim.quantities()
     ]

@@ -78,12 +78,9 @@ class Results:
 
     @classmethod
     def load(cls, data: Path, study_id: str) -> Results:
-        """Load the results of one study from `data`, the folder of ``design`` and ``results``.
+        """Load a study's results from `data`, the folder of ``design`` and ``results``.
 
-        Raises
-        ------
-        InputError
-            A file is missing or damaged; the message names it and what to run.
+        InputError names the file that is missing or damaged, and what to run.
         """
         folder = data / "results" / study_id
         described = data / "design" / "scenarios" / f"{study_id}.json"
@@ -106,24 +103,10 @@ class Results:
         return sorted(self.design["engine"].unique())
 
     def values(self, feature: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
-        """Return a feature of some runs' flows, links or sets of flows.
+        """Return scenario, engine, subject and value of a feature, in this order; NaN if undefined.
 
-        Parameters
-        ----------
-        feature
-            Which.
-        subjects
-            scenario, engine, subject and, for a set of flows, each `flow` of it in a row.
-
-        Returns
-        -------
-        pandas.DataFrame
-            scenario, engine, subject, value, in this order; NaN where it is undefined.
-
-        Raises
-        ------
-        InputError
-            It was not computed when these results were collected.
+        `subjects` has scenario, engine, subject and, for a set of flows, each `flow` in a row.
+        InputError where the feature was not computed when these results were collected.
         """
         wanted = subjects[SUBJECT].drop_duplicates()
         none = wanted.iloc[:0].assign(value=0.0)
@@ -183,10 +166,7 @@ class Results:
     def runs(self, experiment: str, where: Where) -> pd.DataFrame:
         """Return the runs of `experiment` at the levels of `where`.
 
-        Returns
-        -------
-        pandas.DataFrame
-            engine, replicate, scenario, supported, reason, point and one column per factor.
+        Columns: engine, replicate, scenario, supported, reason, point and one per factor.
         """
         rows = self.design[self.design["experiment"] == experiment]
         levels = pd.DataFrame(rows["levels"].tolist(), index=rows.index, dtype=object)

@@ -60,15 +60,8 @@ class SampledResults(Results):
     def series_of(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return the series of the given runs: scenario by scenario, engine by engine.
 
-        Parameters
-        ----------
-        runs
-            scenario, engine; every run once. Those without a series are passed over.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The columns of the series; rows of one run stay in the order of the file.
+        `runs` has scenario and engine, every run once; those without a series are passed over.
+        Rows of one run stay in the order of the file.
         """
         rows, first_row = self._rows_of_runs
         wanted = runs.sort_values(RUN)

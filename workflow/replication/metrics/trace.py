@@ -40,19 +40,10 @@ def read_trace(path: Path) -> pd.DataFrame:
     """Read one `ss` trace of all connections of a sender.
 
     A CSV without header: time, source, [delivery rate, smoothed RTT,] retransmissions in flight,
-    retransmissions so far, cwnd, ssthresh.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``time_s, port, cwnd_segments, ssthresh_segments, retransmissions,
-        retransmissions_in_flight`` and, in a pair trace, ``delivery_rate_bps, rtt_s``.
-        NaN where `ss` printed nothing: a count of zero or a threshold that is not set.
-
-    Raises
-    ------
-    TraceFormatError
-        If columns are missing or hold anything but numbers.
+    retransmissions so far, cwnd, ssthresh. Returned are ``time_s, port, cwnd_segments,
+    ssthresh_segments, retransmissions, retransmissions_in_flight`` and, in a pair trace,
+    ``delivery_rate_bps, rtt_s``; NaN where `ss` printed nothing: a count of zero or a threshold
+    that is not set. TraceFormatError where columns are missing or hold anything but numbers.
     """
     try:
         raw = pd.read_csv(path, header=None, dtype=str, skip_blank_lines=False)

@@ -66,12 +66,7 @@ def fetch_traces(root: Path, source: Path | None = None) -> str:
     """Put the published traces into `FOLDER`, each with its hash; return a line that says so.
 
     `source` is a folder with ``<study>/<trace>.sender-ss.csv``, or a clone of the authors'
-    repository; by default they come from GitHub.
-
-    Raises
-    ------
-    InputError
-        A trace cannot be had, or is another file; the message says what to do.
+    repository; by default they come from GitHub. InputError where one cannot be had or differs.
     """
     studies = parse_yaml((root / SOURCES).read_bytes())
     count = 0

@@ -28,10 +28,7 @@ _WRITTEN = (".", ".snakemake", ".cache", "data/reproduced", "reports")
 def enter(root: Path) -> None:
     """Let nothing of the caller's environment reach this process and its children but the list's.
 
-    Raises
-    ------
-    InputError
-        The folder has code of its own, which this is not, or PYTHONPATH added other modules.
+    InputError where the folder has code of its own, or PYTHONPATH adds other modules.
     """
     own = root / "workflow" / _PACKAGE.name
     if (own / "__init__.py").is_file() and not own.samefile(_PACKAGE):

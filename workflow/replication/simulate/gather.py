@@ -62,15 +62,10 @@ def _options(columns: tuple[str, ...]) -> pyarrow.csv.ConvertOptions:
 
 
 def check_run(work: Path, scenario: Scenario) -> RunTables:
-    """Return the tables of `scenario` in folder `work`, which must be complete.
+    """Return the tables of `scenario` in folder `work`, which must be complete; else RunError.
 
     Every flow once, in the scenario's order; every sample of every flow and monitor; each packet
     that was sent received, dropped or in flight; and the scenario's own name in run.json.
-
-    Raises
-    ------
-    RunError
-        Something is missing or is not what this scenario can give; the message says what.
     """
     try:
         content = {name: (work / name).read_bytes() for name in TABLES}
@@ -151,12 +146,7 @@ def read_runs(
     """Read one table of finished runs into a tidy one, in the order of their ids.
 
     `table` is the name of the engines' CSV file, `columns` are the numbers that it must have, and
-    `known` tables that were read before, by scenario.
-
-    Raises
-    ------
-    RunError
-        A run is not complete and intact.
+    `known` tables that were read before, by scenario. RunError where a run is not intact.
     """
     tables, known = [], known or {}
     for scenario_id in sorted(scenario_ids):

@@ -59,16 +59,8 @@ def run_batch(
 ) -> None:
     """Run what of a batch is not yet in the store, and write what came of it.
 
-    Parameters
-    ----------
-    job, fingerprint
-        The batch, and the fingerprint of its engine.
-    usage
-        The JSON file to write, of what each run used.
-    tables
-        The Parquet files to write, of flows and series.
-    progress
-        Reports the progress of all batches.
+    `fingerprint` is the engine's. Each run's usage goes to the JSON file `usage`, flows and series
+    to the Parquet files `tables`.
     """
     version = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)
     started = time.time()
@@ -90,10 +82,7 @@ def run_batch(
 def run_job(job: Job, progress: Callable[[], None]) -> dict[str, Finished]:
     """Run what is not yet in the store and pack it; return all scenarios in order of their ids.
 
-    Raises
-    ------
-    RunError
-        A run failed or left tables that are not complete; the message names the scenario.
+    RunError names the scenario whose run failed or left tables that are not complete.
     """
     finished = {}
     try:
@@ -127,12 +116,8 @@ def _run_one(job: Job, scenario_id: str) -> Finished:
 def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
     """Return engine and scenarios of a batch of `design`, a study's table of runs.
 
-    Of a design, which may have ten thousands of runs, only the batch's lines are parsed.
-
-    Raises
-    ------
-    InputError
-        The design or its scenarios are missing or malformed, or the design has no such batch.
+    Of a design, which may have ten thousands of runs, only the batch's lines are parsed. InputError
+    where it or its scenarios are missing or malformed, or it has no such batch.
     """
     head, *lines = read_text(design).splitlines() or [""]
     rows = list(csv.DictReader([head, *(line for line in lines if batch in line)]))

@@ -76,12 +76,8 @@ class Runtime:
     def run(self, work: Path, trace: bool = False) -> Usage:
         """Run the program on the plan in `work`, to its end; the tables appear there too.
 
-        With `trace`, so does trace.csv, the senders' events.
-
-        Raises
-        ------
-        RunError
-            It could not start, failed, or went over a limit; the message ends with its last line.
+        With `trace`, so does trace.csv, the senders' events. RunError, with the program's last
+        line, where it could not start, failed, or went over a limit.
         """
         there = str(self.seen[1] / work.relative_to(self.seen[0]) if self.seen else work)
         words = [self.program, "--plan", f"{there}/{PLAN_FILE}", "--output", there]
@@ -181,10 +177,7 @@ def native(program: Path, limits: Limits, image: str | None = None) -> Runtime:
 def make_runtime(root: Path, launch: Launch, folder: Path, limits: Limits) -> Runtime:
     """Return what runs the scenarios in the folders of `folder`.
 
-    Raises
-    ------
-    InputError
-        The container engine is absent, or its image is not there or not the planned one.
+    InputError where the container engine or its image is absent, or is not the planned one.
     """
     if launch.runtime == "native":
         if launch.program is None:
@@ -228,13 +221,7 @@ def reference(root: Path, name: str) -> str:
 
 @functools.cache
 def find_image(root: Path, runtime: str, name: str) -> str:
-    """Return the id of the image `name` made from the present sources.
-
-    Raises
-    ------
-    InputError
-        The runtime or its daemon is absent, or the image is not built.
-    """
+    """Return the id of the image `name` of the present sources; InputError if it is not there."""
     if shutil.which(runtime) is None:
         raise InputError(f"runtime: {runtime} is not installed: {COMMANDS[runtime]}")
     image = reference(root, name)
@@ -297,10 +284,7 @@ def image_file(root: Path) -> str:
 def find_inside(root: Path, deployment: Iterable[Enum]) -> str | None:
     """Return the hash of the sources of the image that all rules run in; None if they run natively.
 
-    Raises
-    ------
-    InputError
-        The image is not there, or was made from other sources than the checkout's.
+    InputError where the image is not there, or was made from other sources than the checkout's.
     """
     here = os.environ.get("REPLICATION_IMAGE_SOURCES")
     if here is None and not any(method.name == "APPTAINER" for method in deployment):

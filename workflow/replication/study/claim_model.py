@@ -293,10 +293,7 @@ class AllTest(Document):
     def at_each(self, levels: Sequence[str]) -> AllTest:
         """Return the test with its parts at each of the levels of `for_each`, level by level.
 
-        Raises
-        ------
-        ValueError
-            A part fixes that factor, or runs over it.
+        ValueError where a part fixes that factor, or runs over it.
         """
         assert self.for_each is not None
         for part in self.parts:

@@ -66,10 +66,7 @@ for _tag, _pattern, _first in (
 def parse_yaml(text: str | bytes) -> Any:
     """Return the document that a text holds: dicts, lists, texts, numbers, truth values, None.
 
-    Raises
-    ------
-    InputError
-        It is no YAML, or has a key twice or a key that is not text; the message names the line.
+    InputError names the line that is no YAML, or has a key twice or one that is not text.
     """
     try:
         return yaml.load(text, Loader=_Loader)
@@ -105,10 +102,7 @@ def read_yaml(path: Path) -> Any:
 def read_model(path: Path, model: type[ModelT], *more: Path) -> ModelT:
     """Read the YAML in `path`, and the keys that `more` files add to it, as `model`.
 
-    Raises
-    ------
-    InputError
-        Names the file, the line and each wrong field.
+    InputError names the file, the line and each wrong field.
     """
     document: Any = read_yaml(path)
     source = dict.fromkeys(document if isinstance(document, dict) else (), path)

@@ -84,11 +84,7 @@ def published_path(root: Path, study: str) -> Path:
 def read_published(path: Path) -> list[PublishedNumber]:
     """Read the published numbers of one study, in the file's order.
 
-    Raises
-    ------
-    PublishedError
-        The file is missing, or is not exactly what data/README.md describes; the message names
-        line, field and value.
+    PublishedError names line, field and value where the file is not what data/README.md describes.
     """
     found: list[PublishedNumber] = []
     lines: dict[tuple[str, str, str], int] = {}
@@ -210,15 +206,10 @@ def _printed(text: str) -> tuple[float, str] | None:
 
 
 def half_ulp(printed: str, value: float) -> float:
-    """Return half a unit of the last printed digit, in the unit of `value`.
+    """Return half a unit of the last printed digit, in the unit of `value`, the same figure in SI.
 
-    Parameters
-    ----------
-    printed
-        The figure as printed, such as ``122.144``, ``~121 kbps`` or ``derived:14.65``. Its first
-        number counts; text without digits ("three") is exact.
-    value
-        The same figure in SI units; value/number gives the scale between the two.
+    `printed` is the figure as printed, such as ``122.144``, ``~121 kbps`` or ``derived:14.65``. Its
+    first number counts; text without digits ("three") is exact.
     """
     found = _NUMBER.search(printed)
     if found is None:

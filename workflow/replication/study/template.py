@@ -63,10 +63,7 @@ def each_text(value: Any, change: Callable[[str], Any]) -> Any:
 def resolve(value: Any, parameters: dict[str, Any], trail: tuple[str, ...] = ()) -> Any:
     """Return `value` with every reference replaced; `trail` has the parameters that led to it.
 
-    Raises
-    ------
-    TemplateError
-        An unknown parameter, a circular reference, a product or sum of something not a number.
+    TemplateError where one is unknown or circular, or a product or sum is of no numbers.
     """
 
     def resolved(text: str) -> Any:
@@ -160,21 +157,10 @@ def instantiate(
     seed: int,
     duration_limit_s: float | None = None,
 ) -> Scenario:
-    """Build the scenario of one point and replicate.
+    """Build the scenario of one point and replicate; TemplateError where there is no valid one.
 
-    Parameters
-    ----------
-    experiment, parameters
-        The template, and parameter values with the point's levels laid over them.
-    seed
-        Of the start jitter and every random element of the run.
-    duration_limit_s
-        Shorter runs for a first look; flows stop no later than the end.
-
-    Raises
-    ------
-    TemplateError
-        The template does not resolve, or gives no valid scenario.
+    `parameters` are the values with the point's levels laid over them, `seed` that of every random
+    element. `duration_limit_s` shortens a run; flows stop no later than the end.
     """
     topology = experiment.topology
     with _named(experiment.id):

@@ -111,13 +111,7 @@ class Variation(Document):
 
 
 def apply(study: Study, variation: Variation) -> Study:
-    """Return `study` with other values.
-
-    Raises
-    ------
-    InputError
-        The study has no parameter of a name.
-    """
+    """Return `study` with other values; InputError where it has no parameter of a name."""
     known = {key for key, _ in parameters(study)}
     for key in variation.values:
         if key not in known:
@@ -204,15 +198,7 @@ _REFERENCE = re.compile(r"\$([a-z0-9][a-z0-9_.-]*)")
 
 @dataclass(frozen=True)
 class Assumption:
-    """One assumed parameter.
-
-    Attributes
-    ----------
-    key
-        The name, with its experiment in front where it has one.
-    default, unit, tag
-        As the study has them.
-    """
+    """One assumed parameter; `key` is its name, with its experiment in front where it has one."""
 
     key: str
     default: JsonValue
@@ -301,13 +287,7 @@ def drawn(study: Study, experiment: Experiment, replicate: int) -> dict[str, Jso
 
 
 def check_ledger(study: Study) -> None:
-    """Check that a template reads every parameter: a dead entry looks tested and is not.
-
-    Raises
-    ------
-    InputError
-        Names the study and its first dead entry.
-    """
+    """Check that a template reads every parameter, else InputError: a dead entry looks tested."""
     alive = set().union(*(_read(study, experiment) for experiment in study.experiments))
     for key, _ in parameters(study):
         if key not in alive:

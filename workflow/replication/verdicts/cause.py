@@ -309,13 +309,7 @@ def load_causes(root: Path, study: str) -> list[Cause]:
 
 
 def load_explanations(root: Path, study: str) -> Explanations | None:
-    """Read a study's causes; None where it has none.
-
-    Raises
-    ------
-    InputError
-        Names each wrong field.
-    """
+    """Read a study's causes; None where it has none. InputError names each wrong field."""
     path = explanations_path(root, study)
     if not path.is_file():
         return None
@@ -328,10 +322,7 @@ def load_explanations(root: Path, study: str) -> Explanations | None:
 def check_explanations(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> None:
     """Check a study's causes, stages and held-out rows against it.
 
-    Raises
-    ------
-    InputError
-        They name what is not there, or a value outside the ledger without a reason.
+    InputError names what is not there, or a value outside the ledger without a reason.
     """
     where = explanations_path(Path(), study.id)
     rows = {(cell.table, cell.row) for cell in cells}

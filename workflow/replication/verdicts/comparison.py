@@ -60,10 +60,7 @@ class Comparison:
 def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
     """Compute the statistic of `test` for each replicate.
 
-    Raises
-    ------
-    UntestableError
-        Nothing was run for a side, or no replicate has every point.
+    UntestableError where nothing was run for a side, or no replicate has every point.
     """
     handlers: dict[type, Callable[..., Comparison]] = {
         RatioTest: _ratio,

@@ -75,10 +75,7 @@ def can_tell(wanted: Quantity, alone: bool) -> bool:
 def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
     """Return the traces of a study, by name, as results of an engine called `PUBLISHED`.
 
-    Raises
-    ------
-    InputError
-        A raw trace is not one, or has another number of flows than its table has rows.
+    InputError where a raw trace is not one, or has another number of flows than its table rows.
     """
     design: list[dict[str, Any]] = []
     flows: list[dict[str, Any]] = []
@@ -219,10 +216,7 @@ class OwnData:
     def _values(self, wanted: Quantity, alone: bool) -> tuple[str, pd.DataFrame]:
         """Return the source of a quantity's values, and the values: replicate, factors, value.
 
-        Raises
-        ------
-        UntestableError
-            Some of its points have none.
+        UntestableError where some of its points have none.
         """
         frame = self._printed(wanted)
         if not frame.empty and wanted.aggregate != "jain" and self._is_whole(wanted, frame):

@@ -89,10 +89,7 @@ def _plain(value: Any) -> Any:
 def read_verdicts(folder: Path, kind: str) -> list[Judged]:
     """Return the rows of "cells" or "claims" of the typed table in a folder.
 
-    Raises
-    ------
-    InputError
-        It is missing, damaged, of another version, or has an unknown verdict.
+    InputError where it is missing, damaged, of another version, or has an unknown verdict.
     """
     rows: list[Judged] = read_table(folder, kind).to_pylist()
     return rows

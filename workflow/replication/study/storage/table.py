@@ -69,13 +69,7 @@ CONFORMANCE_COLUMNS = _named(
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
-    """Return the rows of a CSV file that must have `columns`, every field as text.
-
-    Raises
-    ------
-    InputError
-        It is missing, damaged, or of another version.
-    """
+    """Return a CSV file's rows, every field as text; InputError where it lacks `columns`."""
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), restval="")
     try:
         missing = [name for name in columns if name not in (reader.fieldnames or [])]
@@ -102,12 +96,8 @@ def merge_tables(
 ) -> None:
     """Write CSV files of several folders as one each below `target`, in the order given.
 
-    `tables` is the name of each file, without `.csv`, to its columns.
-
-    Raises
-    ------
-    InputError
-        A table is missing, or of another version.
+    `tables` is the name of each file, without `.csv`, to its columns. InputError where one is
+    missing, or of another version.
     """
     for name, columns in tables.items():
         header = ",".join(columns) + "\n"
@@ -121,13 +111,7 @@ def merge_tables(
 
 
 def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
-    """Write rows as CSV with exactly `columns`; atomic, and numbers in one format.
-
-    Raises
-    ------
-    ValueError
-        A row has other columns.
-    """
+    """Write rows as CSV with exactly `columns`, else ValueError; atomic, numbers in one format."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
