@@ -2,6 +2,6 @@
 
 In: the parameters' plausible ranges, `configs/sensitivity.yaml`, `configs/explanations`,
 `configs/today.yaml`. Out: `sensitivity/`, explanations.csv and explained_cells.csv. A new
-assumption is a parameter of its study, without code. `explore_study` varies the assumptions,
-`explanation` searches for causes, `modern_kernel` judges claims on a kernel of today.
+assumption is a parameter of its study, without code. `study` varies the assumptions, `explanation`
+searches for causes, `modern_kernel` judges claims on a kernel of today.
 """

@@ -119,11 +119,14 @@ def design_points(
     alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
     points = _seeds(study, scale, settings.replicates_at_default, chosen)
     tier = explored_tier(scale.levels)
-    points += [
-        _point(study, f"o-{n:03d}", ONE_AT_A_TIME, {key: value}, tier, chosen)
-        for n, (key, value) in enumerate(alone)
-    ]
-    refused = _refused_choices(study, alone, chosen)
+    usual = {run.refusal for run in points[0].runs}
+    # Choices that the engine refuses where it runs the default.
+    refused: dict[str, list[JsonValue]] = {}
+    for n, (key, value) in enumerate(alone):
+        point = _point(study, f"o-{n:03d}", ONE_AT_A_TIME, {key: value}, tier, chosen)
+        if point.refusal or {run.refusal for run in point.runs} - usual:
+            refused.setdefault(key, []).append(value)
+        points.append(point)
     costs, filling = _costs(points), []
     rows = positions(len(axes), settings) if axes else np.empty((0, 0))
     for number, row in enumerate(rows):
@@ -164,20 +167,6 @@ def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[Desig
         name, kind = (f"seed-{number}", SEED) if number else (DEFAULT, DEFAULT)
         points.append(DesignPoint(name, kind, runs=own))
     return points
-
-
-def _refused_choices(
-    study: Study, alone: Iterable[tuple[str, JsonValue]], engine: Engine
-) -> dict[str, list[JsonValue]]:
-    """Return the choices that the engine refuses where it runs the default, by assumption."""
-    tier = explored_tier("quick")
-    usual = {run.refusal for run in _designed(study, tier, engine)}
-    refused: dict[str, list[JsonValue]] = {}
-    for key, value in alone:
-        point = _point(study, "", ONE_AT_A_TIME, {key: value}, tier, engine)
-        if point.refusal or {run.refusal for run in point.runs} - usual:
-            refused.setdefault(key, []).append(value)
-    return refused
 
 
 def positions(count: int, settings: Sensitivity) -> Numbers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ class Finding:
     claims_after: Mapping[str, str]
     cells: Sequence[dict[str, object]] = ()
     impossible: tuple[int, int] = (0, 0)
-    distances: Sequence[dict[str, Any]] = field(default_factory=list)
+    distances: Sequence[dict[str, Any]] = ()
 
 
 def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
@@ -118,7 +118,8 @@ def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Find
         finding.judged_claims(runner.study, runner.results([one], whole), readings)
         for one, readings in ((DEFAULTS, {}), (best.configuration, read))
     )
-    distances, files = [], trace_files(root, runner.study.id)
+    distances: Sequence[dict[str, Any]] = ()
+    files = trace_files(root, runner.study.id)
     if files:
         replicates = (
             runner.replicated(one, whole, REPLICATES) for one in (DEFAULTS, best.configuration)

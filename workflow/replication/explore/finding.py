@@ -93,14 +93,8 @@ def cell_rows(
 ) -> list[dict[str, object]]:
     """Return a row of explained_cells.csv for each number, under the readings of a trial.
 
-    A number whose tolerance is a rank is judged by the range of replicates.
-
-    Parameters
-    ----------
-    judge, trial
-        What scored the trial; its readings were chosen by what was seen.
-    ran, part
-        The same configuration on all that can be judged.
+    A number whose tolerance is a rank is judged by the range of replicates. The trial's readings
+    were chosen by what was seen; `ran` is the same configuration on `part`, all that can be judged.
     """
     runner, cells, read = judge.runner, judge.reader.cells, readings(judge, trial)
     ranges: dict[int, Numbers] = {}

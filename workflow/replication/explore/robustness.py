@@ -95,19 +95,8 @@ def importances(
 ) -> Importances | None:
     """Return the importances of the columns of `matrix` for `outcome`.
 
-    Parameters
-    ----------
-    matrix, names
-        A row a point, a column an assumption, and the columns' names.
-    outcome
-        A number for each point; NaN are left out.
-    seed
-        Of the regression and its permutations.
-
-    Returns
-    -------
-    Importances or None
-        None where there is too little to learn from: few points, or nearly always one outcome.
+    `matrix` has a row a point and a column an assumption; points whose outcome is NaN are left out.
+    None where there is too little to learn from: few points, or nearly always one outcome.
     """
     from sklearn.ensemble import ExtraTreesRegressor
     from sklearn.inspection import permutation_importance

@@ -239,14 +239,8 @@ def spread_rows(design: Design, judged: pd.DataFrame, evaluation: Path) -> list[
     Each headline metric is compared with its value at the defaults, flow by flow and point by
     point; a design point then has one number for each experiment and metric: the median of those
     changes. Changes are relative, but for ratios such as a loss rate, which may be zero: theirs
-    are differences.
-
-    Parameters
-    ----------
-    design, judged
-        The design, and the headline metrics at its points.
-    evaluation
-        Folder with the quantities.csv of a tier; without it no engines are compared.
+    are differences. `judged` has the headline metrics at the design points, the folder `evaluation`
+    the quantities.csv of a tier: without it no engines are compared.
     """
     is_default = judged["point"] == DEFAULT
     changes = [_changes(judged[~is_default], judged[is_default])]

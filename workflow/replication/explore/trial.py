@@ -23,18 +23,9 @@ _TOGETHER = 12
 class Trial:
     """A configuration with its best readings on a stage.
 
-    Attributes
-    ----------
-    configuration, stage
-        What was run.
-    data_bits, bits
-        What numbers or claims take, and what names the causes, readings included.
-    readings
-        By family; none where claims are scored.
-    verdicts
-        By claim; none where numbers are scored.
-    printed
-        Of each family what would be printed: a row a cell, a column a reading.
+    `data_bits` are what numbers or claims take, `bits` what names the causes, readings included.
+    Where numbers are scored, it has of each family the reading and what would be printed (a row a
+    cell, a column a reading); else the verdicts by claim.
     """
 
     configuration: Configuration
