@@ -27,7 +27,7 @@ from replication.engines.ns3 import WHEEL_VERSIONS
 from replication.simulate.runtime import image_file
 from replication.design.pipeline import Pipeline
 from replication.explore.maps.map_model import load_map, maps_or_exit
-from replication.explore.modern_kernel import load_today, studies_of_today
+from replication.explore.modern_kernel import load_modern, modern_studies
 
 
 configfile: "configs/config.yaml"

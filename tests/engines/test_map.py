@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 from replication.design.config import load_study
 from replication.explore.machine import Machine
-from replication.explore.maps.account import read_account, run_map
 from replication.explore.maps.explore import Explorer
-from replication.explore.maps.grid import threshold
 from replication.explore.maps.map_model import Map, Spending, load_map, load_mapping
-from replication.explore.maps.space import Place, Space
-from replication.explore.maps.survey import Survey
-from replication.explore.modern_kernel import run_today
+from replication.explore.maps.region_result import run_map
+from replication.explore.maps.sampler import Sampler
+from replication.explore.maps.space import Point, Space
+from replication.explore.modern_kernel import run_modern
 from replication.simulate.process import Limits
 from replication.simulate.runtime import Launch
 
@@ -45,30 +44,28 @@ def reno():
 
 def test_reno_fills_its_link_from_about_one_product_on(machine):
     space = Space(reno(), load_study(ROOT, "kapadia"), "ns3")
-    survey = Survey(space, machine)
-    explorer = Explorer(
-        "law", space.facets, survey, load_mapping(ROOT), SPENDING, halvings=3, budget_s=100.0
-    )
-    found = explorer.run()
+    sampler, settings = Sampler(space, machine), load_mapping(ROOT)
+    found = Explorer("law", space.panels, sampler, settings, SPENDING, halvings=3, budget_s=100.0)
+    found.run()
     (grid,) = found.grids.values()
-    across = space.map.ranges[0].range
-    border = threshold(grid, 0)
-    assert border is not None and border.above
+    axis = space.map.ranges[0].range
+    boundary = grid.threshold(0)
+    assert boundary is not None and boundary["above"]
     # The saw-tooth's own sum: 3/4 (1 + b)^2 / (1 + b + b^2) is 0.985 at b = 0.66 and 1 at b = 1.
-    assert across.at(border.lowest) > 0.4
-    assert across.at(border.highest) < 1.8
-    assert len(found.readings) < found.full_points
+    assert axis.at(boundary["lowest"]) > 0.4
+    assert axis.at(boundary["highest"]) < 1.8
+    assert len(found.results) < grid.full_points
 
 
 def test_a_point_is_a_scenario_of_its_own_buffer(machine):
     space = Space(reno(), load_study(ROOT, "kapadia"), "ns3")
-    own = space.path(Place((), 0.5, 0.0))
+    own = space.path(Point((), 0.5, 0.0))
     assert own.rate_bps == 2e6 and own.rtt_s == pytest.approx(0.1)
     # The axis' middle is one product; a buffer in whole bytes.
     assert own.queue_packets == pytest.approx(own.bdp_packets, abs=0.01)
 
 
-def test_the_quick_tier_writes_an_account_and_goes_on_where_it_stopped(machine, tmp_path):
+def test_the_quick_tier_writes_a_result_and_goes_on_where_it_stopped(machine, tmp_path):
     runs = []
 
     def counted(scenarios):
@@ -78,7 +75,7 @@ def test_the_quick_tier_writes_an_account_and_goes_on_where_it_stopped(machine, 
     name, own = "kapadia_buffer_for_full_link", replace(machine, simulate=counted)
     paths = [run_map(ROOT, name, "quick", tmp_path / part, own, lambda line: None) for part in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()
-    first = read_account(paths[0])
+    first = json.loads(paths[0].read_text())
     assert len(runs) == len(set(runs)) == len({s for p in first["points"] for s in _ids(p)})
     assert first["share"] is not None and first["checked"] == 0
     assert first["left_out"] == [["cubic"], ["vegas"], ["bbr"]]
@@ -91,7 +88,9 @@ def _ids(point):
 def test_a_study_is_judged_on_the_kernel(linux_program, tmp_path):
     launch = Launch("native", "linux", linux_program, None)
     machine = Machine.open(ROOT, launch, tmp_path / "store", Limits(2**30, 120.0), [250])
-    first, again = (run_today(ROOT, "nishitha", "quick", tmp_path / name, machine) for name in "ab")
+    first, again = (
+        run_modern(ROOT, "nishitha", "quick", tmp_path / name, machine) for name in "ab"
+    )
     assert first.read_bytes() == again.read_bytes()
     claims = {one["claim"]: one for one in json.loads(first.read_text())["claims"]}
     # Reno and New Reno are one thing in the kernel; Vegas is not, and Tahoe is not there.

@@ -1,50 +1,30 @@
-"""Maps find planted borders, say when they are wrong, and refuse files that are wrong."""
+"""Maps find planted boundaries, say when they are wrong, and refuse files that are wrong."""
 
 import math
 
 import pytest
 import yaml
-from replication.explore.maps.account import check_map
 from replication.explore.maps.explore import Explorer
-from replication.explore.maps.grid import threshold, to_border
-from replication.explore.maps.map_model import (
-    MapSettings,
-    Spending,
-    load_map,
-    load_mapping,
-    map_names,
-)
+from replication.explore.maps.map_model import MapSettings, load_map, map_names
+from replication.explore.maps.region_result import check_map
+from replication.explore.maps.sampler import PointResult, replicate_point
 from replication.explore.maps.space import TcpPath, cubic_response, mathis, path_of, ware
-from replication.explore.maps.survey import Reading, offset_place
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
 from tests.unit.sensitivity_data import ROOT
 from tests.unit.test_scenario import minimal_scenario
 
-TIER = {
-    "budget_factor": 1.0,
-    "coarse_cells": 4,
-    "width_factor": 1.0,
-    "checks_a_side": 20,
-    "tries": 3,
-}
-SPENDING = Spending.model_validate(TIER)
-SETTINGS = MapSettings.model_validate(
-    {
-        "seed": 1,
-        "replicates": 3,
-        "noise_points": 3,
-        "noise_deviations": 2.0,
-        "tiers": {"paper": TIER},
-    }
+TIER = {"budget_factor": 1, "coarse_cells": 4, "width_factor": 1, "checks_a_side": 20, "tries": 3}
+SETTINGS = MapSettings(
+    seed=1, replicates=3, noise_points=3, noise_deviations=2.0, tiers={"paper": TIER}
 )
 #: Halvings to a sixty-fourth of an axis.
 FINE = 4
 
 
-class StandIn:
-    """Says at each place how far inside a planted border it is; a second of CPU a run."""
+class Planted:
+    """Says at each point how far inside a planted boundary it is; a second of CPU a run."""
 
     def __init__(self, inside, noise=0.0, offset=0.0):
         self.inside, self.noise, self.offset = inside, noise, offset
@@ -54,70 +34,70 @@ class StandIn:
     def spent_s(self):
         return float(sum(self.runs.values()))
 
-    def cost_s(self, places, replicates):
-        return float(sum(max(0, replicates - self.runs.get(p, 0)) for p in set(places)))
+    def cost_s(self, points, replicates):
+        return float(sum(max(0, replicates - self.runs.get(p, 0)) for p in set(points)))
 
-    def read(self, places, replicates):
-        for place in places:
-            self.runs[place] = max(replicates, self.runs.get(place, 0))
-        return {place: self._reading(place, replicates) for place in places}
+    def sample(self, points, replicates):
+        for point in points:
+            self.runs[point] = max(replicates, self.runs.get(point, 0))
+        return {point: self._result(point, replicates) for point in points}
 
-    def _reading(self, place, replicates):
+    def _result(self, point, replicates):
         # Replicates lie around the truth, the first as far below it as the third above.
-        around = [offset_place(place, number, self.offset) for number in range(replicates)]
-        values = [self.inside(one.across, one.up) for one in around]
+        around = [replicate_point(point, number, self.offset) for number in range(replicates)]
+        values = [self.inside(one.x, one.y) for one in around]
         margins = tuple(value + self.noise * (number - 1) for number, value in enumerate(values))
         holds = 2 * sum(m >= 0 for m in margins) > replicates
-        return Reading(holds, values[0], sum(margins) / replicates, margins)
+        return PointResult(holds, values[0], sum(margins) / replicates, margins)
 
 
-def circle(across, up):
-    return 0.3 - math.hypot(across - 0.45, up - 0.55)
+def circle(x, y):
+    return 0.3 - math.hypot(x - 0.45, y - 0.55)
 
 
 def explored(
-    inside, budget_s=1e6, halvings=FINE, noise=0.0, offset=0.0, facets=((),), name="planted"
+    inside, budget_s=1e6, halvings=FINE, noise=0.0, offset=0.0, panels=((),), name="planted"
 ):
-    surveyor = StandIn(inside, noise, offset)
-    explorer = Explorer(name, facets, surveyor, SETTINGS, SPENDING, halvings, budget_s)
-    return explorer.run(), surveyor
+    sampler = Planted(inside, noise, offset)
+    spending = SETTINGS.tiers["paper"]
+    explorer = Explorer(name, panels, sampler, SETTINGS, spending, halvings, budget_s)
+    explorer.run()
+    return explorer
 
 
 def test_a_planted_circle_is_found_to_the_width_and_costs_a_fifth_of_the_full_grid():
-    found, _ = explored(circle)
+    found = explored(circle)
     (grid,) = found.grids.values()
     assert grid.width() == 1 / 64
     assert found.share() == pytest.approx(math.pi * 0.3**2, abs=0.005)
-    assert 5 * len(found.readings) < found.full_points == 65**2
-    # No cell on one side of the border has a corner on the other.
+    assert 5 * len(found.results) < grid.full_points == 65**2
+    # No cell on one side of the boundary has a corner on the other.
     for cell in grid.leaves:
         side = grid.side(cell)
         if side in ("holds", "fails"):
-            told = {circle(i / 64, j / 64) >= 0 for i, j in cell.corners}
-            assert told == {side == "holds"}
+            assert {circle(i / 64, j / 64) >= 0 for i, j in cell.corners} == {side == "holds"}
     assert found.right() == (40, 40)
 
 
-def test_a_border_that_is_wrong_is_told_by_fresh_points():
-    """The sentence holds elsewhere than where the grid found it: its check must say so."""
-    surveyor = StandIn(circle)
-    explorer = Explorer("planted", [()], surveyor, SETTINGS, SPENDING, FINE, 1e6)
-    explorer._check = lambda: None
-    explorer.run()
-    surveyor.inside = lambda across, up: circle(across - 0.25, up)
-    Explorer._check(explorer)
-    judged, right = explorer.found.right()
+def test_a_wrong_boundary_is_detected_by_validation_points(monkeypatch):
+    """The claim holds elsewhere than where the grid found it: its validation must say so."""
+    with monkeypatch.context() as patched:
+        patched.setattr(Explorer, "_validate", lambda self: None)
+        found = explored(circle)
+    found.sampler.inside = lambda x, y: circle(x - 0.25, y)
+    found._validate()
+    judged, right = found.right()
     assert judged == 40 and right < 0.95 * judged
-    assert explorer.found.right_interval()[1] < 0.95
+    assert found.right_interval()[1] < 0.95
 
 
-def island(across, up):
-    """A border that the first grid sees, and an island that it does not."""
-    return max(0.17 - math.hypot(across - 0.625, up - 0.625), 0.3 - across)
+def island(x, y):
+    """A boundary that the first grid sees, and an island that it does not."""
+    return max(0.17 - math.hypot(x - 0.625, y - 0.625), 0.3 - x)
 
 
-def test_an_island_that_the_first_grid_misses_is_found_by_trying_random_places():
-    found = [explored(island, name=str(number))[0] for number in range(10)]
+def test_an_island_that_the_first_grid_misses_is_found_by_random_probes():
+    found = [explored(island, name=str(number)) for number in range(10)]
     seen = [one for one in found if one.grids[()].at(0.625, 0.625) == "holds"]
     # It has an eighth of the side that it is not on: (1 - 1/8)^20 of the sets of 20 miss it.
     assert len(seen) >= 8
@@ -126,52 +106,52 @@ def test_an_island_that_the_first_grid_misses_is_found_by_trying_random_places()
         assert one.right() == (40, 40)
 
 
-def test_an_island_that_is_not_found_is_told_by_fresh_points(monkeypatch):
-    monkeypatch.setattr(Explorer, "_try", lambda self: False)
-    found = [explored(island, name=name)[0] for name in "abc"]
+def test_a_missed_island_is_detected_by_validation_points(monkeypatch):
+    monkeypatch.setattr(Explorer, "_probe", lambda self: False)
+    found = [explored(island, name=name) for name in "abc"]
     assert all(one.grids[()].at(0.625, 0.625) == "fails" for one in found)
     assert sum(right for _, right in (one.right() for one in found)) < 3 * 40
 
 
-def test_a_budget_that_ends_leaves_a_wider_border_and_says_so():
-    found, surveyor = explored(circle, budget_s=150)
-    assert surveyor.spent_s <= 150
-    (grid,) = found.grids.values()
-    assert grid.width() > 1 / 64
-    # The first grid of the first facet is always had.
-    nothing, _ = explored(circle, budget_s=1, facets=(("a",), ("b",)))
+def test_a_budget_that_ends_leaves_a_wider_boundary_and_says_so():
+    found = explored(circle, budget_s=150)
+    assert found.sampler.spent_s <= 150
+    assert found.width() > 1 / 64
+    # The first grid of the first panel is always had.
+    nothing = explored(circle, budget_s=1, panels=(("a",), ("b",)))
     assert list(nothing.grids) == [("a",)] and nothing.left_out == [("b",)]
 
 
-def test_only_places_within_the_noise_are_replicated():
-    calm, still = explored(circle)
-    assert max(calm.noise.values()) == 0
+def test_only_points_within_the_noise_are_replicated():
+    calm = explored(circle)
+    assert calm.grids[()].noise == 0
     # Those from which the noise is learnt have replicates, no others.
-    assert sorted(still.runs.values())[-4:] == [1, 3, 3, 3]
-    found, noisy = explored(circle, noise=0.02)
-    assert found.noise[()] == pytest.approx(0.04, rel=0.01)
-    replicated = {place for place, count in noisy.runs.items() if count == 3}
-    # One run alone reads 0.02 too little; within 0.04 of the border it is not believed.
-    off = {place: abs(circle(place.across, place.up) - 0.02) for place in noisy.runs}
-    near = {place for place in off if off[place] < 0.0399}
+    assert sorted(calm.sampler.runs.values())[-4:] == [1, 3, 3, 3]
+    found = explored(circle, noise=0.02)
+    grid, runs = found.grids[()], found.sampler.runs
+    assert grid.noise == pytest.approx(0.04, rel=0.01)
+    replicated = {point for point, count in runs.items() if count == 3}
+    # One run alone reads 0.02 too little; within 0.04 of the boundary it is not believed.
+    off = {point: abs(circle(point.x, point.y) - 0.02) for point in runs}
+    near = {point for point in off if off[point] < 0.0399}
     assert near <= replicated and len(near) > 10
-    assert sum(off[place] > 0.0401 for place in replicated) <= SETTINGS.noise_points
+    assert sum(off[point] > 0.0401 for point in replicated) <= SETTINGS.noise_points
     assert found.share() == pytest.approx(math.pi * 0.3**2, abs=0.01)
     # The noise of a mean of three is by their root the less.
-    told = {(p.across * 64, p.up * 64): abs(circle(p.across, p.up)) for p in replicated}
-    nodes = told.keys() & found.grids[()].found.keys()
-    unsure = {node for node in nodes if told[node] < 0.04 / math.sqrt(3)}
-    assert unsure == nodes & found.grids[()].unsure and 10 < len(unsure) < len(nodes)
+    kept = replicated & found.results.keys()
+    unsure = {point for point in kept if found.results[point].is_unsure(grid.noise)}
+    assert unsure == {p for p in kept if abs(circle(p.x, p.y)) < 0.04 / math.sqrt(3)}
+    assert 10 < len(unsure) < len(kept)
 
 
-def test_a_verdict_that_a_hair_changes_is_on_the_border(monkeypatch):
-    """Nothing is left to chance here: only places beside it tell that there is no verdict."""
+def test_a_verdict_that_a_hair_changes_is_on_the_boundary(monkeypatch):
+    """Nothing is left to chance here: only points beside it tell that there is no verdict."""
 
-    def hair(across, up):
-        return across - 0.7 + 0.1 * math.sin(3000 * across)
+    def hair(x, y):
+        return x - 0.7 + 0.1 * math.sin(3000 * x)
 
-    monkeypatch.setattr(Explorer, "_try", lambda self: False)
-    found, _ = explored(hair, halvings=2, offset=0.001)
+    monkeypatch.setattr(Explorer, "_probe", lambda self: False)
+    found = explored(hair, halvings=2, offset=0.001)
     assert found.grids[()].at(0.65, 0.5) == "border" and found.grids[()].at(0.75, 0.5) == "border"
     judged, right = found.right()
     assert judged == 40 and right >= 38
@@ -179,19 +159,19 @@ def test_a_verdict_that_a_hair_changes_is_on_the_border(monkeypatch):
 
 def test_where_all_replicates_are_one_nothing_is_unsure():
     """On the bound itself, yet no other run says otherwise: a tie that nothing breaks holds."""
-    found, _ = explored(lambda across, up: min(0.0, 0.5 - across), noise=0.0)
+    found = explored(lambda x, y: min(0.0, 0.5 - x), noise=0.0)
     assert found.grids[()].at(0.2, 0.5) == "holds" and found.share() == pytest.approx(0.5, abs=0.02)
-    found, _ = explored(lambda across, up: min(0.0, 0.5 - across), noise=0.02)
+    found = explored(lambda x, y: min(0.0, 0.5 - x), noise=0.02)
     assert found.grids[()].at(0.2, 0.5) == "border" and found.grids[()].at(0.9, 0.5) == "fails"
 
 
-def test_a_threshold_is_told_where_every_line_has_one():
-    slope, _ = explored(lambda across, up: across - 0.4 - 0.2 * up)
-    found = threshold(slope.grids[()], 0)
-    assert found.above
-    assert (found.lowest, found.highest) == pytest.approx((0.4, 0.6), abs=0.02)
-    assert threshold(explored(circle)[0].grids[()], 0) is None
-    assert to_border(slope.grids[()], 0.9, 0.5, 0) == pytest.approx(0.5, abs=0.02)
+def test_there_is_a_threshold_where_every_line_has_one():
+    slope = explored(lambda x, y: x - 0.4 - 0.2 * y).grids[()]
+    found = slope.threshold(0)
+    assert found["above"]
+    assert (found["lowest"], found["highest"]) == pytest.approx((0.4, 0.6), abs=0.02)
+    assert explored(circle).grids[()].threshold(0) is None
+    assert slope.boundary_from(0.9, 0.5, 0) == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_path_is_that_of_the_first_tcp_flow():
@@ -239,13 +219,8 @@ def test_laws_are_those_of_their_sources():
     assert 0.4 < deep < 0.55 < 0.8 < ware(law, path(queue_packets=1.5 * bdp))
 
 
-def test_every_map_fits_its_study_and_all_five_papers_have_some():
-    names = map_names(ROOT)
-    assert len(names) >= 12
-    assert {load_map(ROOT, name).study for name in names} == {
-        *("dzivhani", "kapadia", "liang_shen", "nishitha", "saxena")
-    }
-    assert load_mapping(ROOT).tiers.keys() == {"quick", "paper", "deep"}
+def test_all_five_papers_have_a_map():
+    assert len({load_map(ROOT, name).study for name in map_names(ROOT)}) == 5
 
 
 @pytest.fixture
@@ -288,6 +263,6 @@ def wrong(tmp_path):
         (lambda m: m["theory"][0].update(axis="rate"), "no axis"),
     ],
 )
-def test_a_wrong_file_is_told_by_field_and_remedy(wrong, change, words):
+def test_an_invalid_region_file_is_named_with_its_field(wrong, change, words):
     told = wrong(change)
     assert "kapadia_buffer_for_full_link" in told and words in told

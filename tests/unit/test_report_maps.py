@@ -7,7 +7,7 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 from replication.engines.catalogue import ENGINES
-from replication.explore.maps.account import MAP_COLUMNS, made_from, merge_maps
+from replication.explore.maps.region_result import MAP_COLUMNS, made_from, merge_maps
 from replication.report.pages import regions
 from replication.report.pages.page import environment
 from replication.study.files import write_text

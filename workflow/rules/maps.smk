@@ -14,7 +14,7 @@ wildcard_constraints:
 maps_to_explore = lambda wildcards: [
     f"{name}/{engine}" for name, engine in maps_or_exit(REPO, PIPE.engines)
 ]
-judged_on_today = lambda wildcards: studies_of_today(REPO, PIPE.studies, PIPE.engines)
+judged_on_today = lambda wildcards: modern_studies(REPO, PIPE.studies, PIPE.engines)
 
 
 rule plan_maps:
@@ -75,7 +75,7 @@ rule judge_today:
     input:
         today="configs/today.yaml",
         study=lambda wildcards: PIPE.study_files(wildcards.study),
-        program=lambda wildcards: PIPE.program_of(load_today(REPO).engine),
+        program=lambda wildcards: PIPE.program_of(load_modern(REPO).engine),
     output:
         claims=f"{TODAY}.claims.json",
         scenarios=f"{TODAY}.claims.scenarios.json",
@@ -88,7 +88,7 @@ rule judge_today:
     params:
         code=PIPE.code.judge,
         tier=PIPE.config.tier,
-        machine=lambda wildcards: PIPE.machine(load_today(REPO).engine),
+        machine=lambda wildcards: PIPE.machine(load_modern(REPO).engine),
     script:
         "../scripts/judge_today.py"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from replication.cli.script import ROOT, job, start
 from replication.explore.machine import Machine
-from replication.explore.maps.account import run_map
+from replication.explore.maps.region_result import run_map
 
 given, folder = snakemake.params, Path(snakemake.output.account).parent
 with job(snakemake):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from replication.cli.script import ROOT, job, start
 from replication.explore.machine import Machine
-from replication.explore.modern_kernel import run_today
+from replication.explore.modern_kernel import run_modern
 
 given, folder = snakemake.params, Path(snakemake.output.claims).parent
 with job(snakemake):
     machine = Machine.open(ROOT, *start(given.machine), given.machine["timer_hz"])
-    run_today(ROOT, snakemake.wildcards.study, given.tier, folder, machine)
+    run_modern(ROOT, snakemake.wildcards.study, given.tier, folder, machine)

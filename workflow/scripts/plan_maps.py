@@ -4,14 +4,14 @@ import sys
 from pathlib import Path
 
 from replication.cli.script import ROOT, job
-from replication.explore.maps.account import forecast
-from replication.explore.modern_kernel import plan_today
+from replication.explore.maps.region_result import forecast
+from replication.explore.modern_kernel import plan_modern
 
 given = snakemake.params
 with job(snakemake):
     pairs = [name.split("/") for name in given.maps]
     maps = [forecast(ROOT, name, engine, given.tier, given.ns3_version) for name, engine in pairs]
-    today = [plan_today(ROOT, study, given.tier) for study in given.today]
+    today = [plan_modern(ROOT, study, given.tier) for study in given.today]
     cpu_s = sum(cpu_s for _, cpu_s in maps) + sum(one.cost_s for one in today)
     total = f"in all at most about {cpu_s / 60:.1f} CPU minutes, what is in the store included"
     lines = "".join(f"{line}\n" for line in (*(line for line, _ in maps), *today, total))

@@ -62,9 +62,9 @@ def validate(studies: Studies = None) -> None:
     """
     from replication.design.design import design_study, repeat_warnings
     from replication.design.study_check import check_study
-    from replication.explore.maps.account import check_map
     from replication.explore.maps.map_model import load_mapping, map_names
-    from replication.explore.modern_kernel import load_today, plan_today
+    from replication.explore.maps.region_result import check_map
+    from replication.explore.modern_kernel import load_modern, plan_modern
     from replication.study.published import published_path
     from replication.study.sensitivity_settings import load_sensitivity
     from replication.verdicts.cause import check_explanations, load_explanations
@@ -88,8 +88,8 @@ def validate(studies: Studies = None) -> None:
             print(f"warning: {name}, {warning}")
     load_mapping(ROOT)
     if everything:
-        for name in sorted(set(load_today(ROOT).studies) & set(study_ids(ROOT))):
-            print(f"{plan_today(ROOT, name, 'paper')}: valid")
+        for name in sorted(set(load_modern(ROOT).studies) & set(study_ids(ROOT))):
+            print(f"{plan_modern(ROOT, name, 'paper')}: valid")
         for name in map_names(ROOT):
             print(f"{name}: {check_map(ROOT, name)}: valid")
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from replication.compare.agreement import EngineDifferences
 from replication.design.config import Config, Tier
 from replication.explore.maps.map_model import Map, MapSettings
-from replication.explore.modern_kernel import Today
+from replication.explore.modern_kernel import ModernKernel
 from replication.study.files import write_text
 from replication.study.model import Document
 from replication.study.scenario import Scenario
@@ -30,7 +30,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "mapping": MapSettings,
     "scenario": Scenario,
     "sensitivity": Sensitivity,
-    "today": Today,
+    "today": ModernKernel,
     "study": Study,
     "tier": Tier,
 }

@@ -1,14 +1,15 @@
-"""A study on a modern kernel: its claims judged with what a stack of today has.
+"""Studies on a modern kernel: their claims judged with what its network stack has.
 
-What the stack cannot have is replaced, by configs/today.yaml and for the reasons given there; such
-results are never the study's own.
+What the stack cannot have is substituted, by configs/today.yaml and for the reasons given there;
+such results are never the study's own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -33,16 +34,16 @@ TODAY = Path("configs/today.yaml")
 JUDGED, SCENARIOS = ".claims.json", ".claims.scenarios.json"
 
 
-class StandIn(Document):
+class Substituted(Document):
     """What is run of one study."""
 
     set: Variation | None = None
     """A [variation](#variations) of the study; without it the study's own values."""
     reasons: Annotated[list[Text], Field(min_length=1)]
-    """List: what is replaced, and why."""
+    """List: what is substituted, and why."""
 
 
-class TodayTier(Document):
+class KernelTier(Document):
     """How much a tier runs."""
 
     levels: Literal["all", "quick"]
@@ -53,21 +54,21 @@ class TodayTier(Document):
     """As in a tier."""
 
 
-class Today(Document):
+class ModernKernel(Document):
     """configs/today.yaml."""
 
     schema_version: Literal[1] = 1
     """The form of the file."""
     engine: EngineName
-    """The engine whose stack is today's."""
-    tiers: dict[str, TodayTier]
+    """The engine whose stack is the modern one."""
+    tiers: dict[str, KernelTier]
     """Tier to how much is run."""
-    studies: Annotated[dict[Identifier, StandIn], Field(min_length=1)]
+    studies: Annotated[dict[Identifier, Substituted], Field(min_length=1)]
     """Study to what is run of it."""
 
 
 @dataclass(frozen=True)
-class TodayPlan:
+class KernelPlan:
     """What is run of a study: each point in each replicate, refused ones with the reason."""
 
     study: Study
@@ -80,11 +81,6 @@ class TodayPlan:
         """Expected CPU time of all runs."""
         return sum({r.scenario_id: r.cost_s for r in self.runs if not r.refusal}.values())
 
-    @property
-    def refusals(self) -> dict[str, int]:
-        """Why points are refused, and how many."""
-        return dict(sorted(Counter(r.refusal for r in self.runs if r.refusal).items()))
-
     def __str__(self) -> str:
         ran = sum(not run.refusal for run in self.runs)
         return (
@@ -93,24 +89,24 @@ class TodayPlan:
         )
 
 
-def load_today(root: Path) -> Today:
+def load_modern(root: Path) -> ModernKernel:
     """Read configs/today.yaml; InputError names each wrong field."""
-    return read_model(root / TODAY, Today)
+    return read_model(root / TODAY, ModernKernel)
 
 
-def studies_of_today(root: Path, studies: Collection[str], engines: Collection[str]) -> list[str]:
+def modern_studies(root: Path, studies: Collection[str], engines: Collection[str]) -> list[str]:
     """Return those of the studies that are judged on the modern kernel, if it is among `engines`.
 
     An invalid configs/today.yaml is a one-line error that ends the program with exit code 2.
     """
     try:
-        today = load_today(root)
+        modern = load_modern(root)
     except InputError as error:
         leave(error)
-    return sorted(set(today.studies) & set(studies)) if today.engine in engines else []
+    return sorted(set(modern.studies) & set(studies)) if modern.engine in engines else []
 
 
-def plan_today(root: Path, name: str, tier: str) -> TodayPlan:
+def plan_modern(root: Path, name: str, tier: str) -> KernelPlan:
     """Return what is run of a study on the modern kernel.
 
     Raises
@@ -118,27 +114,26 @@ def plan_today(root: Path, name: str, tier: str) -> TodayPlan:
     InputError
         configs/today.yaml has no such study or tier, or does not fit the study.
     """
-    today = load_today(root)
-    if name not in today.studies:
-        raise InputError(f"{TODAY}: studies: has no {name!r}; it has {', '.join(today.studies)}")
-    if tier not in today.tiers:
-        raise InputError(f"tier: {TODAY} has none called {tier!r}; it has {', '.join(today.tiers)}")
-    own = Tier(id="today", title="today", batch_cost_s=60.0, **dict(today.tiers[tier]))
-    study, replaced = load_study(root, name), today.studies[name]
+    modern = load_modern(root)
+    for key, wanted, known in (("studies", name, modern.studies), ("tiers", tier, modern.tiers)):
+        if wanted not in known:
+            raise InputError(f"{TODAY}: {key}: has no {wanted!r}; it has {', '.join(known)}")
+    own = Tier(id="today", title="today", batch_cost_s=60.0, **dict(modern.tiers[tier]))
+    study, substituted = load_study(root, name), modern.studies[name]
     try:
-        if replaced.set is not None:
+        if substituted.set is not None:
             # It goes before what the study substitutes on the engine.
-            others = [one for one in study.substitutions if one.engine != today.engine]
-            study = apply(study.model_copy(update={"substitutions": others}), replaced.set)
-        runs = design_study(study, own, [today.engine])
+            others = [one for one in study.substitutions if one.engine != modern.engine]
+            study = apply(study.model_copy(update={"substitutions": others}), substituted.set)
+        runs = design_study(study, own, [modern.engine])
     except InputError as error:
         raise InputError(f"{TODAY}: {name}: {error}") from None
-    return TodayPlan(study, today.engine, replaced.reasons, runs)
+    return KernelPlan(study, modern.engine, substituted.reasons, runs)
 
 
-def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
+def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
     """Run a study on the modern kernel, and write its claims' verdicts; return the file."""
-    plan = plan_today(root, name, tier)
+    plan = plan_modern(root, name, tier)
     study, replicates = plan.study, sorted({run.replicate for run in plan.runs})
     results = machine.results(
         name, [[run for run in plan.runs if run.replicate == n] for n in replicates]
@@ -164,7 +159,7 @@ def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) 
         "tier": tier,
         "replicates": len(replicates),
         "reasons": plan.reasons,
-        "refusals": plan.refusals,
+        "refusals": Counter(run.refusal for run in plan.runs if run.refusal),
         "claims": claims,
         "cpu_s": round(plan.cost_s, 3),
         "made_from": made_from(root, name, machine.exact_engine),
@@ -177,21 +172,19 @@ def run_today(root: Path, name: str, tier: str, folder: Path, machine: Machine) 
 
 def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the hashes of all that decides the verdicts, as it is now."""
-    today = load_today(root).model_dump(mode="json", include={"tiers", "studies"})
+    modern = load_modern(root).model_dump(mode="json", include={"tiers", "studies"})
     return input_hashes(
-        root, name, engine, tiers=today["tiers"], replaced=today["studies"].get(name)
+        root, name, engine, tiers=modern["tiers"], replaced=modern["studies"].get(name)
     )
 
 
-def judged_today(root: Path, data: Path) -> list[dict[str, Any]]:
+def modern_results(root: Path, data: Path) -> list[dict[str, Any]]:
     """Return what was found of each study, in the order of their names, where it is current."""
-    paths = sorted((data / "maps" / "today").glob(f"*{JUDGED}"))
-    found: list[dict[str, Any]] = [read_json(path) for path in paths]
-    return [document for document in found if _is_current(root, data, document)]
-
-
-def _is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
-    today, name = load_today(root), str(document["study"])
-    if today.engine != document["engine"] or name not in today.studies:
-        return False
-    return is_same(data, document["made_from"], lambda engine: made_from(root, name, engine))
+    found = []
+    for path in sorted((data / "maps" / "today").glob(f"*{JUDGED}")):
+        document, modern = read_json(path), load_modern(root)
+        now = partial(made_from, root, document["study"])
+        is_known = document["engine"] == modern.engine and document["study"] in modern.studies
+        if is_known and is_same(data, document["made_from"], now):
+            found.append(document)
+    return found

@@ -1,4 +1,4 @@
-"""The grid of a facet: cells that are halved where the verdict changes, and what follows.
+"""The grid of a panel: cells that are halved where the verdict changes, and what follows.
 
 The bisection is our own, and no learner of the library `adaptive`: those pick points by the loss of
 a number over triangles, and a verdict is a word that may be missing. Our points lie on the nodes of
@@ -8,18 +8,21 @@ which cost less to judge; and a tier of finer cells runs the points of a coarser
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
-#: Across and up, in steps of the full grid.
+from replication.explore.maps.sampler import PointResult
+from replication.explore.maps.space import Panel, Point
+
+#: Along x and y, in steps of the full grid.
 Node = tuple[int, int]
-#: Whether the sentence holds; None where nothing can be said.
-Verdict = bool | None
 Side = Literal["holds", "fails", "border", "unknown"]
 
-#: Share of the lines along an axis that a threshold must cross to be told.
+#: Share of the lines along an axis that must cross the boundary for the axis to have a threshold.
 _LEAST_SHARE = 0.5
 
 
@@ -38,6 +41,21 @@ class Cell:
         return [(i, j), (i + s, j), (i + s, j + s), (i, j + s)]
 
     @property
+    def edges(self) -> list[tuple[Node, Node]]:
+        """Its edges, each by its ends."""
+        corners = self.corners
+        return [*pairwise(corners), (corners[3], corners[0])]
+
+    @property
+    def between(self) -> list[Node]:
+        """The nodes on its edges between corners, where smaller cells may lie beside it."""
+        i, j, s = self.i, self.j, self.step
+        along = range(1, s)
+        return [
+            node for n in along for node in ((i + n, j), (i + n, j + s), (i, j + n), (i + s, j + n))
+        ]
+
+    @property
     def quarters(self) -> list[Cell]:
         """The cells of half its side."""
         half = self.step // 2
@@ -46,37 +64,40 @@ class Cell:
 
 @dataclass
 class Grid:
-    """The grid of one facet.
+    """The grid of one panel.
 
     Attributes
     ----------
     coarse_cells, halvings
-        Cells of the first grid along an axis, and how often those on the border are halved.
-    found
-        Verdicts at nodes that were run.
-    inferred
-        At nodes between two of one verdict, taken to have it too: a border crosses an edge once.
-    probed
-        Verdicts at places within cells, 0 to 1 each way, that were run to try the grid.
-    unsure, unsure_probes
-        Nodes and places whose margin is within the noise: another run may say otherwise.
+        Cells of the first grid along an axis, and how often those on the boundary are halved.
+    results
+        What was found at points, those of other panels too.
+    probes
+        Those of the points that were run within cells, to try the grid.
+    noise
+        The margin up to which a single run is within the noise (a mean: by the root of n less).
+    inferred, inferred_unsure
+        Verdicts at nodes between two of one verdict, taken to have it too, and those of them whose
+        two are within the noise.
     leaves
         The cells, none inside another.
     """
 
+    panel: Panel
     coarse_cells: int
     halvings: int
-    found: dict[Node, Verdict] = field(default_factory=dict)
-    inferred: dict[Node, Verdict] = field(default_factory=dict)
-    probed: dict[tuple[float, float], Verdict] = field(default_factory=dict)
-    unsure: set[Node] = field(default_factory=set)
-    unsure_probes: set[tuple[float, float]] = field(default_factory=set)
+    results: Mapping[Point, PointResult]
+    probes: list[Point] = field(default_factory=list)
+    noise: float = 0.0
+    inferred: dict[Node, bool | None] = field(default_factory=dict)
+    inferred_unsure: set[Node] = field(default_factory=set)
     leaves: set[Cell] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         step = 2**self.halvings
-        places = range(0, self.size, step)
-        self.leaves = {Cell(i, j, step) for i in places for j in places}
+        self.leaves = {
+            Cell(i, j, step) for i in range(0, self.size, step) for j in range(0, self.size, step)
+        }
 
     @property
     def size(self) -> int:
@@ -88,111 +109,134 @@ class Grid:
         """Nodes of the full grid."""
         return (self.size + 1) ** 2
 
-    def coarse_nodes(self) -> list[Node]:
-        """Return the nodes of the first grid."""
-        places = range(0, self.size + 1, 2**self.halvings)
-        return [(i, j) for j in places for i in places]
+    def coarse_points(self) -> list[Point]:
+        """Return the points of the first grid."""
+        shares = [number / self.coarse_cells for number in range(self.coarse_cells + 1)]
+        return [Point(self.panel, x, y) for y in shares for x in shares]
 
-    def verdict(self, node: Node) -> Verdict:
-        """Return the verdict at a node, run or inferred."""
-        return self.found.get(node, self.inferred.get(node))
+    def point(self, node: Node) -> Point:
+        """Return the point at a node."""
+        return Point(self.panel, node[0] / self.size, node[1] / self.size)
+
+    def result(self, node: Node) -> PointResult | None:
+        """Return what was found at a node; None where it was not run."""
+        return self.results.get(self.point(node))
+
+    def verdict(self, node: Node) -> bool | None:
+        """Return the verdict at a node, run or inferred; None where nothing can be said."""
+        result = self.result(node)
+        return self.inferred.get(node) if result is None else result.holds
+
+    def is_unsure(self, node: Node) -> bool:
+        """Return whether the verdict at a node is within the noise."""
+        result = self.result(node)
+        return node in self.inferred_unsure if result is None else result.is_unsure(self.noise)
+
+    def learn_noise(self, deviations: float) -> None:
+        """Set the noise to so many standard deviations of the panel's replicates that differ."""
+        margins = [
+            [margin for margin in one.margins if math.isfinite(margin)]
+            for point, one in self.results.items()
+            if point.panel == self.panel
+        ]
+        variances = [statistics.variance(own) for own in margins if len(set(own)) > 1]
+        self.noise = deviations * math.sqrt(statistics.fmean(variances)) if variances else 0.0
 
     def side(self, cell: Cell) -> Side:
-        """Return on which side of the border a cell lies, by all that was run in it.
+        """Return on which side of the boundary a cell lies, by all that was run in it.
 
-        What is within the noise is on the border: a sentence that holds in one run and fails in
-        the next does neither there.
+        What is within the noise is on the boundary: a claim that holds in one run and fails in the
+        next does neither there.
         """
-        corners = cell.corners
-        seen = {self.verdict(corner) for corner in corners} - {None}
-        # Each draw of a random place asks this: corners that differ need no look at the edges.
+        seen = {self.verdict(corner) for corner in cell.corners} - {None}
+        # Each draw of a random point asks this: corners that differ need no look at the edges.
         if len(seen) == 2:
             return "border"
-        edges = list(_on_edges(cell))
-        seen |= {self.found.get(node) for node in edges} - {None}
+        run = [self.result(node) for node in cell.between]
+        seen |= {one.holds for one in run if one is not None} - {None}
         if not seen:
             return "unknown"
-        if len(seen) == 2 or not self.unsure.isdisjoint([*corners, *edges]) or self._is_mixed(cell):
+        unsure = any(map(self.is_unsure, [*cell.corners, *cell.between]))
+        if len(seen) == 2 or unsure or self._is_mixed(cell):
             return "border"
         return "holds" if seen == {True} else "fails"
 
     def to_halve(self) -> list[Cell]:
-        """Return the widest cells on the border that may be halved, in their order.
+        """Return the widest cells on the boundary that may be halved, in their order.
 
         Of a cell that is within the noise at all of its corners, the half is no better known.
         """
         wide = [
             cell
             for cell in self.leaves
-            if cell.step > 1 and self.side(cell) == "border" and set(cell.corners) - self.unsure
+            if cell.step > 1
+            and self.side(cell) == "border"
+            and not all(map(self.is_unsure, cell.corners))
         ]
         widest = max((cell.step for cell in wide), default=0)
         return sorted(cell for cell in wide if cell.step == widest)
 
-    def doubtful(self) -> list[Node]:
-        """Return nodes to run since what is inferred there may be wrong.
+    def doubtful(self) -> list[Point]:
+        """Return points to run since what is inferred there may be wrong.
 
         They are the corners of cells in which a probe, and of cells beside nodes at which a run,
-        found what was not to be expected.
+        contradicts what was expected.
         """
-        cells = {self._cell_at(*place) for place in self.probed if self._is_denied(place)}
-        for node, inferred in self.inferred.items():
-            if self.found.get(node, inferred) is not inferred:
-                cells.update(self._cells_beside(node))
-        return sorted({corner for cell in cells for corner in cell.corners} - self.found.keys())
+        cells = {self.cell_at(probe.x, probe.y) for probe in self.probes if self._is_denied(probe)}
+        for (i, j), inferred in self.inferred.items():
+            if self.result((i, j)) is not None and self.verdict((i, j)) is not inferred:
+                cells |= {
+                    self.cell_at(x / self.size, y / self.size)
+                    for x in (i - 0.5, i + 0.5)
+                    for y in (j - 0.5, j + 0.5)
+                    if 0 < x < self.size and 0 < y < self.size
+                }
+        corners = sorted({corner for cell in cells for corner in cell.corners})
+        return [self.point(node) for node in corners if self.result(node) is None]
 
-    def _cells_beside(self, node: Node) -> Iterator[Cell]:
-        for i in (node[0] - 0.5, node[0] + 0.5):
-            for j in (node[1] - 0.5, node[1] + 0.5):
-                if 0 < i < self.size and 0 < j < self.size:
-                    yield self._cell_at(i / self.size, j / self.size)
-
-    def _is_denied(self, place: tuple[float, float]) -> bool:
-        """Return whether a probe found what corners of its cell do not say, or nothing for sure."""
-        if place in self.unsure_probes:
-            return True
-        told = self.probed[place]
-        corners = self._cell_at(*place).corners
-        return told is not None and (not told) in map(self.verdict, corners)
+    def _is_denied(self, probe: Point) -> bool:
+        """Return whether a probe contradicts a corner of its cell, or is within the noise."""
+        result = self.results[probe]
+        corners = self.cell_at(probe.x, probe.y).corners
+        denied = result.holds is not None and (not result.holds) in map(self.verdict, corners)
+        return denied or result.is_unsure(self.noise)
 
     def _is_mixed(self, cell: Cell) -> bool:
         """Return whether a probe in a cell, or within a step of it, is denied by its corners.
 
-        Where a cell cannot be halved any more, no border is to be seen: verdicts are mixed there.
+        Where a cell cannot be halved any more, no boundary is to be seen: verdicts are mixed there.
         """
         i, j, end = cell.i - 1, cell.j - 1, cell.step + 2
         # Every cell asks this: most probes are far off, and need no look at their own cell.
         return any(
-            0 <= place[0] * self.size - i <= end
-            and 0 <= place[1] * self.size - j <= end
-            and self._is_denied(place)
-            for place in self.probed
+            0 <= probe.x * self.size - i <= end
+            and 0 <= probe.y * self.size - j <= end
+            and self._is_denied(probe)
+            for probe in self.probes
         )
 
-    def nodes_of(self, cell: Cell) -> list[Node]:
-        """Return the nodes that have to be run before a cell is halved.
+    def points_to_halve(self, cell: Cell) -> list[Point]:
+        """Return the points to run before a cell is halved.
 
-        Its middle, and the middles of edges whose ends differ.
+        They are its middle, and the middles of edges whose ends differ.
         """
         wanted = [_middle(cell.corners[0], cell.corners[2])]
-        for one, other in _edges(cell):
-            if not self._agree(one, other):
-                wanted.append(_middle(one, other))
-        return [node for node in wanted if node not in self.found]
+        wanted += [_middle(*edge) for edge in cell.edges if not self._agree(*edge)]
+        return [self.point(node) for node in wanted if self.result(node) is None]
 
     def _agree(self, one: Node, other: Node) -> bool:
         """Return whether two nodes say the same, as surely."""
         same_verdict = self.verdict(one) is self.verdict(other)
-        return same_verdict and (one in self.unsure) is (other in self.unsure)
+        return same_verdict and self.is_unsure(one) is self.is_unsure(other)
 
     def halve(self, cell: Cell) -> None:
         """Put the quarters of a cell in its place."""
-        for one, other in _edges(cell):
+        for one, other in cell.edges:
             if self._agree(one, other):
                 middle = _middle(one, other)
                 self.inferred.setdefault(middle, self.verdict(one))
-                if one in self.unsure and middle not in self.found:
-                    self.unsure.add(middle)
+                if self.is_unsure(one):
+                    self.inferred_unsure.add(middle)
         self.leaves.remove(cell)
         self.leaves.update(cell.quarters)
 
@@ -206,7 +250,7 @@ class Grid:
     def share(self) -> float | None:
         """Return the share of the known area in which it holds; None where nothing is known.
 
-        A cell on the border counts by its corners.
+        A cell on the boundary counts by its corners.
         """
         holds = known = 0.0
         for cell in sorted(self.leaves):
@@ -218,88 +262,59 @@ class Grid:
         return holds / known if known else None
 
     def width(self) -> float:
-        """Return the widest cell on the border, as a share of an axis; 0 without any."""
+        """Return the widest cell on the boundary, as a share of an axis; 0 without any."""
         wide = (cell.step for cell in self.leaves if self.side(cell) == "border")
         return max(wide, default=0) / self.size
 
-    def at(self, across: float, up: float) -> Side:
-        """Return on which side a place lies, 0 to 1 each way."""
-        return self.side(self._cell_at(across, up))
+    def at(self, x: float, y: float) -> Side:
+        """Return on which side a point lies, 0 to 1 each way."""
+        return self.side(self.cell_at(x, y))
 
-    def _cell_at(self, across: float, up: float) -> Cell:
-        i, j = (min(int(share * self.size), self.size - 1) for share in (across, up))
-        return next(cell for cell in self._around(i, j) if cell in self.leaves)
+    def cell_at(self, x: float, y: float) -> Cell:
+        """Return the cell in which a point lies."""
+        i, j = (min(int(share * self.size), self.size - 1) for share in (x, y))
+        steps = [2**number for number in range(self.halvings + 1)]
+        cells = (Cell(i - i % step, j - j % step, step) for step in steps)
+        return next(cell for cell in cells if cell in self.leaves)
 
-    def _around(self, i: int, j: int) -> Iterator[Cell]:
-        step = 1
-        while step <= 2**self.halvings:
-            yield Cell(i - i % step, j - j % step, step)
-            step *= 2
+    def crossings(self, axis: int, at: float) -> list[tuple[float, bool]]:
+        """Return where the verdict changes along a line, and whether it holds from there.
 
-    def line(self, axis: int, place: float) -> list[Side]:
-        """Return the sides along a line of an axis (0 across, 1 up), a word a step."""
+        The line is along an axis (0: x, 1: y), at a place on the other.
+        """
         steps = [(step + 0.5) / self.size for step in range(self.size)]
-        return [self.at(step, place) if axis == 0 else self.at(place, step) for step in steps]
+        sides = [self.at(step, at) if axis == 0 else self.at(at, step) for step in steps]
+        known = [(step, side) for step, side in enumerate(sides) if side in ("holds", "fails")]
+        return [
+            ((last + 1 + first) / 2 / self.size, after == "holds")
+            for (last, before), (first, after) in pairwise(known)
+            if after != before
+        ]
 
+    def boundary_from(self, x: float, y: float, axis: int) -> float | None:
+        """Return where along an axis the boundary lies that is nearest to a point, 0 to 1."""
+        own, other = (x, y) if axis == 0 else (y, x)
+        places = [place for place, _ in self.crossings(axis, other)]
+        return min(places, key=lambda place: abs(place - own), default=None)
 
-def _edges(cell: Cell) -> Iterator[tuple[Node, Node]]:
-    corners = cell.corners
-    return zip(corners, [*corners[1:], corners[0]], strict=True)
+    def threshold(self, axis: int) -> dict[str, float | bool] | None:
+        """Return what an axis must be for the claim to hold; None where there is not one for all.
 
-
-def _on_edges(cell: Cell) -> Iterator[Node]:
-    """Yield the nodes on a cell's edges, where smaller cells may lie beside it."""
-    for along in range(1, cell.step):
-        yield from ((cell.i + along, cell.j), (cell.i + along, cell.j + cell.step))
-        yield from ((cell.i, cell.j + along), (cell.i + cell.step, cell.j + along))
+        Every line that crosses the boundary does so once and in one direction, and half of all
+        lines do. The threshold is their lowest, median and highest crossing, and whether the claim
+        holds above it.
+        """
+        lines = [self.crossings(axis, (step + 0.5) / self.size) for step in range(self.size)]
+        places = [place for line in lines for place, _ in line]
+        directions = {above for line in lines for _, above in line}
+        if max(map(len, lines)) > 1 or len(directions) != 1:
+            return None
+        if len(places) < _LEAST_SHARE * self.size:
+            return None
+        median = statistics.median(places)
+        (above,) = directions
+        return {"above": above, "lowest": min(places), "median": median, "highest": max(places)}
 
 
 def _middle(one: Node, other: Node) -> Node:
     return (one[0] + other[0]) // 2, (one[1] + other[1]) // 2
-
-
-def crossings(sides: Iterable[Side]) -> list[tuple[float, bool]]:
-    """Return where the verdict changes along a line, in steps, and whether it holds from there."""
-    found = []
-    before: tuple[int, Side] | None = None
-    for number, side in enumerate(sides):
-        if side not in ("holds", "fails"):
-            continue
-        if before is not None and before[1] != side:
-            found.append(((before[0] + 1 + number) / 2, side == "holds"))
-        before = number, side
-    return found
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """What an axis must be for the sentence to hold, over the lines that cross the border."""
-
-    above: bool
-    lowest: float
-    median: float
-    highest: float
-
-
-def threshold(grid: Grid, axis: int) -> Threshold | None:
-    """Return the threshold of an axis (0 across, 1 up); None where there is not one for all.
-
-    Every line that crosses the border does so once and in one direction, and half of all lines do.
-    """
-    found: list[tuple[float, bool]] = []
-    for step in range(grid.size):
-        crossed = crossings(grid.line(axis, (step + 0.5) / grid.size))
-        if len(crossed) > 1:
-            return None
-        found += crossed
-    if len(found) < _LEAST_SHARE * grid.size or len({above for _, above in found}) != 1:
-        return None
-    places = [place / grid.size for place, _ in found]
-    return Threshold(found[0][1], min(places), statistics.median(places), max(places))
-
-
-def to_border(grid: Grid, across: float, up: float, axis: int) -> float | None:
-    """Return where along an axis the border lies that is nearest to a point, 0 to 1."""
-    own, other = (across, up) if axis == 0 else (up, across)
-    places = [place / grid.size for place, _ in crossings(grid.line(axis, other))]
-    return min(places, key=lambda place: abs(place - own), default=None)

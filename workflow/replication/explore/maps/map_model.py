@@ -223,16 +223,13 @@ class Map(Document):
             The study has no such claim, or a map of it cannot be drawn.
         """
         if self.sentence is not None:
-            own = self.sentence
-            found = Claim(
-                id=self.id, quote=own.quote, place=own.place, reading=own.reading, test=own.test
-            )
+            found = Claim(id=self.id, **dict(self.sentence))
         else:
             claims = {claim.id: claim for claim in study.claims}
             if self.claim not in claims:
                 raise InputError(
-                    f"{map_path(Path(), self.id)}: claim: study {study.id} has no claim "
-                    f"{self.claim!r}; it has {', '.join(claims)}"
+                    f"claim: study {study.id} has no claim {self.claim!r}; "
+                    f"it has {', '.join(claims)}"
                 )
             found = claims[str(self.claim)]
         for test in [found.test, *found.tests()]:
@@ -240,8 +237,8 @@ class Map(Document):
                 getattr(test, "expect", None), AmongReplicates
             ):
                 raise InputError(
-                    f"{map_path(Path(), self.id)}: claim: {found.id} of {study.id} has no bound to "
-                    "map (not testable, or judged by a rank); map another, or give a sentence"
+                    f"claim: {found.id} of {study.id} has no bound to map (not testable, or judged "
+                    "by a rank); map another, or give a sentence"
                 )
         return found
 

@@ -1,6 +1,6 @@
-"""The space of a map: the study at a place, the path there, and the laws that are drawn into it.
+"""The space of a region: the study at a point, the path there, and the laws that are drawn.
 
-A law predicts a share of the bottleneck's rate from the path at each place; what is drawn is where
+A law predicts a share of the bottleneck's rate from the path at each point; what is drawn is where
 it crosses the share that the map's file names. A `line` is where the file says.
 """
 
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
@@ -19,7 +21,7 @@ from replication.design.design import Run, design_study
 from replication.engines.model import FlowPaths
 from replication.engines.ns3 import NS3_VERSION
 from replication.explore.design_point import explored_tier
-from replication.explore.maps.map_model import DIGITS, Axis, Law, Map, map_path
+from replication.explore.maps.map_model import DIGITS, Axis, Law, Map, OfBdp, map_path
 from replication.explore.trial_runner import StudyPart
 from replication.study.claim_model import Claim, covers
 from replication.study.errors import InputError
@@ -28,14 +30,16 @@ from replication.study.scenario import Scenario, TcpFlow
 from replication.study.study import Study, parameters_of
 from replication.study.variation import Variation, apply, rounded
 
+#: The levels of the axes without numbers.
+Panel = tuple[str, ...]
 
-@dataclass(frozen=True, order=True)
-class Place:
-    """A point of a map: the levels of its facet, and where it lies across and up, 0 to 1."""
 
-    facet: tuple[str, ...]
-    across: float
-    up: float
+class Point(NamedTuple):
+    """A point of a region: its panel, and where it lies on both axes, 0 to 1."""
+
+    panel: Panel
+    x: float
+    y: float
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ def _room_packets(link: Link, direction: str, packet_bytes: int) -> float:
 
 @dataclass(frozen=True)
 class Space:
-    """What a map's places make of its study on an engine."""
+    """What the points of a map make of its study on an engine."""
 
     map: Map
     base: Study
@@ -121,160 +125,137 @@ class Space:
 
     @cached_property
     def claim(self) -> Claim:
-        """The sentence that is mapped."""
+        """The claim that is mapped."""
         return self.map.claim_of(self.base)
 
     @cached_property
     def study(self) -> Study:
-        """The study with the map's sentence and what holds at every point."""
+        """The study with the map's claim and what holds at every point."""
+        study = self._with_claim
+        return study if self.map.fixed is None else apply(study, self.map.fixed)
+
+    @property
+    def _with_claim(self) -> Study:
         claims = [c for c in self.base.claims if c.id != self.claim.id]
-        study = self.base.model_copy(update={"claims": [*claims, self.claim]})
-        return study if self.map.fixed is None else self._changed(self.map.fixed, study)
+        return self.base.model_copy(update={"claims": [*claims, self.claim]})
 
     @cached_property
-    def facets(self) -> list[tuple[str, ...]]:
-        """The levels of each facet: one without any where the map has no such axes."""
+    def panels(self) -> list[Panel]:
+        """The panels: one without levels where the map has no such axes."""
         levels = [[level.key for level in axis.levels or []] for axis in self.map.facets]
         return list(itertools.product(*levels))
 
     @cached_property
     def _part(self) -> StudyPart:
-        """The part of the study that the sentence is about."""
+        """The part of the study that the claim is about."""
         wanted = {quantity.experiment for quantity in self.claim.quantities()}
         return StudyPart("map", levels={name: self.map.keep.get(name, {}) for name in wanted})
 
-    def values(self, place: Place) -> tuple[float, float]:
-        """Return what a place's two axes say."""
-        across, up = self.map.ranges
-        assert across.range and up.range
-        return across.range.at(place.across, DIGITS), up.range.at(place.up, DIGITS)
+    def values(self, point: Point) -> tuple[float, float]:
+        """Return a point's values on both axes."""
+        x, y = self.map.ranges
+        assert x.range and y.range
+        return x.range.at(point.x, DIGITS), y.range.at(point.y, DIGITS)
 
-    def at(self, place: Place) -> Study:
-        """Return the part of the study that the sentence is about, as it is at a place."""
-        study = self._part.study(self._at_facet(place.facet))
-        computed = []
-        for axis, value in zip(self.map.ranges, self.values(place), strict=True):
+    def runs(self, point: Point, replicate: int = 0) -> list[Run]:
+        """Return the runs of a replicate of a point.
+
+        Raises
+        ------
+        InputError
+            The study has no such point; the message names the map's file.
+        """
+        with self._named():
+            return self._runs(self._at(point), replicate)
+
+    def path(self, point: Point) -> TcpPath:
+        """Return the path at a point."""
+        return path_of(self.runs(point)[0].scenario)
+
+    def paper(self) -> dict[str, float]:
+        """Return the paper's own value on each axis where it has one."""
+        with self._named():
+            values = {
+                axis.id: self._default(axis) if axis.paper is None else axis.paper
+                for axis in self.map.ranges
+            }
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _at(self, point: Point) -> Study:
+        """Return the part of the study that the claim is about, as it is at a point."""
+        study = self.study
+        for axis, key in zip(self.map.facets, point.panel, strict=True):
+            level = next(level for level in axis.levels or [] if level.key == key)
+            study = study if level.set is None else apply(study, level.set)
+        study = self._part.study(study)
+        of_bdp: list[tuple[OfBdp, float]] = []
+        for axis, value in zip(self.map.ranges, self.values(point), strict=True):
             if axis.of_bdp is not None:
-                computed.append((axis, value))
+                of_bdp.append((axis.of_bdp, value))
             elif axis.set is not None:
                 scaled = value * axis.scale
                 whole = axis.range is not None and axis.range.whole
-                number = round(scaled) if whole else rounded(scaled, 8)
-                study = self._changed(axis.set.at(number), study)
-        if computed:
-            path = path_of(self._first(study))
-            amounts: dict[str, JsonValue] = {
-                a.of_bdp.parameter: amount(a, v, path) for a, v in computed if a.of_bdp
-            }
-            study = self._changed(Variation(parameters=amounts), study)
-        return study
-
-    def _at_facet(self, facet: tuple[str, ...]) -> Study:
-        study = self.study
-        for axis, key in zip(self.map.facets, facet, strict=True):
-            level = next(level for level in axis.levels or [] if level.key == key)
-            if level.set is not None:
-                study = self._changed(level.set, study)
-        return study
-
-    def _changed(self, variation: Variation, study: Study) -> Study:
-        try:
-            return apply(study, variation)
-        except InputError as error:
-            raise InputError(f"{map_path_of(self.map)}: {error}") from None
-
-    def _first(self, study: Study) -> Scenario:
-        return self._runs(study)[0].scenario
-
-    def runs(self, place: Place, replicate: int = 0) -> list[Run]:
-        """Return the runs of a replicate of a place."""
-        return self._runs(self.at(place), replicate)
+                study = apply(study, axis.set.at(round(scaled) if whole else rounded(scaled, 8)))
+        if not of_bdp:
+            return study
+        path = path_of(self._runs(study)[0].scenario)
+        amounts: dict[str, JsonValue] = {
+            of.parameter: bdp_amount(of, value, path) for of, value in of_bdp
+        }
+        return apply(study, Variation(parameters=amounts))
 
     def _runs(self, study: Study, replicate: int = 0) -> list[Run]:
         wanted = list(self.claim.quantities())
-        try:
-            tier = explored_tier("all", replicate + 1)
-            runs = design_study(study, tier, [self.engine], self.ns3_version)
-        except InputError as error:
-            raise InputError(f"{map_path_of(self.map)}: {error}") from None
+        tier = explored_tier("all", replicate + 1)
         return [
             run
-            for run in runs
+            for run in design_study(study, tier, [self.engine], self.ns3_version)
             if run.replicate == replicate
             and any(q.experiment == run.experiment and covers(q.where, run.levels) for q in wanted)
         ]
 
-    def path(self, place: Place) -> TcpPath:
-        """Return the path at a place."""
-        return path_of(self.runs(place)[0].scenario)
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the map's file where it does not fit its study."""
+        try:
+            yield
+        except InputError as error:
+            raise InputError(f"{map_path(Path(), self.map.id).as_posix()}: {error}") from None
 
-    def paper(self) -> dict[str, float]:
-        """Return the paper's own value on each axis where it has one."""
-        plain = replace(self, map=self.map.model_copy(update={"fixed": None}))
-        found: dict[str, float] = {}
-        for axis in self.map.ranges:
-            value = axis.paper if axis.paper is not None else plain.default(axis)
-            if value is not None:
-                found[axis.id] = value
-        return found
-
-    def default(self, axis: Axis) -> float | None:
-        """Return what the study's own default says on an axis; None where it says nothing."""
+    def _default(self, axis: Axis) -> float | None:
+        """Return the study's own default on an axis; None where no single number is set there."""
         names = (
-            [axis.of_bdp.parameter]
-            if axis.of_bdp
-            else list(axis.set.parameters if axis.set else [])
+            [axis.of_bdp.parameter] if axis.of_bdp else [*(axis.set.parameters if axis.set else ())]
         )
         if len(names) != 1:
             return None
-        value = self._parameter(names[0])
+        scope, _, name = names[0].rpartition("/")
+        experiment = self.base.experiment(scope or next(iter(self._part.levels)))
+        known = parameters_of(self.base, experiment)
+        value = known[name].value if name in known else None
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
         if axis.of_bdp is None:
             return value / axis.scale
-        return from_amount(axis, float(value), path_of(self._first(self._part.study(self.study))))
-
-    def _parameter(self, key: str) -> object:
-        scope, _, name = key.rpartition("/")
-        wanted = scope or next(iter(self._part.levels))
-        known = parameters_of(self.base, self.base.experiment(wanted))
-        return known[name].value if name in known else None
+        path = path_of(self._runs(self._part.study(self._with_claim))[0].scenario)
+        return from_bdp_amount(axis.of_bdp, float(value), path)
 
 
-def map_path_of(found: Map) -> str:
-    """Return the file of a map below the project's folder, for messages."""
-    return map_path(Path(), found.id).as_posix()
-
-
-def amount(axis: Axis, value: float, path: TcpPath) -> int:
-    """Return the number that an axis of bandwidth and delay gives its parameter."""
-    of = axis.of_bdp
-    assert of is not None
+def bdp_amount(of: OfBdp, value: float, path: TcpPath) -> int:
+    """Return the number that a value on an axis of bandwidth and delay gives its parameter."""
     packets = value * path.bdp_packets if of.amount == "times" else path.bdp_packets + value
     counted = packets * path.packet_bytes if of.counted_in == "bytes" else packets
     return round(max(counted, of.least))
 
 
-def from_amount(axis: Axis, counted: float, path: TcpPath) -> float:
+def from_bdp_amount(of: OfBdp, counted: float, path: TcpPath) -> float:
     """Return the value on an axis of bandwidth and delay at which its parameter is `counted`."""
-    of = axis.of_bdp
-    assert of is not None
     packets = counted / path.packet_bytes if of.counted_in == "bytes" else counted
     return packets / path.bdp_packets if of.amount == "times" else packets - path.bdp_packets
 
 
-# --- laws that are drawn into a map ---
-
-#: Places along each axis at which a law is computed; between them it is interpolated.
+#: Points along each axis at which a law is computed; between them it is interpolated.
 _STEPS = 12
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A law as it is drawn: its points across and up, 0 to 1, row by row."""
-
-    law: Law
-    points: tuple[tuple[float, float], ...]
 
 
 def mathis(law: Law, path: TcpPath) -> float:
@@ -335,50 +316,46 @@ _LAWS: dict[str, Callable[[Law, TcpPath], float]] = {
 }
 
 
-def curves(space: Space, facet: tuple[str, ...]) -> list[Curve]:
-    """Return the laws of a map in a facet; a law that is crossed nowhere has no points."""
-    laws = [law for law in space.map.theory if not law.facets or set(law.facets) & set(facet)]
+def drawn_laws(space: Space, panel: Panel) -> list[dict[str, Any]]:
+    """Return the laws of a panel with their points, 0 to 1; one crossed nowhere has none."""
+    laws = [law for law in space.map.theory if not law.facets or set(law.facets) & set(panel)]
     paths: list[list[TcpPath]] = []
     if any(law.kind != "line" for law in laws):
         steps = [step / _STEPS for step in range(_STEPS + 1)]
-        paths = [[space.path(Place(facet, across, up)) for across in steps] for up in steps]
-    return [_curve(space, law, paths) for law in laws]
-
-
-def _curve(space: Space, law: Law, paths: Sequence[Sequence[TcpPath]]) -> Curve:
-    if law.kind == "line":
-        assert law.axis is not None and law.value is not None
-        across, up = space.map.ranges
-        own = across if law.axis == across.id else up
-        assert own.range is not None
-        at = own.range.position(law.value)
-        ends = ((at, 0.0), (at, 1.0)) if own is across else ((0.0, at), (1.0, at))
-        return Curve(law, ends if 0 <= at <= 1 else ())
-    shares = [[_LAWS[law.kind](law, path) for path in row] for row in paths]
-    return Curve(law, tuple(_crossed(shares, 1.0 if law.share is None else law.share)))
-
-
-def _crossed(shares: Sequence[Sequence[float]], wanted: float) -> list[tuple[float, float]]:
-    """Return where rows, or if none does columns, first cross a share."""
-    found = [
-        (at / _STEPS, number / _STEPS)
-        for number, row in enumerate(shares)
-        if (at := _first_crossing(row, wanted)) is not None
+        paths = [[space.path(Point(panel, x, y)) for x in steps] for y in steps]
+    return [
+        {
+            "title": law.title,
+            "source": law.source,
+            "condition": law.condition,
+            "points": [[round(x, 5), round(y, 5)] for x, y in _curve(space.map, law, paths)],
+        }
+        for law in laws
     ]
+
+
+def _curve(own: Map, law: Law, paths: Sequence[Sequence[TcpPath]]) -> list[tuple[float, float]]:
+    if law.kind == "line":
+        is_x = law.axis == own.ranges[0].id
+        axis = own.ranges[0 if is_x else 1].range
+        assert axis is not None and law.value is not None
+        at = axis.position(law.value)
+        ends = [(at, 0.0), (at, 1.0)] if is_x else [(0.0, at), (1.0, at)]
+        return ends if 0 <= at <= 1 else []
+    shares = [[_LAWS[law.kind](law, path) for path in row] for row in paths]
+    wanted = 1.0 if law.share is None else law.share
+    found = list(_crossings(shares, wanted))
     if len(found) > 1:
         return found
-    columns = [list(column) for column in zip(*shares, strict=True)]
-    return [
-        (number / _STEPS, at / _STEPS)
-        for number, column in enumerate(columns)
-        if (at := _first_crossing(column, wanted)) is not None
-    ]
+    return [(x, y) for y, x in _crossings(list(zip(*shares, strict=True)), wanted)]
 
 
-def _first_crossing(values: Sequence[float], wanted: float) -> float | None:
-    for number, (one, other) in enumerate(itertools.pairwise(values)):
-        if (one < wanted) != (other < wanted) and all(map(math.isfinite, (one, other))):
-            # The laws are powers: straight in the logarithm.
-            low, high, level = math.log(one), math.log(other), math.log(wanted)
-            return number + (level - low) / (high - low)
-    return None
+def _crossings(shares: Sequence[Sequence[float]], wanted: float) -> Iterator[tuple[float, float]]:
+    """Yield where each row first crosses a share: along the row, and which row, 0 to 1."""
+    for number, row in enumerate(shares):
+        for step, (one, other) in enumerate(itertools.pairwise(row)):
+            if (one < wanted) != (other < wanted) and math.isfinite(one) and math.isfinite(other):
+                # The laws are powers: straight in the logarithm.
+                low, high, level = math.log(one), math.log(other), math.log(wanted)
+                yield (step + (level - low) / (high - low)) / _STEPS, number / _STEPS
+                break

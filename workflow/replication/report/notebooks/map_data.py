@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from replication.design.config import load_study
-from replication.explore.maps.account import accounts, read_account
 from replication.explore.maps.map_model import load_map
-from replication.explore.maps.space import Place, Space
+from replication.explore.maps.region_result import region_results
+from replication.explore.maps.space import Point, Space
 from replication.report.pages.regions import facet_title
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
@@ -90,7 +90,7 @@ class MapData:
 
 def map_list(data: Path) -> pd.DataFrame:
     """Return one row a map and engine: title, study, share of the space in which it holds."""
-    rows = [read_account(path) for path in accounts(data)]
+    rows = region_results(data)
     names = ("map", "engine", "title", "study", "share", "checked", "right")
     return pd.DataFrame([{name: row[name] for name in names} for row in rows], columns=list(names))
 
@@ -103,9 +103,9 @@ def read_map(data: Path, name: str, engine: str) -> MapData:
     InputError
         It is not there; the message says what to run.
     """
-    for path in accounts(data):
-        if (path.parent.name, path.stem) == (name, engine):
-            return MapData(read_account(path))
+    for document in region_results(data):
+        if (document["map"], document["engine"]) == (name, engine):
+            return MapData(document)
     raise InputError(f"{data}: no map {name!r} on {engine}; run `make maps` first")
 
 
@@ -124,5 +124,5 @@ def scenarios_at(root: Path, found: MapData, across: float, up: float) -> list[S
         for axis, value in zip(own.ranges, (across, up), strict=True)
         if axis.range is not None
     ]
-    runs = space.runs(Place(space.facets[0], *shares))
+    runs = space.runs(Point(space.panels[0], *shares))
     return [run.scenario for run in runs]

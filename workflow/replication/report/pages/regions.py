@@ -13,9 +13,9 @@ from itertools import cycle, groupby
 from typing import Any
 
 from replication.compare.verdicts import compare_verdicts
-from replication.explore.maps.account import accounts, is_current, read_account
 from replication.explore.maps.map_model import load_map, load_mapping
-from replication.explore.modern_kernel import judged_today
+from replication.explore.maps.region_result import is_current, region_results
+from replication.explore.modern_kernel import modern_results
 from replication.metrics.metric_model import display_unit
 from replication.report.pages.source import Source, of_study
 from replication.report.pages.verdict import Tally
@@ -33,7 +33,7 @@ def regions_page(source: Source) -> dict[str, Any] | None:
     """Return what the template shows; None where `make maps` did not run."""
     if not (source.data / MAPS_TABLE).is_file():
         return None
-    found = [read_account(path) for path in accounts(source.data)]
+    found = region_results(source.data)
     current = [one for one in found if is_current(source.root, source.data, one)]
     for number, one in enumerate(current):
         # Short: the page names each of thousands of points twice.
@@ -66,7 +66,7 @@ def _region(source: Source, name: str, found: list[dict[str, Any]]) -> dict[str,
 def today_views(source: Source) -> list[dict[str, Any]]:
     """Return the studies of the report that were judged on a modern kernel, claim by claim."""
     views = []
-    for found in judged_today(source.root, source.data):
+    for found in modern_results(source.root, source.data):
         if (study := source.studies.get(found["study"])) is None:
             continue
         rows = of_study(source.headline(source.claims), study.id)

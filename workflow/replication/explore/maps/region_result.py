@@ -1,26 +1,23 @@
-"""Runs a map, and keeps its account: its grids, its points with their runs, its check."""
+"""Runs a map, and writes its region result: grids, points with their runs, validation."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from replication.design.config import load_study, study_ids
+from replication.design.config import load_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.design.study_check import check_claims
-from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION
 from replication.explore.machine import Machine
-from replication.explore.maps.explore import Explored, Explorer
-from replication.explore.maps.grid import Grid, threshold, to_border
+from replication.explore.maps.explore import Explorer
+from replication.explore.maps.grid import Grid
 from replication.explore.maps.map_model import (
-    Axis,
     Map,
     MapSettings,
     Spending,
@@ -28,8 +25,8 @@ from replication.explore.maps.map_model import (
     load_mapping,
     map_path,
 )
-from replication.explore.maps.space import Place, Space, curves
-from replication.explore.maps.survey import Reading, Survey
+from replication.explore.maps.sampler import PointResult, Sampler
+from replication.explore.maps.space import Point, Space, drawn_laws
 from replication.explore.modern_kernel import JUDGED
 from replication.metrics.metric_model import validate_study_metrics
 from replication.study.errors import InputError, describe
@@ -48,34 +45,10 @@ MAP_COLUMNS = (
 FOUND, SCENARIOS = ".json", ".scenarios.json"
 
 
-def write_account(folder: Path, root: Path, space: Space, tier: str, found: Explored) -> Path:
-    """Write <engine>.json and <engine>.scenarios.json to a map's folder; return the first."""
-    path = folder / f"{space.engine}{FOUND}"
-    readings = [*found.readings.values(), *(check.reading for check in found.checks)]
-    scenarios = {
-        run.scenario_id: run.scenario.model_dump(mode="json") for r in readings for run in r.runs
-    }
-    write_text(folder / f"{space.engine}{SCENARIOS}", canonical_json(scenarios) + "\n")
-    engine = chosen_engine(space.engine, space.ns3_version)
-    document = _document(space, found) | {
-        "tier": tier,
-        "made_from": made_from(root, space.map.id, space.base.id, engine),
-    }
-    write_text(path, canonical_json(document) + "\n")
-    return path
-
-
-def read_account(path: Path) -> dict[str, Any]:
-    """Return the account of a map on an engine; InputError where it is not what was written."""
-    document: dict[str, Any] = read_json(path)
-    return document
-
-
-def accounts(data: Path) -> Iterator[Path]:
-    """Yield all accounts of maps below the folder of results, by map and engine."""
-    for path in sorted((data / "maps").glob(f"*/*{FOUND}")):
-        if not path.name.endswith((SCENARIOS, JUDGED)):
-            yield path
+def region_results(data: Path) -> list[dict[str, Any]]:
+    """Return the results of all maps in the folder of results, by map and engine."""
+    paths = sorted((data / "maps").glob(f"*/*{FOUND}"))
+    return [read_json(path) for path in paths if not path.name.endswith((SCENARIOS, JUDGED))]
 
 
 def made_from(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]:
@@ -88,7 +61,7 @@ def made_from(root: Path, name: str, study: str, engine: Engine) -> dict[str, st
 
 
 def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
-    """Return whether an account in the folder of results is what would be made now."""
+    """Return whether a map's result in the folder of results is what would be made now."""
     name, study = str(document.get("map", "")), str(document.get("study", ""))
     if not map_path(root, name).is_file():
         return False
@@ -97,8 +70,8 @@ def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
 
 
 def merge_maps(paths: Sequence[Path], data: Path) -> None:
-    """Write maps.csv to `data` from the accounts of maps."""
-    write_table(data / MAPS_TABLE, [_row(read_account(path)) for path in paths], MAP_COLUMNS)
+    """Write maps.csv to `data` from the results of maps."""
+    write_table(data / MAPS_TABLE, [_row(read_json(path)) for path in paths], MAP_COLUMNS)
 
 
 def _row(found: Mapping[str, Any]) -> dict[str, object]:
@@ -117,10 +90,9 @@ def _row(found: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def _document(space: Space, found: Explored) -> dict[str, Any]:
-    judged, right = found.right()
-    interval = found.right_interval()
-    share, own = found.share(), space.map
+def _document(space: Space, explorer: Explorer) -> dict[str, Any]:
+    judged, right = explorer.right()
+    share, interval, own = explorer.share(), explorer.right_interval(), space.map
     paper = space.paper()
     return {
         "map": own.id,
@@ -130,124 +102,112 @@ def _document(space: Space, found: Explored) -> dict[str, Any]:
         "quote": space.claim.quote,
         "place": space.claim.place,
         "reading": space.claim.reading,
-        "asked": _asked(space),
+        "asked": _conditions(space),
         "reason": own.reason or "",
         "engine": space.engine,
-        "axes": [_axis(axis, paper.get(axis.id)) for axis in own.ranges],
+        "axes": [
+            {
+                "id": axis.id,
+                "title": axis.title,
+                "unit": axis.unit,
+                **axis.range.model_dump(include={"low", "high", "log"}),
+                "paper": _number(paper.get(axis.id)),
+            }
+            for axis in own.ranges
+            if axis.range
+        ],
         "facets": [
             {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels or []}}
             for a in own.facets
         ],
-        "grids": [_grid(space, facet, grid, found) for facet, grid in found.grids.items()],
-        "left_out": [list(facet) for facet in found.left_out],
+        "grids": [_grid(space, grid, paper) for grid in explorer.grids.values()],
+        "left_out": [list(panel) for panel in explorer.left_out],
         "points": [
-            *(_point(space, place, reading) for place, reading in found.readings.items()),
-            *(_point(space, c.place, c.reading, c.expected) for c in found.checks),
+            *(_point(space, point, one, None) for point, one in explorer.results.items()),
+            *(
+                _point(space, p, one, expected)
+                for p, (expected, one) in explorer.validation.items()
+            ),
         ],
-        "full_grid_points": found.full_points,
+        "full_grid_points": sum(grid.full_points for grid in explorer.grids.values()),
         "share": None if share is None else round(share, 6),
-        "width": found.width(),
+        "width": explorer.width(),
         "width_wanted": own.border_width,
         "checked": judged,
         "right": right,
         "right_interval": None if interval is None else [round(end, 6) for end in interval],
-        "cpu_s": round(found.spent_s, 3),
+        "cpu_s": round(explorer.sampler.spent_s, 3),
         "budget_s": own.cpu_budget_s,
     }
 
 
-def _asked(space: Space) -> list[str]:
+def _conditions(space: Space) -> list[str]:
     """Return of each part of the test what is measured, and what it must be."""
-    told = []
+    found = []
     for test in space.claim.tests():
         words = wording(space.study, test)
-        told.append(f"{words.statistic}: {words.asked(conditions(test)[0])}")
-    return told
+        found.append(f"{words.statistic}: {words.asked(conditions(test)[0])}")
+    return found
 
 
-def _axis(axis: Axis, paper: float | None) -> dict[str, Any]:
-    assert axis.range is not None
-    return {
-        "id": axis.id,
-        "title": axis.title,
-        "unit": axis.unit,
-        "low": axis.range.low,
-        "high": axis.range.high,
-        "log": axis.range.log,
-        "paper": None if paper is None else float(f"{paper:.6g}"),
-    }
-
-
-def _grid(space: Space, facet: tuple[str, ...], grid: Grid, found: Explored) -> dict[str, Any]:
+def _grid(space: Space, grid: Grid, paper: Mapping[str, float]) -> dict[str, Any]:
     share = grid.share()
-    thresholds = [threshold(grid, axis) for axis in (0, 1)]
     return {
-        "facet": list(facet),
+        "facet": list(grid.panel),
         "size": grid.size,
         "leaves": [[c.i, c.j, c.step, grid.side(c)] for c in sorted(grid.leaves)],
         "share": None if share is None else round(share, 6),
         "area": {side: round(area, 6) for side, area in grid.area().items()},
         "width": grid.width(),
-        "noise": _number(found.noise[facet]),
-        "thresholds": [None if one is None else asdict(one) for one in thresholds],
-        "paper": _own_point(space, grid),
-        "theory": [
-            {
-                "title": curve.law.title,
-                "source": curve.law.source,
-                "condition": curve.law.condition,
-                "points": [[round(a, 5), round(b, 5)] for a, b in curve.points],
-            }
-            for curve in curves(space, facet)
-        ],
+        "noise": _number(grid.noise),
+        "thresholds": [grid.threshold(axis) for axis in (0, 1)],
+        "paper": _own_point(space, grid, paper),
+        "theory": drawn_laws(space, grid.panel),
     }
 
 
-def _own_point(space: Space, grid: Grid) -> dict[str, Any] | None:
-    """Return where the paper's point lies in a grid, and the nearest border along each axis.
+def _own_point(space: Space, grid: Grid, paper: Mapping[str, float]) -> dict[str, Any] | None:
+    """Return where the paper's point lies in a grid, and the nearest boundary along each axis.
 
     None where the paper has no value on an axis.
     """
-    paper, axes = space.paper(), space.map.ranges
+    axes = space.map.ranges
     if any(axis.id not in paper for axis in axes):
         return None
     own = [axis.range.position(paper[axis.id]) for axis in axes if axis.range]
     if not all(0 <= place <= 1 for place in own):
         return {"at": [_number(place) for place in own], "side": "outside", "border": [None, None]}
-    across, up = own
+    x, y = own
     return {
         "at": [round(place, 6) for place in own],
-        "side": grid.at(across, up),
-        "border": [to_border(grid, across, up, axis) for axis in (0, 1)],
+        "side": grid.at(x, y),
+        "border": [grid.boundary_from(x, y, axis) for axis in (0, 1)],
     }
 
 
 def _point(
-    space: Space, place: Place, reading: Reading, expected: bool | None = None
+    space: Space, point: Point, result: PointResult, expected: bool | None
 ) -> dict[str, Any]:
-    x, y = space.values(place)
+    x, y = space.values(point)
     return {
-        "facet": list(place.facet),
+        "facet": list(point.panel),
         "x": x,
         "y": y,
-        "holds": reading.holds,
-        "statistic": _number(reading.statistic),
-        "margin": _number(reading.margin),
-        "replicates": len(reading.margins),
+        "holds": result.holds,
+        "statistic": _number(result.statistic),
+        "margin": _number(result.margin),
+        "replicates": len(result.margins),
         "expected": expected,
         "runs": [
             {"levels": run.levels, "replicate": run.replicate, "scenario": run.scenario_id}
-            for run in reading.runs
+            for run in result.runs
         ],
-        "reason": reading.reason,
+        "reason": result.reason,
     }
 
 
-def _number(value: float) -> float | None:
-    return float(f"{value:.6g}") if math.isfinite(value) else None
-
-
-# --- from a map's file to its account ---
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 
 def forecast(
@@ -259,12 +219,12 @@ def forecast(
     """
     found, spending, _ = _load(root, name, tier)
     space = Space(found, load_study(root, found.study), engine, ns3_version)
-    runs = [run for facet in space.facets for run in space.runs(Place(facet, 0.5, 0.5))]
+    runs = [run for panel in space.panels for run in space.runs(Point(panel, 0.5, 0.5))]
     ran = [run for run in runs if not run.refusal]
     if not ran:
         why = f"refused: {runs[0].refusal}" if runs else "no runs"
         return f"{name} on {engine}: {why}", 0.0
-    first_s = (spending.coarse_cells + 1) ** 2 * sum(r.cost_s for r in ran) / len(space.facets)
+    first_s = (spending.coarse_cells + 1) ** 2 * sum(r.cost_s for r in ran) / len(space.panels)
     cpu_s = max(first_s, found.cpu_budget_s * spending.budget_factor)
     return f"{name} on {engine}: at most about {cpu_s:.0f} s of CPU", cpu_s
 
@@ -278,48 +238,56 @@ def check_map(root: Path, name: str) -> str:
         The map does not fit its study; the message names the file.
     """
     found, path = load_map(root, name), map_path(Path(), name)
-    if found.study not in study_ids(root):
-        raise InputError(
-            f"{path}: study: {found.study!r} is unknown; there are {', '.join(study_ids(root))}"
-        )
-    base = load_study(root, found.study)
-    # Alone: what it repeats is not there.
-    claim = found.claim_of(base).model_copy(update={"repeats": None})
-    document = base.model_dump() | {"claims": [claim.model_dump()], "tables": [], "changes": []}
     try:
+        base = load_study(root, found.study)
+        # Alone: what it repeats is not there.
+        claim = found.claim_of(base).model_copy(update={"repeats": None})
+        document = base.model_dump() | {"claims": [claim.model_dump()], "tables": [], "changes": []}
         study = Study.model_validate(document)
         validate_study_metrics(study)
         check_claims(study)
     except ValidationError as error:
         raise InputError(f"{path}: sentence: {describe(error)}") from None
     except InputError as error:
-        raise InputError(f"{path}: sentence: {error}") from None
+        raise InputError(f"{path}: {error}") from None
     for engine in found.engines:
         space = Space(found, base, engine)
-        for facet in space.facets:
-            if not space.runs(Place(facet, 0.5, 0.5)):
-                raise InputError(f"{path}: keep: leaves no run that the sentence is about")
-    across, up = found.ranges
-    return f"{claim.id} of {found.study} over {across.id} and {up.id}, {len(space.facets)} facets"
+        for panel in space.panels:
+            if not space.runs(Point(panel, 0.5, 0.5)):
+                raise InputError(f"{path}: keep: leaves no run that the claim is about")
+    x, y = found.ranges
+    return f"{claim.id} of {found.study} over {x.id} and {y.id}, {len(space.panels)} facets"
 
 
 def run_map(
     root: Path, name: str, tier: str, folder: Path, machine: Machine, say: Callable[[str], None]
 ) -> Path:
-    """Explore a map on an engine; write its account to `folder` and return the file."""
+    """Explore a map on an engine; write its result and scenarios to `folder`, return the first."""
     found, spending, settings = _load(root, name, tier)
     space = Space(found, load_study(root, found.study), machine.engine, machine.ns3_version)
-    explored = Explorer(
+    explorer = Explorer(
         name=f"{name} on {machine.engine}",
-        facets=space.facets,
-        surveyor=Survey(space, machine, settings.replicate_offset),
+        panels=space.panels,
+        sampler=Sampler(space, machine, settings.replicate_offset),
         settings=settings,
         spending=spending,
         halvings=spending.halvings(found.border_width),
         budget_s=found.cpu_budget_s * spending.budget_factor,
         say=say,
-    ).run()
-    return write_account(folder, root, space, tier, explored)
+    )
+    explorer.run()
+    results = [*explorer.results.values(), *(one for _, one in explorer.validation.values())]
+    scenarios = {
+        run.scenario_id: run.scenario.model_dump(mode="json") for r in results for run in r.runs
+    }
+    write_text(folder / f"{machine.engine}{SCENARIOS}", canonical_json(scenarios) + "\n")
+    document = _document(space, explorer) | {
+        "tier": tier,
+        "made_from": made_from(root, name, found.study, machine.exact_engine),
+    }
+    path = folder / f"{machine.engine}{FOUND}"
+    write_text(path, canonical_json(document) + "\n")
+    return path
 
 
 def _load(root: Path, name: str, tier: str) -> tuple[Map, Spending, MapSettings]:
