@@ -9,6 +9,7 @@ from replication.explore.maps.map_model import MapSettings, load_map, map_names
 from replication.explore.maps.region_result import check_map
 from replication.explore.maps.sampler import PointResult, replicate_point
 from replication.explore.maps.space import TcpPath, cubic_response, mathis, path_of, ware
+from replication.metrics.statistic import wilson_interval
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
@@ -70,7 +71,7 @@ def test_a_planted_circle_is_found_to_the_width_and_costs_a_fifth_of_the_full_gr
     (grid,) = found.grids.values()
     assert grid.width() == 1 / 64
     assert found.share() == pytest.approx(math.pi * 0.3**2, abs=0.005)
-    assert 5 * len(found.results) < grid.full_points == 65**2
+    assert grid.size == 64 and 5 * len(found.results) < 65**2
     # No cell on one side of the boundary has a corner on the other.
     for cell in grid.leaves:
         side = grid.side(cell)
@@ -88,7 +89,7 @@ def test_a_wrong_boundary_is_detected_by_validation_points(monkeypatch):
     found._validate()
     judged, right = found.right()
     assert judged == 40 and right < 0.95 * judged
-    assert found.right_interval()[1] < 0.95
+    assert wilson_interval(right, judged)[1] < 0.95
 
 
 def island(x, y):
@@ -116,7 +117,7 @@ def test_a_missed_island_is_detected_by_validation_points(monkeypatch):
 def test_a_budget_that_ends_leaves_a_wider_boundary_and_says_so():
     found = explored(circle, budget_s=150)
     assert found.sampler.spent_s <= 150
-    assert found.width() > 1 / 64
+    assert found.grids[()].width() > 1 / 64
     # The first grid of the first panel is always had.
     nothing = explored(circle, budget_s=1, panels=(("a",), ("b",)))
     assert list(nothing.grids) == [("a",)] and nothing.left_out == [("b",)]

@@ -64,7 +64,7 @@ def validate(studies: Studies = None) -> None:
     from replication.design.study_check import check_study
     from replication.explore.maps.map_model import load_mapping, map_names
     from replication.explore.maps.region_result import check_map
-    from replication.explore.modern_kernel import load_modern, plan_modern
+    from replication.explore.modern_kernel import forecast_modern, load_modern
     from replication.study.published import published_path
     from replication.study.sensitivity_settings import load_sensitivity
     from replication.verdicts.cause import check_explanations, load_explanations
@@ -89,7 +89,7 @@ def validate(studies: Studies = None) -> None:
     load_mapping(ROOT)
     if everything:
         for name in sorted(set(load_modern(ROOT).studies) & set(study_ids(ROOT))):
-            print(f"{plan_modern(ROOT, name, 'paper')}: valid")
+            print(f"{forecast_modern(ROOT, name, 'paper')[0]}: valid")
         for name in map_names(ROOT):
             print(f"{name}: {check_map(ROOT, name)}: valid")
 

@@ -7,8 +7,7 @@ such results are never the study's own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -67,28 +66,6 @@ class ModernKernel(Document):
     """Study to what is run of it."""
 
 
-@dataclass(frozen=True)
-class KernelPlan:
-    """What is run of a study: each point in each replicate, refused ones with the reason."""
-
-    study: Study
-    engine: str
-    reasons: list[str]
-    runs: list[Run]
-
-    @property
-    def cost_s(self) -> float:
-        """Expected CPU time of all runs."""
-        return sum({r.scenario_id: r.cost_s for r in self.runs if not r.refusal}.values())
-
-    def __str__(self) -> str:
-        ran = sum(not run.refusal for run in self.runs)
-        return (
-            f"{self.study.id} on {self.engine} as it is today: {ran} of {len(self.runs)} runs, "
-            f"about {self.cost_s:.0f} s of CPU"
-        )
-
-
 def load_modern(root: Path) -> ModernKernel:
     """Read configs/today.yaml; InputError names each wrong field."""
     return read_model(root / TODAY, ModernKernel)
@@ -106,37 +83,42 @@ def modern_studies(root: Path, studies: Collection[str], engines: Collection[str
     return sorted(set(modern.studies) & set(studies)) if modern.engine in engines else []
 
 
-def plan_modern(root: Path, name: str, tier: str) -> KernelPlan:
-    """Return what is run of a study on the modern kernel.
-
-    Raises
-    ------
-    InputError
-        configs/today.yaml has no such study or tier, or does not fit the study.
-    """
+def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
+    """Return a study as it is on the modern kernel, and its runs in a tier."""
     modern = load_modern(root)
     for key, wanted, known in (("studies", name, modern.studies), ("tiers", tier, modern.tiers)):
         if wanted not in known:
             raise InputError(f"{TODAY}: {key}: has no {wanted!r}; it has {', '.join(known)}")
     own = Tier(id="today", title="today", batch_cost_s=60.0, **dict(modern.tiers[tier]))
-    study, substituted = load_study(root, name), modern.studies[name]
+    study, substituted = load_study(root, name), modern.studies[name].set
     try:
-        if substituted.set is not None:
+        if substituted is not None:
             # It goes before what the study substitutes on the engine.
             others = [one for one in study.substitutions if one.engine != modern.engine]
-            study = apply(study.model_copy(update={"substitutions": others}), substituted.set)
-        runs = design_study(study, own, [modern.engine])
+            study = apply(study.model_copy(update={"substitutions": others}), substituted)
+        return study, design_study(study, own, [modern.engine])
     except InputError as error:
         raise InputError(f"{TODAY}: {name}: {error}") from None
-    return KernelPlan(study, modern.engine, substituted.reasons, runs)
+
+
+def forecast_modern(root: Path, name: str, tier: str) -> tuple[str, float]:
+    """Return what a study should cost on the modern kernel, as a line and in seconds of CPU."""
+    _, runs = plan_modern(root, name, tier)
+    ran, cost_s = sum(not run.refusal for run in runs), _cost_s(runs)
+    line = f"{name} on a modern kernel: {ran} of {len(runs)} runs, about {cost_s:.0f} s of CPU"
+    return line, cost_s
+
+
+def _cost_s(runs: Sequence[Run]) -> float:
+    return sum({run.scenario_id: run.cost_s for run in runs if not run.refusal}.values())
 
 
 def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
     """Run a study on the modern kernel, and write its claims' verdicts; return the file."""
-    plan = plan_modern(root, name, tier)
-    study, replicates = plan.study, sorted({run.replicate for run in plan.runs})
+    modern, (study, runs) = load_modern(root), plan_modern(root, name, tier)
+    replicates = sorted({run.replicate for run in runs})
     results = machine.results(
-        name, [[run for run in plan.runs if run.replicate == n] for n in replicates]
+        name, [[run for run in runs if run.replicate == n] for n in replicates]
     )
     judged = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
     vacuous = {
@@ -155,13 +137,13 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
     ]
     document = {
         "study": name,
-        "engine": plan.engine,
+        "engine": modern.engine,
         "tier": tier,
         "replicates": len(replicates),
-        "reasons": plan.reasons,
-        "refusals": Counter(run.refusal for run in plan.runs if run.refusal),
+        "reasons": modern.studies[name].reasons,
+        "refusals": Counter(run.refusal for run in runs if run.refusal),
         "claims": claims,
-        "cpu_s": round(plan.cost_s, 3),
+        "cpu_s": round(_cost_s(runs), 3),
         "made_from": made_from(root, name, machine.exact_engine),
     }
     write_text(folder / f"{name}{SCENARIOS}", canonical_json(results.scenarios) + "\n")

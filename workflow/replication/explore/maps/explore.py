@@ -21,7 +21,6 @@ from replication.explore.maps.grid import Cell, Grid
 from replication.explore.maps.map_model import MapSettings, Spending
 from replication.explore.maps.sampler import PointResult, Sampler
 from replication.explore.maps.space import Panel, Point
-from replication.metrics.statistic import wilson_interval
 
 #: Draws of a random point before a side counts as too small to have any.
 _MOST_DRAWS = 2000
@@ -29,22 +28,11 @@ _MOST_DRAWS = 2000
 
 @dataclass
 class Explorer:
-    """Explores a map on an engine, and has what was found.
+    """Explores a map on an engine, and keeps what was found.
 
-    Attributes
-    ----------
-    name
-        Seeds the random points.
-    halvings
-        How often cells on the boundary are halved at most.
-    say
-        Takes lines on progress.
-    grids, left_out
-        The panels' grids, and panels beyond the budget.
-    results
-        What was found at points, without those of `validation`.
-    validation
-        Fresh points: whether the claim should hold there, and what was found.
+    `name` seeds the random points, cells on the boundary are halved `halvings` times at most, and
+    `left_out` are panels beyond the budget. The points of `validation` (whether the claim should
+    hold there, and what was found) are not among `results`.
     """
 
     name: str
@@ -85,19 +73,10 @@ class Explorer:
         shares = [s for grid in self.grids.values() if (s := grid.share()) is not None]
         return statistics.fmean(shares) if shares else None
 
-    def width(self) -> float:
-        """Return the widest cell on the boundary, as a share of an axis."""
-        return max((grid.width() for grid in self.grids.values()), default=0.0)
-
     def right(self) -> tuple[int, int]:
         """Return how many validation points could be judged, and at how many it is right."""
         judged = [(e, one.holds) for e, one in self.validation.values() if one.holds is not None]
         return len(judged), sum(expected is holds for expected, holds in judged)
-
-    def right_interval(self) -> tuple[float, float] | None:
-        """Return Wilson's 95 % interval of the share right; None without validation points."""
-        judged, right = self.right()
-        return wilson_interval(right, judged) if judged else None
 
     def _start(self, panel: Panel) -> None:
         """Run the coarse grid of a panel, and learn how noisy its margins are."""
@@ -135,10 +114,7 @@ class Explorer:
         return bool(cells)
 
     def _probe(self) -> bool:
-        """Run random points on both sides, as far as the budget goes; refine where one is denied.
-
-        Return whether any was.
-        """
+        """Run random points on both sides, refine where one is denied; return whether any was."""
         expected = self._drawn()
         points = list(expected)
         while points and not self._is_affordable(points):
@@ -153,12 +129,11 @@ class Explorer:
         return any(one.holds is (not expected[point]) for point, one in believed.items())
 
     def _run_doubtful(self, grid: Grid) -> bool:
-        """Run what was inferred where a probe or a run denies it; return whether any is."""
         points = grid.doubtful()
-        if not points or not self._is_affordable(points):
-            return False
-        self._keep(self.sampler.sample(points, 1))
-        return True
+        is_run = bool(points) and self._is_affordable(points)
+        if is_run:
+            self._keep(self.sampler.sample(points, 1))
+        return is_run
 
     def _validate(self) -> None:
         """Run random points on both sides of the boundary, none within its width."""
@@ -187,17 +162,13 @@ class Explorer:
         return np.random.Generator(np.random.PCG64([self.settings.seed, seed]))
 
     def _is_affordable(self, points: Sequence[Point]) -> bool:
-        """Return whether the budget has room for points, and for the random ones to come.
-
-        Those should cost as much as the points so far, each.
-        """
-        spent_s, count = self.sampler.spent_s, len(self.results)
-        each_s = spent_s / count if count else 0.0
+        # The random points to come should cost as much as the points so far, each.
+        spent_s = self.sampler.spent_s
+        each_s = spent_s / len(self.results) if self.results else 0.0
         reserve_s = self._sets_to_come * 2 * self.spending.checks_a_side * each_s
         return self.sampler.cost_s(points, 1) <= self.budget_s - reserve_s - spent_s
 
     def _keep(self, results: Mapping[Point, PointResult]) -> Mapping[Point, PointResult]:
-        """Keep what was found, with replicates where a run is not to be believed; return it."""
         believed = self._believed(results)
         self.results |= believed
         for grid in self.grids.values():

@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, get_args
 
 from replication.explore.maps.sampler import PointResult
 from replication.explore.maps.space import Panel, Point
@@ -68,17 +68,14 @@ class Grid:
 
     Attributes
     ----------
-    coarse_cells, halvings
-        Cells of the first grid along an axis, and how often those on the boundary are halved.
     results
         What was found at points, those of other panels too.
     probes
-        Those of the points that were run within cells, to try the grid.
+        Points that were run within cells, to try the grid.
     noise
         The margin up to which a single run is within the noise (a mean: by the root of n less).
     inferred, inferred_unsure
-        Verdicts at nodes between two of one verdict, taken to have it too, and those of them whose
-        two are within the noise.
+        Verdicts at nodes between two of one verdict, and those of them that are within the noise.
     leaves
         The cells, none inside another.
     """
@@ -103,11 +100,6 @@ class Grid:
     def size(self) -> int:
         """Steps of the full grid along an axis."""
         return self.coarse_cells << self.halvings
-
-    @property
-    def full_points(self) -> int:
-        """Nodes of the full grid."""
-        return (self.size + 1) ** 2
 
     def coarse_points(self) -> list[Point]:
         """Return the points of the first grid."""
@@ -168,20 +160,14 @@ class Grid:
         """
         wide = [
             cell
-            for cell in self.leaves
-            if cell.step > 1
-            and self.side(cell) == "border"
-            and not all(map(self.is_unsure, cell.corners))
+            for cell, side in self.sides().items()
+            if cell.step > 1 and side == "border" and not all(map(self.is_unsure, cell.corners))
         ]
         widest = max((cell.step for cell in wide), default=0)
-        return sorted(cell for cell in wide if cell.step == widest)
+        return [cell for cell in wide if cell.step == widest]
 
     def doubtful(self) -> list[Point]:
-        """Return points to run since what is inferred there may be wrong.
-
-        They are the corners of cells in which a probe, and of cells beside nodes at which a run,
-        contradicts what was expected.
-        """
+        """Return the corners to run of cells where a probe or a node contradicts the inferred."""
         cells = {self.cell_at(probe.x, probe.y) for probe in self.probes if self._is_denied(probe)}
         for (i, j), inferred in self.inferred.items():
             if self.result((i, j)) is not None and self.verdict((i, j)) is not inferred:
@@ -195,17 +181,13 @@ class Grid:
         return [self.point(node) for node in corners if self.result(node) is None]
 
     def _is_denied(self, probe: Point) -> bool:
-        """Return whether a probe contradicts a corner of its cell, or is within the noise."""
         result = self.results[probe]
         corners = self.cell_at(probe.x, probe.y).corners
         denied = result.holds is not None and (not result.holds) in map(self.verdict, corners)
         return denied or result.is_unsure(self.noise)
 
     def _is_mixed(self, cell: Cell) -> bool:
-        """Return whether a probe in a cell, or within a step of it, is denied by its corners.
-
-        Where a cell cannot be halved any more, no boundary is to be seen: verdicts are mixed there.
-        """
+        # A denied probe within a step of a cell that cannot be halved any more: mixed verdicts.
         i, j, end = cell.i - 1, cell.j - 1, cell.step + 2
         # Every cell asks this: most probes are far off, and need no look at their own cell.
         return any(
@@ -216,16 +198,12 @@ class Grid:
         )
 
     def points_to_halve(self, cell: Cell) -> list[Point]:
-        """Return the points to run before a cell is halved.
-
-        They are its middle, and the middles of edges whose ends differ.
-        """
+        """Return the points to run before a cell is halved: middles of it and of mixed edges."""
         wanted = [_middle(cell.corners[0], cell.corners[2])]
         wanted += [_middle(*edge) for edge in cell.edges if not self._agree(*edge)]
         return [self.point(node) for node in wanted if self.result(node) is None]
 
     def _agree(self, one: Node, other: Node) -> bool:
-        """Return whether two nodes say the same, as surely."""
         same_verdict = self.verdict(one) is self.verdict(other)
         return same_verdict and self.is_unsure(one) is self.is_unsure(other)
 
@@ -240,11 +218,15 @@ class Grid:
         self.leaves.remove(cell)
         self.leaves.update(cell.quarters)
 
-    def area(self) -> Mapping[Side, float]:
+    def sides(self) -> dict[Cell, Side]:
+        """Return on which side of the boundary each cell lies."""
+        return {cell: self.side(cell) for cell in sorted(self.leaves)}
+
+    def area(self) -> dict[Side, float]:
         """Return the share of the area on each side."""
-        shares: dict[Side, float] = {"holds": 0.0, "fails": 0.0, "border": 0.0, "unknown": 0.0}
-        for cell in sorted(self.leaves):
-            shares[self.side(cell)] += (cell.step / self.size) ** 2
+        shares: dict[Side, float] = dict.fromkeys(get_args(Side), 0.0)
+        for cell, side in self.sides().items():
+            shares[side] += (cell.step / self.size) ** 2
         return shares
 
     def share(self) -> float | None:
@@ -263,7 +245,7 @@ class Grid:
 
     def width(self) -> float:
         """Return the widest cell on the boundary, as a share of an axis; 0 without any."""
-        wide = (cell.step for cell in self.leaves if self.side(cell) == "border")
+        wide = (cell.step for cell, side in self.sides().items() if side == "border")
         return max(wide, default=0) / self.size
 
     def at(self, x: float, y: float) -> Side:
@@ -278,10 +260,7 @@ class Grid:
         return next(cell for cell in cells if cell in self.leaves)
 
     def crossings(self, axis: int, at: float) -> list[tuple[float, bool]]:
-        """Return where the verdict changes along a line, and whether it holds from there.
-
-        The line is along an axis (0: x, 1: y), at a place on the other.
-        """
+        """Return where the verdict changes along a line, and whether it holds from there."""
         steps = [(step + 0.5) / self.size for step in range(self.size)]
         sides = [self.at(step, at) if axis == 0 else self.at(at, step) for step in steps]
         known = [(step, side) for step, side in enumerate(sides) if side in ("holds", "fails")]
@@ -301,8 +280,7 @@ class Grid:
         """Return what an axis must be for the claim to hold; None where there is not one for all.
 
         Every line that crosses the boundary does so once and in one direction, and half of all
-        lines do. The threshold is their lowest, median and highest crossing, and whether the claim
-        holds above it.
+        lines do.
         """
         lines = [self.crossings(axis, (step + 0.5) / self.size) for step in range(self.size)]
         places = [place for line in lines for place, _ in line]

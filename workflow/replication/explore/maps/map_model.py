@@ -215,13 +215,7 @@ class Map(Document):
         return [axis for axis in self.axes if axis.levels is not None]
 
     def claim_of(self, study: Study) -> Claim:
-        """Return the claim that is mapped, its own sentence as a claim of the map's name.
-
-        Raises
-        ------
-        InputError
-            The study has no such claim, or a map of it cannot be drawn.
-        """
+        """Return the claim that is mapped, its own sentence as a claim of the map's name."""
         if self.sentence is not None:
             found = Claim(id=self.id, **dict(self.sentence))
         else:
@@ -299,13 +293,7 @@ def map_names(root: Path) -> list[str]:
 
 
 def load_map(root: Path, name: str) -> Map:
-    """Read a map.
-
-    Raises
-    ------
-    InputError
-        There is none of that name, or one of its fields is wrong.
-    """
+    """Read a map; InputError names each wrong field."""
     path = map_path(root, name)
     if not path.is_file():
         raise InputError(f"map: {name!r} is unknown; there are {', '.join(map_names(root))}")

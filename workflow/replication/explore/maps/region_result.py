@@ -29,6 +29,7 @@ from replication.explore.maps.sampler import PointResult, Sampler
 from replication.explore.maps.space import Point, Space, drawn_laws
 from replication.explore.modern_kernel import JUDGED
 from replication.metrics.metric_model import validate_study_metrics
+from replication.metrics.statistic import wilson_interval
 from replication.study.errors import InputError, describe
 from replication.study.files import read_json, write_text
 from replication.study.scenario import canonical_json
@@ -92,8 +93,8 @@ def _row(found: Mapping[str, Any]) -> dict[str, object]:
 
 def _document(space: Space, explorer: Explorer) -> dict[str, Any]:
     judged, right = explorer.right()
-    share, interval, own = explorer.share(), explorer.right_interval(), space.map
-    paper = space.paper()
+    share, own, paper = explorer.share(), space.map, space.paper()
+    grids = explorer.grids.values()
     return {
         "map": own.id,
         "title": own.title,
@@ -102,7 +103,11 @@ def _document(space: Space, explorer: Explorer) -> dict[str, Any]:
         "quote": space.claim.quote,
         "place": space.claim.place,
         "reading": space.claim.reading,
-        "asked": _conditions(space),
+        "asked": [
+            f"{words.statistic}: {words.asked(conditions(test)[0])}"
+            for test in space.claim.tests()
+            for words in [wording(space.study, test)]
+        ],
         "reason": own.reason or "",
         "engine": space.engine,
         "axes": [
@@ -120,7 +125,7 @@ def _document(space: Space, explorer: Explorer) -> dict[str, Any]:
             {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels or []}}
             for a in own.facets
         ],
-        "grids": [_grid(space, grid, paper) for grid in explorer.grids.values()],
+        "grids": [_grid(space, grid, paper) for grid in grids],
         "left_out": [list(panel) for panel in explorer.left_out],
         "points": [
             *(_point(space, point, one, None) for point, one in explorer.results.items()),
@@ -129,25 +134,18 @@ def _document(space: Space, explorer: Explorer) -> dict[str, Any]:
                 for p, (expected, one) in explorer.validation.items()
             ),
         ],
-        "full_grid_points": sum(grid.full_points for grid in explorer.grids.values()),
+        "full_grid_points": sum((grid.size + 1) ** 2 for grid in grids),
         "share": None if share is None else round(share, 6),
-        "width": explorer.width(),
+        "width": max(grid.width() for grid in grids),
         "width_wanted": own.border_width,
         "checked": judged,
         "right": right,
-        "right_interval": None if interval is None else [round(end, 6) for end in interval],
+        "right_interval": [round(end, 6) for end in wilson_interval(right, judged)]
+        if judged
+        else None,
         "cpu_s": round(explorer.sampler.spent_s, 3),
         "budget_s": own.cpu_budget_s,
     }
-
-
-def _conditions(space: Space) -> list[str]:
-    """Return of each part of the test what is measured, and what it must be."""
-    found = []
-    for test in space.claim.tests():
-        words = wording(space.study, test)
-        found.append(f"{words.statistic}: {words.asked(conditions(test)[0])}")
-    return found
 
 
 def _grid(space: Space, grid: Grid, paper: Mapping[str, float]) -> dict[str, Any]:
@@ -155,7 +153,7 @@ def _grid(space: Space, grid: Grid, paper: Mapping[str, float]) -> dict[str, Any
     return {
         "facet": list(grid.panel),
         "size": grid.size,
-        "leaves": [[c.i, c.j, c.step, grid.side(c)] for c in sorted(grid.leaves)],
+        "leaves": [[c.i, c.j, c.step, side] for c, side in grid.sides().items()],
         "share": None if share is None else round(share, 6),
         "area": {side: round(area, 6) for side, area in grid.area().items()},
         "width": grid.width(),
@@ -167,10 +165,7 @@ def _grid(space: Space, grid: Grid, paper: Mapping[str, float]) -> dict[str, Any
 
 
 def _own_point(space: Space, grid: Grid, paper: Mapping[str, float]) -> dict[str, Any] | None:
-    """Return where the paper's point lies in a grid, and the nearest boundary along each axis.
-
-    None where the paper has no value on an axis.
-    """
+    """Return where the paper's point lies in a grid, and the nearest boundary along each axis."""
     axes = space.map.ranges
     if any(axis.id not in paper for axis in axes):
         return None
@@ -213,10 +208,7 @@ def _number(value: float | None) -> float | None:
 def forecast(
     root: Path, name: str, engine: str, tier: str, ns3_version: str = NS3_VERSION
 ) -> tuple[str, float]:
-    """Return what a map may cost on an engine, as a line and in seconds of CPU.
-
-    That is its budget, or the first grid where that costs more.
-    """
+    """Return what a map may cost on an engine, as a line and in seconds of CPU."""
     found, spending, _ = _load(root, name, tier)
     space = Space(found, load_study(root, found.study), engine, ns3_version)
     runs = [run for panel in space.panels for run in space.runs(Point(panel, 0.5, 0.5))]
@@ -224,19 +216,14 @@ def forecast(
     if not ran:
         why = f"refused: {runs[0].refusal}" if runs else "no runs"
         return f"{name} on {engine}: {why}", 0.0
+    # Its budget, or the first grid where that costs more.
     first_s = (spending.coarse_cells + 1) ** 2 * sum(r.cost_s for r in ran) / len(space.panels)
     cpu_s = max(first_s, found.cpu_budget_s * spending.budget_factor)
     return f"{name} on {engine}: at most about {cpu_s:.0f} s of CPU", cpu_s
 
 
 def check_map(root: Path, name: str) -> str:
-    """Check all of a map that can be known before anything runs; return what it is, in words.
-
-    Raises
-    ------
-    InputError
-        The map does not fit its study; the message names the file.
-    """
+    """Check all of a map that can be known before anything runs; return what it is, in words."""
     found, path = load_map(root, name), map_path(Path(), name)
     try:
         base = load_study(root, found.study)

@@ -33,16 +33,12 @@ class PointResult:
     Attributes
     ----------
     holds
-        Whether the claim holds in most replicates; None where nothing can be said.
+        Whether the claim holds in most replicates; None where nothing can be said, with a `reason`.
     statistic, margin
         Means over replicates: of the claim's statistic, and of how far inside its bound it is, as
         a share of the bound; the least of its parts. NaN where undefined.
     margins
         The margin of each replicate.
-    runs
-        All runs of the point.
-    reason
-        Why nothing can be said.
     """
 
     holds: bool | None
@@ -100,7 +96,6 @@ class Sampler:
         return {point: found[point] for point in points}
 
     def _runs(self, point: Point, replicates: int) -> list[Run] | str:
-        """Return the runs of a point, or why there are none."""
         found: list[Run] = []
         for number in range(replicates):
             key = point, number
@@ -139,7 +134,6 @@ class Sampler:
         return {point: combined(found[point], runs) for point, runs in designed.items()}
 
     def _judge(self, results: Results) -> PointResult:
-        """Return what one replicate says."""
         study, claim = self.space.study, self.space.claim
         tests = list(claim.tests())
         parts = [claim.model_copy(update={"test": test}) for test in tests]

@@ -46,18 +46,9 @@ class Point(NamedTuple):
 class TcpPath:
     """The path of a scenario's first TCP flow.
 
-    Attributes
-    ----------
-    rate_bps, rtt_s
-        Its slowest link, and twice its propagation.
-    segment_bytes, packet_bytes
-        A full segment, and the IP packet it travels in.
-    queue_packets
-        Room at the slowest link.
-    loss
-        Probability of a random loss on the way.
-    active_s
-        How long all flows are sending.
+    The rate is that of its slowest link, the round trip twice its propagation, a packet the IP
+    packet of a full segment, `queue_packets` the room at the slowest link, `loss` the probability
+    of a random loss on the way, and `active_s` how long all flows are sending.
     """
 
     rate_bps: float
@@ -69,14 +60,9 @@ class TcpPath:
     active_s: float
 
     @property
-    def bdp_bytes(self) -> float:
-        """The product of bandwidth and delay."""
-        return self.rate_bps * self.rtt_s / 8
-
-    @property
     def bdp_packets(self) -> float:
-        """The same in packets."""
-        return self.bdp_bytes / self.packet_bytes
+        """The product of bandwidth and delay."""
+        return self.rate_bps * self.rtt_s / 8 / self.packet_bytes
 
 
 def path_of(scenario: Scenario) -> TcpPath:
@@ -158,13 +144,7 @@ class Space:
         return x.range.at(point.x, DIGITS), y.range.at(point.y, DIGITS)
 
     def runs(self, point: Point, replicate: int = 0) -> list[Run]:
-        """Return the runs of a replicate of a point.
-
-        Raises
-        ------
-        InputError
-            The study has no such point; the message names the map's file.
-        """
+        """Return the runs of a replicate of a point."""
         with self._named():
             return self._runs(self._at(point), replicate)
 
@@ -216,7 +196,6 @@ class Space:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Name the map's file where it does not fit its study."""
         try:
             yield
         except InputError as error:
