@@ -46,7 +46,7 @@ class Explorer:
     grids: dict[Panel, Grid] = field(default_factory=dict)
     left_out: list[Panel] = field(default_factory=list)
     results: dict[Point, PointResult] = field(default_factory=dict)
-    validation: dict[Point, tuple[bool, PointResult]] = field(default_factory=dict)
+    validation: list[tuple[Point, bool, PointResult]] = field(default_factory=list)
     #: Sets of random points that are kept room for: one that validates, one that probes.
     _sets_to_come: int = 1
 
@@ -75,7 +75,9 @@ class Explorer:
 
     def right(self) -> tuple[int, int]:
         """Return how many validation points could be judged, and at how many it is right."""
-        judged = [(e, one.holds) for e, one in self.validation.values() if one.holds is not None]
+        judged = [
+            (expected, one.holds) for _, expected, one in self.validation if one.holds is not None
+        ]
         return len(judged), sum(expected is holds for expected, holds in judged)
 
     def _start(self, panel: Panel) -> None:
@@ -115,7 +117,7 @@ class Explorer:
 
     def _probe(self) -> bool:
         """Run random points on both sides, refine where one is denied; return whether any was."""
-        expected = self._drawn()
+        expected = dict(self._drawn())
         points = list(expected)
         while points and not self._is_affordable(points):
             points = points[1::2]
@@ -137,13 +139,13 @@ class Explorer:
 
     def _validate(self) -> None:
         """Run random points on both sides of the boundary, none within its width."""
-        expected = self._drawn()
-        results = self._believed(self.sampler.sample(list(expected), 1))
-        self.validation = {point: (holds, results[point]) for point, holds in expected.items()}
+        drawn = self._drawn()
+        results = self._believed(self.sampler.sample([point for point, _ in drawn], 1))
+        self.validation = [(point, expected, results[point]) for point, expected in drawn]
 
-    def _drawn(self) -> dict[Point, bool]:
+    def _drawn(self) -> list[tuple[Point, bool]]:
         """Return random points, as many a side as the tier has, and whether the claim holds."""
-        found: dict[Point, bool] = {}
+        found: list[tuple[Point, bool]] = []
         panels = list(self.grids)
         for side in ("holds", "fails"):
             enough = len(found) + self.spending.checks_a_side
@@ -153,7 +155,7 @@ class Explorer:
                 panel = panels[int(self._random.integers(len(panels)))]
                 x, y = (round(float(share), 4) for share in self._random.random(2))
                 if self.grids[panel].at(x, y) == side:
-                    found[Point(panel, x, y)] = side == "holds"
+                    found.append((Point(panel, x, y), side == "holds"))
         return found
 
     @cached_property

@@ -129,10 +129,7 @@ def _document(space: Space, explorer: Explorer) -> dict[str, Any]:
         "left_out": [list(panel) for panel in explorer.left_out],
         "points": [
             *(_point(space, point, one, None) for point, one in explorer.results.items()),
-            *(
-                _point(space, p, one, expected)
-                for p, (expected, one) in explorer.validation.items()
-            ),
+            *(_point(space, p, one, expected) for p, expected, one in explorer.validation),
         ],
         "full_grid_points": sum((grid.size + 1) ** 2 for grid in grids),
         "share": None if share is None else round(share, 6),
@@ -263,7 +260,7 @@ def run_map(
         say=say,
     )
     explorer.run()
-    results = [*explorer.results.values(), *(one for _, one in explorer.validation.values())]
+    results = [*explorer.results.values(), *(one for *_, one in explorer.validation)]
     scenarios = {
         run.scenario_id: run.scenario.model_dump(mode="json") for r in results for run in r.runs
     }
