@@ -55,7 +55,7 @@ rule explore_map:
         study=lambda wildcards: PIPE.study_files(load_map(REPO, wildcards.map).study),
         program=lambda wildcards: PIPE.program_of(wildcards.engine),
     output:
-        account=f"{MAP}/{{engine}}.json",
+        result=f"{MAP}/{{engine}}.json",
         scenarios=f"{MAP}/{{engine}}.scenarios.json",
     log:
         f"{PATHS.data}/logs/explore_map/{{map}}.{{engine}}.log",
@@ -95,7 +95,7 @@ rule judge_today:
 
 rule merge_maps:
     input:
-        accounts=lambda wildcards: [
+        results=lambda wildcards: [
             f"{PATHS.maps}/{one}.json" for one in maps_to_explore(wildcards)
         ],
         today=lambda wildcards: expand(

@@ -8,7 +8,7 @@ from replication.cli.script import ROOT, job, start
 from replication.explore.machine import Machine
 from replication.explore.maps.region_result import run_map
 
-given, folder = snakemake.params, Path(snakemake.output.account).parent
+given, folder = snakemake.params, Path(snakemake.output.result).parent
 with job(snakemake):
     machine = Machine.open(ROOT, *start(given.machine), given.machine["timer_hz"])
     say = partial(print, file=sys.stderr)
