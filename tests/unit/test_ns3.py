@@ -89,15 +89,8 @@ def test_an_installed_ns3_is_found_however_its_libraries_are_called(tmp_path, la
     assert f"LDLIBS={' '.join(f'-l{name}' for name in names)}" in found.make_settings()
 
 
-def test_the_optimized_build_of_several_is_taken(tmp_path):
-    install(tmp_path, suffix="-debug")
-    install(tmp_path)
-    assert Prefix.find(tmp_path).core.name == "libns3.44-core-optimized.so"
-
-
-@pytest.mark.parametrize("gone", ["include", "lib/pkgconfig", "lib/libns3.44-core-optimized.so"])
-def test_a_folder_without_ns3_is_refused(tmp_path, monkeypatch, gone):
-    (install(tmp_path) / gone).rename(tmp_path / "aside")
+def test_a_folder_without_ns3_is_refused(tmp_path, monkeypatch):
+    (install(tmp_path) / "lib/libns3.44-core-optimized.so").rename(tmp_path / "aside")
     monkeypatch.setenv(PREFIX, str(tmp_path))
     with pytest.raises(InputError, match=rf"NS3_PREFIX: {tmp_path}: holds no installed ns-3"):
         installed(NS3_VERSION)
@@ -107,11 +100,7 @@ def test_another_release_is_refused_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv(PREFIX, str(install(tmp_path, release="3.37")))
     with pytest.raises(InputError) as refused:  # `replicate` prints it and ends with 2
         Pipeline.load(ROOT, {"engines": "ns3"}).program("ns3")
-    said = str(refused.value)
-    assert said.startswith(
-        f"NS3_PREFIX: {tmp_path}: holds ns-3 3.37, but ns3_version is 3.44.post0"
-    )
-    assert "set ns3_version to 3.37" in said and "\n" not in said
+    assert "holds ns-3 3.37, but ns3_version is 3.44.post0" in str(refused.value)
     assert installed("3.37").release == "3.37"
 
 
@@ -133,16 +122,3 @@ def test_results_are_named_after_a_build_unless_it_gives_the_wheels_bytes(
     assert (pipeline.fingerprint("ns3") == wheel) == same
     assert pipeline.fingerprint("ns3").endswith(NS3_VERSION)
     assert pipeline.program("ns3").parts[:2] == (".cache", "ns3")
-    told = pipeline.settings["engines"]["ns3"]["installed"]
-    assert told == {"build": Prefix.find(prefix).build, "as_pinned": same}
-    # Another build of the same release is another engine.
-    before = pipeline.program("ns3")
-    (prefix / "lib/libns3.44-core-optimized.so").write_text("another")
-    ns3._compiled.cache_clear()  # as in another process
-    assert Pipeline.load(root, {"tier": "quick", "engines": "ns3"}).program("ns3") != before
-
-
-def test_images_hold_the_wheel_alone(tmp_path, monkeypatch):
-    monkeypatch.setenv(PREFIX, str(install(tmp_path)))
-    with pytest.raises(InputError, match="images hold the wheel"):
-        Pipeline.load(ROOT, {"tier": "quick", "engines": "ns3", "runtime": "podman"})

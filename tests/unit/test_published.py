@@ -62,37 +62,6 @@ def test_value_is_the_printed_number_in_si(study: str):
         assert Decimal(row["value"]) == printed_value(study, row["column"], row["printed"]), row
 
 
-def test_nishitha_is_complete():
-    rows = read("nishitha")
-    assert len(rows) == 60
-    assert set(rows["table"]) == {"5.1", "5.2", "5.3", "5.4", "5.5"}
-    environments = ["ethernet_ethernet", "ethernet_fast", "fast_fast", "fast_ethernet"]
-    for _, table in rows.groupby("table"):
-        assert table["row"].unique().tolist() == environments
-        assert set(table["column"]) == {"delivery_ratio", "delay", "throughput"}
-        assert len(table) == 12
-    ratios = rows[rows["column"] == "delivery_ratio"]["value"].astype(float)
-    assert ratios.between(0.99, 1).all()
-
-
-@pytest.mark.parametrize(
-    ("table", "levels"),
-    [
-        ("II", "100 400 800 1200 1700 3000 5000 7000 10000"),
-        ("III", "5 15 30 45 60 100 125 175 200"),
-        ("IV", "2 5 7 9 12 15 18 20 23"),
-    ],
-)
-def test_saxena_is_complete(table: str, levels: str):
-    rows = read("saxena")
-    assert len(rows) == 81
-    cells = rows[rows["table"] == table]
-    assert cells["row"].unique().tolist() == levels.split()
-    for _, row in cells.groupby("row"):
-        assert row["column"].tolist() == ["newreno", "westwood", "highspeed"]
-    assert cells["printed"].str.fullmatch(r"\d\.\d{3}").all()
-
-
 @pytest.mark.parametrize(
     ("trace", "text_row", "after_the_test"),
     [

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 from replication.design.design import write_scenarios
-from replication.simulate.gather import gather, read_runs
+from replication.simulate.gather import gather
 from replication.simulate.run import designed_batch, run_job
 from replication.study.errors import InputError, RunError
 from replication.study.scenario import Scenario
@@ -49,16 +49,6 @@ def test_runs_of_now_and_of_before_are_gathered_to_the_same_tables(make_job, tmp
         written.append([read_parquet(path) for path in paths])
     for now, before in zip(*written, strict=True):
         assert len(now) > 0 and now.equals(before)
-
-
-def test_a_damaged_run_is_made_again(make_job, tmp_path):
-    job = make_job()
-    run_job(job, lambda: None)
-    victim = sorted(job.scenarios)[1]
-    (job.store.entry(victim) / "flows.csv").write_text("garbage")
-    mended = run_job(job, lambda: None)
-    assert runs(tmp_path) == 4
-    assert len(read_runs(job.store, mended, "ns3", "3.44", "flows.csv", FLOW_NUMBERS)) == 3
 
 
 def test_a_table_without_a_column_of_the_contract_is_refused(make_job):
