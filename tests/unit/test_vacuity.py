@@ -74,15 +74,13 @@ def unequal(variant, access, drops=0, **_):
     return {"throughput_bps": rate, "goodput_bps": goodput, "packets_dropped": drops}
 
 
-def at_two_segments(sampled, queue=5.0):
+def queue_of(packets):
+    return [{"time_s": n + 1.0, "queue_packets": packets} for n in range(10)]
+
+
+def at_two_segments(sampled):
     """Samples of a window of two segments and of a queue that stands."""
-
-    def series(flow, **_):
-        if flow == "bottleneck:ab":
-            return [{"time_s": n + 1.0, "queue_packets": queue} for n in range(10)]
-        return sampled([2.0] * 10)
-
-    return series
+    return lambda flow, **_: queue_of(5.0) if flow == "bottleneck:ab" else sampled([2.0] * 10)
 
 
 def judged(study, results):
@@ -132,19 +130,13 @@ def test_a_run_is_idle_without_losses_if_its_windows_or_no_queue_hold_it(
 
     def series(flow, **_):
         if flow == "bottleneck:ab":
-            return [{"time_s": n + 1.0, "queue_packets": queue} for n in range(10)]
+            return queue_of(queue)
         return sampled(windows if flow == "tcp1" else [2.0] * 10)
 
     results = world.results(
         study, flows=lambda **run: unequal(drops=drops, **run), series=series, replicates=1
     )
     assert run_pressure(results)["idle"].tolist() == [idle] * 9
-
-
-def test_a_window_may_be_a_segment_below_the_largest_one(world, sampled):
-    study = windowed(world, TESTS["ratio"], 2.9)
-    results = world.results(study, flows=unequal, series=at_two_segments(sampled), replicates=1)
-    assert (run_pressure(results)["at_window"] == 1).all()
 
 
 # -- pairs ----------------------------------------------------------------------------------------
@@ -157,69 +149,59 @@ def free(world, test, flows, **changes):
     return judged(study, world.results(study, flows=flows, series=series, **changes))
 
 
-def queue_of(packets):
-    return [{"time_s": n + 1.0, "queue_packets": packets} for n in range(10)]
+NO_TIMEOUT = {
+    "kind": "value", "of": quantity("timeouts", variant="vegas"), "expect": {"at_most": 0},
+}  # fmt: skip
+FIVE_TIMES = {
+    "kind": "share", "left": quantity("packets_dropped", access="slow"), "relation": "above",
+    "right": quantity("packets_dropped", access="mid"), "factor": 5, "expect": {"at_least": 1},
+}  # fmt: skip
+BELOW = {**TESTS["share"], "relation": "below", "factor": 1.1}
+FULL = {
+    "kind": "value", "of": VEGAS, "reduce": "minimum", "expect": {"at_least": 1e5},
+}  # fmt: skip
 
 
-def test_equal_values_without_a_loss_could_not_differ(world):
-    below = {**TESTS["share"], "relation": "below", "factor": 1.1}
-    for difference, drops, vacuous in ((0.004, 0, True), (0.006, 0, False), (0.004, 1, False)):
-
-        def flows(variant, difference=difference, drops=drops, **_):
-            rate = 1e5 * (1 + difference) if variant == "vegas" else 1e5
-            return {"throughput_bps": rate, "packets_dropped": drops}
-
-        found, evidence = free(world, below, flows)
-        assert found is vacuous
-        assert ("3 of 3 compared pairs could not differ (no loss, and equal" in evidence) is vacuous
+def rates(vegas=1.0, reno=1.0, drops=0):
+    """Return the flows of rates that differ by variant."""
+    rate = {"vegas": 1e5 * vegas, "reno": 1e5 * reno, "cubic": 1e5}
+    return lambda variant, **_: {"throughput_bps": rate[variant], "packets_dropped": drops}
 
 
-def test_five_times_nothing_is_nothing(world):
-    losses = {
-        "kind": "share", "left": quantity("packets_dropped", access="slow"), "relation": "above",
-        "right": quantity("packets_dropped", access="mid"), "factor": 5, "expect": {"at_least": 1},
-    }  # fmt: skip
-    for before, vacuous in ((0, True), (1, False)):
-
-        def flows(access, before=before, **_):
-            return {"packets_dropped": {"slow": 9, "mid": before, "fast": 9}[access]}
-
-        found, evidence = free(world, losses, flows)
-        assert found is vacuous
-        assert ("zero against zero or a multiple of it" in evidence) is vacuous
+def losses(before):
+    return lambda access, **_: {"packets_dropped": before if access == "mid" else 9}
 
 
-def test_no_timeouts_say_nothing_where_no_run_of_the_experiment_loses_a_packet(world):
-    none = {"kind": "value", "of": quantity("timeouts", variant="vegas"), "expect": {"at_most": 0}}
-    for drops, vacuous in ((0, True), (1, False)):
-
-        def flows(variant, access, drops=drops, **_):
-            # Reno alone loses something, and waits for a timer then.
-            lost = drops if variant == "reno" else 0
-            return {"packets_dropped": lost, "timeouts": lost + (access == "none")}
-
-        assert free(world, none, flows)[0] is vacuous
+def losses_of_reno(drops):
+    """Return flows of which Reno's alone lose something, and wait for a timer then."""
+    return lambda variant, **_: dict.fromkeys(
+        ("packets_dropped", "timeouts"), drops if variant == "reno" else 0
+    )
 
 
-def test_a_value_that_every_level_has_tells_nothing_apart(world):
-    full = {
-        "kind": "value", "of": quantity(variant="vegas"), "reduce": "minimum",
-        "expect": {"at_least": 1e5},
-    }  # fmt: skip
-    for other, vacuous in ((1.004e5, True), (1.006e5, False)):
-
-        def flows(variant, other=other, **_):
-            return {"throughput_bps": other if variant == "reno" else 1e5}
-
-        found, evidence = free(world, full, flows)
-        assert found is vacuous
-        said = "All 3 levels of variant give it within 0.5 %: 0.1 to 0.1004 Mbit/s."
-        assert evidence == (said if vacuous else "")
-
-
-def test_a_count_that_is_zero_at_every_level_in_spite_of_losses_could_be_another(world):
-    none = {"kind": "value", "of": quantity("timeouts", variant="vegas"), "expect": {"at_most": 0}}
-    assert free(world, none, lambda **_: {"packets_dropped": 1, "timeouts": 0}) == (False, "")
+@pytest.mark.parametrize(
+    ("test", "flows", "said"),
+    [
+        # Equal values without a loss could not differ.
+        (BELOW, rates(vegas=1.004), "3 of 3 compared pairs could not differ"),
+        (BELOW, rates(vegas=1.006), ""),
+        (BELOW, rates(vegas=1.004, drops=1), ""),
+        # Five times nothing is nothing.
+        (FIVE_TIMES, losses(0), "zero against zero or a multiple of it"),
+        (FIVE_TIMES, losses(1), ""),
+        # No timeouts say nothing where no run of the experiment loses a packet.
+        (NO_TIMEOUT, losses_of_reno(0), "0"),
+        (NO_TIMEOUT, losses_of_reno(1), ""),
+        # A count that is zero at every level in spite of losses could be another.
+        (NO_TIMEOUT, lambda **_: {"packets_dropped": 1, "timeouts": 0}, ""),
+        # A value that every level has tells nothing apart.
+        (FULL, rates(reno=1.004), "All 3 levels of variant give it within 0.5 %"),
+        (FULL, rates(reno=1.006), ""),
+    ],
+)
+def test_what_could_not_differ_is_marked(world, test, flows, said):
+    vacuous, evidence = free(world, test, flows)
+    assert vacuous is bool(said) and said in evidence
 
 
 # -- verdicts -------------------------------------------------------------------------------------
@@ -290,9 +272,5 @@ def test_a_claim_of_parts_is_vacuous_by_the_parts_that_decide(world, sampled):
 def test_what_cannot_be_tested_is_not_vacuous(world):
     untested = {"kind": "not_testable", "reason": "Too little."}
     assert free(world, untested, unequal) == (False, "")
-    assert free(
-        world, TESTS["ratio"], unequal, runs=lambda levels: levels["variant"] == "reno"
-    ) == (
-        False,
-        "",
-    )
+    only_reno = {"runs": lambda levels: levels["variant"] == "reno"}
+    assert free(world, TESTS["ratio"], unequal, **only_reno) == (False, "")
