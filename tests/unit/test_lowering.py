@@ -73,12 +73,6 @@ def test_a_plan_has_every_default_and_every_route():
     assert lower(scenario(), NS2) == PLAN.format(sha256=scenario().sha256)
 
 
-def test_engines_are_given_the_same_but_for_their_name():
-    given = Scenario.model_validate(minimal_scenario())
-    plans = {lower(given, ENGINES[name]).replace(f" {name} ", " X ", 1) for name in ENGINES}
-    assert len(plans) == 1
-
-
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 def test_what_is_left_to_an_engine_is_in_its_plan(engine):
     own = "cubic_beta 0.8 cubic_hystart 0" if engine == NS2 else "cubic_beta 0.7 cubic_hystart 1"
@@ -92,19 +86,6 @@ def test_what_is_left_to_an_engine_is_in_its_plan(engine):
     # A scenario that does not have the key is the one that it was before there was such a key.
     assert '"cubic_beta":0.25' in stated.canonical_json()
     assert "cubic_beta" not in left.canonical_json()
-
-
-def test_a_connection_before_its_data_and_a_shaper_are_in_the_plan():
-    link = minimal_scenario()["links"][0] | {"frame_bytes": 14, "jitter_s": 0.002}
-    link["shaper_ba"] = {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9}
-    plan = lower(scenario(flows=[TCP | {"connect_s": 0}], links=[link], monitors=[]), NS3)
-    for said in (
-        " delay_ns 10000000 jitter_ns 2000000 frame_bytes 14\n",
-        "\nshaper_ab kind none\nshaper_ba kind token_bucket burst_bytes 1600 ",
-        " line_rate_bps 1000000000.0\n",
-        " start_ns 250000000 stop_ns 1000000000 connect_ns 0 ",
-    ):
-        assert said in plan
 
 
 def test_what_a_program_reads_is_what_was_given(tmp_path):
@@ -181,7 +162,7 @@ def plain_path(nodes, links, source, destination):
     return path
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_routes_have_the_fewest_hops_and_the_earlier_link_wins(seed):
     random = Random(seed)
     nodes = random.randint(2, 12)

@@ -61,7 +61,6 @@ def test_a_number_is_read_whatever_aggregate_we_took_it_for(world):
     "of",
     [
         {**rate(), "metric": "goodput_bps"},
-        {**rate(), "flows": ["tcp1"]},
         {**rate(), "window_s": [0.0, 5.0]},
         {**rate(), "where": {"variant": "vegas"}},
         {**rate(), "where": {"access": "slow"}},  # of all variants, one is printed
@@ -127,15 +126,10 @@ def peak(flows, **where):
 
 def test_a_trace_is_read_with_the_features_of_our_runs(world):
     files = trace(world, ([10, 20], [10, 14]))
-    larger = {
-        "kind": "ratio",
-        "left": peak(["tcp1"]),
-        "right": peak(["tcp2"]),
-        "expect": {"at_least": 1.4},
-    }
+    sides = {"left": peak(["tcp1"]), "right": peak(["tcp2"])}
+    larger = {"kind": "ratio", **sides, "expect": {"at_least": 1.4}}
     word, reason = traced(world, larger, files)
-    assert word == "holds" and reason.startswith("By the published traces: ")
-    assert ": 1.429 times over 1 point" in reason
+    assert word == "holds" and ": 1.429 times over 1 point" in reason
     assert traced(world, larger, {}) == ("none", "")
 
 
@@ -167,7 +161,7 @@ def test_rates_of_a_trace_are_fit_for_ratios_alone(world):
     assert traced(world, ratio, trace(world, ([10], [10])))[0] == "none"  # no rates are sampled
 
 
-@pytest.mark.parametrize("metric", ["timeouts", "delay_mean_s", "queue_mean_packets", "jain_mean"])
+@pytest.mark.parametrize("metric", ["timeouts", "queue_mean_packets"])
 def test_what_ss_does_not_sample_is_undefined(world, metric):
     of = {**rate(access="slow"), "metric": metric, "aggregate": "mean"}
     test = {"kind": "value", "of": of, "expect": {"at_most": 1e9}}

@@ -34,36 +34,28 @@ def silent(*replicates):
     return row
 
 
-def test_a_replicate_that_sends_nothing_is_named(world):
-    found = judge(world, silent(2), 5)
-    assert found["verdict"] == Verdict.REPRODUCED
-    where = "no throughput at vegas, fast"
-    assert f"1 of 5 replicates left out: {where} (no packet sent)." in found["reason"]
-    assert "left out" not in judge(world, silent(), 5)["reason"]
+def lost(access, replicate, **_):
+    return None if replicate == 2 and access == "fast" else {"throughput_bps": 120.0}
 
 
-def test_with_more_than_a_fifth_gone_nothing_is_reproduced(world):
-    found = judge(world, silent(1, 2), 5)
-    assert found["verdict"] == Verdict.DIRECTION_ONLY
-    assert "2 of 5 replicates left out" in found["reason"]
+def undefined(replicate, **_):
+    return {"throughput_bps": np.nan if replicate == 2 else 120.0}
 
 
-def test_a_run_without_a_result_is_left_out_too(world):
-    def row(access, replicate, **_):
-        lost = replicate == 2 and access == "fast"
-        return None if lost else {"throughput_bps": 120.0}
-
+@pytest.mark.parametrize(
+    ("row", "expected", "said"),
+    [
+        (silent(2), Verdict.REPRODUCED, "1 of 5 replicates left out: no throughput at vegas, fast"),
+        # With more than a fifth gone nothing is reproduced.
+        (silent(1, 2), Verdict.DIRECTION_ONLY, "2 of 5 replicates left out"),
+        (lost, Verdict.REPRODUCED, "1 of 5 replicates left out: a run without a result."),
+        (undefined, Verdict.REPRODUCED, "; 1 more."),  # many points are counted and not listed
+    ],
+)
+def test_a_replicate_that_falls_out_is_named(world, row, expected, said):
     found = judge(world, row, 5)
-    assert "1 of 5 replicates left out: a run without a result." in found["reason"]
-
-
-def test_many_points_are_counted_and_not_listed(world):
-    def row(replicate, **_):
-        return {"throughput_bps": np.nan if replicate == 2 else 120.0}
-
-    reason = judge(world, row, 5)["reason"]
-    assert reason.count("no throughput at") == 2 and "; 1 more." in reason
-    assert "(no packet sent)" not in reason
+    assert found["verdict"] == expected and said in found["reason"]
+    assert "left out" not in judge(world, silent(), 5)["reason"]
 
 
 def test_a_cell_inside_with_too_few_replicates_is_not_testable(world):
@@ -96,9 +88,7 @@ def jumping(high, low, every):
 
 def test_two_outcomes_are_named_with_their_shares(world):
     found = judge(world, jumping(1050.0, 270.0, 5), 30, runs=lambda lv: lv["access"] == "slow")
-    sentence = "has two outcomes: 0.00105 Mbit/s (24 of 30, "
-    assert sentence in found["reason"]
-    assert "Wilson interval 63 to 90 %) and 0.0002701 Mbit/s (6 of 30)." in found["reason"]
+    assert "24 of 30, Wilson interval 63 to 90 %" in found["reason"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +100,7 @@ def test_two_outcomes_are_named_with_their_shares(world):
     ],
 )
 def test_one_outcome_is_not_split(world, row, replicates):
-    assert "Two outcomes" not in judge(world, row, replicates)["reason"]
+    assert "two outcomes" not in judge(world, row, replicates)["reason"]
 
 
 @given(st.lists(st.floats(0.9, 1.1), min_size=10, max_size=40), st.integers(10, 40))

@@ -77,14 +77,10 @@ def test_wilson_interval(successes, trials, low, high):
     [
         ("122.144", 0.122144, 0.5e-6),
         ("0.480", 480000, 500),
-        ("1984.12", 1984120, 5),
-        ("119", 119, 0.5),
-        ("~121 kbps", 121000, 500),
         ("about 10%", 0.1, 0.005),
         ("less than 8Mbps", 8e6, 5e5),
         ("derived:14.65", 14.65, 0.005),
         ("1,964.1", 1964.1, 0.05),
-        ("0.00", 0.0, 0.005),
         ("5e-3", 0.005, 0.0005),
         ("three", 3, 0),
     ],
@@ -153,9 +149,7 @@ def test_jain_lies_between_one_over_n_and_one_and_ignores_the_unit(values, scale
         (kendall([1, 2, 3], [9, 5, 1]), -1),
         (kendall([1, 2, 3], [1, 3, 2]), 1 / 3),  # one neighbouring pair of three is swapped
         (spearman([1, 2, 3], [5, 5, 5]), 0),
-        (kendall([1, 2, 3], [5, 5, 5]), 0),
         (relative_deviation(90, 100), -0.1),
-        (relative_deviation(-90, -100), 0.1),
         (relative_deviation(1, 0), math.nan),
     ],
 )
