@@ -224,10 +224,6 @@ class StudyVerdicts:
         design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
         return cls(load_study(root, study), design, rows)
 
-    def engine_pairs(self) -> Iterator[tuple[str, str]]:
-        """Yield every pair of engines of the design, in its order."""
-        yield from itertools.combinations(self.parts, 2)
-
     def left_out(self, engines: tuple[str, str]) -> str:
         """Return why a pair has nothing to compare: an engine of it ran no point; else empty."""
         return "; ".join(
@@ -236,7 +232,7 @@ class StudyVerdicts:
 
     def pairs(self) -> Iterator[Pair]:
         """Yield every claim and cell on every pair of engines that both ran a point."""
-        for engines in self.engine_pairs():
+        for engines in itertools.combinations(self.parts, 2):
             if not self.left_out(engines):
                 left, right = ([r for r in self.rows if r["engine"] == name] for name in engines)
                 for found in compare_verdicts(left, right):
@@ -248,7 +244,7 @@ def rates(judged: Sequence[StudyVerdicts], pairs: Sequence[Pair]) -> Iterator[di
     """Yield the rows of agreement.csv: a study at a time, then (without a name) over all."""
     every: dict[tuple[str, str], None] = {}
     for study in judged:
-        for engines in study.engine_pairs():
+        for engines in itertools.combinations(study.parts, 2):
             every[engines] = None
             own = [pair for pair in pairs if pair.study == study.study.id]
             yield from _rates(study.study.id, engines, own, study.left_out(engines))

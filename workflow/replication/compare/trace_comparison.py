@@ -1,13 +1,9 @@
 """Trace comparison: published congestion windows next to reproduced ones, as numbers.
 
 For every flow of a published trace and every engine that ran its point: the figures of
-`measure.cwnd` of the trace, and the mean over replicates of the same figures of our flows.
-Where a trace's flow stands for several of ours (three like flows, of which none is the first), a
-replicate's value is the mean over them. Flow, span and interval are the same on both sides: all
-windows of a flow are cut to the shortest of them, in time since each flow's own first sample.
-
-Where the raw trace is not there, its committed summary figures are compared alone: mean, peak and
-minimum of the window, and reductions per minute of the flow's time.
+`metrics.cwnd` of the trace, and the mean over replicates of ours (over several like flows, their
+mean). All windows of a flow are cut to the shortest, in time since each flow's own first sample.
+Where the raw trace is not there, its committed summary figures are compared alone.
 """
 
 from __future__ import annotations
@@ -16,7 +12,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -296,7 +291,8 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
     by_flow = {key: group for key, group in series.groupby(keys, sort=False)}
     found: dict[str, list[OurFlow]] = {}
     for row in chosen.sort_values(["point", "engine", "replicate", "flow"]).to_dict("records"):
-        document = _flow_document(results, row["scenario"], row["flow"])
+        flows = results.scenarios[row["scenario"]]["flows"]
+        document = next(flow for flow in flows if flow["id"] == row["flow"])
         group = by_flow[tuple(row[key] for key in keys)]
         segment = float(document["segment_bytes"])
         stop_s = min(float(document["stop_s"]), float(group["time_s"].max()))
@@ -318,10 +314,6 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
             )
         )
     return found
-
-
-def _flow_document(results: SampledResults, scenario: str, flow: str) -> Mapping[str, Any]:
-    return next(f for f in results.scenarios[scenario]["flows"] if f["id"] == flow)
 
 
 def comparison_rows(study: str, comparison: TraceComparison) -> list[dict[str, object]]:

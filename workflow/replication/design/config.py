@@ -30,11 +30,7 @@ class Replicates(Document):
 
 
 class Tier(Document):
-    """How much is run: see configs/README.md.
-
-    `cost_limit_s` shortens a run whose expected cost is higher, in proportion, so that a first
-    look takes long runs where they are cheap. `batch_cost_s` is the CPU time of a job.
-    """
+    """How much is run: see configs/README.md."""
 
     id: Identifier
     """The file's name."""

@@ -166,14 +166,9 @@ class Pipeline(Start):
         path = explanations_path(Path(), study)
         return [path.as_posix()] if (self.root / path).is_file() else []
 
-    def explained_on(self, study: str) -> str:
-        """Return the engine of a study's explanation: its paper's own, if it is there."""
-        own = self.documents[study].original_system.engine
-        return own if own in self.engines else self.sensitivity.engine
-
     def explaining(self, study: str) -> dict[str, Any]:
         """Return how the runs of a study's explanation are started, as `machine` does."""
-        engine = self.explained_on(study)
+        engine = self.explored_on(study)
         if engine != "linux" or not self.is_native:
             return self.machine(engine)
         (program,) = self.explaining_program(study)
@@ -181,7 +176,7 @@ class Pipeline(Start):
 
     def explaining_program(self, study: str) -> list[Path]:
         """Return what has to be built for a study's explanation."""
-        engine = self.explained_on(study)
+        engine = self.explored_on(study)
         if engine != "linux" or not self.is_native:
             return self.program_of(engine)
         return [self.paths.explanation_kernels(self.fingerprint("linux"))]

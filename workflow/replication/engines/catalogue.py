@@ -8,11 +8,10 @@ import os
 import shutil
 import subprocess
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from replication.engines.model import Engine, OwnProgram, knows_no_host
+from replication.engines.model import Engine, knows_no_host
 from replication.engines.ns3 import NS3_VERSION, installed, lacks, own_program
 from replication.study.files import file_sha256, read_yaml
 from replication.study.link import Cake, CoDel, DropTail, FqCoDel, FqPie, Pie, Queue, Red
@@ -272,45 +271,32 @@ def _linux_key(root: Path) -> str:
     return "" if _linux_lacks(root) else _ask_linux_build(root, "--key")
 
 
-_NS3 = Engine(
-    name="ns3",
-    title="ns-3",
-    version=NS3_VERSION,
-    congestion_controls=_named(
-        "tahoe reno newreno linuxreno cubic vegas westwood_plus highspeed bbr bic "
-        "htcp hybla illinois ledbat lp scalable veno yeah"
-    ),
-    queues=_named("droptail pfifo red codel fq_codel pie"),
-    losses=frozenset({"random", "listed"}),
-    refuse_flow=_ns3_refuses_flow,
-    refuse_queue=lambda queue: "",
-    refuse_scenario=_ns3_refuses_scenario,
-    cost_base_s=0.08,
-    cost_per_crossing_s=4.2e-6,
-    nominal_cost=(0.05, 4e-6),
-)
-
-
 @functools.cache
 def ns3(version: str) -> Engine:
     """Return the engine ns3 in a version, on a wheel or on what NS3_PREFIX names."""
-
-    def refuse_flow(flow: TcpFlow) -> str:
-        return _ns3_refuses_flow(flow) or lacks(version, flow)
 
     def built(root: Path) -> bool:
         installed(version)
         return True
 
-    def own(root: Path) -> OwnProgram | None:
-        return own_program(root, engine)
-
-    engine = replace(
-        _NS3,
+    engine = Engine(
+        name="ns3",
+        title="ns-3",
         version=version,
-        refuse_flow=refuse_flow,
+        congestion_controls=_named(
+            "tahoe reno newreno linuxreno cubic vegas westwood_plus highspeed bbr bic "
+            "htcp hybla illinois ledbat lp scalable veno yeah"
+        ),
+        queues=_named("droptail pfifo red codel fq_codel pie"),
+        losses=frozenset({"random", "listed"}),
+        refuse_flow=lambda flow: _ns3_refuses_flow(flow) or lacks(version, flow),
+        refuse_queue=lambda queue: "",
+        refuse_scenario=_ns3_refuses_scenario,
+        cost_base_s=0.08,
+        cost_per_crossing_s=4.2e-6,
+        nominal_cost=(0.05, 4e-6),
         built=built,
-        own_program=own,
+        own_program=lambda root: own_program(root, engine),
     )
     return engine
 
@@ -356,7 +342,7 @@ LINUX = Engine(
     shared=True,
     missing=_linux_lacks,
     built=lambda root: (linux_cache(root) / _linux_key(root) / "linux").is_file(),
-    machine=lambda root: _linux_key(root),
+    machine=_linux_key,
 )
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in (NS3, NS2, LINUX)}
 

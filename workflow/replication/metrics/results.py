@@ -8,6 +8,7 @@ Features are what was read off the series when they were collected (`measure.sam
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -137,15 +138,18 @@ class Results:
         return replace(self, design=own(self.design), memo=memo)
 
     @cached_property
-    def segment_bytes(self) -> pd.DataFrame:
-        """Segment size of each TCP flow: scenario, flow, segment_bytes."""
+    def segments(self) -> pd.DataFrame:
+        """Segment and largest window of each TCP flow: scenario, flow, segment, most; in bytes."""
         rows = [
-            (scenario, flow["id"], float(flow["segment_bytes"]))
+            (
+                *(scenario, flow["id"], float(flow["segment_bytes"])),
+                float(flow.get("maximum_window_bytes") or math.inf),
+            )
             for scenario, document in self.scenarios.items()
             for flow in document["flows"]
             if "segment_bytes" in flow
         ]
-        return pd.DataFrame(rows, columns=["scenario", "flow", "segment_bytes"])
+        return pd.DataFrame(rows, columns=["scenario", "flow", "segment", "most"])
 
     @cached_property
     def start_order(self) -> pd.DataFrame:

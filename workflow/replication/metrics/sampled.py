@@ -155,8 +155,8 @@ def _features(
 ) -> pd.DataFrame:
     keys = [*RUN, "flow"]
     table = samples(results, flows, keys, window_s)
-    table = table.merge(results.segment_bytes, on=["scenario", "flow"], how="left")
-    segment = table["segment_bytes"].to_numpy(dtype=float)
+    table = table.merge(results.segments, on=["scenario", "flow"], how="left")
+    segment = table["segment"].to_numpy(dtype=float)
     columns = {
         "time_s": table["time_s"].to_numpy(dtype=float),
         "cwnd_segments": table["cwnd_bytes"].to_numpy(dtype=float) / segment,
@@ -181,29 +181,12 @@ def _queue_values(
 
 
 def _at_window(results: SampledResults, flows: pd.DataFrame) -> pd.DataFrame:
-    limits = [
-        (scenario, flow["id"], _limit_bytes(flow))
-        for scenario, document in results.scenarios.items()
-        for flow in document["flows"]
-        if "segment_bytes" in flow
-    ]
     table = samples(results, flows.assign(flow=flows["subject"]), [*RUN, "flow"], None)
-    table = table[table["cwnd_bytes"].notna()].merge(
-        pd.DataFrame(limits, columns=["scenario", "flow", "limit_bytes"]), on=["scenario", "flow"]
-    )
-    table["value"] = (table["cwnd_bytes"] >= table["limit_bytes"]).astype(float)
+    table = table[table["cwnd_bytes"].notna()].merge(results.segments, on=["scenario", "flow"])
+    # A congestion window counts whole segments, the largest window whole bytes.
+    table["value"] = (table["cwnd_bytes"] >= table["most"] - table["segment"]).astype(float)
     found = table.groupby([*RUN, "flow"])["value"].mean().reset_index()
     return found.rename(columns={"flow": "subject"})
-
-
-def _limit_bytes(flow: dict[str, object]) -> float:
-    """Return from which congestion window on a flow is at its largest, give or take a segment.
-
-    A congestion window counts whole segments, the largest window whole bytes.
-    """
-    most, segment = flow.get("maximum_window_bytes"), flow["segment_bytes"]
-    assert isinstance(segment, int | float)
-    return most - segment if isinstance(most, int | float) else np.inf
 
 
 def _fairness(metric: str, flows: pd.DataFrame, window_s: Window) -> float:

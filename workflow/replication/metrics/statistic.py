@@ -8,9 +8,10 @@ would say more than is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,10 +67,9 @@ def estimate(
 
 
 def deviation_estimate(values: npt.ArrayLike) -> Estimate:
-    """Estimate a standard deviation and its 95 % interval; NaN are left out.
+    """Estimate a standard deviation and its 95 % interval, chi-square's of a normal sample.
 
-    The interval is the chi-square one of a normal sample, (n - 1) s^2 / chi^2. With fewer than
-    three values all but `n` is NaN.
+    NaN are left out; with fewer than three values all but `n` is NaN.
     """
     sample = np.asarray(values, dtype=float)
     sample = sample[~np.isnan(sample)]
@@ -157,18 +157,19 @@ def ranked(values: npt.ArrayLike, tie: float) -> npt.NDArray[np.int64]:
 
 def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     """Return Spearman's rank correlation; 0 where either side is constant (no trend)."""
-    left, right = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if left.size < 2 or np.ptp(left) == 0 or np.ptp(right) == 0:
-        return 0.0
-    return float(stats.spearmanr(left, right).statistic)
+    return _correlation(stats.spearmanr, x, y)
 
 
 def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     """Return Kendall's tau-b; 0 where either side is constant (no order)."""
+    return _correlation(stats.kendalltau, x, y)
+
+
+def _correlation(of: Callable[..., Any], x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     left, right = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if left.size < 2 or np.ptp(left) == 0 or np.ptp(right) == 0:
         return 0.0
-    return float(stats.kendalltau(left, right).statistic)
+    return float(of(left, right).statistic)
 
 
 def relative_deviation(reproduced: float, published: float) -> float:
@@ -224,9 +225,4 @@ def least_p(replicates: int, published: int = 1) -> float:
 
 def adjusted(p: Sequence[float]) -> list[float]:
     """Return p adjusted by Benjamini and Hochberg: at or below q, the number is outside at q."""
-    values = np.asarray(p, dtype=float)
-    falling = np.argsort(-values, kind="stable")
-    ranks = np.arange(values.size, 0, -1)
-    found = np.empty(values.size)
-    found[falling] = np.minimum.accumulate(values[falling] * values.size / ranks)
-    return [float(value) for value in found]
+    return [float(value) for value in stats.false_discovery_control(p)]

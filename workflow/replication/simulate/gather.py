@@ -107,8 +107,7 @@ def _check_finite(table: pa.Table, name: str, columns: Sequence[str]) -> None:
 def _is_finite(numbers: pa.Array) -> bool:
     """Return whether no number is infinite or none; a missing one is neither.
 
-    By NumPy on Arrow's own buffer: Arrow's functions of arrays take long to import, and its way of
-    turning one into NumPy's imports pandas.
+    By NumPy on Arrow's own buffer: Arrow's way of making an array of it imports pandas.
     """
     if numbers.null_count == len(numbers):
         return True

@@ -65,12 +65,7 @@ def covers(where: Where, levels: Mapping[str, str]) -> bool:
 
 
 class Quantity(Document):
-    """A number per point and replicate.
-
-    `metric` is a column of `flows` or a named series metric (see `measure.metric`), `flows`
-    the flows it is taken over, `aggregate` how they combine, `where` the factor levels, `window_s`
-    the time window of a series metric, `links` the monitored links of a metric of links.
-    """
+    """A number per point and replicate."""
 
     experiment: Identifier
     """The experiment's id."""

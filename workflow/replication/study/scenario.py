@@ -77,11 +77,7 @@ class _Flow(Document):
 
 
 class TcpFlow(_Flow):
-    """Bulk TCP transfer that always has data to send.
-
-    `segment_bytes` is payload (no headers). `maximum_window_bytes` caps the bytes in flight
-    as a receiver's advertised window does (ns-2: `window_`); null is no cap.
-    """
+    """Bulk TCP transfer that always has data to send."""
 
     kind: Literal["tcp"] = "tcp"
     connect_s: Seconds | None = OPTIONAL
@@ -162,7 +158,7 @@ class TcpFlow(_Flow):
 
 
 class CbrFlow(_Flow):
-    """Constant bit rate UDP: IP packets of `packet_bytes` each, `rate_bps` of them in all."""
+    """Constant bit rate UDP."""
 
     kind: Literal["cbr"] = "cbr"
     rate_bps: Rate
@@ -182,12 +178,7 @@ class Monitor(Document):
 
 
 class Host(Document):
-    """What all hosts have in common, for engines that run a kernel.
-
-    With `segmentation_offload` senders put segments together into one large packet (Linux: TSO and
-    GSO) that crosses the network whole; `timer_hz` is the kernel's timer frequency, the inverse of
-    every flow's `clock_granularity_s`.
-    """
+    """What all hosts have in common, for engines that run a kernel."""
 
     segmentation_offload: bool = False
     """Senders put segments together into one large packet, which crosses the network whole
@@ -198,11 +189,7 @@ class Host(Document):
 
 
 class Scenario(Document):
-    """One run; see the module's docstring.
-
-    A host with nothing but defaults is no host, and no host is left out of every serialisation, so
-    that scenarios that do not need one keep the identity they had before there were hosts.
-    """
+    """One run. A host with nothing but defaults is left out, as where there was no such key."""
 
     schema_version: Literal[1] = 1
     duration_s: PositiveSeconds

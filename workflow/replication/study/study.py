@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, ValidationInfo, field_validator, model_validator
 
-from replication.study.claim_model import AllTest, Claim, Quantity, Where, check_repeats
+from replication.study.claim_model import AllTest, Claim, Where, check_repeats
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
 from replication.study.table_model import Table, check_runs_of_one
@@ -117,10 +117,7 @@ class Experiment(Document):
 
     def factor(self, name: str) -> Factor:
         """Return the factor called `name`; KeyError where there is none."""
-        for factor in self.factors:
-            if factor.id == name:
-                return factor
-        raise KeyError(name)
+        return {factor.id: factor for factor in self.factors}[name]
 
 
 class Bibliography(Document):
@@ -230,7 +227,7 @@ class Study(Document):
             self._check_table(table)
         for claim in self.claims:
             for quantity in claim.quantities():
-                self._check_quantity(quantity, f"claim {claim.id}")
+                self._check_where(quantity.experiment, quantity.where, f"claim {claim.id}")
         check_repeats(self.claims)
         check_runs_of_one(self.tables)
         self._check_changes()
@@ -249,10 +246,7 @@ class Study(Document):
 
     def experiment(self, name: str) -> Experiment:
         """Return the experiment called `name`; KeyError where there is none."""
-        for experiment in self.experiments:
-            if experiment.id == name:
-                return experiment
-        raise KeyError(name)
+        return {experiment.id: experiment for experiment in self.experiments}[name]
 
     def _check_changes(self) -> None:
         parameters = set(self.parameters)
@@ -278,9 +272,6 @@ class Study(Document):
                 self._check_where(table.experiment, {name: []}, where)
         for key, row in (table.rows or {}).items():
             self._check_where(row.experiment or table.experiment, row.where, f"{where}, row {key}")
-
-    def _check_quantity(self, quantity: Quantity, where: str) -> None:
-        self._check_where(quantity.experiment, quantity.where, where)
 
     def _check_where(self, experiment: str, where: Where, place: str) -> None:
         try:

@@ -95,10 +95,7 @@ class TableRow(Document):
 class Table(Document):
     """Maps a published table to points of an experiment.
 
-    Rows are the levels of `row_factor` (row key = level key) or listed in `rows`. Columns are the
-    levels of `column_factor` with one `cell`, or listed in `columns`. Every row has a published
-    number in every column but those that `not_printed` names: row to the columns that the paper
-    leaves empty there.
+    Every row has a published number in every column but those that `not_printed` names.
     """
 
     id: Annotated[str, Field(min_length=1, max_length=64), LINE]
