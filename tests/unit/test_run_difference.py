@@ -5,12 +5,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from replication.compare.verdicts import BEYOND, WITHIN, compare_results
 from replication.report.difference import PAGE, TABLE, results_at, write_differences
 from replication.report.released import RELEASED
 from replication.study.errors import InputError
-from replication.study.files import write_text
 
 from tests.unit.report_project import soup
 
@@ -24,26 +24,18 @@ def results(tmp_path):
     for folder in folders:
         folder.mkdir()
         for name in ("cells.csv", "claims.csv"):
-            write_text(folder / name, (ROOT / RELEASED / name).read_text(encoding="utf-8"))
+            shutil.copy(ROOT / RELEASED / name, folder)
     return folders
 
 
-def change(folder, name, where, **fields):
-    """Change fields of the first row that fits; return it as it was."""
-    with (folder / name).open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    row = next(row for row in rows if where(row))
-    was = dict(row)
-    row.update(fields)
-    with (folder / name).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(row))
-        writer.writeheader()
-        writer.writerows(rows)
-    return was
-
-
-def has_interval(row):
-    return row["reproduced_low"] and float(row["reproduced_low"]) < float(row["reproduced_mean"])
+def change(path, where, **fields):
+    """Change fields of the first row that fits to what functions make of it."""
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    index = next(index for index, row in rows.iterrows() if where(row))
+    for name, new in fields.items():
+        rows.loc[index, name] = new(rows.loc[index])
+    rows.to_csv(path, index=False)
+    return rows.loc[index]
 
 
 def moved(results):
@@ -59,11 +51,11 @@ def test_the_same_results_have_not_moved(results, tmp_path):
 
 @pytest.mark.parametrize(("share", "word"), [(0.1, WITHIN), (5, BEYOND)])
 def test_a_change_is_held_against_both_intervals(results, share, word):
-    names = ("reproduced_mean", "reproduced_low", "reproduced_high")
-    row = change(results[1], "cells.csv", has_interval)
-    shift = share * (float(row["reproduced_high"]) - float(row["reproduced_low"]))
-    shifted = {name: str(float(row[name]) + shift) for name in names}
-    change(results[1], "cells.csv", has_interval, **shifted)
+    low, mean, high = names = ("reproduced_low", "reproduced_mean", "reproduced_high")
+    found = change(results[1] / "cells.csv", lambda row: row[low] and row[low] != row[mean])
+    shift = share * (float(found[high]) - float(found[low]))
+    moves = {name: lambda row, name=name: str(float(row[name]) + shift) for name in names}
+    change(results[1] / "cells.csv", lambda row: row.equals(found), **moves)
     (item,) = moved(results)
     assert item.beyond_noise == word and item.change == pytest.approx(shift, rel=1e-6)
     assert not item.verdict_moved
@@ -71,7 +63,7 @@ def test_a_change_is_held_against_both_intervals(results, share, word):
 
 def test_a_verdict_that_moved_is_on_the_page_and_in_the_table(results, tmp_path):
     reproduced = lambda row: row["verdict"] == "reproduced"  # noqa: E731
-    was = change(results[1], "claims.csv", reproduced, verdict="not reproduced")
+    was = change(results[1] / "claims.csv", reproduced, verdict=lambda row: "not reproduced")
     (item,) = moved(results)
     assert item.verdict_moved and item.beyond_noise == ""
     write_differences(compare_results(*results), ("old <b>", "new"), tmp_path / "out")
@@ -84,15 +76,13 @@ def test_a_verdict_that_moved_is_on_the_page_and_in_the_table(results, tmp_path)
 
 
 def test_results_are_found_in_folders_and_releases(results, tmp_path):
-    with results_at(ROOT, str(results[0])) as folder:
-        assert folder == results[0]
     clone = tmp_path / "clone"
     shutil.copytree(results[0], clone / RELEASED)
     git = ["git", "-C", str(clone), "-c", "user.name=x", "-c", "user.email=x"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["tag", "v1"]):
         subprocess.run([*git, *words], check=True)
-    for root, name in ((ROOT, str(clone)), (ROOT, str(clone / RELEASED)), (clone, "v1")):
-        with results_at(root, name) as folder:
+    for root, name in ((ROOT, results[0]), (ROOT, clone), (ROOT, clone / RELEASED), (clone, "v1")):
+        with results_at(root, str(name)) as folder:
             assert not [item for item in compare_results(results[0], folder) if item.has_moved]
 
 
