@@ -11,7 +11,6 @@ import pytest
 from pydantic import ValidationError
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.pages import number as numbers
-from replication.report.pages.figure import script_json
 from replication.report.render import PACKAGE, render
 from replication.study.errors import InputError
 from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows
@@ -74,11 +73,6 @@ def test_every_text_is_shown_and_none_is_markup(project):
         json.loads(body.partition(" = ")[2].rstrip(";\n"))
 
 
-def test_json_cannot_end_its_script_element():
-    text = str(script_json({"a": "</script><b>&amp;"}))
-    assert not set("<>&") & set(text) and json.loads(text) == {"a": "</script><b>&amp;"}
-
-
 LINKS = ("href", "src", "action", "srcset", "poster", "data-script")
 
 
@@ -112,32 +106,26 @@ def test_every_number_of_the_tables_is_that_of_the_file(on_two_engines):
     for row in cells:
         keys = {f"data-{name}": row[name] for name in ("row", "column", "engine")}
         (found,) = [tr for tr in shown if all(tr[k] == v for k, v in keys.items())]
-        published, reproduced, deviation, interval, n = found.select("td.num")
-        assert published["data-value"] == row["published"]
-        assert reproduced["data-value"] == row["reproduced_mean"]
-        assert deviation["data-value"] == row["relative_deviation"]
-        assert n.get_text() == row["n"]
-        assert row["verdict"] in found.get_text()
-        for cell, column, scale in (
-            (published, "published", 1e-6),
-            (reproduced, "reproduced_mean", 1e-6),
-            (deviation, "relative_deviation", 100),
-        ):
+        *numbered, interval, n = found.select("td.num")
+        assert n.get_text() == row["n"] and row["verdict"] in found.get_text()
+        columns = ("published", "reproduced_mean", "relative_deviation")
+        for cell, column, scale in zip(numbered, columns, (1e-6, 1e-6, 100), strict=True):
+            assert cell["data-value"] == row[column]
             text = cell.get_text().replace("−", "-").replace(",", "").rstrip(" %")
-            rounding = 0.5 if "." not in text and cell is deviation else 0
+            rounding = 0.5 if "." not in text and scale == 100 else 0
             expected = pytest.approx(float(row[column]) * scale, rel=6e-3, abs=rounding)
             assert float(text) == expected, column
-        low, high = (float(end) for end in interval.get_text().split(" to "))
-        assert low == pytest.approx(float(row["reproduced_low"]) * 1e-6, rel=1e-3)
-        assert high == pytest.approx(float(row["reproduced_high"]) * 1e-6, rel=1e-3)
+        ends = [float(row[name]) * 1e-6 for name in ("reproduced_low", "reproduced_high")]
+        assert [float(e) for e in interval.get_text().split(" to ")] == pytest.approx(
+            ends, rel=1e-3
+        )
     for name in ("cells.csv", "claims.csv", "audit.csv", "provenance.json"):
         assert (out / "data" / name).read_bytes() == (project.data / name).read_bytes()
 
 
 def test_the_first_page_counts_what_the_files_count(project):
-    project.add(example(project.world))
-    other = example(project.world).model_copy(update={"id": "other", "title": "Other"})
-    project.add(other)
+    for name in ("synthetic", "other"):
+        project.add(example(project.world).model_copy(update={"id": name, "title": name}))
     page = soup(project.render("synthetic", "other") / "index.html")
     for what, name in (("numbers", "cells.csv"), ("claims", "claims.csv")):
         rows = project.rows(name)
@@ -148,11 +136,8 @@ def test_the_first_page_counts_what_the_files_count(project):
                 assert int(cell.get_text()) == ours.count(cell["data-verdict"])
             assert int(line.select_one("td.total").get_text()) == len(ours)
     answer = " ".join(page.select_one(".answer").get_text().split())
-    assert answer == (
-        "Of 6 published numbers in 2 studies, 6 could be tested: 2 (33 %) inside the tolerance "
-        "set before the run, 2 not, 2 impossible as printed. Of 8 claims in 2 studies, 6 could be "
-        "tested: 4 (67 %) reproduced, 2 right in direction only, 0 not."
-    )
+    assert "6 could be tested: 2 (33 %) inside the tolerance" in answer
+    assert "6 could be tested: 4 (67 %) reproduced" in answer
 
 
 def test_a_claim_shows_words_reading_statistic_and_verdict(rendered):
@@ -172,12 +157,12 @@ def test_several_engines_stand_beside_each_other(on_two_engines):
     page, index = project.page("synthetic"), project.page("index")
     assert not page.select(".stand-in"), "ns2 is the paper's own"
     bodies = index.select("tbody[data-engine]")
-    assert [body["data-engine"] for body in bodies] == ["ns2", "ns3"]
-    assert bodies[0].select(".own") and not bodies[1].select(".own")
+    assert [(b["data-engine"], bool(b.select(".own"))) for b in bodies] == [
+        ("ns2", True),
+        ("ns3", False),
+    ]
     headline = [r for r in project.rows("cells.csv") if r["engine"] == "ns2"]
     assert f"Of {len(headline)} published" in index.get_text()
-    drawn = [row for row in headline if row["reproduced_mean"]]
-    assert f"{len(drawn)} numbers," in index.get_text()
     for card in page.select(".claim"):
         engines = [dd.get_text().split()[0] for dd in card.select("dl > div:first-child dd")]
         assert engines == ["ns2", "ns3"], "the headline comes first"
@@ -186,56 +171,43 @@ def test_several_engines_stand_beside_each_other(on_two_engines):
     assert [o["value"] for o in options] == ["ns2", "ns3", ""] and options[0].has_attr("selected")
 
 
-def test_the_first_page_names_the_claims_that_divide_the_engines(on_two_engines):
-    text = " ".join(on_two_engines.page("index").get_text().split())
-    pairs = [row for row in on_two_engines.rows("agreement_pairs.csv") if row["claim"]]
-    compared = [row for row in pairs if row["agree"]]
-    differ = [row for row in compared if row["agree"] == "false"]
-    assert differ and f"{len(differ)} of {len(compared)} claims" in text
-    first = differ[0]
-    assert f"ns3 {first['left_verdict']}" in text and f"ns2 {first['right_verdict']}" in text
-
-
 def test_the_engines_page_shows_what_each_engine_must_show_first(project):
     project.add(example(project.world))
     (project.root / CONFORMANCE).parent.mkdir(exist_ok=True)
     shutil.copy(ROOT / CONFORMANCE, project.root / CONFORMANCE)
     page = soup(project.render("synthetic") / "engines.html")
     rows = read_rows(ROOT / CONFORMANCE, CONFORMANCE_COLUMNS)
-    shown = page.select("table.conformance tbody tr")
-    assert len(shown) == len(rows) > 100
-    for row, item in zip(rows, shown, strict=True):
-        words = {"true": "holds", "false": "known deviation", "refused": "refused"}
-        assert item["data-engine"] == row["engine"]
-        assert item["data-verdict"] == words[row["holds"]]
+    words = {"true": "holds", "false": "known deviation", "refused": "refused"}
+    for row, item in zip(rows, page.select("table.conformance tbody tr"), strict=True):
+        assert (item["data-engine"], item["data-verdict"]) == (row["engine"], words[row["holds"]])
         assert row["source"] in item.get_text() and row["note"] in item.get_text()
 
 
-def test_the_engines_page_says_where_engines_agree_and_differ(on_two_engines):
+def test_pages_say_where_engines_agree_and_differ(on_two_engines):
     project, page = on_two_engines, on_two_engines.page("engines")
-    pairs = project.rows("agreement_pairs.csv")
+    pairs = [row for row in project.rows("agreement_pairs.csv") if row["claim"]]
+    differ = [row for row in pairs if row["agree"] == "false"]
     words = {"true": "agree", "false": "differ", "": "single"}
-    claims = {p["claim"]: words[p["agree"]] for p in pairs if p["claim"]}
-    assert set(claims.values()) == {"differ", "single"}
+    agreement = {row["claim"]: words[row["agree"]] for row in pairs}
+    verdicts = {(r["claim"], r["engine"]): r["verdict"] for r in project.rows("claims.csv")}
+    assert set(agreement.values()) == {"differ", "single"}
     for row in page.select("#claims-data tbody tr"):
-        assert row["data-agreement"] == claims[row["data-item"]]
+        assert row["data-agreement"] == agreement[row["data-item"]]
         for engine in ("ns3", "ns2"):
-            (found,) = [
-                r
-                for r in project.rows("claims.csv")
-                if (r["claim"], r["engine"]) == (row["data-item"], engine)
-            ]
-            assert found["verdict"] in row.find("td", {"data-engine": engine}).get_text()
-    rates = {r["kind"]: r for r in project.rows("agreement.csv") if r["study"]}
+            shown = row.find("td", {"data-engine": engine}).get_text()
+            assert verdicts[row["data-item"], engine] in shown
     matrix = page.select_one(".matrix").get_text()
-    for rate in rates.values():
+    for rate in {r["kind"]: r for r in project.rows("agreement.csv") if r["study"]}.values():
         assert f"{rate['agreed']} of {rate['compared']}" in matrix
-    differ = [p for p in pairs if p["agree"] == "false" and p["claim"]]
     details = page.select(".disagreement")
     assert len(details) == len(differ) + 1, "the table's column is one"
     text = details[0].get_text()
     assert "beyond the replicates here: throughput." in text and "timeouts" in text
     assert not page.find_all(["img", "b"]) and "window.hit=t" in text, "escaped"
+    index = " ".join(project.page("index").get_text().split())
+    assert f"{len(differ)} of {len([row for row in pairs if row['agree']])} claims" in index
+    for side, engine in (("left", "ns3"), ("right", "ns2")):
+        assert f"{engine} {differ[0][f'{side}_verdict']}" in index
 
 
 def test_a_stand_in_is_marked_on_every_page(rendered):
@@ -321,20 +293,18 @@ def test_a_failed_rendering_leaves_the_last_report(project):
 
 
 def test_pages_are_built_for_assistive_technology(rendered):
-    out = rendered.out
-    for path in out.rglob("*.html"):
+    """Check what axe-core, which opens them in a browser, does not call serious."""
+    for path in rendered.out.rglob("*.html"):
         page = soup(path)
         levels = [int(head.name[1]) for head in page.find_all(re.compile(r"^h[1-6]$"))]
         assert levels[0] == 1 and levels.count(1) == 1
         assert all(b <= a + 1 for a, b in itertools.pairwise(levels)), levels
-        assert page.html["lang"] == "en" and page.title.get_text()
         assert len(page.find_all("main")) == 1 and page.find("a", class_="skip")["href"] == "#main"
         assert all(th.get("scope") for th in page.find_all("th"))
         names = [tag["id"] for tag in page.find_all(id=True)]
         assert len(names) == len(set(names))
         for plot in page.select(".plot"):
             assert page.find(id=plot["aria-labelledby"]).get_text().strip()
-        assert all(nav.get("aria-label") for nav in page.find_all("nav"))
         assert path.stat().st_size < 5e6
 
 
@@ -344,27 +314,20 @@ def test_pages_are_built_for_assistive_technology(rendered):
         # Published numbers keep their digits.
         (numbers.published, ("1964130", "5", "bit/s"), "1.96413"),
         (numbers.published, ("0.122144", "5e-07", "s"), "122.144"),
-        (numbers.published, ("0.997667", "5e-07", "1"), "0.997667"),
-        (numbers.published, ("53000", "500", "bit/s"), "0.053"),
-        (numbers.published, ("119", "0.5", "packets"), "119"),
         (numbers.published, ("1200", "", "packets"), "1,200"),
         (numbers.published, ("", "", "1"), "–"),
         # Ours have four.
         (numbers.number, ("1964130", "bit/s"), "1.964"),
         (numbers.number, ("-0.25", "1"), "−0.2500"),
         (numbers.number, ("0", "s"), "0"),
-        (numbers.number, ("12", "packets"), "12"),
         (numbers.number, ("123456", "packets"), "123,456"),
         (numbers.number, ("1e-09", "1"), "1.000×10^−9"),
         (numbers.number, ("nan", "1"), "–"),
-        (numbers.number, ("inf", "1"), "–"),
         (numbers.number, ("9.9996", "1"), "10.00"),
         # Deviations are signed percentages.
         (numbers.percent, ("0.0321",), "+3.2 %"),
         (numbers.percent, ("0.0025",), "+0.25 %"),
         (numbers.percent, ("-0.45",), "−45 %"),
-        (numbers.percent, ("3.64",), "+364 %"),
-        (numbers.percent, ("",), "–"),
     ],
 )
 def test_numbers_as_a_reader_sees_them(show, fields, shown):

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 from replication.study.files import read_yaml, write_text
+from replication.study.study import Study
 
-from tests.unit.report_project import RATES, TABLE, example, soup
+from tests.unit.report_project import RATES, example, soup
 
 ROOT = Path(__file__).parents[2]
 #: The throughputs that the paper prints of Reno are 0.80, 1.20 and 0.12 Mbit/s.
@@ -20,20 +21,15 @@ CHANGE = {
     "was": "Ties <b>counted</b>.",
     "now": "They do not.",
     "why": "No size is named.",
-    "before": {"ns3": "reproduced"},
 }
 
 
-def claims(study, **changes):
-    """Return the study's claims as a file has them, some of them changed, by their ids."""
-    documents = [c.model_dump(mode="json", exclude_none=True) for c in study.claims]
-    return [one | changes.get(one["id"], {}) for one in documents]
-
-
-def counted(page, what="claims"):
-    """Return verdict to number of the first row of the tally of `what`."""
-    row = page.select_one(f".tally tr[data-what={what}]")
-    return {td["data-verdict"]: int(td.get_text()) for td in row.select("td[data-verdict]")}
+def report_of(project, changes, **study):
+    """Render the example with some of its claims changed, by their ids."""
+    document = example(project.world).model_dump(mode="json", exclude_none=True)
+    claims = [one | changes.get(one["id"], {}) for one in document["claims"]]
+    project.add(Study.model_validate(document | {"claims": claims} | study))
+    return project.render("synthetic")
 
 
 def test_a_claim_whose_comparison_could_not_differ_is_not_testable(project):
@@ -54,13 +50,11 @@ def test_a_claim_whose_comparison_could_not_differ_is_not_testable(project):
 
 
 def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
-    study = example(project.world)
-    weaker = {**OWN, "expect": {"at_least": -1}}
-    changed = claims(study, value={"test": OWN}, wrong={"test": weaker})
-    project.add(project.world.study(tables=[TABLE], claims=changed))
-    page = soup(project.render("synthetic") / "synthetic.html")
-    words = "The paper's own data do not meet these words."
-    assert page.select_one("#claim-value .words .flagged").get_text() == words
+    weaker = OWN | {"expect": {"at_least": -1}}
+    page = soup(
+        report_of(project, {"value": {"test": OWN}, "wrong": {"test": weaker}}) / "synthetic.html"
+    )
+    assert page.select_one("#claim-value .words .flagged")
     assert "correlation" in page.select_one("#claim-value .own-data .reason").get_text()
     assert page.select_one("#claim-wrong .words .flagged") is None
     assert "the test holds" in page.select_one("#claim-wrong .own-data summary").get_text()
@@ -68,69 +62,51 @@ def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
 
 
 def test_only_results_that_repeat_none_count(project):
-    study = example(project.world)
-    changed = claims(study, wrong={"nature": "prediction"}, parts={"repeats": "value"})
-    project.add(project.world.study(tables=[TABLE], claims=changed))
-    out = project.render("synthetic")
-    assert sum(counted(soup(out / "index.html")).values()) == 2
+    out = report_of(project, {"wrong": {"nature": "prediction"}, "parts": {"repeats": "value"}})
+    page, index = soup(out / "synthetic.html"), soup(out / "index.html")
+    row = index.select_one(".tally tr[data-what=claims]")
+    assert sum(int(td.get_text()) for td in row.select("td[data-verdict]")) == 2
     said = "1 prediction, 1 repeat of another claim"
-    assert said in soup(out / "index.html").get_text()
-    page = soup(out / "synthetic.html")
-    assert said in page.select_one(".in-short").get_text()
+    assert said in index.get_text() and said in page.select_one(".in-short").get_text()
     assert "Not counted: prediction." in page.select_one("#claim-wrong .words").get_text()
     assert "same finding as value" in page.select_one("#claim-parts .words").get_text()
 
 
 def test_what_was_changed_after_results_is_listed_and_nothing_else(project):
-    study = example(project.world)
-    verdicts = {key: CHANGE[key] for key in ("before", "after") if key in CHANGE}
-    words = {key: text for key, text in CHANGE.items() if key not in verdicts}
+    before, after = {"before": {"ns3": "reproduced"}}, {"after": {"ns3": "impossible"}}
+    parameters = {"access_s": before, "sweep/bottleneck_s": before}
     changes = [
-        words | {"claims": {"value": verdicts}, "tables": {"1": {}}},
-        words
-        | {
-            "claims": {"value": verdicts | {"after": {"ns3": "impossible"}}},
-            "parameters": {"access_s": verdicts, "sweep/bottleneck_s": verdicts},
-        },
+        CHANGE | {"claims": {"value": before}, "tables": {"1": {}}},
+        CHANGE | {"claims": {"value": before | after}, "parameters": parameters},
     ]
-    document = study.model_dump(mode="json", exclude_none=True) | {"changes": changes}
+    document = example(project.world).model_dump(mode="json", exclude_none=True)
     own = {"bottleneck_s": document["parameters"].pop("bottleneck_s")}
     document["experiments"][0]["parameters"] = own
-    project.add(type(study).model_validate(document))
-    out = project.render("synthetic")
+    kept = {name: document[name] for name in ("parameters", "experiments")}
+    out = report_of(project, {}, changes=changes, **kept)
     page = soup(out / "changes.html")
     titles = [h3.get_text().split(" 2026")[0].strip() for h3 in page.select(".change h3")]
-    assert titles == [
-        "Claim value",
-        "Claim value",
-        "Table 1",
-        "Parameter access_s",
-        "Parameter sweep/bottleneck_s",
-    ]
-    first, second = page.select(".change")[:2]
+    of_parameters = ["Parameter access_s", "Parameter sweep/bottleneck_s"]
+    assert titles == ["Claim value", "Claim value", "Table 1", *of_parameters]
+    first, second, third = page.select(".change")[:3]
     for words in ("Words of value", "Ties <b>counted</b>.", "They do not.", "No size is named."):
         assert words in first.get_text()
     assert not page.select(".change b"), "escaped"
     verdicts = " ".join(first.select_one("[data-engine]").dd.get_text().split())
     assert verdicts.startswith("reproduced → not judged again")
     assert "impossible" in second.select_one("[data-engine]").get_text()
-    assert not page.select(".change")[2].select("[data-engine]")
+    assert not third.select("[data-engine]")
     assert first.h3.a["href"] == "synthetic.html#claim-value"
     assert soup(out / "synthetic.html").select_one("#claim-value a[href='changes.html']")
     assert "5 entries" in soup(out / "index.html").get_text()
 
 
 def test_a_claim_whose_experiment_was_never_varied_says_so(project):
-    project.add(example(project.world))
     settings = read_yaml(ROOT / "configs/sensitivity.yaml")
     settings["other_studies"]["exploration"]["experiments"] = ["another"]
     project.write("configs/sensitivity.yaml", json.dumps(settings))
-    assert not cards_without_sensitivity(project), "nothing was varied at all"
-    write_text(project.data / "sensitivity/synthetic/claims.csv", "claim\n")
-    assert cards_without_sensitivity(project) == ["claim-value", "claim-wrong", "claim-parts"]
-
-
-def cards_without_sensitivity(project):
-    page = soup(project.render("synthetic") / "synthetic.html")
-    said = "No sensitivity: what the paper leaves open was not varied in “Sweep”."
-    return [card["id"] for card in page.select(".claim") if said in card.get_text()]
+    # Without results of a sensitivity nothing was varied at all.
+    for said in ([], ["claim-value", "claim-wrong", "claim-parts"]):
+        cards = soup(report_of(project, {}) / "synthetic.html").select(".claim")
+        assert [card["id"] for card in cards if "No sensitivity: what" in card.get_text()] == said
+        write_text(project.data / "sensitivity/synthetic/claims.csv", "claim\n")
