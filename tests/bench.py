@@ -2,14 +2,12 @@
 
 - A batch of short runs against a plain shell loop over the same simulator, for each engine that is
   built here: what checking, keeping and gathering results costs.
-- Our ns-3 program on the wheel against the same program on the ns-3 that NS3_PREFIX names.
-- A rerun with nothing to do, at tier quick (run here in a copy) and at tier paper.
+- A rerun with nothing to do, at tiers quick and paper, where their reports are up to date.
 
 Everything takes turns and the least counts: what else the machine does can only add time. It prints
 a table and keeps nothing.
 """
 
-import os
 import shlex
 import shutil
 import subprocess
@@ -22,12 +20,10 @@ from replication.design.config import Paths
 from replication.design.design import write_scenarios
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
-from replication.engines.ns3 import Prefix, compile_program
-from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
 from tests.engines.engine_scenarios import dumbbell, linux_tcp, tcp
-from tests.workflow.project import ROOT, Project, copy_project
+from tests.workflow.project import ROOT, Project
 
 PATHS = Paths(data=ROOT / Paths().data)
 TURNS = 3
@@ -53,8 +49,7 @@ def timed(command, folder):
     started = time.monotonic()
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-        sys.exit(f"bench: {shlex.join(map(str, command))[:120]} failed: {said}")
+        sys.exit(f"bench: {shlex.join(map(str, command))[:120]} failed: {done.stderr[-500:]}")
     return time.monotonic() - started
 
 
@@ -78,51 +73,27 @@ def loop(engine, program, scenarios, folder):
     return timed(["bash", "-c", script, "bash", *folders], folder)
 
 
-def compared(title, first, second):
-    """Return a line of the table: two functions take turns, and the least time of each counts."""
-    print(f"bench: {title}", file=sys.stderr)
-    turns = [(first(), second()) for _ in range(TURNS)]
-    ours_s, other_s = (min(times) for times in zip(*turns, strict=True))
-    return title, f"{ours_s / other_s:.2f}", f"{ours_s:.2f} s", f"{other_s:.2f} s"
-
-
 def batch_line(engine, work):
-    """Compare a batch of short runs at different rates with a shell loop."""
+    """Compare a batch of short runs at different rates with a shell loop, by turns."""
     title = f"{engine}: batch of {RUNS[engine]} short runs / shell loop"
     program = PATHS.program(engine, ENGINES[engine].fingerprint(ROOT)).resolve()
     if not program.is_file():
         return title, "not built: make engines"
     flow = linux_tcp("t") if engine == "linux" else tcp("t", "newreno")
-    scenarios = [
-        Scenario.model_validate(
-            dumbbell([flow], duration_s=2, rate_bps=1e6 + 1e4 * i, access_bps=1e8)
-        )
-        for i in range(RUNS[engine])
-    ]
-    run = (engine, program, scenarios)
-    return compared(title, lambda: batch(*run, work / "batch"), lambda: loop(*run, work / "loop"))
+    rates = [1e6 + 1e4 * i for i in range(RUNS[engine])]
+    documents = [dumbbell([flow], duration_s=2, rate_bps=bps, access_bps=1e8) for bps in rates]
+    run = (engine, program, [Scenario.model_validate(document) for document in documents])
+    turns = [(batch(*run, work / "batch"), loop(*run, work / "loop")) for _ in range(TURNS)]
+    ours_s, other_s = (min(times) for times in zip(*turns, strict=True))
+    return title, f"{ours_s / other_s:.2f}", f"{ours_s:.2f} s", f"{other_s:.2f} s"
 
 
-def build_line(work):
-    """Compare our program on the wheel with that on the ns-3 that NS3_PREFIX names."""
-    title, named = "ns3: wheel / NS3_PREFIX", os.environ.get("NS3_PREFIX")
-    if not named:
-        return title, "NS3_PREFIX names no ns-3"
-    flows = [tcp(f"t{i}", "newreno", start_s=0.01 * i) for i in range(4)]
-    document = dumbbell(flows, duration_s=60, rate_bps=2e7, access_bps=1e8)
-    scenarios = [Scenario.model_validate(document)]
-    prefixes = {"wheel": PATHS.ns3_wheel(ENGINES["ns3"].version), "named": Path(named)}
-    for name, prefix in prefixes.items():
-        compile_program(ROOT, Prefix.find(prefix), work / name)
-    programs = [work / name / "replicate-ns3" for name in prefixes]
-    runs = [lambda p=p: loop("ns3", p, scenarios, work / "loop") for p in programs]
-    return compared(title, *runs)
-
-
-def rerun_line(project, title, **config):
+def rerun_line(tier):
     """Time a run that has nothing to do; one that has is not started."""
+    title, config = f"no-op, tier {tier}", {"tier": tier, "engines": "available"}
+    project = Project(ROOT)
     if project.jobs("all", **config):
-        return title, f"not up to date: make report TIER={config['tier']}"
+        return title, f"not up to date: make report TIER={tier}"
     times = []
     for _ in range(TURNS):
         started = time.monotonic()
@@ -134,19 +105,11 @@ def rerun_line(project, title, **config):
 def main():
     """Measure everything and print the table."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        work = Path(name)
-        lines = [*(batch_line(engine, work) for engine in RUNS), build_line(work)]
-        project, config = copy_project(work / "project", ROOT), {"tier": "quick", "engines": "ns3"}
-        project.snakemake("all", **config)
-        lines.append(rerun_line(project, "no-op, tier quick", **config))
-    paper = {"tier": "paper", "engines": "available"}
-    lines.append(rerun_line(Project(ROOT), "no-op, tier paper", **paper))
+        lines = [batch_line(engine, Path(name)) for engine in RUNS]
+    lines += [rerun_line(tier) for tier in ("quick", "paper")]
     for title, ratio, *times in [("", "ratio", "ours", "other"), *lines]:
         print(f"{title:44}{ratio:>6}  " + "".join(f"{time:>10}" for time in times))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except InputError as error:
-        sys.exit(f"bench: {error}")
+    main()
