@@ -23,10 +23,6 @@ from tests.unit.report_project import Project, example, soup
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_committed_release_is_what_was_made():
-    assert (released.released_results(ROOT) / "design/scenarios/kapadia.json").is_file()
-
-
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
     """A project with results where one's own stand."""
@@ -75,16 +71,15 @@ def made(with_release, tmp_path):
     return Copy(shutil.copytree(with_release, tmp_path / "project"))
 
 
-#: A file of the release, and what it becomes: nothing, another text.
-ALTERATIONS = [
-    ("data/release/cells.csv", "study\n"),
-    ("data/release/results/synthetic/features.parquet", None),
-    ("data/release/more.csv", "x"),
-    ("reports/release/changes.html", None),
-]
-
-
-@pytest.mark.parametrize(("name", "text"), ALTERATIONS)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("data/release/cells.csv", "study\n"),
+        ("data/release/results/synthetic/features.parquet", None),
+        ("data/release/more.csv", "x"),
+        ("reports/release/changes.html", None),
+    ],
+)
 def test_an_altered_release_is_said_and_not_rendered(made, name, text):
     path = made.root / name
     path.unlink() if text is None else write_text(path, text)
@@ -124,8 +119,9 @@ def test_what_is_made_from_the_release_are_the_results_it_was_made_of(original, 
         json.loads((folder / "design/scenarios/synthetic.json").read_text())
         for folder in (data, results)
     )
-    assert {key: Scenario.model_validate(value) for key, value in before.items()} == {
-        key: Scenario.model_validate(value) for key, value in after.items()
+    read = Scenario.model_validate
+    assert {key: read(one) for key, one in before.items()} == {
+        key: read(one) for key, one in after.items()
     }
 
 
@@ -157,13 +153,6 @@ def test_a_release_that_is_too_large_is_refused_and_changes_nothing(unreleased, 
     assert not (unreleased.root / released.RELEASED).exists()
 
 
-def test_without_a_release_there_is_nothing_to_check_or_render(unreleased, monkeypatch):
-    shutil.rmtree(unreleased.data)
-    for words in (("release", "--check"), ("render",)):
-        done = unreleased.replicate(monkeypatch, *words)
-        assert "there is no release; `make release` makes one" in str(done.exception)
-
-
 def test_a_release_is_rendered_again_from_itself(made, tmp_path):
     folder, link = made.root / released.PAGES, "../../data/release"
     render(
@@ -183,36 +172,29 @@ def test_a_release_has_no_notebooks_and_no_broken_links(made):
             assert (found.parent / link["href"]).is_file(), (found, link["href"])
 
 
-def test_the_release_never_stands_where_ones_own_report_belongs(made, monkeypatch):
-    shutil.rmtree(made.data)
-    done = made.replicate(monkeypatch, "render")
-    assert done.exit_code == 0, done.output
-    assert "reports/html-release/index.html: the released results" in done.output
-    assert not (made.root / "reports" / "html").exists()
-    assert_feet(made.root / "reports" / "html-release")
-
-
-def assert_feet(folder):
-    """Every page says at its foot what its results are of."""
-    pages = list(folder.rglob("*.html"))
-    assert len(pages) > 9
-    for found in pages:
-        said = " ".join(soup(found).footer.text.split())
-        assert said.startswith(
-            "Results of 2026-01-02 03:04 UTC: tier paper; studies synthetic; engines ns3 3.44."
-        )
-
-
-def test_every_page_says_what_its_results_are_of(made, monkeypatch):
-    notebook = made.root / "reports" / "notebooks" / "synthetic.any_study.ipynb"
-    content = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Example")])
-    write_notebook(notebook, content)
-    done = made.replicate(monkeypatch, "render")
-    assert done.exit_code == 0, done.exception
-    assert (made.root / "reports/html/notebooks" / f"{notebook.stem}.html").is_file()
-    assert_feet(made.root / "reports" / "html")
-
-
-def test_other_results_are_not_rendered_over_ones_own(made, monkeypatch):
+def test_every_page_says_what_its_results_are_of_and_a_release_does_not_take_their_place(
+    made, monkeypatch
+):
+    notebook = made.root / "reports/notebooks/synthetic.any_study.ipynb"
+    cell = nbformat.v4.new_markdown_cell("# Example")
+    write_notebook(notebook, nbformat.v4.new_notebook(cells=[cell]))
+    assert made.replicate(monkeypatch, "render").exit_code == 0
+    pages = made.root / "reports/html"
+    assert (pages / "notebooks" / f"{notebook.stem}.html").is_file()
     done = made.replicate(monkeypatch, "render", "--data", str(made.root / "data"))
     assert "--output: is needed" in str(done.exception)
+    shutil.rmtree(made.data)
+    kept = (pages / "index.html").read_bytes()
+    assert made.replicate(monkeypatch, "render").exit_code == 0
+    assert (pages / "index.html").read_bytes() == kept
+    for folder in (pages, made.root / "reports/html-release"):
+        assert len(list(folder.rglob("*.html"))) > 9
+        for found in folder.rglob("*.html"):
+            said = " ".join(soup(found).footer.text.split())
+            assert said.startswith(
+                "Results of 2026-01-02 03:04 UTC: tier paper; studies synthetic; engines ns3 3.44."
+            )
+    shutil.rmtree(made.root / "data/release")
+    for words in (("release", "--check"), ("render",)):
+        done = made.replicate(monkeypatch, *words)
+        assert "there is no release; `make release` makes one" in str(done.exception)

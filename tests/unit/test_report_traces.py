@@ -69,43 +69,35 @@ def test_without_a_comparison_there_is_no_section(source):
 
 
 def windows(sources, samples=220):
-    frames = [
-        pd.DataFrame({"source": source, "time_s": range(samples), "cwnd_segments": 10.0 + number})
+    rows = [
+        ("s", "reno", flow, source, float(second), 10.0 + number)
+        for flow in ("flow1", "flow2", "flow3")
         for number, source in enumerate(sources)
+        for second in range(samples)
     ]
-    parts = [pd.concat(frames).assign(flow=flow) for flow in ("flow1", "flow2", "flow3")]
-    return pd.concat(parts).assign(study="s", trace="reno")
+    names = ["study", "trace", "flow", "source", "time_s", "cwnd_segments"]
+    return pd.DataFrame(rows, columns=names)
 
 
-MEANS = pd.DataFrame(
-    {
-        "trace": "reno",
-        "flow": ["flow1", "flow2", "flow3"],
-        "metric": "cwnd_mean",
-        "published": [20.0, 21.0, 22.0],
-    }
+MEANS = pd.DataFrame({"flow": ["flow1", "flow2", "flow3"], "published": [20.0, 21.0, 22.0]}).assign(
+    trace="reno", metric="cwnd_mean"
 )
 
 
-def lines(figure):
-    return [
-        layer
-        for panel in figure.specification()["vconcat"]
-        for layer in panel["layer"]
-        if layer["mark"]["type"] == "line"
-    ]
+def scales(figure):
+    """Return each line's name and colour of every panel."""
+    panels = figure.specification()["vconcat"]
+    layers = [layer for panel in panels for layer in panel["layer"]]
+    found = [one["encoding"]["color"]["scale"] for one in layers if one["mark"]["type"] == "line"]
+    return [dict(zip(scale["domain"], scale["range"], strict=True)) for scale in found]
 
 
 def test_the_published_window_has_the_ink_and_each_engine_its_own_colour():
     (figure,) = overlay_figures(windows(["published", "linux", "ns3"]), MEANS)
-    scales = [line["encoding"]["color"]["scale"] for line in lines(figure)]
-    assert len(scales) == 3
-    colours = dict(zip(scales[0]["domain"], scales[0]["range"], strict=True))
-    assert colours.pop("Published") == INK
-    assert len(set(colours.values())) == 2
+    first, *others = scales(figure)
+    assert len(others) == 2 and first.pop("Published") == INK and len(set(first.values())) == 2
     (alone,) = overlay_figures(windows(["ns3"]), MEANS)
-    scale = lines(alone)[0]["encoding"]["color"]["scale"]
-    assert dict(zip(scale["domain"], scale["range"], strict=True)) == {"ns3": colours["ns3"]}
+    assert scales(alone)[0] == {"ns3": first["ns3"]}
     assert len(figure.data) <= MAXIMUM_POINTS
 
 

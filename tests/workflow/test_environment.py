@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 import nbformat
 import pytest
@@ -20,29 +21,27 @@ from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 STRANGERS = (
-    *("IPYTHONDIR", "JUPYTER_PATH", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "NBCONVERT_X"),
+    *("IPYTHONDIR", "JUPYTER_PATH", "JUPYTER_CONFIG_DIR", "NBCONVERT_X", "PYDEVD_X", "MPLBACKEND"),
     *("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONUSERBASE", "PIP_TARGET"),
-    *("CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "CXXFLAGS", "LDFLAGS", "CXX", "LD_PRELOAD"),
+    *("CPATH", "LIBRARY_PATH", "CXXFLAGS", "CXX", "LD_PRELOAD", "TCLLIBPATH", "OMP_NUM_THREADS"),
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_GLOBAL", "BASH_ENV", "ENV"),
-    *("SNAKEMAKE_PROFILE", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "MPLBACKEND"),
-    *("OMP_NUM_THREADS", "TCLLIBPATH", "PYDEVD_X", "OPENBLAS_NUM_THREADS"),
+    *("SNAKEMAKE_PROFILE", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME"),
 )
 WANTED = ("LC_ALL", "PIP_INDEX_URL", "https_proxy", "DOCKER_HOST", "SLURM_CONF", "DISPLAY", "CI")
 #: A workflow whose only job writes down its environment.
 SNAKEFILE = 'rule all:\n    output: "made"\n    shell: "env > made"\n'
 ODD = " $'\"#[];&\\:(*?|<!`,%"
-#: Every sign that may stand in a folder's name.
-PLAIN = "a-b_c.d@e~f+g=hüj日"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 
 
 def furnish(path):
     """Put what make and Snakemake need into a folder."""
-    shutil.copy(ROOT / "Makefile", path)
-    (path / "Snakefile").write_text(SNAKEFILE)
+    path.mkdir(exist_ok=True)
     shutil.copytree(ROOT / "workflow/profiles", path / "workflow/profiles")
     (path / "configs").mkdir()
-    shutil.copy(ROOT / "configs/environment.yaml", path / "configs")
+    for name in ("Makefile", "configs/environment.yaml"):
+        shutil.copy(ROOT / name, path / name)
+    (path / "Snakefile").write_text(SNAKEFILE)
     (path / ".venv").symlink_to(sys.prefix)
     return path
 
@@ -104,14 +103,10 @@ def test_make_and_python_read_the_same_list(folder, monkeypatch, tmp_path):
     replicate.write_text("#!/bin/sh\nenv > made\n")
     replicate.chmod(0o755)
     make(folder, "plan")
-    before = dict(os.environ)
-    try:
+    with mock.patch.dict(os.environ):
         environment.enter(tmp_path)
-        entered = dict(os.environ)
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-    assert made(folder).keys() - {"PWD", "OLDPWD", "SHLVL", "_"} == entered.keys()
+        entered = set(os.environ)
+    assert made(folder).keys() - {"PWD", "OLDPWD", "SHLVL", "_"} == entered
 
 
 def test_simulators_get_the_core_alone(monkeypatch):
@@ -202,7 +197,6 @@ def test_root_leaves_nothing_in_anothers_folder(folder):
 
 @pytest.mark.parametrize("sign", ODD)
 def test_a_folder_that_cannot_work_is_refused_at_once(sign, tmp_path):
-    (tmp_path / f"a{sign}b").mkdir()
     path = furnish(tmp_path / f"a{sign}b")
     refused(run(["make", "report"], path), "in its name", "move the project")
     assert not (path / ".cache").exists()
@@ -210,9 +204,8 @@ def test_a_folder_that_cannot_work_is_refused_at_once(sign, tmp_path):
         environment.require_usable(path)
 
 
-def test_a_plain_folder_is_taken(tmp_path):
-    (tmp_path / PLAIN).mkdir()
-    path = furnish(tmp_path / PLAIN)
+def test_every_other_sign_may_stand_in_a_folders_name(tmp_path):
+    path = furnish(tmp_path / "a-b_c.d@e~f+g=hüj日")
     assert make(path, "report").returncode == 0 and made(path)["HOME"] == f"{path}/.cache/home"
     environment.require_usable(path)
 
@@ -224,7 +217,7 @@ def git(folder, *words):
     return done.stdout.strip()
 
 
-def repository(folder, files):
+def committed(folder, files):
     """Commit files in a new repository; return its only commit."""
     git(folder.parent, "init", "-q", str(folder))
     for name, content in files.items():
@@ -237,8 +230,8 @@ def repository(folder, files):
 
 def test_the_commit_is_that_of_the_projects_own_repository_or_none(tmp_path, monkeypatch):
     own, other, study = tmp_path / "own", tmp_path / "other", "configs/studies/a.yaml"
-    head = repository(own, {study: b"id: a\n"})
-    repository(other, {study: b"id: other\n"})
+    head = committed(own, {study: b"id: a\n"})
+    committed(other, {study: b"id: other\n"})
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(other))
     assert commit_of(own) == head
@@ -254,6 +247,6 @@ def test_a_clone_has_the_same_bytes_whatever_git_does_with_line_ends(tmp_path):
     content = {"run": b"#!/bin/sh\ntrue\n", "t.parquet": b"PAR1\r\n\n", "t.png": b"\x89\n\r\n"}
     content[".gitattributes"] = (ROOT / ".gitattributes").read_bytes()
     source, clone = tmp_path / "source", tmp_path / "clone"
-    repository(source, content)
+    committed(source, content)
     git(tmp_path, "clone", "-q", "-c", "core.autocrlf=true", str(source), str(clone))
     assert {name: (clone / name).read_bytes() for name in content} == content
