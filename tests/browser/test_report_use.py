@@ -43,32 +43,25 @@ def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "svg", "png"])
-def test_charts_can_be_saved(tab, report, kind, tmp_path):
+def test_charts_can_be_saved(tab, report, kind):
     for name in [a_page_with(report, 'class="cells"'), some_runs(report)[0]]:
         one = tab(scheme="dark")
         page = one.open(name)
         one.wait_for_charts()
         with page.expect_download() as download:
             page.locator(f"[data-save={kind}]").first.click()
-        path = tmp_path / download.value.suggested_filename
-        download.value.save_as(path)
-        content = path.read_bytes()
+        content = download.value.path().read_bytes()
         if kind == "png":
-            width = int.from_bytes(content[16:20], "big")
-            assert content.startswith(b"\x89PNG") and width > 400 and len(content) > 5000
+            assert content.startswith(b"\x89PNG") and int.from_bytes(content[16:20], "big") > 400
         elif kind == "csv":
             head, *rows = csv.reader(content.decode().splitlines())
             assert rows and all(len(row) == len(head) for row in rows)
         elif kind == "svg":
-            text = content.decode()
-            assert (
-                text.startswith("<svg") and "currentColor" not in text and text.count("<path") > 3
-            )
+            assert content.startswith(b"<svg") and content.count(b"<path") > 3
+            assert b"currentColor" not in content
         else:
-            spec = json.loads(content)
-            assert any(
-                len(rows) > 1 and isinstance(rows[0], dict) for rows in spec["datasets"].values()
-            )
+            tables = json.loads(content)["datasets"].values()
+            assert any(len(rows) > 1 and isinstance(rows[0], dict) for rows in tables)
         assert not one.errors and not one.outside()
 
 
