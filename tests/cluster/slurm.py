@@ -60,11 +60,6 @@ PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP
 """
 
 
-def missing():
-    """Return the programs that are not installed."""
-    return [name for name in NEEDED if shutil.which(name, path=SEARCH) is None]
-
-
 class Slurm:
     """One cluster; `bin` holds its client commands."""
 
@@ -161,6 +156,8 @@ def _free_port():
 @contextlib.contextmanager
 def running():
     """Give a running cluster; take it down whatever happens."""
+    if missing := [name for name in NEEDED if shutil.which(name, path=SEARCH) is None]:
+        raise RuntimeError(f"missing: {', '.join(missing)}: apt-get install slurm-wlm munge")
     # Short, for munge's socket: such a path has 107 characters at most.
     with tempfile.TemporaryDirectory(prefix="slurm-", ignore_cleanup_errors=True) as folder:
         cluster = Slurm(Path(folder))
@@ -173,8 +170,6 @@ def running():
 
 def main(command):
     """Run `command` against a cluster of its own; return its exit code."""
-    if missing():
-        sys.exit(f"missing: {', '.join(missing())}: apt-get install slurm-wlm munge")
     with running() as cluster:
         return subprocess.run(command, env=cluster.environment(os.environ), check=False).returncode
 

@@ -24,10 +24,10 @@ CHANGE = {
 }
 
 
-def report_of(project, changes, **study):
+def report_of(project, altered, **study):
     """Render the example with some of its claims changed, by their ids."""
     document = example(project.world).model_dump(mode="json", exclude_none=True)
-    claims = [one | changes.get(one["id"], {}) for one in document["claims"]]
+    claims = [one | altered.get(one["id"], {}) for one in document["claims"]]
     project.add(Study.model_validate(document | {"claims": claims} | study))
     return project.render("synthetic")
 

@@ -92,7 +92,7 @@ def account(**changes):
 WORDS = environment().get_template("map_words.html").make_module(regions.WORDS)
 OUTSIDE = GRID | {"paper": {"at": [3, -0.1], "side": "outside", "border": [None, None]}}
 FAR = account(axes=[AXES[0] | {"paper": 1638.4}, AXES[1]])
-NAMED = account(axes=[AXES[0] | {"title": "PFIFO"}, AXES[1] | {"title": "Window less BDP"}])
+NAMED = account(axes=[AXES[0] | {"title": "PFIFO"}, AXES[1]])
 REST = [account(engine="ns2", share=0.95), account(map="n", share=0.0, checked=39, right=38)]
 NOTHING = account(share=None, points=[point(1, 0, None) | {"reason": "no queue"}])
 
@@ -100,23 +100,21 @@ NOTHING = account(share=None, points=[point(1, 0, None) | {"reason": "no queue"}
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
-        (WORDS.headline(account()), "On ns3 it holds at 62 % of the mapped space;"),
-        (WORDS.headline(account()), "located to 50 % of each axis (target: 6.2 %), by 2 points"),
+        (
+            WORDS.headline(account()),
+            "On ns3 it holds at 62 % of the mapped space; "
+            "located to 50 % of each axis (target: 6.2 %), by 2 points",
+        ),
         (WORDS.headline(NOTHING), "On ns3 nothing can be said: no queue."),
         (WORDS.check(account()), "right at 0 of 1 validation points"),
         (WORDS.details(account(), GRID), "It needs: buffer above 1 BDP (0.316 BDP to 1 BDP along"),
         (
             WORDS.details(account(), GRID),
-            "The paper's own point (buffer 0.3 BDP and delay 100 ms) lies where it fails; "
+            "(buffer 0.3 BDP and delay 100 ms) lies where it fails; "
             "the nearest boundary is at 1 BDP (buffer).",
         ),
-        (
-            WORDS.details(FAR, OUTSIDE),
-            "(buffer 1,640 BDP and delay 100 ms) lies outside of the map.",
-        ),
+        (WORDS.details(FAR, OUTSIDE), "(buffer 1,640 BDP and delay 100 ms) lies outside of the"),
         (WORDS.details(NAMED, GRID), "It needs: PFIFO above"),
-        (WORDS.details(NAMED, GRID), "and window less BDP 100 ms"),
-        (WORDS.answer([account(), *REST]), "We mapped 2 claims from 1 papers"),
         (
             WORDS.answer([account(), *REST]),
             "or more in 1 of 3 maps, at 10 % or less in 1, and up to a boundary in 1. The "
@@ -143,13 +141,8 @@ def test_a_picture_has_what_was_found_where_it_was_found():
     beyond = regions.picture(told, OUTSIDE)
     assert beyond["paper"] == (right, bottom) and beyond["beyond"]
     assert [label for _, label in shown["y_ticks"]] == ["0", "100", "200", "300", "400"]
-    assert [label for _, label in regions.ticks(regions.axes_of(told)[0])] == [
-        "0.1",
-        "0.3",
-        "1",
-        "3",
-        "10",
-    ]
+    ticks = regions.ticks(regions.axes_of(told)[0])
+    assert [label for _, label in ticks] == ["0.1", "0.3", "1", "3", "10"]
 
 
 @pytest.fixture
@@ -157,8 +150,8 @@ def project(world, tmp_path):
     made = Project(world, tmp_path / "project")
     made.add(example(world))
     shutil.copytree(ROOT / "workflow/engines", made.root / "workflow/engines", dirs_exist_ok=True)
-    made.write("configs/sensitivity.yaml", (ROOT / "configs/sensitivity.yaml").read_text())
-    made.write("configs/mapping.yaml", (ROOT / "configs/mapping.yaml").read_text())
+    for name in ("configs/sensitivity.yaml", "configs/mapping.yaml"):
+        made.write(name, (ROOT / name).read_text())
     made.write("configs/maps/m.yaml", yaml.safe_dump(MAP))
     path = made.data / "maps/m/ns3.json"
     own = {"made_from": made_from(made.root, "m", "synthetic", ENGINES["ns3"])}

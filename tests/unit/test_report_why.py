@@ -113,28 +113,24 @@ def test_nothing_found_says_what_was_searched(project):
     assert found.find("figure") is None
 
 
-def test_an_explanation_of_other_values_is_not_shown_and_one_of_files_laid_out_anew_is(project):
+def test_an_explanation_of_other_values_or_another_ns3_is_not_shown(project):
     path = project.root / "configs/studies/synthetic/study.yaml"
     study = json.loads(path.read_text())
     path.write_text(json.dumps(study | {"title": "Other words"}, indent=2))
     assert explained(project) is not None
+    provenance = PROVENANCE | {"config": {"ns3_version": "3.39.post2"}}
+    write_text(project.data / "provenance.json", json.dumps(provenance))
+    assert explained(project) is None
+    (project.data / "provenance.json").unlink()
     study["experiments"][0]["duration_s"] = 7.0
     path.write_text(json.dumps(study))
     assert explained(project) is None
 
 
-def test_an_explanation_of_another_ns3_is_not_shown(project):
-    project.provenance = PROVENANCE | {"config": {"ns3_version": "3.39.post2"}}
-    project.render("synthetic")
-    assert explained(project) is None
-
-
 def test_distributions_beside_raw_traces_are_a_table(project):
+    distances = ((4.0, 1.0, 2.0), (2.0, 3.0, None))
     row = {"trace": "t", "flow": "f", "metric": "window", "unit": "segments"}
-    rows = [
-        row | {"before": 4.0, "after": 1.0, "own": 2.0},
-        row | {"before": 2.0, "after": 3.0, "own": None},
-    ]
+    rows = [row | dict(zip(("before", "after", "own"), d, strict=True)) for d in distances]
     found, _ = section(project, distances=rows)
     table = found.find("th", string="window (segments)").parent
     # Two flows, of which one is nearer; medians before and after, and of the one yardstick.

@@ -74,8 +74,6 @@ def test_a_second_run_does_nothing_and_makes_a_lost_report_again(whole):
         ("results/saxena/flows.parquet", {"collect_results": 1}),
         ("evaluation/saxena/verdicts.parquet", {"evaluate_study": 1}),
         ("batches", {"collect_results": len(STUDIES)}),
-        ("results", {"collect_results": len(STUDIES)}),
-        ("evaluation", {"evaluate_study": len(STUDIES)}),
         ("cells.csv", {"merge_evaluations": 1, "render_report": 1}),
     ],
 )
