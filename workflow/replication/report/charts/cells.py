@@ -26,6 +26,7 @@ from replication.report.charts.figure import (
     published_legend,
     symbols,
     three_digits,
+    tips,
 )
 from replication.study.storage.table import CELL_COLUMNS
 from replication.study.table_model import Table
@@ -37,16 +38,8 @@ _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high"]
 _EXPLAINED = "explained"
 _UNDER = "Under the best explanation"
 _COLUMNS = ["study", "table", "row", "column", "row_label", "column_label", "engine"]
-_COLUMNS += [
-    "display_unit",
-    *_VALUES,
-    _EXPLAINED,
-    "accepted_low",
-    "accepted_high",
-    "n",
-    "relative_deviation",
-    "verdict",
-]
+_COLUMNS += ["display_unit", *_VALUES, _EXPLAINED, "accepted_low", "accepted_high"]
+_COLUMNS += ["n", "relative_deviation", "verdict"]
 
 
 def cells_figure(cells: pd.DataFrame, *tables: Table) -> Figure:
@@ -144,10 +137,7 @@ def _explained(base: alt.Chart, unit: str) -> Drawing:
             scale=alt.Scale(type="ordinal", domain=[_UNDER], range=[55]),
             legend=alt.Legend(title=None, orient="top", symbolType="cross", symbolStrokeColor=INK),
         ),
-        tooltip=[
-            *_tooltip(unit),
-            alt.Tooltip(f"{_EXPLAINED}:Q", title=f"{_UNDER} ({unit})"),
-        ],
+        tooltip=[*_tooltip(unit), *tips("Q", explained=f"{_UNDER} ({unit})")],
     )
 
 
@@ -198,11 +188,7 @@ def _scatter_panel(frame: pd.DataFrame, title: str, present: pd.Series) -> Drawi
     picked, opacity = legend_filter("verdict", frame["study"].iloc[0])
     x = alt.X("published:Q", title="Published", scale=scale, axis=axis)
     y = alt.Y("reproduced_mean:Q", title="Reproduced", scale=scale, axis=axis)
-    line = (
-        alt.Chart(pd.DataFrame({"published": [low, high], "reproduced_mean": [low, high]}))
-        .mark_line(stroke=INK, strokeDash=[4, 4], opacity=0.6)
-        .encode(x=x, y=y)
-    )
+    line = _diagonal(low, high, published=x, reproduced_mean=y)
     base = alt.Chart(_tidy(frame)).encode(x=x)
     band = base.transform_filter("datum.accepted_low > 0").mark_rule(
         color=INK, opacity=0.13, strokeWidth=7
@@ -215,19 +201,22 @@ def _scatter_panel(frame: pd.DataFrame, title: str, present: pd.Series) -> Drawi
         shape=verdict_symbols(present),
         opacity=opacity,
         tooltip=[
-            alt.Tooltip("row_label:N", title="Row"),
-            alt.Tooltip("column_label:N", title="Column"),
-            alt.Tooltip("table:N", title="Table"),
-            alt.Tooltip("engine:N", title="Engine"),
-            alt.Tooltip("display_unit:N", title="Unit"),
-            alt.Tooltip("published:Q", title="Published", format=".6g"),
-            alt.Tooltip("reproduced_mean:Q", title="Reproduced", format=".5g"),
-            alt.Tooltip("relative_deviation:Q", title="Deviation", format="+.1%"),
-            alt.Tooltip("verdict:N", title="Verdict"),
+            *tips("N", row_label="Row", column_label="Column", table="Table", engine="Engine"),
+            *tips("N", display_unit="Unit"),
+            *tips("Q", ".6g", published="Published"),
+            *tips("Q", ".5g", reproduced_mean="Reproduced"),
+            *_VERDICT_TIPS,
         ],
     )
     layers = alt.layer(band, line, points.add_params(picked))
     return layers.properties(width=235, height=235, title=title)
+
+
+def _diagonal(low: float, high: float, **encodings: Any) -> Drawing:
+    """Return the line on which two fields are equal, given the encodings across and up."""
+    line = alt.Chart(pd.DataFrame({field: [low, high] for field in encodings}))
+    x, y = encodings.values()
+    return line.mark_line(stroke=INK, strokeDash=[4, 4], opacity=0.6).encode(x=x, y=y)
 
 
 def _with_band(frame: pd.DataFrame) -> pd.DataFrame:
@@ -251,19 +240,20 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[[name for name in _COLUMNS if name in frame]]
 
 
+_VERDICT_TIPS = [
+    *tips("Q", "+.1%", relative_deviation="Deviation"),
+    *tips("N", verdict="Verdict"),
+]
+
+
 def _tooltip(unit: str) -> list[alt.Tooltip]:
     return [
-        alt.Tooltip("table:N", title="Table"),
-        alt.Tooltip("row_label:N", title="Row"),
-        alt.Tooltip("column_label:N", title="Column"),
-        alt.Tooltip("engine:N", title="Engine"),
-        alt.Tooltip("published:Q", title=f"Published ({unit})", format=".6g"),
-        alt.Tooltip("reproduced_mean:Q", title=f"Reproduced ({unit})", format=".5g"),
-        alt.Tooltip("reproduced_low:Q", title="95 % interval from", format=".5g"),
-        alt.Tooltip("reproduced_high:Q", title="to", format=".5g"),
-        alt.Tooltip("n:Q", title="Replicates"),
-        alt.Tooltip("relative_deviation:Q", title="Deviation", format="+.1%"),
-        alt.Tooltip("verdict:N", title="Verdict"),
+        *tips("N", table="Table", row_label="Row", column_label="Column", engine="Engine"),
+        *tips("Q", ".6g", published=f"Published ({unit})"),
+        *tips("Q", ".5g", reproduced_mean=f"Reproduced ({unit})"),
+        *tips("Q", ".5g", reproduced_low="95 % interval from", reproduced_high="to"),
+        *tips("Q", n="Replicates"),
+        *_VERDICT_TIPS,
     ]
 
 
@@ -388,11 +378,7 @@ def _engine_panel(
         return alt.Y(f"{field}:Q", title=f"{right} ({what})", scale=scale)
 
     x, y = across("left_mean"), up("right_mean")
-    line = (
-        alt.Chart(pd.DataFrame({"left_mean": [low, high], "right_mean": [low, high]}))
-        .mark_line(stroke=INK, strokeDash=[4, 4], opacity=0.6)
-        .encode(x=x, y=y)
-    )
+    line = _diagonal(low, high, left_mean=x, right_mean=y)
     picked, opacity = legend_filter("study", left, right, unit)
     base = alt.Chart(frame).encode(
         color=colours("study", studies, "Study"),
@@ -412,11 +398,9 @@ def _engine_panel(
 
 def _engine_tooltip(left: str, right: str) -> list[alt.Tooltip]:
     return [
-        alt.Tooltip("table:N", title="Table"),
-        alt.Tooltip("row:N", title="Row"),
-        alt.Tooltip("column:N", title="Column"),
-        alt.Tooltip("left_mean:Q", title=left, format=".5g"),
-        alt.Tooltip("verdict_left:N", title=f"Verdict on {left}"),
-        alt.Tooltip("right_mean:Q", title=right, format=".5g"),
-        alt.Tooltip("verdict_right:N", title=f"Verdict on {right}"),
+        *tips("N", table="Table", row="Row", column="Column"),
+        *tips("Q", ".5g", left_mean=left),
+        *tips("N", verdict_left=f"Verdict on {left}"),
+        *tips("Q", ".5g", right_mean=right),
+        *tips("N", verdict_right=f"Verdict on {right}"),
     ]

@@ -6,12 +6,7 @@ import pandas as pd
 
 from replication.metrics.results import Results
 from replication.report.charts.cells import cells_figure
-from replication.report.charts.data import (
-    PublishedValue,
-    axis_factor,
-    flow_ids,
-    published_values,
-)
+from replication.report.charts.data import PublishedValue, axis_factor, flow_ids, published_values
 from replication.report.charts.figure import Figure, with_prefix
 from replication.report.charts.points import factor_figures, pair_figures, published_figures
 from replication.report.charts.time import jain_figures, time_figures

@@ -132,7 +132,7 @@ def themed(chart: Drawing) -> Drawing:
     )
 
 
-def _levels(
+def levels_of(
     channel: type[Any], field: str, order: Sequence[str], values: Sequence[Any], legend: Any
 ) -> Any:
     """Return a nominal encoding whose levels take `values` in their order."""
@@ -143,28 +143,30 @@ def _levels(
 
 def legend_of(order: Sequence[str], title: str | None = None, lines: bool = False) -> alt.Legend:
     """Return the legend of a series; of `lines`, with strokes for symbols."""
-    columns = min(4, max(1, len(order)))
-    if lines:
-        return alt.Legend(
-            title=title, orient="top", columns=columns, symbolType="stroke", symbolSize=300
-        )
-    return alt.Legend(title=title, orient="top", columns=columns)
+    strokes: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 300} if lines else {}
+    return alt.Legend(title=title, orient="top", columns=min(4, max(1, len(order))), **strokes)
 
 
 def colours(field: str, order: Sequence[str], title: str | None = None, lines: bool = False) -> Any:
     """Return the colour encoding of `field`."""
-    return _levels(alt.Color, field, order, PALETTE, legend_of(order, title, lines))
+    return levels_of(alt.Color, field, order, PALETTE, legend_of(order, title, lines))
 
 
 def symbols(field: str, order: Sequence[str], title: str | None = None) -> Any:
     """Return the symbol encoding of `field`, in one legend with its colours."""
-    return _levels(alt.Shape, field, order, SYMBOLS, legend_of(order, title))
+    return levels_of(alt.Shape, field, order, SYMBOLS, legend_of(order, title))
 
 
 def dashes(field: str, order: Sequence[str], title: str | None = None, legend: bool = True) -> Any:
     """Return the dash encoding of `field`, in one legend with its colours or in none."""
     shown = legend_of(order, title, lines=True) if legend else None
-    return _levels(alt.StrokeDash, field, order, DASHES, shown)
+    return levels_of(alt.StrokeDash, field, order, DASHES, shown)
+
+
+def tips(kind: str, format: Any = alt.Undefined, **titles: str) -> list[alt.Tooltip]:
+    """Return the tooltips of fields of one type (N or Q), given the title of each."""
+    fields = titles.items()
+    return [alt.Tooltip(f"{field}:{kind}", title=title, format=format) for field, title in fields]
 
 
 def legend_filter(field: str, *name: object) -> tuple[alt.Parameter, Any]:
@@ -300,14 +302,16 @@ class Panel:
     def _tooltip(self) -> list[alt.Tooltip]:
         numeric: Any = ".4g" if self.x.values else alt.Undefined
         return [
-            alt.Tooltip("series:N", title="Series"),
-            alt.Tooltip("engine:N", title="Engine"),
+            *tips("N", series="Series", engine="Engine"),
             alt.Tooltip("x", type=self.x.kind, title=self.x.title, format=numeric),  # type: ignore[arg-type]
-            alt.Tooltip("mean:Q", title=f"Mean ({self.display.unit})", format=".4g"),
-            alt.Tooltip("low:Q", title="95 % interval from", format=".4g"),
-            alt.Tooltip("high:Q", title="to", format=".4g"),
-            alt.Tooltip("n:Q", title="Replicates"),
+            *interval_tips(f"Mean ({self.display.unit})"),
         ]
+
+
+def interval_tips(mean: str) -> list[alt.Tooltip]:
+    """Return the tooltips of a mean over replicates, whose title is given, and its interval."""
+    values = tips("Q", ".4g", mean=mean, low="95 % interval from", high="to")
+    return [*values, *tips("Q", n="Replicates")]
 
 
 def published_layer(published: pd.DataFrame, x: Horizontal, display: Display) -> Drawing:
@@ -320,9 +324,8 @@ def published_layer(published: pd.DataFrame, x: Horizontal, display: Display) ->
             y=alt.Y("value:Q", title=display.title),
             fill=published_legend(),
             tooltip=[
-                alt.Tooltip("source:N", title="Published"),
-                alt.Tooltip("series:N", title="Series"),
-                alt.Tooltip("value:Q", title=f"Value ({display.unit})", format=".6g"),
+                *tips("N", source="Published", series="Series"),
+                *tips("Q", ".6g", value=f"Value ({display.unit})"),
             ],
         )
     )
@@ -340,7 +343,7 @@ def published_legend() -> alt.Fill:
 def bound_layers(bounds: pd.DataFrame, x: Horizontal, display: Display) -> list[Drawing]:
     """Return the layers of published bounds: dashed lines in the text's colour, with a label."""
     base = alt.Chart(bounds).encode(x=x.encoding(), y=alt.Y("value:Q", title=display.title))
-    tooltip = [alt.Tooltip("source:N", title="Published")]
+    tooltip = tips("N", source="Published")
     return [
         base.mark_rule(color=INK, strokeDash=[6, 3], strokeWidth=1.4, clip=True).encode(
             x2="x_end:Q", tooltip=tooltip

@@ -112,9 +112,10 @@ def factor_figures(
     published: Sequence[PublishedValue] = (),
 ) -> list[Figure]:
     """Return one figure a metric: the metric against the experiment's numeric factor."""
+    axis = axis_factor(experiment)
     figures = []
     for metric in metrics:
-        frame = estimates(results, experiment, metric)
+        frame, display = estimates(results, experiment, metric), display_metric(metric)
         if frame.empty:
             continue
         own = [v for v in published if _kind(v) == (metric, "tcp", "mean", ())]
@@ -122,7 +123,18 @@ def factor_figures(
         if marks.empty:
             marks = claimed_values(study, experiment, metric, frame)
         bounds = claimed_bounds(study, experiment, metric)
-        figures.append(_factor_figure(experiment, metric, frame, marks, bounds))
+        if axis is None:
+            frame = frame.assign(x=frame["series"])
+        order, x = series_order(frame, experiment, axis), _horizontal(experiment, frame["x"])
+        chart = Panel(frame, order, x, display, f"{experiment.id} {metric}", marks, bounds).draw()
+        title = f"{experiment.title}: {display.label.lower()}"
+        words = describe_lines(frame, order, x.title, display)
+        if len(marks):
+            words += " What the paper says is drawn as hollow diamonds: "
+            words += "; ".join(dict.fromkeys(marks["source"])) + "."
+        if len(bounds):
+            words += f" Bounds from the paper: {'; '.join(bounds['source'])}."
+        figures.append(make_figure([experiment.id, metric], title, chart, words, frame))
     return figures
 
 
@@ -132,30 +144,6 @@ def _horizontal(experiment: Experiment, xs: pd.Series) -> Horizontal:
         return Horizontal(" and ".join(factor.label for factor in experiment.axes))
     values = tuple(sorted({float(x) for x in xs.dropna()}))
     return Horizontal(display_factor(axis).title, values)
-
-
-def _factor_figure(
-    experiment: Experiment,
-    metric: str,
-    frame: pd.DataFrame,
-    marks: pd.DataFrame,
-    bounds: pd.DataFrame,
-) -> Figure:
-    axis = axis_factor(experiment)
-    display = display_metric(metric)
-    if axis is None:
-        frame = frame.assign(x=frame["series"])
-    order = series_order(frame, experiment, axis)
-    x = _horizontal(experiment, frame["x"])
-    chart = Panel(frame, order, x, display, f"{experiment.id} {metric}", marks, bounds).draw()
-    title = f"{experiment.title}: {display.label.lower()}"
-    words = describe_lines(frame, order, x.title, display)
-    if len(marks):
-        words += " What the paper says is drawn as hollow diamonds: "
-        words += "; ".join(dict.fromkeys(marks["source"])) + "."
-    if len(bounds):
-        words += f" Bounds from the paper: {'; '.join(bounds['source'])}."
-    return make_figure([experiment.id, metric], title, chart, words, frame)
 
 
 def _kind(value: PublishedValue) -> tuple[str, str, str, tuple[str, ...]]:
@@ -240,6 +228,7 @@ def pair_figures(
     """Return one figure a metric: both flows against the factor, a panel a pair of variants."""
     if axis_factor(experiment) is None:
         return []
+    names = _pair_names(results, experiment)
     figures = []
     for metric in metrics:
         parts = []
@@ -247,10 +236,20 @@ def pair_figures(
             part = estimates(results, experiment, metric, [flow])
             parts.append(part.assign(pair=part["series"], series=f"flow {flow}"))
         frame = pd.concat(parts, ignore_index=True)
-        if not frame.empty:
-            bounds = claimed_bounds(study, experiment, metric)
-            names = _pair_names(results, experiment)
-            figures.append(_pair_figure(experiment, metric, frame, bounds, names))
+        if frame.empty:
+            continue
+        display, order = display_metric(metric), list(dict.fromkeys(frame["series"]))
+        x, engines = _horizontal(experiment, frame["x"]), sorted(frame["engine"].unique())
+        bounds = claimed_bounds(study, experiment, metric)
+        panels, words = [], []
+        for index, (pair, ours) in enumerate(frame.groupby("pair", sort=False)):
+            named, name = names.get(str(pair), str(pair)), f"{experiment.id} {metric} {index}"
+            panel = Panel(ours, order, x, display, name, bounds=bounds, engines=engines)
+            panels.append(panel.draw(240, 170).properties(title=named))
+            words.append(f"{named}. {describe_lines(ours, order, x.title, display)}")
+        title = f"{experiment.title}: {display.label.lower()} of both flows"
+        grid = _grid(panels)
+        figures.append(make_figure([experiment.id, metric], title, grid, " ".join(words), frame))
     return figures
 
 
@@ -264,28 +263,6 @@ def _pair_names(results: Results, experiment: Experiment) -> dict[str, str]:
         label = run.series(experiment, axis)
         names.setdefault(label, f"{label} ({who})")
     return names
-
-
-def _pair_figure(
-    experiment: Experiment,
-    metric: str,
-    frame: pd.DataFrame,
-    bounds: pd.DataFrame,
-    names: dict[str, str],
-) -> Figure:
-    display = display_metric(metric)
-    order = list(dict.fromkeys(frame["series"]))
-    x = _horizontal(experiment, frame["x"])
-    engines = sorted(frame["engine"].unique())
-    panels, words = [], ""
-    for index, (pair, ours) in enumerate(frame.groupby("pair", sort=False)):
-        title = names.get(str(pair), str(pair))
-        name = f"{experiment.id} {metric} {index}"
-        panel = Panel(ours, order, x, display, name, bounds=bounds, engines=engines)
-        panels.append(panel.draw(240, 170).properties(title=title))
-        words += f"{title}. {describe_lines(ours, order, x.title, display)} "
-    title = f"{experiment.title}: {display.label.lower()} of both flows"
-    return make_figure([experiment.id, metric], title, _grid(panels), words.strip(), frame)
 
 
 def describe_lines(

@@ -28,6 +28,7 @@ from replication.report.charts.figure import (
     short,
     stacked,
     themed,
+    tips,
     zoom_of,
 )
 from replication.report.charts.time import bin_ends
@@ -170,10 +171,8 @@ def _panel(name: str, x: alt.X, colour: Any, dash: Any, opacity: Any) -> Drawing
         x=x,
         y=alt.Y("value:Q", title=TITLES[name], scale=alt.Scale(zero=True, nice=True)),
         tooltip=[
-            alt.Tooltip("flow:N", title="Flow"),
-            alt.Tooltip("quantity:N", title="Quantity"),
-            alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
-            alt.Tooltip("value:Q", title=TITLES[name], format=".4g"),
+            *tips("N", flow="Flow", quantity="Quantity"),
+            *tips("Q", ".4g", time_s="Time (s)", value=TITLES[name]),
         ],
     )
     if name == "queue":
@@ -201,10 +200,9 @@ def _marks(x: alt.X, colour: Any, opacity: Any) -> Drawing:
         color=colour,
         opacity=opacity,
         tooltip=[
-            alt.Tooltip("flow:N", title="Flow"),
-            alt.Tooltip("event:N", title="Event"),
-            alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
-            alt.Tooltip("count:Q", title="Packets in the interval"),
+            *tips("N", flow="Flow", event="Event"),
+            *tips("Q", ".4g", time_s="Time (s)"),
+            *tips("Q", count="Packets in the interval"),
         ],
     ).properties(width=WIDTH + 60, height=64)
 

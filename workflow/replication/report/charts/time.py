@@ -27,9 +27,11 @@ from replication.report.charts.figure import (
     Figure,
     colours,
     dashes,
+    interval_tips,
     legend_filter,
     make_figure,
     three_digits,
+    tips,
     zoom_of,
 )
 from replication.study.study import Experiment
@@ -204,12 +206,9 @@ def _panel(
         strokeDash=dashes("series", order),
         opacity=opacity,
         tooltip=[
-            alt.Tooltip("series:N", title="Series"),
-            alt.Tooltip("time_s:Q", title="Time (s)", format=".3g"),
-            alt.Tooltip("mean:Q", title=display.title, format=".4g"),
-            alt.Tooltip("low:Q", title="95 % interval from", format=".4g"),
-            alt.Tooltip("high:Q", title="to", format=".4g"),
-            alt.Tooltip("n:Q", title="Replicates"),
+            *tips("N", series="Series"),
+            *tips("Q", ".3g", time_s="Time (s)"),
+            *interval_tips(display.title),
         ],
     )
     layers.append(line.add_params(picked, zoom_of(name)))

@@ -18,9 +18,11 @@ from replication.report.charts.figure import (
     Figure,
     legend_filter,
     legend_of,
+    levels_of,
     make_figure,
     stacked,
     three_digits,
+    tips,
     zoom_of,
 )
 from replication.study.model import EngineName
@@ -83,9 +85,8 @@ def _overlay_panel(
             strokeDash=_styles(alt.StrokeDash, order, DASHES[0], DASHES[1:]),
             opacity=opacity,
             tooltip=[
-                alt.Tooltip("source:N", title="Source"),
-                alt.Tooltip("time_s:Q", title="Time (s)", format=".4g"),
-                alt.Tooltip("cwnd_segments:Q", title="Window (segments)", format=".4g"),
+                *tips("N", source="Source"),
+                *tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)"),
             ],
         )
     )
@@ -102,9 +103,8 @@ def _overlay_panel(
 def _styles(channel: type[Any], order: list[str], published: Any, engines: Any) -> Any:
     """Return an encoding of the source: the published style, and one of each engine for good."""
     styles = {PUBLISHED: published, **dict(zip(_ENGINES, engines, strict=False))}
-    scale = alt.Scale(domain=order, range=[styles[source] for source in order])
-    legend = legend_of(order, lines=True)
-    return channel(field="source", type="nominal", sort=order, scale=scale, legend=legend)
+    used = [styles[source] for source in order]
+    return levels_of(channel, "source", order, used, legend_of(order, lines=True))
 
 
 def _overlay_description(data: pd.DataFrame, means: dict[str, float]) -> str:

@@ -46,17 +46,12 @@ def read_notebook(path: Path) -> NotebookNode:
         It is missing or not a notebook.
     """
     try:
-        return _parse(path, read_text(path))
+        notebook: NotebookNode = nbformat.reads(read_text(path), as_version=4)  # type: ignore[no-untyped-call]
+        nbformat.validate(notebook)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not UTF-8 text") from None
-
-
-def _parse(path: Path, text: str) -> NotebookNode:
-    try:
-        notebook: NotebookNode = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
-        nbformat.validate(notebook)
     # nbformat fails in its own ways on JSON of another shape.
     except (nbformat.ValidationError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: is not a notebook: {str(error)[:200]}") from None
@@ -192,7 +187,7 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     from nbconvert.preprocessors.sanitize import SanitizeHTML
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 
-    document = _unstyled(_parse(notebook, read_text(notebook)))
+    document = _unstyled(read_notebook(notebook))
     # The exporter's own sanitising knows no table heads and paragraphs and shows them as text.
     sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes={})  # type: ignore[no-untyped-call]
     document, _ = sanitizer.preprocess(document, {})  # type: ignore[no-untyped-call]

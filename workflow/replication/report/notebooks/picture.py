@@ -68,10 +68,7 @@ def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]
     """
     order = levels(frame, column)
     if line:
-        return {
-            "color": colours(column, order, lines=True),
-            "strokeDash": dashes(column, order),
-        }
+        return {"color": colours(column, order, lines=True), "strokeDash": dashes(column, order)}
     return {"color": colours(column, order), "shape": symbols(column, order)}
 
 

@@ -8,13 +8,8 @@ from typing import Any
 
 from replication.metrics.metric_model import METRICS, metric_label
 from replication.report.pages import number as numbers
-from replication.report.pages.source import PointLinks, Source, cell_id, under
-from replication.report.pages.verdict import (
-    BADGES,
-    Tally,
-    badge,
-    beside,
-)
+from replication.report.pages.source import PointLinks, Source, cell_id, grouped, under
+from replication.report.pages.verdict import BADGES, Tally, badge, beside
 from replication.study.study import Study
 from replication.study.table_model import Cell, Table
 from replication.verdicts.verdict_table import Judged
@@ -97,9 +92,7 @@ def _cells(
 ) -> Iterator[CellView]:
     study = rows[0]["study"]
     printed, engines = source.published(study), source.shown_engines(study)
-    by_key: dict[tuple[str, str, str], list[Judged]] = {}
-    for row in rows:
-        by_key.setdefault((row["table"], row["row"], row["column"]), []).append(row)
+    by_key = grouped(rows, "table", "row", "column")
     points = {key: under(links, same) for key, same in by_key.items()}
     for row in rows:
         unit, key = row["unit"], (row["table"], row["row"], row["column"])

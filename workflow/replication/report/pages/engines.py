@@ -10,7 +10,7 @@ from replication.compare.agreement import TABLES, EngineDifference, load_differe
 from replication.engines.catalogue import ENGINES, family_of, package_warning
 from replication.metrics.metric_model import metric_label
 from replication.report.pages import number as numbers
-from replication.report.pages.source import Source
+from replication.report.pages.source import Source, grouped
 from replication.report.pages.verdict import Badge
 from replication.study.storage.table import CONFORMANCE_COLUMNS, Row, read_rows
 from replication.study.study import CONFORMANCE, Study
@@ -92,10 +92,8 @@ def agreement_view(source: Source) -> dict[str, Any] | None:
     left_out = dict.fromkeys(
         (row["study"], row["reason"]) for row in rates if row["study"] and row["reason"]
     )
-    decided: dict[tuple[str, ...], list[Row]] = {}
-    for row in rates:
-        if row["items"] != "0":
-            decided.setdefault((row["study"], row["left"], row["right"]), []).append(row)
+    counted = (row for row in rates if row["items"] != "0")
+    decided = grouped(counted, "study", "left", "right")
     return {
         "engines": source.engines,
         "pairs": engines,
@@ -115,21 +113,14 @@ def _items(
     source: Source, rows: Sequence[Judged], pairs: Sequence[Row], *key: str
 ) -> Iterator[dict[str, Any]]:
     """Yield the claims or cells, each with its row on every engine that ran it."""
-    by_key: dict[tuple[str, ...], dict[str, Judged]] = {}
-    for row in rows:
-        if row["engine"] in source.shown_engines(row["study"]):
-            names = tuple(row[name] for name in ("study", *key))
-            by_key.setdefault(names, {})[row["engine"]] = row
-    compared: dict[tuple[str, ...], list[Row]] = {}
-    for pair in pairs:
-        compared.setdefault(tuple(pair[name] for name in ("study", *key)), []).append(pair)
-    for names, found in by_key.items():
-        first = next(iter(found.values()))
+    shown = (row for row in rows if row["engine"] in source.shown_engines(row["study"]))
+    compared = grouped(pairs, "study", *key)
+    for names, found in grouped(shown, "study", *key).items():
         yield {
             "study": source.studies[names[0]],
-            "label": names[1] if key == ("claim",) else source.cell_name(first),
-            "row": first,
-            "by_engine": found,
+            "label": names[1] if key == ("claim",) else source.cell_name(found[0]),
+            "row": found[0],
+            "by_engine": {row["engine"]: row for row in found},
             "agreement": _agreement(compared.get(names, [])),
             "difference": _largest(compared.get(names, [])),
         }
@@ -140,6 +131,7 @@ def _disagreements(
 ) -> Iterator[dict[str, Any]]:
     """Yield what two engines decide differently, what they measured, and what could be why."""
     known = {one.id: one for one in load_differences(source.root).differences}
+    by_item = grouped(contrasts, "study", "group", "left", "right")
     groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in pairs:
         if row["agree"] == "false":
@@ -149,22 +141,14 @@ def _disagreements(
     for (study, group, left, right), rows in groups.items():
         first = rows[0]
         column = f"{source.table_name(first)}, {first['column'].replace('_', ' ')}"
-        measured = [
-            row
-            for row in contrasts
-            if (row["study"], row["group"], row["left"], row["right"])
-            == (study, group, left, right)
-        ]
+        measured = by_item.get((study, group, left, right), [])
         yield {
             "study": source.studies[study],
             "label": f"Claim {group}" if first["claim"] else column,
             "left": left,
             "right": right,
             "rows": rows,
-            "sides": [
-                (side, [row for row in measured if row["side"] == side])
-                for side in dict.fromkeys(row["side"] for row in measured)
-            ],
+            "sides": [(side, same) for (side,), same in grouped(measured, "side").items()],
             # Metrics that differ beyond the replicates, and whether there were any to tell.
             "beyond": [metric_label(name) for name in _beyond(measured)],
             "replicated": any(row["differs"] for row in measured),

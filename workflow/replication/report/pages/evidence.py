@@ -29,6 +29,7 @@ from replication.report.charts.figure import (
     colours,
     make_figure,
     three_digits,
+    tips,
 )
 from replication.report.pages.figure import write_figures
 from replication.report.pages.ledger import plain, plausible
@@ -231,9 +232,9 @@ def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence
         x=alt.X("bits:Q", title="Bits that the description gets longer without it"),
         y=alt.Y("change:N", sort=list(rows["change"]), title=None, axis=labels),
         tooltip=[
-            alt.Tooltip("change:N", title="Change"),
-            alt.Tooltip("bits:Q", title="Bits", format=".3g"),
-            alt.Tooltip("inside_without_it:Q", title="Inside without it"),
+            *tips("N", change="Change"),
+            *tips("Q", ".3g", bits="Bits"),
+            *tips("Q", inside_without_it="Inside without it"),
         ],
     ).properties(width=WIDTH, height=34 * len(rows))
     worth = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())

@@ -17,7 +17,7 @@ from replication.report.pages.claim import not_counted
 from replication.report.pages.evidence import explanation_of
 from replication.report.pages.ledger import changes_of
 from replication.report.pages.page import short_title
-from replication.report.pages.source import Source, of_study
+from replication.report.pages.source import Source, grouped, of_study
 from replication.report.pages.verdict import Tally, answer
 from replication.study.storage.table import Row
 from replication.study.study import Study
@@ -103,11 +103,9 @@ def _rows(source: Source) -> Iterator[dict[str, Any]]:
 
 def _findings(source: Source) -> list[tuple[Study, int, str, Row]]:
     """Return of each study and kind of finding: how many, and one with the name of its table."""
-    groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in source.findings:
-        groups.setdefault((row["study"], row["check"], row["finding"]), []).append(row)
+    groups = grouped(source.findings, "study", "check", "finding").values()
     ordered = sorted(
-        groups.values(), key=lambda rows: (rows[0]["finding"] != Verdict.IMPOSSIBLE, -len(rows))
+        groups, key=lambda rows: (rows[0]["finding"] != Verdict.IMPOSSIBLE, -len(rows))
     )
     return [
         (source.studies[rows[0]["study"]], len(rows), source.table_name(rows[0]), rows[0])
@@ -147,12 +145,9 @@ def _flips(source: Source, study: str) -> tuple[Study, int, int, list[tuple[str,
 
 def _divided(source: Source, study: Study) -> tuple[Study, int, int, list[list[Judged]]]:
     """Return how many claims divide a study's engines, of how many, and the rows of the first."""
-    claims: dict[str, list[Judged]] = {}
-    shown = source.shown_engines(study.id)
-    for row in of_study(source.claims, study.id):
-        if row["verdict"] in DECIDED and row["engine"] in shown:
-            claims.setdefault(row["claim"], []).append(row)
-    several = [rows for rows in claims.values() if len(rows) > 1]
+    shown, claims = source.shown_engines(study.id), of_study(source.claims, study.id)
+    decided = (r for r in claims if r["verdict"] in DECIDED and r["engine"] in shown)
+    several = [rows for rows in grouped(decided, "claim").values() if len(rows) > 1]
     apart = [rows for rows in several if len({row["verdict"] for row in rows}) > 1]
     named = [sorted(rows, key=lambda row: shown.index(row["engine"])) for rows in apart[:NAMED]]
     return study, len(apart), len(several), named

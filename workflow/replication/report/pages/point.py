@@ -23,7 +23,7 @@ from replication.report.charts.data import (
 from replication.report.charts.run import FLOWS, run_data
 from replication.report.pages.ledger import plain
 from replication.report.pages.number import MISSING, significant
-from replication.report.pages.source import Source, point_links
+from replication.report.pages.source import Source, grouped, point_links
 from replication.report.pages.topology import draw
 from replication.study.parameter import Factor, Parameter
 from replication.study.storage.table import Row
@@ -56,9 +56,7 @@ def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict
     """Yield the page of each point of a study that an engine ran."""
     design = source.design(study.id)
     links = point_links(study, design)
-    by_point: dict[tuple[str, str], list[Row]] = {}
-    for row in design:
-        by_point.setdefault((row["experiment"], row["point"]), []).append(row)
+    by_point = grouped(design, "experiment", "point")
     # That of the study's headline first.
     engines = dict.fromkeys([*source.shown_engines(study.id), *source.parts[study.id]])
     flows = _by_run(results.flows)

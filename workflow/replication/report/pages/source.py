@@ -166,6 +166,14 @@ def of_study(rows: Sequence[AnyRow], study: str) -> list[AnyRow]:
     return [row for row in rows if row["study"] == study]
 
 
+def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[AnyRow]]:
+    """Return the rows that agree in some fields together, in the order of their first ones."""
+    groups: dict[tuple[str, ...], list[AnyRow]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in fields), []).append(row)
+    return groups
+
+
 def read_provenance(path: Path) -> dict[str, Any]:
     """Return the document provenance.json; InputError says what to do if it is not there."""
     document = read_json(path)

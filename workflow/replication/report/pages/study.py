@@ -13,7 +13,7 @@ from replication.report.pages.cell_table import CellView, TableView, table_views
 from replication.report.pages.claim import claim_cards, not_counted
 from replication.report.pages.ledger import changes_of
 from replication.report.pages.number import parse
-from replication.report.pages.source import PointLinks, Source, of_study, point_links
+from replication.report.pages.source import PointLinks, Source, grouped, of_study, point_links
 from replication.report.pages.topology import Topology, draw
 from replication.report.pages.verdict import Tally, answer
 from replication.study.claim_model import Claim
@@ -152,12 +152,9 @@ def _factor_line(factor: Factor) -> str:
 
 def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[dict[str, Any]]:
     """Return each point on each engine, with its first row: a scenario to rerun, or a refusal."""
-    points: dict[tuple[str, str], list[Row]] = {}
-    for row in design:
-        if row["experiment"] == experiment.id:
-            points.setdefault((row["point"], row["engine"]), []).append(row)
+    own = (row for row in design if row["experiment"] == experiment.id)
     views = []
-    for (point, _), rows in points.items():
+    for (point, _), rows in grouped(own, "point", "engine").items():
         levels = json.loads(rows[0]["levels"])
         link = links.get((experiment.id, point))
         views.append(

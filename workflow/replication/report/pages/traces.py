@@ -10,7 +10,7 @@ from replication.metrics.cwnd import LABELS
 from replication.metrics.trace_folder import TABLE_PREFIX
 from replication.report.charts.figure import Figure, name_of, with_prefix
 from replication.report.charts.trace import overlay_figures
-from replication.report.pages.source import Source, of_study
+from replication.report.pages.source import Source, grouped, of_study
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
@@ -54,9 +54,7 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
     if not rows:
         return None
     ran = {row["engine"] for row in rows}
-    by_trace: dict[str, list[Row]] = {}
-    for row in rows:
-        by_trace.setdefault(row["trace"], []).append(row)
+    by_trace = {name: own for (name,), own in grouped(rows, "trace").items()}
     path = source.data / NEARNESS
     nearness = read_rows(path, TRACE_NEARNESS_COLUMNS) if path.is_file() else []
     return {
@@ -74,7 +72,4 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
 
 def _by_engine(rows: Sequence[Row], *keys: str) -> list[dict[str, Row]]:
     """Return the rows that agree in `keys`, by engine."""
-    grouped: dict[tuple[str, ...], dict[str, Row]] = {}
-    for row in rows:
-        grouped.setdefault(tuple(row[key] for key in keys), {})[row["engine"]] = row
-    return list(grouped.values())
+    return [{row["engine"]: row for row in same} for same in grouped(rows, *keys).values()]
