@@ -24,6 +24,12 @@ CHANGE = {
 }
 
 
+def counted(page):
+    """Return verdict to number of the first row of claims."""
+    cells = page.select_one(".tally tr[data-what=claims]").select("td[data-verdict]")
+    return {td["data-verdict"]: int(td.get_text()) for td in cells}
+
+
 def report_of(project, altered, **study):
     """Render the example with some of its claims changed, by their ids."""
     document = example(project.world).model_dump(mode="json", exclude_none=True)
@@ -64,8 +70,7 @@ def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
 def test_only_results_that_repeat_none_count(project):
     out = report_of(project, {"wrong": {"nature": "prediction"}, "parts": {"repeats": "value"}})
     page, index = soup(out / "synthetic.html"), soup(out / "index.html")
-    row = index.select_one(".tally tr[data-what=claims]")
-    assert sum(int(td.get_text()) for td in row.select("td[data-verdict]")) == 2
+    assert sum(counted(index).values()) == 2
     said = "1 prediction, 1 repeat of another claim"
     assert said in index.get_text() and said in page.select_one(".in-short").get_text()
     assert "Not counted: prediction." in page.select_one("#claim-wrong .words").get_text()

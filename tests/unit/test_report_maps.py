@@ -103,7 +103,7 @@ NOTHING = account(share=None, points=[point(1, 0, None) | {"reason": "no queue"}
         (
             WORDS.headline(account()),
             "On ns3 it holds at 62 % of the mapped space; "
-            "located to 50 % of each axis (target: 6.2 %), by 2 points",
+            "the boundary is located to 50 % of each axis (target: 6.2 %), by 2 points",
         ),
         (WORDS.headline(NOTHING), "On ns3 nothing can be said: no queue."),
         (WORDS.check(account()), "right at 0 of 1 validation points"),
