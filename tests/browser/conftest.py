@@ -14,8 +14,6 @@ from replication.report.released import RELEASED, released_results
 from replication.report.render import render
 from replication.study.files import write_text
 
-from tests.workflow.project import Project
-
 ROOT = Path(__file__).parents[2]
 CHROMIUM = Path("/usr/bin/chromium")
 
@@ -37,17 +35,11 @@ def a_page_with(report, text):
 
 
 @pytest.fixture(scope="session")
-def project(request) -> Project:
-    """Return the project of the report: the checkout, with REPLICATION_REPORT_HTML, or a copy."""
-    if "REPLICATION_REPORT_HTML" in os.environ:
-        return Project(ROOT)
-    return request.getfixturevalue("whole")
-
-
-@pytest.fixture(scope="session")
-def report(project) -> Path:
+def report(request) -> Path:
     """Return the folder of REPLICATION_REPORT_HTML, or a report of tier quick on every engine."""
-    return project.root / os.environ.get("REPLICATION_REPORT_HTML", "reports/html")
+    if named := os.environ.get("REPLICATION_REPORT_HTML"):
+        return ROOT / named
+    return request.getfixturevalue("whole").root / "reports/html"
 
 
 @pytest.fixture(scope="session")

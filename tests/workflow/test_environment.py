@@ -217,36 +217,27 @@ def git(folder, *words):
     return done.stdout.strip()
 
 
-def committed(folder, files):
-    """Commit files in a new repository; return its only commit."""
-    git(folder.parent, "init", "-q", str(folder))
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+def committed(folder, content):
+    """Commit a study in a new repository; return its file and the commit."""
+    study = folder / "configs/studies/a.yaml"
+    study.parent.mkdir(parents=True)
+    study.write_text(content)
+    git(folder, "init", "-q")
     git(folder, "add", ".")
     git(folder, "commit", "-qm", "c")
-    return git(folder, "rev-parse", "HEAD")
+    return study, git(folder, "rev-parse", "HEAD")
 
 
 def test_the_commit_is_that_of_the_projects_own_repository_or_none(tmp_path, monkeypatch):
-    own, other, study = tmp_path / "own", tmp_path / "other", "configs/studies/a.yaml"
-    head = committed(own, {study: b"id: a\n"})
-    committed(other, {study: b"id: other\n"})
+    own, other = tmp_path / "own", tmp_path / "other"
+    study, head = committed(own, "id: a\n")
+    committed(other, "id: other\n")
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(other))
     assert commit_of(own) == head
-    (own / "configs/studies/b.yaml").touch()
+    study.with_name("b.yaml").touch()
     assert commit_of(own) == f"{head}, untracked: configs/studies/b.yaml"
-    (own / study).write_text("id: b\n")
+    study.write_text("id: b\n")
     assert commit_of(own).startswith(f"{head} with changes, untracked")
     assert commit_of(other / "configs") is None
     assert commit_of(tmp_path) is None
-
-
-def test_a_clone_has_the_same_bytes_whatever_git_does_with_line_ends(tmp_path):
-    content = {"run": b"#!/bin/sh\ntrue\n", "t.parquet": b"PAR1\r\n\n", "t.png": b"\x89\n\r\n"}
-    content[".gitattributes"] = (ROOT / ".gitattributes").read_bytes()
-    source, clone = tmp_path / "source", tmp_path / "clone"
-    committed(source, content)
-    git(tmp_path, "clone", "-q", "-c", "core.autocrlf=true", str(source), str(clone))
-    assert {name: (clone / name).read_bytes() for name in content} == content
