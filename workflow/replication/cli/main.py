@@ -164,10 +164,7 @@ def run(
 
 
 def find_scenario(data: Path, scenario: str) -> Scenario:
-    """Return the scenario in a file, or the one with an id that was designed or explored.
-
-    InputError where the file cannot be read or is not a scenario, or no design has the id.
-    """
+    """Return the scenario in a file, or the one with an id, designed or explored."""
     if scenario.endswith(".json") or Path(scenario).is_file():
         return read_model(Path(scenario), Scenario)
     folder = data / "design" / "scenarios"

@@ -39,12 +39,7 @@ class _Both(io.TextIOBase):
 def job(snakemake: Any, doing: str | None = None) -> Iterator[None]:
     """Send what a job prints to its rule's log; an error is one line on the terminal, too.
 
-    Parameters
-    ----------
-    snakemake
-        What Snakemake gives every script.
-    doing
-        What is done, for the terminal. Without it, all that is printed to `sys.stderr` goes there.
+    `doing` is printed to the terminal; without it, all that goes to `sys.stderr` is.
     """
     terminal = os.fdopen(os.dup(2), "w", buffering=1)
     with Path(str(snakemake.log)).open("w", encoding="utf-8") as log:

@@ -32,7 +32,7 @@ from replication.metrics.results import Results
 from replication.metrics.statistic import estimate, wilson_interval
 from replication.study.claim_model import Flows, Quantity, Where
 from replication.study.files import read_model
-from replication.study.model import Document, EngineName, Identifier
+from replication.study.model import Document, EngineName, Identifier, Text
 from replication.study.parameter import unique
 from replication.study.scenario import CongestionControl
 from replication.study.storage.table import DESIGN_COLUMNS, read_rows, write_table
@@ -40,7 +40,6 @@ from replication.study.study import Study
 from replication.verdicts.verdict_table import Participation, participations, read_verdicts
 from replication.verdicts.wording import qualifier
 
-Text = Annotated[str, Field(min_length=1, max_length=1000)]
 QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"]
 
 PATH = Path("configs") / "engine_differences.yaml"
@@ -65,8 +64,7 @@ TABLES = {
 class Concerns(Document):
     """The runs that a difference concerns; a trait that is left out may be anything.
 
-    A run has a trait if one of its TCP flows has all those of flows, and one of its queues is of
-    one of the kinds.
+    One of a run's TCP flows has all the traits of flows, and one of its queues is of `queues`.
     """
 
     congestion_controls: list[CongestionControl] = []
@@ -259,20 +257,18 @@ def _rates(
         own = [pair for pair in pairs if (pair.engines, pair.found.kind) == (engines, kind)]
         compared = [pair for pair in own if pair.found.is_decided]
         agreed = sum(bool(pair.found.agrees) for pair in compared)
-        share, interval = math.nan, (math.nan, math.nan)
-        if compared:
-            share, interval = agreed / len(compared), wilson_interval(agreed, len(compared))
+        none = (math.nan, math.nan)
+        interval = wilson_interval(agreed, len(compared)) if compared else none
         yield {
             "study": study,
             "kind": kind,
-            "left": engines[0],
-            "right": engines[1],
+            **dict(zip(("left", "right"), engines, strict=True)),
             "items": len(own),
             "compared": len(compared),
             "agreed": agreed,
             "unequal": sum(pair.points[0] != pair.points[1] for pair in compared),
             "reason": reason,
-            "share": share,
+            "share": agreed / len(compared) if compared else math.nan,
             "low": interval[0],
             "high": interval[1],
         }
@@ -398,11 +394,8 @@ class _Group:
         """Return the scenarios of a side's points that all of the engines ran."""
         ran: list[set[str]] = []
         for engine in engines:
-            runs = [self.results.runs(side.experiment, where) for where in side.wheres]
-            own = (
-                one.loc[(one["engine"] == engine) & one["supported"], "scenario"] for one in runs
-            )
-            ran.append({name for names in own for name in names})
+            runs = pd.concat(self.results.runs(side.experiment, where) for where in side.wheres)
+            ran.append(set(runs.loc[(runs["engine"] == engine) & runs["supported"], "scenario"]))
         return [self.results.scenarios[name] for name in sorted(set.intersection(*ran))]
 
 

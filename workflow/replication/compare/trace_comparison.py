@@ -237,10 +237,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
-    """Compare the traces of studies; write the tables and return a line that says what was done.
-
-    InputError where a result is missing, or a raw trace is not one.
-    """
+    """Compare the traces of studies; write the tables and return a line that says what was done."""
     rows: list[dict[str, object]] = []
     windows = [pd.DataFrame(columns=list(TRACE_WINDOW_COLUMNS))]
     for name in studies:

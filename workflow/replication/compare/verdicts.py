@@ -130,7 +130,7 @@ class Compared:
 def compare_verdicts(
     before: Iterable[Row], after: Iterable[Row], same: Sequence[str] = ("study",)
 ) -> list[Compared]:
-    """Return every claim and cell of two tables of verdicts, in the order of the second.
+    """Return every claim and cell of two tables, in the order of the second.
 
     An item has the same values of the columns `same` in both tables.
     """
@@ -151,10 +151,7 @@ def _number(row: Row | None, name: str) -> float:
 
 
 def compare_results(before: Path, after: Path) -> list[Compared]:
-    """Return every number and claim of two folders of results, engine by engine.
-
-    InputError where a folder lacks cells.csv or claims.csv, or they are damaged.
-    """
+    """Return every number and claim of two folders of results."""
     tables = (("cells.csv", CELL_COLUMNS), ("claims.csv", CLAIM_COLUMNS))
     old, new = (
         [row for name, columns in tables for row in read_rows(folder / name, columns)]

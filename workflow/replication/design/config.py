@@ -52,18 +52,15 @@ class Tier(Document):
 
     @model_validator(mode="after")
     def _last_is_open(self) -> Tier:
-        if [r.cost_below_s is None for r in self.replicates] != [False] * (
-            len(self.replicates) - 1
-        ) + [True]:
+        *steps, last = (r.cost_below_s for r in self.replicates)
+        if None in steps or last is not None:
             raise ValueError("replicates: every step but the last needs cost_below_s")
         return self
 
     def replicates_for(self, cost_s: float) -> int:
         """Return the number of replicates of a run that costs `cost_s` seconds of CPU."""
-        for step in self.replicates:
-            if step.cost_below_s is None or cost_s < step.cost_below_s:
-                return step.count
-        raise AssertionError("the last step is open")
+        steps = self.replicates
+        return next(r.count for r in steps if r.cost_below_s is None or cost_s < r.cost_below_s)
 
 
 class Config(Document):
@@ -250,10 +247,7 @@ class Paths:
         return self.data / "engines" / f"{name}-{fingerprint}" / f"replicate-{name}"
 
     def explanation_kernels(self, fingerprint: str) -> Path:
-        """Return the launcher of the kernels that explanations ask for, in a folder of their own.
-
-        What is built for a report does not depend on whether explanations are searched.
-        """
+        """Return the launcher of the kernels of explanations, apart from what reports need."""
         return self.data / "engines" / f"linux-{fingerprint}+timers" / "replicate-linux"
 
     def ns3_wheel(self, version: str) -> Path:

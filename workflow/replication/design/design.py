@@ -195,10 +195,7 @@ class _Point:
         return instantiate(self.experiment, parameters, seed, limit_s)
 
     def scenario(self, replicate: int, engine: str | None = None) -> Scenario:
-        """Return the scenario of a replicate, as long as the tier lets it be.
-
-        With `engine` it has what that engine runs in the place of values that it cannot have.
-        """
+        """Return a replicate's scenario, with what `engine` runs in the place of other values."""
         return self._whole(replicate, self._limit_s, engine)
 
     def runs(self, engines: list[Engine], least: dict[str, int]) -> Iterator[Run]:
@@ -284,10 +281,7 @@ def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -
 
 
 def batch_cost(studies: Iterable[list[Run]], wanted_s: float) -> float:
-    """Return `wanted_s`, doubled until all `studies` fit in MAXIMUM_BATCHES.
-
-    Doubled, so that a plan that grows a little keeps its batches.
-    """
+    """Return `wanted_s`, doubled until all fit: a plan that grows a little keeps its batches."""
     engines = [runs for study in studies for runs in _distinct(study).values()]
     target_s = wanted_s
     while len(engines) < sum(_batch_count(runs, target_s) for runs in engines) > MAXIMUM_BATCHES:

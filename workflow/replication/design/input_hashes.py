@@ -52,10 +52,7 @@ def value_hash(value: Any) -> str:
 
 
 def input_hashes(root: Path, study: str, engine: Engine, **values: Any) -> dict[str, str]:
-    """Return the hashes of a study, its printed numbers and an engine as they are now.
-
-    `values` are what else decides the result: each is hashed under its name.
-    """
+    """Return the hashes of a study, its numbers, an engine and other `values`, as they are now."""
     path = published_path(root, study)
     numbers = read_published(path) if path.is_file() else []
     values |= {
@@ -72,10 +69,7 @@ def input_hashes(root: Path, study: str, engine: Engine, **values: Any) -> dict[
 def is_same(
     data: Path, then: Mapping[str, str], now: Callable[[Engine], Mapping[str, str]]
 ) -> bool:
-    """Return whether a result in `data` is what would be made now.
-
-    `then` are its input hashes; `now` returns what they are now on an engine.
-    """
+    """Return whether a result with the hashes `then` is what would be made `now` on its engine."""
     if then.get("engine") not in ENGINES:
         return False
     provenance = data / "provenance.json"

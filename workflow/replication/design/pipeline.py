@@ -58,10 +58,7 @@ TRACE_TABLES = ("trace_comparison.csv", "trace_nearness.csv", "trace_windows.par
 
 
 def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
-    """Return a study's notebooks, files of `notebooks/`: by types of experiment, then further ones.
-
-    A further one has its condition here, and what it reads in `Pipeline.notebook_inputs`.
-    """
+    """Return a study's notebooks: by types of experiment, then those that have a condition here."""
     types = dict.fromkeys(
         experiment.type if WRITTEN_FOR.get(experiment.type) == study.id else ANY_STUDY
         for experiment in study.experiments
@@ -131,10 +128,7 @@ class Pipeline(Start):
         return [batch.id for batch in self.plan.studies[study].batches]
 
     def runtime_min(self, batch: str) -> int:
-        """Return the minutes of wall time that a scheduler should grant a batch.
-
-        Twice what it is expected to cost, for a slower machine, and one run up to its own limit.
-        """
+        """Return the minutes to grant a batch: twice its cost, and one run up to its own limit."""
         return math.ceil((2 * self.batches[batch].cost_s + self.config.time_limit_s) / 60)
 
     @property

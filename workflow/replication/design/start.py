@@ -68,10 +68,7 @@ class Start:
     def machine(
         self, engine: str, program: Path | None = None, timer_hz: Sequence[int] = ()
     ) -> dict[str, Any]:
-        """Return how an engine is started, its store and its limits; a change runs jobs again.
-
-        `program` and the timer frequencies of its kernels go over the engine's own.
-        """
+        """Return how an engine is started; `program` and `timer_hz` go over the engine's own."""
         image = f"source:{self.inside}" if self.inside else None
         if self.config.runtime != "native":
             image = self.image(engine)

@@ -75,10 +75,7 @@ def lacks(version: str, flow: TcpFlow) -> str:
 
 
 def fetch_wheel(lock: Path, output: Path) -> None:
-    """Let pip download the wheel that `lock` pins by its hash, and unpack it to `output`.
-
-    RunError where that fails or the hash differs; its message holds pip's last line.
-    """
+    """Let pip fetch the wheel that `lock` pins, and unpack it to `output`; else RunError."""
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".wheel.") as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *_TAGS]
@@ -171,10 +168,7 @@ class Prefix:
 
 
 def installed(version: str) -> Prefix | None:
-    """Return the installed ns-3 that is to be `version`; None for the pinned wheel.
-
-    InputError where NS3_PREFIX names no ns-3 or another release, or is unset without such a wheel.
-    """
+    """Return the installed ns-3 that is to be `version`, else InputError; None for the wheel."""
     named = os.environ.get(PREFIX)
     release = ".".join(version.split(".")[:2])
     if not named:
@@ -195,10 +189,7 @@ def installed(version: str) -> Prefix | None:
 
 
 def own_program(root: Path, engine: Engine) -> OwnProgram | None:
-    """Return our program on the ns-3 that NS3_PREFIX names, compiled once; None for a wheel.
-
-    InputError as for `installed`; RunError where it cannot be compiled, or fails when run.
-    """
+    """Return our program on the ns-3 that NS3_PREFIX names, compiled once; None for a wheel."""
     prefix = installed(engine.version)
     return None if prefix is None else _compiled(root.absolute(), engine, prefix)
 

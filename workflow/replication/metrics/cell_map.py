@@ -120,7 +120,7 @@ def check_complete(study: Study, cells: Sequence[MappedCell], published: str) ->
     find = _Rows(study)
     for table in study.tables:
         where = f"configs/studies/{study.id}/claims.yaml: table {table.id}"
-        rows, columns = find.row_keys(table), find.column_keys(table)
+        rows, columns = find.keys(table)
         absent = _keys(table.not_printed)
         printed = [key for key in itertools.product(rows, columns) if key not in absent]
         for row, column in absent:
@@ -163,13 +163,12 @@ class _Rows:
     def __init__(self, study: Study) -> None:
         self.study = study
 
-    def row_keys(self, table: Table) -> list[str]:
-        """Return the keys of a table's rows."""
-        return list(table.rows or self._levels(table.experiment, table.row_factor))
-
-    def column_keys(self, table: Table) -> list[str]:
-        """Return the keys of a table's columns."""
-        return list(table.columns or self._levels(table.experiment, table.column_factor))
+    def keys(self, table: Table) -> tuple[list[str], list[str]]:
+        """Return the keys of a table's rows and columns."""
+        return (
+            list(table.rows or self._levels(table.experiment, table.row_factor)),
+            list(table.columns or self._levels(table.experiment, table.column_factor)),
+        )
 
     def label(self, table: Table, factor: str | None, key: str) -> str:
         """Return what people call a row or column: its level's label, or its key as words."""

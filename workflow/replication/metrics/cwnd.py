@@ -196,13 +196,11 @@ def reduction_teeth(window: FloatArray) -> list[tuple[float, float, tuple[int, i
     start = 0
     for number, index in enumerate(found):
         peak = float(window[start:index].max())
-        is_last = number + 1 == len(found)
-        stop = window.size if is_last else found[number + 1]
-        if is_last:
-            trough = index + _valley(window[index:stop])
+        if number + 1 == len(found):
+            trough = index + _valley(window[index:])
             teeth.append((peak, float(window[trough]), None))
         else:
-            top = index + int(window[index:stop].argmax())
+            top = index + int(window[index : found[number + 1]].argmax())
             trough = index + int(window[index : top + 1].argmin())
             teeth.append((peak, float(window[trough]), (trough, top)))
         start = trough
@@ -227,10 +225,7 @@ class Samples(CwndSeries):
         ssthresh_segments: npt.ArrayLike,
         until_s: float = np.inf,
     ) -> Samples:
-        """Sort samples by time and leave out those without a window or after `until_s`.
-
-        SeriesError where there are fewer than two left.
-        """
+        """Sort samples by time, without those that have no window or come after `until_s`."""
         time, window, threshold = (
             np.asarray(values, dtype=float) for values in (time_s, cwnd_segments, ssthresh_segments)
         )

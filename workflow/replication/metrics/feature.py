@@ -1,6 +1,6 @@
 """Features of one flow's sampled series: what a reader sees in a plot of the congestion window.
 
-Start-up, window reduction, mean, peak and minimum are those of `measure.cwnd`. "Steady" samples are
+Start-up, window reduction, mean, peak and minimum are those of `metrics.cwnd`. "Steady" samples are
 those from the end of start-up on; where a time window was asked for, all samples inside it.
 """
 

@@ -1,7 +1,7 @@
-"""Quantities: a metric of `measure.metric_model` over chosen flows and points, a value a run.
+"""Quantities: a metric of `metrics.metric_model` over chosen flows and points, a value a run.
 
 *Flow totals* are columns of the flows table, over the flow's active time. What is read off the
-series was computed when the results were collected (`measure.sampled`). A metric that is both is a
+series was computed when the results were collected (`metrics.sampled`). A metric that is both is a
 flow total unless `window_s` is given.
 
 Values are taken per flow, or per monitored link, then combined over the chosen ones: sum, mean,

@@ -1,6 +1,6 @@
 """Metrics: every quantity that a claim or a published cell may name, with its label and its unit.
 
-They are computed in `measure.metric` and `measure.sampled`; this module has their names, so that a
+They are computed in `metrics.metric` and `metrics.sampled`; this module has their names, so that a
 study can be checked without what computing takes.
 """
 

@@ -2,7 +2,7 @@
 
 A run is one row of the design: a point of an experiment, a replicate and an engine. Its flows and
 features are found by scenario and engine, because points that are the same scenario are run once.
-Features are what was read off the series when they were collected (`measure.sampled`).
+Features are what was read off the series when they were collected (`metrics.sampled`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SUBJECT = ["scenario", "engine", "subject"]
 class Feature:
     """A quantity that is read off the series of a run: a metric, in (from, to] or the whole run.
 
-    `metric` is a key of `measure.metric_model.METRICS`, or `SHARE_AT_WINDOW`.
+    `metric` is a key of `metrics.metric_model.METRICS`, or `SHARE_AT_WINDOW`.
     """
 
     metric: str
@@ -79,10 +79,7 @@ class Results:
 
     @classmethod
     def load(cls, data: Path, study_id: str) -> Results:
-        """Load a study's results from `data`, the folder of ``design`` and ``results``.
-
-        InputError names the file that is missing or damaged, and what to run.
-        """
+        """Load a study's results from `data`; InputError names what is missing or damaged."""
         folder = data / "results" / study_id
         described = data / "design" / "scenarios" / f"{study_id}.json"
         scenarios, runs = read_json(described), _read_design(data / "design" / f"{study_id}.csv")

@@ -2,7 +2,7 @@
 
 *Sampled* metrics are reduced over a time window of the series: the window (a, b] holds the samples
 with a < time_s <= b, a sample standing for the interval that ends at its time. *Features* of a flow
-read the shape of its series (`measure.feature`). *Queue* metrics are of each monitored link.
+read the shape of its series (`metrics.feature`). *Queue* metrics are of each monitored link.
 *Fairness* is Jain's index of a set of flows over time, reduced over the sampling times of a window:
 of each flow's throughput in one sampling interval, or of what it has received since the run's start
 whatever the window, where early unfairness is forgotten slowly, as the share of the past.

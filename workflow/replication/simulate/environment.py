@@ -26,10 +26,7 @@ _WRITTEN = (".", ".snakemake", ".cache", "data/reproduced", "reports")
 
 
 def enter(root: Path) -> None:
-    """Let nothing of the caller's environment reach this process and its children but the list's.
-
-    InputError where the folder has code of its own, or PYTHONPATH adds other modules.
-    """
+    """Let only the list's environment reach this process; InputError where other code would run."""
     own = root / "workflow" / _PACKAGE.name
     if (own / "__init__.py").is_file() and not own.samefile(_PACKAGE):
         raise InputError(

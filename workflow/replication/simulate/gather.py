@@ -126,9 +126,8 @@ def gather(
     paths: tuple[Path, Path],
 ) -> None:
     """Write the flows and the series of finished runs to `paths`; see `read_runs`."""
-    for path, table, columns in zip(
-        paths, ("flows.csv", "series.csv"), (FLOW_NUMBERS, SERIES_NUMBERS), strict=True
-    ):
+    tables = (("flows.csv", FLOW_NUMBERS), ("series.csv", SERIES_NUMBERS))
+    for path, (table, columns) in zip(paths, tables, strict=True):
         found = read_runs(store, finished, engine, engine_version, table, columns, finished)
         write_parquet(found, path)
 

@@ -80,10 +80,7 @@ def run_batch(
 
 
 def run_job(job: Job, progress: Callable[[], None]) -> dict[str, Finished]:
-    """Run what is not yet in the store and pack it; return all scenarios in order of their ids.
-
-    RunError names the scenario whose run failed or left tables that are not complete.
-    """
+    """Run and pack what is not in the store; return all runs by id. RunError names a failed one."""
     finished = {}
     try:
         for scenario_id in sorted(job.scenarios):

@@ -175,10 +175,7 @@ def native(program: Path, limits: Limits, image: str | None = None) -> Runtime:
 
 
 def make_runtime(root: Path, launch: Launch, folder: Path, limits: Limits) -> Runtime:
-    """Return what runs the scenarios in the folders of `folder`.
-
-    InputError where the container engine or its image is absent, or is not the planned one.
-    """
+    """Return what runs the scenarios in the folders of `folder`; InputError without the image."""
     if launch.runtime == "native":
         if launch.program is None:
             raise InputError("program: the native runtime needs the path of the engine's program")
@@ -282,10 +279,7 @@ def image_file(root: Path) -> str:
 
 
 def find_inside(root: Path, deployment: Iterable[Enum]) -> str | None:
-    """Return the hash of the sources of the image that all rules run in; None if they run natively.
-
-    InputError where the image is not there, or was made from other sources than the checkout's.
-    """
+    """Return the hash of the sources of the image that all rules run in; None if native."""
     here = os.environ.get("REPLICATION_IMAGE_SOURCES")
     if here is None and not any(method.name == "APPTAINER" for method in deployment):
         return None

@@ -286,10 +286,7 @@ class AllTest(Document):
         return self
 
     def at_each(self, levels: Sequence[str]) -> AllTest:
-        """Return the test with its parts at each of the levels of `for_each`, level by level.
-
-        ValueError where a part fixes that factor, or runs over it.
-        """
+        """Return the test with its parts at each level; ValueError if one names `for_each`."""
         assert self.for_each is not None
         for part in self.parts:
             fixed = {getattr(part, "over", None)}.union(*(side.where for side in sides(part)))

@@ -64,10 +64,7 @@ for _tag, _pattern, _first in (
 
 
 def parse_yaml(text: str | bytes) -> Any:
-    """Return the document that a text holds: dicts, lists, texts, numbers, truth values, None.
-
-    InputError names the line that is no YAML, or has a key twice or one that is not text.
-    """
+    """Return the document that a text holds; InputError names the line of a fault."""
     try:
         return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
@@ -100,10 +97,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def read_model(path: Path, model: type[ModelT], *more: Path) -> ModelT:
-    """Read the YAML in `path`, and the keys that `more` files add to it, as `model`.
-
-    InputError names the file, the line and each wrong field.
-    """
+    """Read `path`, and keys that `more` files add, as `model`; InputError names file and field."""
     document: Any = read_yaml(path)
     source = dict.fromkeys(document if isinstance(document, dict) else (), path)
     for further in more:
@@ -195,10 +189,7 @@ def file_sha256(path: Path) -> str:
 
 
 def sha256_of(*paths: Path) -> str:
-    """Return the SHA-256 over names and contents of those of `paths` that are files.
-
-    It does not depend on the order in which they are given; without any it is empty.
-    """
+    """Return the SHA-256 over names and contents of the files among `paths`, in any order."""
     # Folders decide between files of one name.
     found = sorted((p for p in paths if p.is_file()), key=lambda p: (p.name, p.as_posix()))
     digest = hashlib.sha256()

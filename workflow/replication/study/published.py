@@ -82,10 +82,7 @@ def published_path(root: Path, study: str) -> Path:
 
 
 def read_published(path: Path) -> list[PublishedNumber]:
-    """Read the published numbers of one study, in the file's order.
-
-    PublishedError names line, field and value where the file is not what data/README.md describes.
-    """
+    """Read a study's published numbers in the file's order; PublishedError names line and field."""
     found: list[PublishedNumber] = []
     lines: dict[tuple[str, str, str], int] = {}
     factors: dict[tuple[str, str], tuple[float, int]] = {}

@@ -40,7 +40,7 @@ class StudyScale(Document):
 
 
 class ExplanationSearch(Document):
-    """How far the search for each study's best explanation looks (`sensitivity.search`)."""
+    """How far the search for each study's best explanation looks (`explore.search`)."""
 
     timer_hz: Annotated[list[Literal[100, 250, 300, 1000]], Field(min_length=1)]
     """Timer frequencies of kernels for configurations; `make explain` builds them.

@@ -50,11 +50,7 @@ class Topology(Document):
 
 
 class ReplicatesAtLeast(Document):
-    """A number of replicates that an experiment needs, on engines that are quick enough for it.
-
-    The dearest point decides for all: a statistic over points has as many replicates as the point
-    that has the fewest.
-    """
+    """Replicates that an experiment needs, on engines on which its dearest point is cheap."""
 
     count: Annotated[int, Field(ge=1, le=1000)]
     where_cost_below_s: PositiveSeconds | None = None
@@ -249,14 +245,11 @@ class Study(Document):
         return {experiment.id: experiment for experiment in self.experiments}[name]
 
     def _check_changes(self) -> None:
-        parameters = set(self.parameters)
-        for experiment in self.experiments:
-            parameters |= {f"{experiment.id}/{name}" for name in experiment.parameters}
-        claims, tables = {claim.id for claim in self.claims}, {table.id for table in self.tables}
+        own = {f"{e.id}/{name}" for e in self.experiments for name in e.parameters}
         subjects: dict[Subject, set[str]] = {
-            "claims": claims,
-            "tables": tables,
-            "parameters": parameters,
+            "claims": {claim.id for claim in self.claims},
+            "tables": {table.id for table in self.tables},
+            "parameters": own | self.parameters.keys(),
         }
         for kind, known in subjects.items():
             for name in {name for change in self.changes for name in getattr(change, kind)}:

@@ -80,11 +80,7 @@ class Cell(Document):
 
 
 class TableRow(Document):
-    """A published row that is not a factor level: the points, or the flows, it stands for.
-
-    `flows` takes the place of the cells' own `flows`, for tables with a row per flow; `label` heads
-    the row in the report, without it the key's words.
-    """
+    """A published row that is not a factor level; `flows` takes the place of the cells' own."""
 
     experiment: Identifier | None = None
     where: Where

@@ -61,10 +61,7 @@ def each_text(value: Any, change: Callable[[str], Any]) -> Any:
 
 
 def resolve(value: Any, parameters: dict[str, Any], trail: tuple[str, ...] = ()) -> Any:
-    """Return `value` with every reference replaced; `trail` has the parameters that led to it.
-
-    TemplateError where one is unknown or circular, or a product or sum is of no numbers.
-    """
+    """Return `value` with its references replaced, else TemplateError; `trail` led to it."""
 
     def resolved(text: str) -> Any:
         if "$" not in text:

@@ -269,11 +269,7 @@ def assumptions(study: Study) -> list[Assumption]:
 
 
 def drawn(study: Study, experiment: Experiment, replicate: int) -> dict[str, JsonValue]:
-    """Return the values that a replicate draws of the parameters that vary.
-
-    The points of an experiment share them (common random numbers), and a parameter's draw does
-    not depend on which others vary.
-    """
+    """Return what a replicate draws of the parameters that vary: the same at all points."""
     found: dict[str, JsonValue] = {}
     for name, parameter in parameters_of(study, experiment).items():
         if parameter.assumed is None or parameter.assumed.varies is None:

@@ -41,10 +41,7 @@ Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day
 
 
 class Change(Document):
-    """One change to a reading, test, default or tolerance that was made after results were seen.
-
-    The report's page of changes is made of these and of nothing else.
-    """
+    """One change to a reading, test, default or tolerance that was made after results were seen."""
 
     date: Date
     """Day of the change, as `2026-11-22`."""

@@ -1,7 +1,7 @@
 """Causes: what may lie between a published table and ours, each one change, as data.
 
 `configs/explanations/<study>.yaml` has a study's possible causes, each with title, reason and
-source, and what the search for its best explanation (`sensitivity.explanation`) may spend and must
+source, and what the search for its best explanation (`explore.explanation`) may spend and must
 not see. A cause changes the *configuration* (a variation of the study: it is simulated, for all
 tables, as they come from one paper) or the *reading* of a column (it is applied to runs that
 exist); or it says why it cannot be tested here. An explanation is a set of causes, each at one of

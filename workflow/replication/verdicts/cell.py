@@ -8,7 +8,7 @@ replicates takes the mean's place. A value that the audit finds to break a physi
 more than a fifth of the replicates left out.
 
 Where the tolerance is a rank, the published value has to be one that the replicates could be
-(`measure.statistic.predictive_p`). The numbers of one table are judged together (Benjamini and
+(`metrics.statistic.predictive_p`). The numbers of one table are judged together (Benjamini and
 Hochberg 1995, J. R. Stat. Soc. B 57:289): of those outside, at most the stated share is expected
 to be there by chance. One run gives several numbers of a table, whose ranks rise and fall
 together; the rule holds for such dependence (Benjamini and Yekutieli 2001, Ann. Stat. 29:1165).

@@ -12,7 +12,7 @@ The rule, fixed before any run is looked at:
 A statistic that is undefined in some replicates (a crossover that does not occur) rules out
 `reproduced`, and `direction only` unless it is defined in most.
 Where `expect` is a published value (`study.claim_model.AmongReplicates`), its rank among the
-replicates takes the place of mean and interval (`measure.statistic.predictive_p`).
+replicates takes the place of mean and interval (`metrics.statistic.predictive_p`).
 Replicates that lack a point are left out; more than a fifth of them rules out `reproduced`.
 A claim of several parts is reproduced if all are, not reproduced if any is not, and else not
 testable if any part is not; `direction only` is what remains.

@@ -1,6 +1,6 @@
 """Vacuity: whether a verdict rests on comparisons that could not have come out otherwise.
 
-The rule, on one engine, with the idle pairs of `judge.pair`:
+The rule, on one engine, with the idle pairs of `verdicts.pair`:
 
 - a positive verdict (`reproduced`, `direction only`) is vacuous if without the idle pairs it is
   lower or nothing is left to judge, or if more than half of its pairs are idle and a tie would

@@ -29,10 +29,7 @@ def write_parquet(table: pa.Table, path: Path, level: int | None = None) -> None
 
 
 def read_parquet(path: Path, **options: Any) -> pa.Table:
-    """Return the table in a file; InputError where it is missing or damaged, or lacks a column.
-
-    `options` are those of `pyarrow.parquet.read_table`.
-    """
+    """Return the table in a file, by pyarrow's `options`; InputError where it is damaged."""
     try:
         return pq.read_table(path, page_checksum_verification=True, **options)
     except FileNotFoundError:
