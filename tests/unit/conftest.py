@@ -18,6 +18,8 @@ from replication.study.storage.table import FLOW_COLUMNS, SERIES_COLUMNS, SERIES
 from replication.study.study import Study, parameters_of
 from replication.study.template import instantiate, replicate_seed
 
+from tests.engines.engine_scenarios import droptail, link, tcp
+
 # Time on a shared machine says nothing about the code.
 settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
@@ -37,27 +39,19 @@ def parameter(value, published=True):
     return {"value": value, "assumed": {**ASSUMED, "choices": [value], "range": None}}
 
 
-def link(name, a, b, rate, delay):
-    queue = {"kind": "droptail", "limit_packets": 20}
-    ends = {"id": name, "a": a, "b": b, "rate_bps": rate, "delay_s": delay}
-    return {**ends, "queue_ab": queue, "queue_ba": queue}
+def access(name, a, b):
+    return wire(name, a, b, "$access_bps", "$access_s")
 
 
-def tcp(number):
-    return {
-        "id": f"tcp{number}",
-        "kind": "tcp",
-        "source": f"s{number}",
-        "destination": f"d{number}",
-        "start_s": 0.0,
-        "stop_s": "$duration_s",
-        "congestion_control": "$congestion_control",
-        "segment_bytes": "$segment_bytes",
-        "initial_window_segments": 2,
-        "delayed_ack_segments": 1,
-        "minimum_rto_s": 0.2,
-        "initial_rto_s": 1.0,
-    }
+def wire(name, a, b, rate, delay):
+    return link(name, a, b, rate, delay, queue_ab=droptail(20), queue_ba=droptail(20))
+
+
+def flow(number):
+    ends = {"source": f"s{number}", "destination": f"d{number}", "stop_s": "$duration_s"}
+    own = {"segment_bytes": "$segment_bytes", "initial_window_segments": 2}
+    timers = {"minimum_rto_s": 0.2, "initial_rto_s": 1.0}
+    return tcp(f"tcp{number}", "$congestion_control", **ends, **own, **timers)
 
 
 #: A study must have something to judge.
@@ -72,6 +66,14 @@ CLAIM = {
 
 def study_document(**changes: Any) -> dict[str, Any]:
     """Two TCP flows over one bottleneck; factors: variant x access rate (fast, faster, fastest)."""
+    variants = [
+        {"key": key, "label": key, "set": {"congestion_control": key}}
+        for key in ("reno", "vegas", "cubic")
+    ]
+    rates = [
+        {"key": key, "label": key, "value": value, "set": {"access_bps": value * 1e6}}
+        for key, value in (("slow", 10.0), ("mid", 20.0), ("fast", 30.0))
+    ]
     experiment = {
         "id": "sweep",
         "type": "homogeneous_dumbbell",
@@ -79,35 +81,19 @@ def study_document(**changes: Any) -> dict[str, Any]:
         "question": "Which?",
         "place": "Section 1",
         "factors": [
-            {
-                "id": "variant",
-                "label": "Variant",
-                "published": PUBLISHED,
-                "levels": [
-                    {"key": key, "label": key, "set": {"congestion_control": key}}
-                    for key in ("reno", "vegas", "cubic")
-                ],
-            },
-            {
-                "id": "access",
-                "label": "Access rate",
-                "published": PUBLISHED,
-                "levels": [
-                    {"key": key, "label": key, "value": value, "set": {"access_bps": value * 1e6}}
-                    for key, value in (("slow", 10.0), ("mid", 20.0), ("fast", 30.0))
-                ],
-            },
+            {"id": "variant", "label": "Variant", "published": PUBLISHED, "levels": variants},
+            {"id": "access", "label": "Access rate", "published": PUBLISHED, "levels": rates},
         ],
         "topology": {
             "nodes": ["s1", "s2", "left", "right", "d1", "d2"],
             "links": [
-                *(link(f"in{n}", f"s{n}", "left", "$access_bps", "$access_s") for n in (1, 2)),
-                link("bottleneck", "left", "right", "$bottleneck_bps", "$bottleneck_s"),
-                *(link(f"out{n}", "right", f"d{n}", "$access_bps", "$access_s") for n in (1, 2)),
+                *(access(f"in{n}", f"s{n}", "left") for n in (1, 2)),
+                wire("bottleneck", "left", "right", "$bottleneck_bps", "$bottleneck_s"),
+                *(access(f"out{n}", "right", f"d{n}") for n in (1, 2)),
             ],
             "monitors": [{"link": "bottleneck", "direction": "ab"}],
         },
-        "flows": [tcp(1), tcp(2)],
+        "flows": [flow(1), flow(2)],
         "duration_s": "$duration_s",
         "sampling_interval_s": 1.0,
     }
@@ -215,18 +201,17 @@ class World:
                     )
                     if why:
                         continue
+                    run = {"engine": engine, "replicate": replicate, **levels}
+                    key = {"scenario": scenario.id, "engine": engine}
                     for flow in scenario.flows:
-                        run = {"engine": engine, "replicate": replicate, "flow": flow.id, **levels}
-                        row = flows(**run)
-                        key = {"scenario": scenario.id, "engine": engine, "flow": flow.id}
+                        row, own = flows(flow=flow.id, **run), {**key, "flow": flow.id}
                         if row is not None:
-                            flow_rows.append({**flow_row(flow), **row, **key})
-                        samples += [{**key, **sample} for sample in series(**run)]
+                            flow_rows.append({**flow_row(flow), **row, **own})
+                        samples += [own | sample for sample in series(flow=flow.id, **run)]
                     for monitor in scenario.monitors:
                         name = f"{monitor.link}:{monitor.direction}"
-                        run = {"engine": engine, "replicate": replicate, "flow": name, **levels}
-                        key = {"scenario": scenario.id, "engine": engine, "link": name}
-                        samples += [{**key, **sample} for sample in series(**run)]
+                        own = {**key, "link": name}
+                        samples += [own | sample for sample in series(flow=name, **run)]
         self.write(design, flow_rows, samples, scenarios, study.id)
         return load_sampled(self.folder, study.id, SERIES_NUMBERS)
 

@@ -3,15 +3,7 @@
 import pytest
 from replication.metrics.cell_map import map_cells
 from replication.study.published import read_published
-from replication.study.storage.table import (
-    FLAG_COLUMNS,
-    OWN_DATA_COLUMNS,
-    VACUITY_COLUMNS,
-    read_rows,
-    write_table,
-)
-from replication.verdicts.self_consistency import OWN_DATA, OwnData
-from replication.verdicts.vacuity import FLAGS, VACUITY, merge_flags
+from replication.verdicts.self_consistency import OwnData
 
 PRINTED = (
     ("slow", "throughput", "bit/s", 800e3, "800"),
@@ -166,21 +158,3 @@ def test_what_ss_does_not_sample_is_undefined(world, metric):
     of = {**rate(access="slow"), "metric": metric, "aggregate": "mean"}
     test = {"kind": "value", "of": of, "expect": {"at_most": 1e9}}
     assert traced(world, test, trace(world, ([10], [10]), rates=(600, 300))) == ("none", "")
-
-
-# -- the merged file ------------------------------------------------------------------------------
-
-
-def test_flags_have_the_vacuity_of_each_engine_and_the_own_data_of_the_claim(world):
-    vacuity = [
-        {"study": "s", "claim": "c1", "engine": engine, "vacuous": vacuous, "evidence": "why"}
-        for engine, vacuous in (("ns2", True), ("ns3", False))
-    ]
-    write_table(world.folder / "s" / VACUITY, vacuity, VACUITY_COLUMNS)
-    own_rows = [{"study": "s", "claim": "c1", "own_data": "fails", "reason": "r"}]
-    write_table(world.folder / "s" / OWN_DATA, own_rows, OWN_DATA_COLUMNS)
-    merge_flags([world.folder / "s"], world.folder)
-    rows = read_rows(world.folder / FLAGS, FLAG_COLUMNS)
-    assert list(rows[0]) == ["study", "claim", "engine", "vacuous", "evidence", "own_data"]
-    assert [row["vacuous"] for row in rows] == ["true", "false"]
-    assert {row["own_data"] for row in rows} == {"fails"}

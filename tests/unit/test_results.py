@@ -29,14 +29,7 @@ def test_runs_are_those_of_the_levels_asked_for(loaded):
     assert set(runs["replicate"]) == {0, 1}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "design/synthetic.csv",
-        "design/scenarios/synthetic.json",
-        "results/synthetic/flows.parquet",
-    ],
-)
+@pytest.mark.parametrize("name", ["design/synthetic.csv", "results/synthetic/flows.parquet"])
 def test_a_missing_file_is_named_with_the_remedy(loaded, name):
     (loaded / name).unlink()
     with pytest.raises(InputError, match=rf"{name}: .*run the workflow first"):

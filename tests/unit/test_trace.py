@@ -11,7 +11,6 @@ from replication.design.config import load_study
 from replication.metrics.cwnd import (
     CwndSeries,
     SeriesError,
-    Window,
     find_reductions,
     find_start_up_end,
     time_weighted_mean,
@@ -128,18 +127,6 @@ def test_derived_rows(case: str, tmp_path: Path):
         if number.table.startswith(TABLE_PREFIX)
     }
     assert derived_rows(trace_folder(), names) == committed
-
-
-@pytest.mark.parametrize("teeth", [1, 2, 7])
-def test_sawtooth_summary(teeth: int):
-    time, cwnd, ssthresh = sawtooth(teeth)
-    series = CwndSeries(*map(np.array, (time, cwnd, ssthresh)))
-    assert series.start_up_end == 3
-    assert (series.peak(), series.minimum(), series.reductions()) == (40.0, 20.0, teeth)
-    mean = time_weighted_mean(series.time_s[series.steady], series.steady_cwnd)
-    assert mean == pytest.approx((290 * teeth - 38) / (10 * teeth - 1))
-    # On a grid the last sample counts like the others.
-    assert Window(*map(np.array, (time, cwnd, ssthresh))).grid_mean() == pytest.approx(29.0)
 
 
 @pytest.mark.parametrize(

@@ -6,30 +6,16 @@ import pytest
 from replication.study.claim_model import (
     AmongReplicates,
     Condition,
-    RatioTest,
     ShareTest,
     ValueTest,
 )
-from replication.verdicts.wording import Wording, figure, table_name, wording
+from replication.verdicts.wording import Wording, figure, wording
 
 RATE = {"experiment": "sweep", "metric": "throughput_bps"}
 
 
 def of(**where):
     return {**RATE, "where": where}
-
-
-def test_levels_have_their_labels_and_units_and_what_is_shared_is_said_once(world):
-    test = RatioTest.model_validate(
-        {
-            "kind": "ratio",
-            "left": of(variant="vegas", access=["slow", "mid"]),
-            "right": of(variant="reno", access=["slow", "mid"]),
-            "expect": {"at_least": 1.1},
-        }
-    )
-    words = wording(world.study(), test)
-    assert words.statistic == "Throughput per flow of vegas over that of reno, slow and mid"
 
 
 def test_a_share_is_so_many_of_so_many(world):
@@ -69,15 +55,3 @@ def test_a_value_has_the_unit_that_people_read(world):
 def test_figures_have_four_digits_and_no_exponent(value, shown):
     assert figure(value) == shown
     assert Wording("Any").value(math.nan) == "undefined"
-
-
-@pytest.mark.parametrize(
-    ("table", "title", "name"),
-    [
-        ("II", "Rates", "Table II"),
-        ("trace:vegas-itr-1", "Windows of Vegas", "Windows of Vegas"),
-        ("text", "", "Numbers in the text"),
-    ],
-)
-def test_a_table_without_a_number_is_called_by_its_title(table, title, name):
-    assert table_name(table, title) == name
