@@ -38,22 +38,13 @@ def verdict(cell, mean):
 
 
 @pytest.mark.parametrize(
-    ("mean", "expected"),
-    [
-        (800e3, "reproduced"),
-        (880e3 + 49, "reproduced"),  # a tenth and half the last digit
-        (880e3 + 51, "not reproduced"),
-        (720e3 - 49, "reproduced"),
-        (720e3 - 51, "not reproduced"),
-    ],
-)
-def test_a_result_past_the_tolerance_flips_the_verdict(mean, expected):
-    assert verdict(mapped(), mean) == expected
-
-
-@pytest.mark.parametrize(
     ("changes", "mean", "expected"),
     [
+        # A tenth and half the last digit.
+        ({}, 880e3 + 49, "reproduced"),
+        ({}, 880e3 + 51, "not reproduced"),
+        ({}, 720e3 - 49, "reproduced"),
+        ({}, 720e3 - 51, "not reproduced"),
         ({"relative": 0.06}, 840e3, "reproduced"),
         ({"relative": 0.04}, 840e3, "not reproduced"),
         # An absolute tolerance is in the unit of the value.
@@ -64,7 +55,7 @@ def test_a_result_past_the_tolerance_flips_the_verdict(mean, expected):
         ({"half_ulp": 5}, 880e3 + 400, "not reproduced"),
     ],
 )
-def test_a_perturbed_tolerance_flips_the_verdict(changes, mean, expected):
+def test_a_perturbed_result_or_tolerance_flips_the_verdict(changes, mean, expected):
     assert verdict(mapped(**changes), mean) == expected
 
 
@@ -149,15 +140,6 @@ def test_a_replicate_without_all_of_a_cells_points_does_not_count():
 
 
 # -- from runs to rows ----------------------------------------------------------------------------
-
-
-def test_a_cell_reads_the_point_of_its_own_row(world):
-    def row(variant, access, **_):
-        return {"throughput_bps": {"slow": 1e5, "mid": 2e5, "fast": 3e5}[access]}
-
-    mid = ("mid", *SLOW[1:])
-    slow_row, mid_row = judged(world, world.table(), SLOW, mid, flows=row)
-    assert (slow_row["reproduced_mean"], mid_row["reproduced_mean"]) == (2e5, 4e5)
 
 
 def test_rows_can_be_flows_and_columns_levels(world):

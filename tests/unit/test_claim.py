@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.design.study_check import ClaimError, check_claims
-from replication.study.claim_model import Condition, Quantity
+from replication.study.claim_model import Condition
 from replication.study.verdict import Verdict
 from replication.verdicts.claim import Judgement, evaluate_claim, judge_parts, judge_statistic
-from replication.verdicts.comparison import Comparison, crossing, matched_factors
+from replication.verdicts.comparison import Comparison, crossing
 from replication.verdicts.wording import Wording
 
 from tests.unit.conftest import study_document
@@ -216,6 +216,8 @@ def test_a_perturbed_result_flips_the_verdict(world, kind, which, expected):
     test, *rows = KINDS[kind]
     row = judge(world, test, rows[which])
     assert row["verdict"] == expected, row["reason"]
+    # A share is of the points on the left, not of pairs.
+    assert (kind, which) != ("share", 1) or row["observed"] == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"share", "ordering", "steps"}))
@@ -254,25 +256,6 @@ def _shaken(row, kind, variant, replicate, access, **_):
 # -- matching of points ---------------------------------------------------------------------------
 
 
-def match(world, left, right):
-    quantities = [Quantity(experiment="sweep", metric="timeouts", where=w) for w in (left, right)]
-    return matched_factors(world.study(), *quantities)
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "expected"),
-    [
-        ({"variant": "reno"}, {"variant": "vegas"}, ["access"]),
-        ({}, {}, ["variant", "access"]),
-        ({"variant": "reno", "access": "slow"}, {"variant": "vegas"}, []),
-        ({"access": ["slow", "mid"]}, {"access": ["mid", "slow"]}, ["variant", "access"]),
-        ({"access": ["slow", "mid"]}, {"access": ["fast"]}, ["variant"]),
-    ],
-)
-def test_factors_that_neither_side_fixes_are_matched(world, left, right, expected):
-    assert match(world, left, right) == expected
-
-
 def test_a_list_on_one_side_narrows_both(world):
     test = ratio({"at_least": 2.0}, reduce="minimum")
     test["left"] = throughput(variant="vegas", access=["slow", "mid"])
@@ -297,21 +280,14 @@ def test_nothing_over_nothing_is_equal_and_something_over_nothing_infinite(world
     assert judge(world, test, flows(vegas=1.0, reno=0.0))["observed"] == math.inf
 
 
-def test_share_counts_left_points_not_pairs(world):
-    test, *_ = KINDS["share"]
-    found = judge(world, test, flows(vegas=101.0, cubic=[100.0, 100.0, 102.0]))
-    assert found["observed"] == pytest.approx(2 / 3)
-
-
 def test_steps_may_fall(world):
     test = {**KINDS["steps"][0], "relation": "falls", "factor": 1.0}
     assert judge(world, test, flows(*[[3.0, 2.0, 1.0]] * 3))["observed"] == 1
 
 
 def test_the_mean_over_curves_is_not_the_worst(world):
-    test = {**KINDS["steps"][0], "worst": False}
-    found = judge(world, test, KINDS["steps"][2])
-    assert found["observed"] == pytest.approx(5 / 6)
+    test, _, uneven, _ = KINDS["steps"]
+    assert judge(world, {**test, "worst": False}, uneven)["observed"] == pytest.approx(5 / 6)
 
 
 # -- ties -----------------------------------------------------------------------------------------

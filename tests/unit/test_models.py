@@ -6,7 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from pydantic import ValidationError
-from replication.cli.schema import schema_text, write_schemas
+from replication.cli.schema import schema_text
 from replication.design.config import load_config, study_files, study_ids
 from replication.study.claim_model import Quantity, covers
 from replication.study.errors import InputError, describe
@@ -57,7 +57,6 @@ def test_a_wrong_change_is_named(world, wrong, message):
     [
         ({"tier": "nonesuch/.."}, "tier"),
         ({"engines": "ns4"}, "engines"),
-        ({"runtime": "chroot"}, "runtime"),
         ({"studies": "saxena,saxena"}, "duplicate study"),
     ],
 )
@@ -66,7 +65,7 @@ def test_bad_configuration_names_the_key(overrides, message):
         load_config(ROOT / "configs" / "config.yaml", overrides)
 
 
-def test_the_committed_schema_is_that_of_the_models_with_a_meaning_for_every_key(tmp_path):
+def test_the_committed_schema_is_that_of_the_models_with_a_meaning_for_every_key():
     path = ROOT / "configs/schemas/study.schema.json"
     assert path.read_text(encoding="utf-8") == schema_text(Study), "run `replicate schemas`"
     schema = json.loads(path.read_text(encoding="utf-8"))
@@ -78,7 +77,6 @@ def test_the_committed_schema_is_that_of_the_models_with_a_meaning_for_every_key
     for study in STUDIES:
         for file in study_files(ROOT, study):
             jsonschema.validate(read_yaml(file), schema)
-    assert len(write_schemas(ROOT / "configs", tmp_path)) == len(list(tmp_path.iterdir())) > 5
 
 
 def levels(**range_):

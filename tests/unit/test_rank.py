@@ -12,6 +12,8 @@ from replication.study.verdict import Verdict
 from replication.verdicts.cell import adjusted, evaluate_cells, least_p, predictive_p, vary
 from replication.verdicts.claim import evaluate_claim
 
+from tests.unit.test_claim import ratio
+
 small = st.lists(st.integers(-5, 5), min_size=3, max_size=9)
 
 
@@ -123,33 +125,25 @@ def test_two_runs_of_one_set_up_are_judged_together(world):
 # -- claims ---------------------------------------------------------------------------------------
 
 
-def ratio(world, published, replicates=40, draw=True, direction=None):
-    test = {
-        "kind": "ratio",
-        "left": {"experiment": "sweep", "metric": "throughput_bps", "where": {"variant": "vegas"}},
-        "right": {"experiment": "sweep", "metric": "throughput_bps", "where": {"variant": "reno"}},
-        "expect": {"published": published},
-        **({"direction": {"at_least": direction}} if direction else {}),
-    }
-    study = world.claim(test)
+def ranked(world, published, replicates=40, draw=True, direction=None):
+    study = world.claim(ratio({"published": published}, direction and {"at_least": direction}))
 
     def row(variant, replicate, **_):
-        value = 100.0 + (replicate if draw else 0) if variant == "vegas" else 100.0
-        return {"throughput_bps": value}
+        return {"throughput_bps": 100.0 + (replicate if draw and variant == "vegas" else 0)}
 
     results = world.results(study, flows=row, replicates=replicates)
     return evaluate_claim(study, study.claims[0], results)[0]
 
 
 def test_a_claimed_number_is_ranked_among_the_replicates(world):
-    assert ratio(world, 1.2)["verdict"] == Verdict.REPRODUCED
-    far = ratio(world, 1.5)
+    assert ranked(world, 1.2)["verdict"] == Verdict.REPRODUCED
+    far = ranked(world, 1.5)
     assert far["verdict"] == Verdict.NOT_REPRODUCED and "has p = 0.0244" in far["reason"]
-    assert ratio(world, 1.5, direction=1.0)["verdict"] == Verdict.DIRECTION_ONLY
+    assert ranked(world, 1.5, direction=1.0)["verdict"] == Verdict.DIRECTION_ONLY
 
 
 def test_a_claimed_number_needs_replicates_that_vary(world):
-    few = ratio(world, 1.2, replicates=5)
+    few = ranked(world, 1.2, replicates=5)
     assert few["verdict"] == Verdict.NOT_TESTABLE and "too few for a rank" in few["reason"]
-    same = ratio(world, 1.2, draw=False)
+    same = ranked(world, 1.2, draw=False)
     assert same["verdict"] == Verdict.NOT_TESTABLE and "1 different results" in same["reason"]

@@ -6,53 +6,17 @@ from replication.verdicts.pair import run_pressure
 from replication.verdicts.vacuity import vacuity_rows
 
 from tests.unit.conftest import SEGMENT_BYTES, study_document
+from tests.unit.test_claim import KINDS, RENO, VEGAS, flows, ratio
 
 #: A window that nothing reaches, and one in which every flow spends all its time.
 WIDE, TINY = 1000, 2
-RATE = {"slow": 1e5, "mid": 2e5, "fast": 3e5}
 
 
 def quantity(metric="throughput_bps", **where):
     return {"experiment": "sweep", "metric": metric, "where": where}
 
 
-VEGAS, RENO = quantity(variant="vegas"), quantity(variant="reno")
-#: Tests that the throughputs of `unequal` pass whatever the window.
-TESTS = {
-    "ratio": {
-        "kind": "ratio", "left": VEGAS, "right": RENO, "expect": {"at_least": 1.5},
-    },
-    "ratio of means": {
-        "kind": "ratio", "left": VEGAS, "right": RENO, "reduce": "ratio_of_means",
-        "expect": {"at_least": 1.5},
-    },
-    "equivalence": {
-        "kind": "equivalence", "left": VEGAS, "right": quantity(variant="cubic"), "margin": 0.2,
-    },
-    "share": {
-        "kind": "share", "left": VEGAS, "relation": "above", "right": RENO,
-        "expect": {"at_least": 1},
-    },
-    "trend": {
-        "kind": "trend", "of": RENO, "over": "access", "expect": {"at_least": 1},
-    },
-    "steps": {
-        "kind": "steps", "of": RENO, "over": "access", "relation": "rises", "factor": 1.1,
-        "expect": {"at_least": 1},
-    },
-    "ordering": {
-        "kind": "ordering", "of": quantity(), "order": [{"variant": "vegas"}, {"variant": "reno"}],
-        "expect": {"at_least": 1},
-    },
-    "crossover": {
-        "kind": "crossover", "left": quantity("goodput_bps", variant="vegas"),
-        "right": quantity("goodput_bps", variant="reno"), "over": "access", "before": "left",
-        "expect": {"at_least": 20, "at_most": 25},
-    },
-    "value": {
-        "kind": "value", "of": quantity(variant="vegas", access="slow"), "expect": {"at_least": 1},
-    },
-}  # fmt: skip
+RATIO, SHARE = ratio({"at_least": 1.5}), KINDS["share"][0] | {"right": RENO}
 
 
 def windowed(world, test, segments):
@@ -64,14 +28,12 @@ def windowed(world, test, segments):
     return world.claim(test, experiments=[experiment])
 
 
-def unequal(variant, access, drops=0, **_):
-    """Throughputs that rise with the access rate and are higher for all but Reno.
+def losing(flows, drops=0):
+    """Return these flows with so many lost packets."""
+    return lambda **run: flows(**run) | {"packets_dropped": drops}
 
-    The goodput rises for Reno alone.
-    """
-    rate = RATE[access] * (1 if variant == "reno" else 2.2 if variant == "cubic" else 2)
-    goodput = RATE[access] if variant == "reno" else 2.2e5
-    return {"throughput_bps": rate, "goodput_bps": goodput, "packets_dropped": drops}
+
+TWICE = losing(flows(vegas=200.0))
 
 
 def queue_of(packets):
@@ -89,15 +51,13 @@ def judged(study, results):
     return row["vacuous"], row["evidence"]
 
 
-@pytest.mark.parametrize("kind", TESTS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_tiny_window_makes_every_verdict_vacuous_unless_a_packet_is_lost(world, sampled, kind):
+    test, _, throughputs, _ = KINDS[kind]
     for segments, drops, expected in ((TINY, 0, True), (WIDE, 0, False), (TINY, 1, False)):
-        study = windowed(world, TESTS[kind], segments)
-
-        def flows(drops=drops, **run):
-            return unequal(drops=drops, **run)
-
-        results = world.results(study, flows=flows, series=at_two_segments(sampled))
+        study = windowed(world, test, segments)
+        given = losing(throughputs, drops)
+        results = world.results(study, flows=given, series=at_two_segments(sampled))
         vacuous, evidence = judged(study, results)
         assert vacuous is expected
         shown = "0 drops, at the window in 100 % of samples, a mean queue of 5 packets"
@@ -121,7 +81,7 @@ def test_a_tiny_window_makes_every_verdict_vacuous_unless_a_packet_is_lost(world
 def test_a_run_is_idle_without_losses_if_its_windows_or_no_queue_hold_it(
     world, sampled, windows, queue, drops, idle
 ):
-    study = windowed(world, TESTS["ratio"], TINY)
+    study = windowed(world, RATIO, TINY)
 
     def series(flow, **_):
         if flow == "bottleneck:ab":
@@ -129,7 +89,7 @@ def test_a_run_is_idle_without_losses_if_its_windows_or_no_queue_hold_it(
         return sampled(windows if flow == "tcp1" else [2.0] * 10)
 
     results = world.results(
-        study, flows=lambda **run: unequal(drops=drops, **run), series=series, replicates=1
+        study, flows=losing(flows(vegas=200.0), drops), series=series, replicates=1
     )
     assert run_pressure(results)["idle"].tolist() == [idle] * 9
 
@@ -151,7 +111,7 @@ FIVE_TIMES = {
     "kind": "share", "left": quantity("packets_dropped", access="slow"), "relation": "above",
     "right": quantity("packets_dropped", access="mid"), "factor": 5, "expect": {"at_least": 1},
 }  # fmt: skip
-BELOW = {**TESTS["share"], "relation": "below", "factor": 1.1}
+BELOW = {**SHARE, "relation": "below", "factor": 1.1}
 FULL = {
     "kind": "value", "of": VEGAS, "reduce": "minimum", "expect": {"at_least": 1e5},
 }  # fmt: skip
@@ -202,7 +162,7 @@ def test_what_could_not_differ_is_marked(world, test, flows, said):
 # -- verdicts -------------------------------------------------------------------------------------
 
 
-def partly_idle(world, sampled, test, idle, flows=unequal):
+def partly_idle(world, sampled, test, idle, flows=TWICE):
     """Judge a claim over runs of which those at some access rates are idle."""
     study = windowed(world, test, TINY)
 
@@ -215,43 +175,36 @@ def partly_idle(world, sampled, test, idle, flows=unequal):
 
 
 def test_what_stands_without_the_idle_pairs_is_not_vacuous_but_they_are_told(world, sampled):
-    found, evidence = partly_idle(world, sampled, TESTS["ratio"], {"slow"})
+    found, evidence = partly_idle(world, sampled, RATIO, {"slow"})
     assert found is False
     assert evidence.startswith("1 of 3 compared pairs could not differ")
     assert evidence.endswith("without them: reproduced.")
 
 
 def test_a_verdict_that_the_idle_pairs_carry_is_vacuous(world, sampled):
-    carried = {**TESTS["ratio"], "reduce": "maximum"}
+    carried = {**RATIO, "reduce": "maximum"}
 
-    def flows(variant, access, **_):
-        rate = 1e5 if variant == "reno" else 2e5 if access == "slow" else 1.1e5
-        return {"throughput_bps": rate, "packets_dropped": 0}
-
-    found, evidence = partly_idle(world, sampled, carried, {"slow"}, flows)
+    found, evidence = partly_idle(
+        world, sampled, carried, {"slow"}, losing(flows(vegas=[200.0, 110.0, 110.0]))
+    )
     assert found is True and evidence.endswith("without them: not reproduced.")
 
 
 def test_a_failure_is_vacuous_if_all_pairs_are_idle_or_only_they_fail(world, sampled):
-    other_way = {**TESTS["ratio"], "expect": {"at_least": 3}}
+    other_way = {**RATIO, "expect": {"at_least": 3}}
     assert partly_idle(world, sampled, other_way, {"slow", "mid", "fast"})[0] is True
     assert partly_idle(world, sampled, other_way, {"slow", "mid"})[0] is False
-
-    def flows(variant, access, **_):
-        low = variant == "vegas" and access == "slow"
-        return {"throughput_bps": 0.1e5 if low else 1e5 * (1 + (variant == "vegas")),
-                "packets_dropped": 0}  # fmt: skip
-
-    found, evidence = partly_idle(world, sampled, TESTS["ratio"], {"slow"}, flows)
+    low = losing(flows(vegas=[10.0, 200.0, 200.0]))
+    found, evidence = partly_idle(world, sampled, RATIO, {"slow"}, low)
     assert found is True and evidence.endswith("without them: reproduced.")
 
 
 def test_a_claim_of_parts_is_vacuous_by_the_parts_that_decide(world, sampled):
-    sound, fails = TESTS["ratio"], {**TESTS["ratio"], "expect": {"at_least": 3}}
-    idle = {
-        "kind": "ratio", "left": quantity(variant="vegas", access="slow"),
-        "right": quantity(variant="reno", access="slow"), "expect": {"at_least": 1.5},
-    }  # fmt: skip
+    sound, fails = RATIO, {**RATIO, "expect": {"at_least": 3}}
+    idle = RATIO | {
+        side: quantity(variant=variant, access="slow")
+        for side, variant in (("left", "vegas"), ("right", "reno"))
+    }
     idle_fails = {**idle, "expect": {"at_least": 3}}
     for parts, vacuous in (
         ((sound, idle), True),
@@ -266,6 +219,6 @@ def test_a_claim_of_parts_is_vacuous_by_the_parts_that_decide(world, sampled):
 
 def test_what_cannot_be_tested_is_not_vacuous(world):
     untested = {"kind": "not_testable", "reason": "Too little."}
-    assert free(world, untested, unequal) == (False, "")
+    assert free(world, untested, TWICE) == (False, "")
     only_reno = {"runs": lambda levels: levels["variant"] == "reno"}
-    assert free(world, TESTS["ratio"], unequal, **only_reno) == (False, "")
+    assert free(world, RATIO, TWICE, **only_reno) == (False, "")
