@@ -222,7 +222,7 @@ def test_what_is_too_much_for_an_engine_is_refused(engine, flows, changes, words
         (["links", 0, "shaper_ab"], SHAPER | {"line_rate_bps": 1e5}, "line_rate_bps is below"),
         (["links", 0, "shaper_ba"], SHAPER | {"burst_bytes": 15_000_001}, "more than 60 s"),
         (["flows", 0, "connect_s"], 0.5, "connect_s must not be after start_s"),
-        (["links", 0, "rate_bps"], 0.25, "rate_bps must be at least 1"),
+        (["links", 0, "rate_bps"], 0.25, "greater than or equal to 1"),
         (["links", 0, "queue_ab"], droptail() | {"limit_bytes": 1}, "exactly one"),
         (["links", 0, "queue_ab"], red(20, 10), "minimum_threshold_packets"),
         (["links", 0, "delay_s"], float("inf"), "delay_s"),

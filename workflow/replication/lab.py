@@ -56,18 +56,9 @@ __all__ = [
 def open(data: str, root: str = "") -> Collection:
     """Open the collection on a folder of results, in a notebook.
 
-    Parameters
-    ----------
-    data
-        Folder of results, relative to the project's: data/release, or data/reproduced.
-    root
-        The project's folder; empty: the nearest one at or above the working folder.
-
-    Raises
-    ------
-    InputError
-        There is no project, no such folder, or its results are stale; or papermill was given a
-        parameter that the notebook does not have. The message says what to do.
+    `data` is relative to the project's folder: data/release, or data/reproduced. `root` is that
+    folder; empty: the nearest one at or above the working folder. InputError says what to do where
+    something is missing or stale, or papermill was given a parameter that there is not.
     """
     prepare()
     return open_collection(data, root)

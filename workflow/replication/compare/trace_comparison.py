@@ -77,10 +77,7 @@ class PublishedFlow:
 def published_flows(
     study: Study, published: Path, files: Mapping[str, Path]
 ) -> list[PublishedFlow]:
-    """Return the flows of a study's traces, in the order of its published numbers.
-
-    `files` are raw traces by name; InputError where one has another number of flows than its table.
-    """
+    """Return the flows of a study's traces; `files` are the raw ones by name."""
     names = {table.id.removeprefix(TABLE_PREFIX): list(table.rows or {}) for table in study.tables}
     raw = {trace: read_flows(path, names[trace]) for trace, path in files.items() if trace in names}
     mapped: dict[tuple[str, str], list[MappedCell]] = {}

@@ -32,10 +32,9 @@ _HEAD = """\
 
 
 def new_study(root: Path, study: str, title: str, kind: str) -> list[Path]:
-    """Write a valid study to be filled in, and its published numbers; return their paths.
+    """Write a valid study of one experiment of type `kind`; return its paths.
 
-    `kind` is the type of its first experiment. InputError where the id is taken or none, the title
-    is empty or has several lines, or there is no such type; nothing is written.
+    InputError where the id, title or type will not do; nothing is written.
     """
     if not _ID.fullmatch(study):
         raise InputError(

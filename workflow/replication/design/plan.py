@@ -96,8 +96,7 @@ def load_plan(
 ) -> Plan:
     """Return the plan that was kept if nothing that decides it has changed, else make and keep it.
 
-    `named` are the chosen engines, each with what else its batches are named by. InputError where
-    a study or its published numbers are wrong, or its templates do not resolve.
+    `named` are the chosen engines, each with what else its batches are named by.
     """
     tier_file = root / "configs" / "tiers" / f"{config.tier}.yaml"
     inputs = [

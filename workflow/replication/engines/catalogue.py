@@ -402,10 +402,7 @@ def find_package(root: Path, engine: str) -> dict[str, Any] | None:
 
 
 def other_build(root: Path, engine: str) -> str:
-    """Return the hash of a package's file; nothing if it is the locked one or not there.
-
-    What is made with the locked one is called as if there were no other.
-    """
+    """Return the hash of a package's file; nothing if it is the locked one or not there."""
     found = find_package(root, engine)
     return "" if found is None or found["as_locked"] else str(found["sha256"])
 

@@ -61,11 +61,7 @@ class MappedCell:
 
 
 def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCell]:
-    """Map every published number of the tables that the study maps, in the order given.
-
-    PublishedError where a number's table is not in the study, nor one of `UNMAPPED`, or has no such
-    row, column or points.
-    """
+    """Map each published number of the study's tables; PublishedError names one of no cell."""
     tables = {table.id: table for table in study.tables}
     rows = _Rows(study)
     cells = []
@@ -111,11 +107,7 @@ def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCe
 
 
 def check_complete(study: Study, cells: Sequence[MappedCell], published: str) -> None:
-    """Check that every cell of a study's tables has its number, or is said to be not printed.
-
-    PublishedError names the first cell without a number in the file `published`, or a wrong entry
-    of `not_printed`.
-    """
+    """Check that each cell of the tables has a number or is `not_printed`; else PublishedError."""
     given = {cell.key for cell in cells}
     find = _Rows(study)
     for table in study.tables:

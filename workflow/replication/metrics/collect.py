@@ -93,10 +93,7 @@ def drawn_runs(study: Study, design: pd.DataFrame) -> pd.DataFrame:
 
 
 def collect_study(study: Study, data: Path) -> None:
-    """Write flows.parquet, features.parquet and series.parquet of a study.
-
-    `data` is the folder of results, which has the study's design and its batches.
-    """
+    """Write a study's flows, features and series as Parquet files; `data` has its batches."""
     folder, batches = data / "results" / study.id, _batches(data, study.id)
     write_parquet(_sorted(_read(data, batches, "flows"), FLOW_KEYS), folder / "flows.parquet")
     results = Results.load(data, study.id)
@@ -121,11 +118,7 @@ def collect_study(study: Study, data: Path) -> None:
 
 
 def load_sampled(data: Path, study: str, columns: Sequence[str]) -> SampledResults:
-    """Load the results of a study with its whole series, from the batches that ran it.
-
-    `columns` are the numbers of the series that are needed; InputError where a file is missing or
-    damaged.
-    """
+    """Load a study's results with the numbers `columns` of its whole series, from its batches."""
     results, batches = Results.load(data, study), _batches(data, study)
     names = ["scenario", "engine", "time_s", "flow", "link", *columns]
     return SampledResults(

@@ -1,7 +1,6 @@
 """Metrics: every quantity that a claim or a published cell may name, with its label and its unit.
 
-They are computed in `metrics.metric` and `metrics.sampled`; this module has their names, so that a
-study can be checked without what computing takes.
+Computing them takes `metrics.metric` and `metrics.sampled`; checking a study takes this alone.
 """
 
 from __future__ import annotations
@@ -42,15 +41,12 @@ class Metric:
 
     Attributes
     ----------
-    unit
-        "1" for numbers without a unit.
     source
         Where it comes from: a total of the "flow", a "sampled" column or a "feature" of its series,
         a "queue", or "fairness" of a set of flows.
-    column
-        Column of the series that is reduced over a window; empty where there is none.
-    reduce
-        How the samples of a window combine: mean, sum, or weighted by the bytes received.
+    column, reduce
+        Column of the series that is reduced over a window, if any; by mean, sum, or weighted by
+        the bytes received.
     pooled
         Numerator and denominator, or weighted value and weight, of the `pooled` aggregate.
     counts

@@ -36,10 +36,7 @@ SUBJECT = ["scenario", "engine", "subject"]
 
 @dataclass(frozen=True)
 class Feature:
-    """A quantity that is read off the series of a run: a metric, in (from, to] or the whole run.
-
-    `metric` is a key of `metrics.metric_model.METRICS`, or `SHARE_AT_WINDOW`.
-    """
+    """A metric, or `SHARE_AT_WINDOW`, read off a run's series, in (from, to] or all of it."""
 
     metric: str
     window_s: tuple[float, float] | None = None
@@ -54,19 +51,10 @@ class Feature:
 class Results:
     """Everything that was run for one study; see the module's docstring.
 
-    Attributes
-    ----------
-    design
-        One row per run: experiment, point, levels (dict), replicate, engine, scenario,
-        supported, reason.
-    flows
-        One row per scenario, engine and flow.
-    scenarios
-        Scenario id to the scenario's JSON document.
-    features_path, series_path
-        Parquet files of what was read off the series, and of the series that charts draw.
-    memo
-        Quantities that were computed before: claims and cells ask for the same ones.
+    `design` has a row per run: experiment, point, levels (dict), replicate, engine, scenario,
+    supported, reason; `flows` one per scenario, engine and flow. `scenarios` are JSON documents by
+    id. The Parquet files have what was read off the series, and the series that charts draw.
+    `memo` keeps quantities: claims and cells ask for the same ones.
     """
 
     study_id: str

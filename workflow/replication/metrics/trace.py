@@ -102,10 +102,7 @@ def split_data_flows(trace: pd.DataFrame) -> dict[int, pd.DataFrame]:
 
 
 def read_flows(path: Path, names: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """Return the samples of each data flow of a ``<stem>.sender-ss.csv`` file by the flow's name.
-
-    The names are by ascending client port; TraceFormatError where there are more or fewer of them.
-    """
+    """Return the samples of each data flow of a trace; `names` are by ascending client port."""
     flows = split_data_flows(read_trace(path))
     if len(names) != len(flows):
         raise TraceFormatError(path, f"{len(flows)} data flows for {len(names)} names")

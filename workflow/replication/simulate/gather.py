@@ -141,10 +141,9 @@ def read_runs(
     columns: Sequence[str],
     known: Mapping[str, RunTables] | None = None,
 ) -> pa.Table:
-    """Read one table of finished runs into a tidy one, in the order of their ids.
+    """Read a table of finished runs, by its CSV file's name, in the order of their ids.
 
-    `table` is the name of the engines' CSV file, `columns` are the numbers that it must have, and
-    `known` tables that were read before, by scenario. RunError where a run is not intact.
+    `known` are tables that were read before. RunError where a run is not intact.
     """
     tables, known = [], known or {}
     for scenario_id in sorted(scenario_ids):

@@ -113,8 +113,7 @@ def _run_one(job: Job, scenario_id: str) -> Finished:
 def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
     """Return engine and scenarios of a batch of `design`, a study's table of runs.
 
-    Of a design, which may have ten thousands of runs, only the batch's lines are parsed. InputError
-    where it or its scenarios are missing or malformed, or it has no such batch.
+    Of a design, which may have ten thousands of runs, only the batch's lines are parsed.
     """
     head, *lines = read_text(design).splitlines() or [""]
     rows = list(csv.DictReader([head, *(line for line in lines if batch in line)]))

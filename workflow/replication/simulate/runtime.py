@@ -44,7 +44,6 @@ class Launch:
     """What to start: a native program, or the image with this id (any, if None).
 
     The image of a native program is the one that the whole workflow runs in, if any.
-    `ns3_version` is which ns-3 the engine `ns3` is.
     """
 
     runtime: str

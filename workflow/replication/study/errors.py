@@ -65,18 +65,13 @@ def describe(error: ValidationError, limit: int = 5) -> str:
     problems = error.errors(include_url=False)
     lines = []
     for problem in problems[:limit]:
-        field = ".".join(_name(part) for part in problem["loc"]) or "(document)"
+        field = ".".join(_plain(_cut(str(part), 64)) for part in problem["loc"]) or "(document)"
         value = problem.get("input")
-        shown = f" (got {_short(value)})" if not isinstance(value, dict | list) else ""
+        shown = f" (got {_cut(repr(value), 60)})" if not isinstance(value, dict | list) else ""
         lines.append(f"{field}: {_plain(problem['msg'].removeprefix('Value error, '))}{shown}")
     if len(problems) > limit:
         lines.append(f"and {len(problems) - limit} more")
     return "; ".join(lines)
-
-
-def _name(part: str | int) -> str:
-    text = str(part)
-    return _plain(text if len(text) <= 64 else f"{text[:61]}...")
 
 
 def _plain(text: str) -> str:
@@ -84,6 +79,5 @@ def _plain(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."

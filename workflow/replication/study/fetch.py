@@ -15,10 +15,7 @@ _PATIENCE_S = 60
 
 
 def fetch(address: str, path: Path, sha256: str) -> None:
-    """Fetch `address` (https:// or file://) into `path`, unless it is there already.
-
-    InputError where it cannot be reached or has another SHA-256; `path` is then as it was.
-    """
+    """Fetch `address` (https:// or file://) into `path`, if not there; else InputError."""
     if path.is_file() and file_sha256(path) == sha256:
         return
     if not address.startswith(("https://", "file://")):

@@ -173,7 +173,7 @@ class Link(Document):
     """A node."""
     b: Identifier
     """The other node."""
-    rate_bps: Rate
+    rate_bps: Annotated[Rate, Field(ge=1)]
     """In each direction."""
     delay_s: Seconds
     """One way."""
@@ -208,12 +208,6 @@ class Link(Document):
         """Return the rate at which a packet passes in a direction: of the line behind a shaper."""
         shaper = self.shaper(direction)
         return self.rate_bps if shaper is None else shaper.line_rate_bps
-
-    @model_validator(mode="after")
-    def _sends_something(self) -> Link:
-        if self.rate_bps < 1:
-            raise ValueError(f"link {self.id}: rate_bps must be at least 1")
-        return self
 
     @model_validator(mode="after")
     def _shapes_something(self) -> Link:

@@ -39,9 +39,8 @@ class Published(Document):
 class Assumed(Document):
     """Why a value that the paper does not state was chosen, and what else would be plausible.
 
-    `range` is the closed interval of plausible values of a number; `choices` lists the plausible
-    values of anything else. `source` names the documentation or practice behind the reason.
-    `varies` is the part of the range that a testbed's runs draw from, anew for each replicate.
+    A number has a closed `range`, anything else `choices`; `source` is the documentation or
+    practice behind the reason. Each replicate draws anew from `varies`.
     """
 
     reason: Text

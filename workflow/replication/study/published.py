@@ -1,8 +1,6 @@
 """Published numbers: the one reader of data/published/<study>.csv, and what a printed text says.
 
-The reader is strict. A file that a spreadsheet or a slip has shifted by a column still looks like
-a table, and each of its numbers would be lost or another; so every line must have exactly the
-fields of the header, and each `value` must be what `printed` says.
+The reader is strict: a file that a spreadsheet has shifted by a column still looks like a table.
 """
 
 from __future__ import annotations

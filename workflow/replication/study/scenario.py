@@ -129,9 +129,12 @@ class TcpFlow(_Flow):
     and Linux, false in ns-2, whose module is older."""
 
     @model_validator(mode="after")
-    def _connects_before_it_starts(self) -> TcpFlow:
+    def _fits(self) -> TcpFlow:
         if self.connect_s is not None and self.connect_s > self.start_s:
             raise ValueError(f"flow {self.id}: connect_s must not be after start_s")
+        window = self.maximum_window_bytes
+        if window is not None and window < self.segment_bytes:
+            raise ValueError(f"flow {self.id}: maximum_window_bytes is below segment_bytes")
         return self
 
     @property
@@ -148,13 +151,6 @@ class TcpFlow(_Flow):
     def connects_early(self) -> bool:
         """Return whether the handshake begins before there are data."""
         return self.connect_s is not None and self.connect_s < self.start_s
-
-    @model_validator(mode="after")
-    def _a_segment_fits_its_window(self) -> TcpFlow:
-        window = self.maximum_window_bytes
-        if window is not None and window < self.segment_bytes:
-            raise ValueError(f"flow {self.id}: maximum_window_bytes is below segment_bytes")
-        return self
 
 
 class CbrFlow(_Flow):

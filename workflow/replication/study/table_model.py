@@ -15,8 +15,7 @@ from replication.study.model import LINE, OPTIONAL, Document, Identifier, Label,
 class Rank(Document):
     """The published value is one run more, and has to be one that our replicates could be.
 
-    Of a table's values that are called outside, at most the share `false_discovery` is expected
-    to be there by chance.
+    Of a table's values called outside, chance explains at most the share `false_discovery`.
     """
 
     false_discovery: Annotated[float, Field(gt=0, le=0.2)]

@@ -175,16 +175,8 @@ def judge_cell(
 ) -> Judged:
     """Return the columns of cells.csv for one cell on one engine, and the reason in sentences.
 
-    Parameters
-    ----------
-    found
-        Mean over replicates and interval; n = 0 where nothing was run.
-    why_not, impossible
-        Why what was run decides nothing, and why the published value cannot be; or empty texts.
-    notes
-        What was not run of the cell's points.
-    rank
-        Where the value stands among the replicates, for a cell that is judged so.
+    `found` has n = 0 where nothing was run, `why_not` and `impossible` are empty where runs decide
+    and the value can be, `notes` say what was not run, and `rank` where the value stands.
     """
     margin = half_width(cell.cell.tolerance, cell.value)
     low, high = cell.band

@@ -68,15 +68,11 @@ Frames = Callable[[Quantity], pd.DataFrame]
 
 
 def run_pressure(results: Results) -> pd.DataFrame:
-    """Return what presses on TCP in each run of a study.
+    """Return scenario, engine, drops, at_window, queue_packets and idle of each run of a study.
 
-    Returns
-    -------
-    pandas.DataFrame
-        scenario, engine, drops (of TCP packets), at_window (the least share of samples, over the
-        TCP flows, with a congestion window within a segment of the largest that the flow may use;
-        NaN without samples), queue_packets (the longest mean of the monitored queues; NaN without
-        any) and idle.
+    Drops are of TCP packets. `at_window` is the least share of samples, over the TCP flows, with a
+    window within a segment of the largest; `queue_packets` the longest mean of the monitored
+    queues. NaN where there are none.
     """
     tcp = results.flows[results.flows["kind"] == "tcp"]
     flows = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
