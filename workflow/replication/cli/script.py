@@ -23,8 +23,6 @@ DATA = Path("data/reproduced")
 
 
 class _Both(io.TextIOBase):
-    """Writes to two files."""
-
     def __init__(self, *files: TextIO) -> None:
         self._files = files
 

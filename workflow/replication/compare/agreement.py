@@ -332,7 +332,6 @@ class _Group:
     pairs: Sequence[Pair]
 
     def _sides(self) -> list[_Side]:
-        """Return what the items rest on: each side of a claim, a column's cells at once."""
         found: dict[tuple[str, str, str], list[Where]] = {}
         flows: dict[str, Flows] = {}
         shared = _shared([wanted.where for pair in self.pairs for wanted in pair.quantities])
@@ -391,7 +390,6 @@ class _Group:
         return [difference.id for difference in known.concerning(*engines, runs)]
 
     def _scenarios(self, side: _Side, engines: Iterable[str]) -> list[Mapping[str, Any]]:
-        """Return the scenarios of a side's points that all of the engines ran."""
         ran: list[set[str]] = []
         for engine in engines:
             runs = pd.concat(self.results.runs(side.experiment, where) for where in side.wheres)
@@ -400,7 +398,6 @@ class _Group:
 
 
 def _shared(wheres: Sequence[Where]) -> Where:
-    """Return the levels that are the same in all."""
     first = wheres[0] if wheres else {}
     return {k: v for k, v in first.items() if all(where.get(k) == v for where in wheres)}
 

@@ -275,7 +275,6 @@ def compare_flows(
 
 
 def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, list[OurFlow]]:
-    """Return our flows that stand for a published one, by point."""
     wanted = published.quantity
     runs = results.runs(wanted.experiment, wanted.where)
     chosen = chosen_flows(results, runs, wanted.flows)

@@ -290,7 +290,6 @@ def batch_cost(studies: Iterable[list[Run]], wanted_s: float) -> float:
 
 
 def _distinct(runs: list[Run]) -> dict[str, list[Run]]:
-    """Return engine to one run of each scenario that it does not refuse, engines sorted."""
     distinct: dict[str, dict[str, Run]] = {}
     for run in runs:
         if not run.refusal:

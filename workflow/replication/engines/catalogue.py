@@ -168,12 +168,6 @@ def _linux_refuses_sizes(segment_bytes: int, window_bytes: int | None) -> str:
     return ""
 
 
-def _linux_tuned_windows(scenario: Scenario) -> set[int | None]:
-    """Return the windows that the kernel tunes itself, for which it has one bound."""
-    windows = {f.maximum_window_bytes for f in scenario.flows if isinstance(f, TcpFlow)}
-    return {w for w in windows if w is None or w >= _LINUX_LEAST_TUNED_WINDOW_BYTES}
-
-
 def _linux_refuses_size(scenario: Scenario) -> str:
     if any(round(link.rate_bps / 8) == 0 for link in scenario.links):
         return "link slower than 8 bit/s"
@@ -193,18 +187,18 @@ def _linux_refuses_scenario(scenario: Scenario) -> str:
     """Return which flow wants timers or windows that do not fit the one kernel."""
     if refused := _linux_refuses_size(scenario):
         return refused
-    if len(_linux_tuned_windows(scenario)) > 1:
+    tcp = [LINUX.resolved(flow) for flow in scenario.flows if isinstance(flow, TcpFlow)]
+    windows = {flow.maximum_window_bytes for flow in tcp}
+    # The kernel tunes these itself, for which it has one bound.
+    if len({w for w in windows if w is None or w >= _LINUX_LEAST_TUNED_WINDOW_BYTES}) > 1:
         return "flows whose maximum windows, from 3145728 bytes on, differ"
     host = scenario.host_or_default()
     for control, names in _LINUX_SHARED.items():
-        alike = [LINUX.resolved(f) for f in scenario.flows if isinstance(f, TcpFlow)]
-        alike = [f for f in alike if f.congestion_control == control]
+        alike = [flow for flow in tcp if flow.congestion_control == control]
         for name in names:
             if len({getattr(flow, name) for flow in alike}) > 1:
                 return f"flows of {control} that differ in {name}"
-    for flow in scenario.flows:
-        if not isinstance(flow, TcpFlow):
-            continue
+    for flow in tcp:
         if round(flow.clock_granularity_s * 1e9) != round(1e9 / host.timer_hz):
             tick_s = f"{1 / host.timer_hz:g} s"
             return f"{flow.congestion_control} with a clock granularity other than {tick_s}"
@@ -254,7 +248,6 @@ def linux_cache(root: Path) -> Path:
 
 
 def _ask_linux_build(root: Path, question: str) -> str:
-    """Return what the linux engine's build script answers."""
     script = LINUX.source_folder(root) / "build"
     command = [str(script.absolute()), "--cache", str(linux_cache(root).absolute()), question]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

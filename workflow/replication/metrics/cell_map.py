@@ -150,8 +150,6 @@ def _keys(cells: Mapping[str, Iterable[str]]) -> list[tuple[str, str]]:
 
 
 class _Rows:
-    """Finds what a table's row and column stand for."""
-
     def __init__(self, study: Study) -> None:
         self.study = study
 

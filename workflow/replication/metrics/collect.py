@@ -131,13 +131,11 @@ def load_sampled(data: Path, study: str, columns: Sequence[str]) -> SampledResul
 
 
 def _batches(data: Path, study: str) -> list[str]:
-    """Return the batches of a study, as its design names them."""
     rows = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
     return sorted({row["batch"] for row in rows if row["batch"]})
 
 
 def _together(data: Path, batches: Sequence[str]) -> Iterator[tuple[list[str], pa.Table]]:
-    """Yield batches and the table of their series, small ones put together."""
     names: list[str] = []
     parts: list[pa.Table] = []
     for batch in batches:

@@ -31,12 +31,10 @@ Distance
     First Wasserstein distance between the distributions of two windows, in segments: how far the
     samples of one must move on average to become the other's, whatever their order in time.
 
-Published traces are sampled whenever `ss` came round, simulated series at a fixed interval. To be
-compared both are put on one grid (`Window`): time counts from the flow's own first sample, each
-sample holds until the next one, and the grid's interval is the longer of the two sides' median
-sampling intervals, so that neither side shows more than it was measured with. Samples at irregular
-times have a mean that is weighted by the time until the next one (`time_weighted_mean`, in which
-the last counts nothing), a grid has its plain mean; their last digits differ.
+To be compared, traces and series are put on one grid (`Window`): time counts from the flow's own
+first sample, each sample holds until the next one, and the interval is the longer of the two sides'
+median sampling intervals, so that neither side shows more than it was measured with. Samples at
+irregular times have a mean weighted by the time until the next one (`time_weighted_mean`).
 """
 
 from __future__ import annotations
@@ -208,7 +206,6 @@ def reduction_teeth(window: FloatArray) -> list[tuple[float, float, tuple[int, i
 
 
 def _valley(window: FloatArray) -> int:
-    """Return the index of the first local minimum."""
     rises = np.flatnonzero(np.diff(window) > 0)
     stop = int(rises[0]) + 1 if rises.size else window.size
     return int(window[:stop].argmin())

@@ -136,7 +136,6 @@ def monitored_links(
 def _values(
     results: Results, wanted: Quantity, metric: Metric, flows: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return scenario, engine, value."""
     found = feature_of(wanted)
     if found is not None:
         values = results.values(found, subjects(results, metric, flows, wanted))

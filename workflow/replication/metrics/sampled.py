@@ -190,7 +190,6 @@ def _at_window(results: SampledResults, flows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _fairness(metric: str, flows: pd.DataFrame, window_s: Window) -> float:
-    """Reduce Jain's index over time of the flows of one run."""
     index = _index_over_time(flows, metric.startswith(SINCE_START))
     times = index.index.to_numpy(dtype=float)
     low, high = window_s or (0.0, float(times.max()))

@@ -34,7 +34,6 @@ _WHERE_PACKETS_END = ("packets_received", "packets_dropped", "packets_in_flight"
 
 
 def _read(name: str, content: bytes, columns: Sequence[str]) -> pa.Table:
-    """Read the content of an engine's CSV file `name`, which must have the numbers `columns`."""
     # One thread: a batch is one of as many as there are cores.
     reading = pyarrow.csv.ReadOptions(use_threads=False)
     try:

@@ -318,7 +318,6 @@ def sides(test: SimpleTest) -> list[Quantity]:
 
 
 def _narrowed(test: SimpleTest, where: Where) -> SimpleTest:
-    """Return a test whose quantities are all at the levels of `where`."""
     names = {"of", "left", "right"} & type(test).model_fields.keys()
     return test.model_copy(update={name: getattr(test, name).at(where) for name in names})
 

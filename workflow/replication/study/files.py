@@ -118,7 +118,6 @@ def read_model(path: Path, model: type[ModelT], *more: Path) -> ModelT:
 
 
 def _line(path: Path, place: tuple[int | str, ...]) -> str:
-    """Return the line of a field, as a message has it."""
     node = yaml.compose(path.read_bytes(), Loader=_Loader)
     line = 1
     for part in place:

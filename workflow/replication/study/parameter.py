@@ -101,7 +101,6 @@ class Parameter(_Tagged):
 
 
 def _with_units(parameters: Any) -> Any:
-    """Give parameters without a unit the one that their name ends in."""
     if not isinstance(parameters, dict):
         return parameters
     found = {}

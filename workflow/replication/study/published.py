@@ -137,7 +137,6 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _fields(where: str, fields: Sequence[str]) -> dict[str, str]:
-    """Return a line's fields by column; PublishedError where there are more, fewer or odd ones."""
     if len(fields) != len(PUBLISHED_COLUMNS):
         raise PublishedError(
             f"{where}: has {len(fields)} fields, not {len(PUBLISHED_COLUMNS)}; a text with a comma "

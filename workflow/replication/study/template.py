@@ -181,7 +181,6 @@ def instantiate(
 
 @contextlib.contextmanager
 def _named(experiment: str) -> Iterator[None]:
-    """Turn what goes wrong with a template into a TemplateError that names the experiment."""
     where = f"experiment {experiment}"
     try:
         yield

@@ -140,7 +140,6 @@ def _replaced(old: Mapping[str, Parameter], values: Values, prefix: str) -> dict
 
 
 def _set(parameter: Parameter, value: JsonValue) -> Parameter:
-    """Return the parameter with another value, which no longer varies."""
     tag = parameter.assumed and parameter.assumed.model_copy(update={"varies": None})
     return parameter.model_copy(update={"value": value, "assumed": tag})
 

@@ -129,7 +129,6 @@ class SetUp:
         return self.total_rate_bps(flows, strict=False) * span / (8 * smallest)
 
     def _rate(self, hop: tuple[Link, str], strict: bool, flows: list[Flow]) -> float:
-        """Return the largest mean rate at which a direction carries these flows."""
         link, direction = hop
         if strict and not self.stated[link.id].rate:
             return math.inf

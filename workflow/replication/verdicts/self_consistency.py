@@ -239,7 +239,6 @@ class OwnData:
         return frame[frame["value"].notna()].drop(columns="engine")
 
     def _is_whole(self, wanted: Quantity, frame: pd.DataFrame) -> bool:
-        """Return whether every point of a quantity has a value."""
         factors = [factor.id for factor in self.study.experiment(wanted.experiment).axes]
         return len(frame.drop_duplicates(factors)) == points_of(self.study, wanted)
 

@@ -193,7 +193,6 @@ def _tie_passes(test: SimpleTest) -> bool:
 
 
 def _bounds(test: SimpleTest) -> list[Condition]:
-    """Return the bounds between which a verdict is positive."""
     return [bound for bound in conditions(test) if isinstance(bound, Condition)]
 
 

@@ -294,7 +294,6 @@ class _Words:
         )
 
     def _several(self, wanted: Quantity) -> bool:
-        """Return whether a quantity is taken over more than one flow."""
         if isinstance(wanted.flows, StartOrder):
             return False
         if isinstance(wanted.flows, list):
@@ -309,14 +308,12 @@ class _Words:
         return ", ".join([*named, *numeric])
 
     def _split(self, experiment: str, where: Where) -> tuple[list[str], list[str]]:
-        """Return levels that are names, and those that are numbers, each in words."""
         factors = [f for f in self.study.experiment(experiment).factors if f.id in where]
         named = [_levels(f, where[f.id]) for f in factors if not _is_numeric(f)]
         return named, [_levels(f, where[f.id]) for f in factors if _is_numeric(f)]
 
 
 def _flows(wanted: Quantity) -> str:
-    """Return the flows that a quantity names; empty for all of TCP's."""
     if isinstance(wanted.flows, list):
         return f"flow{'s' if len(wanted.flows) > 1 else ''} {', '.join(wanted.flows)}"
     known = {"tcp": "", "cbr": "the CBR traffic", "all": "all flows"}
