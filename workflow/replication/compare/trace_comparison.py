@@ -205,10 +205,7 @@ class TraceComparison:
         return _mean([abs(flow.retransmissions - theirs) for flow, _ in self.ours])
 
     def published_figures(self) -> dict[str, float]:
-        """Return metric to published figure, in the order of the table.
-
-        The distance that was published is that between the paper's own flows of one kind.
-        """
+        """Return metric to published figure; the distance is that of the paper's own like flows."""
         if self.window is not None:
             figures = {metric: self.figure(metric, self.window) for metric in FIGURES}
             return {**figures, DISTANCE: self.own_distance()}

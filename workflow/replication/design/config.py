@@ -150,10 +150,9 @@ def _listed(key: str, value: Any, word: str) -> Any:
 
 
 def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str]:
-    """Return the engines to run: those asked for, or all that are there.
+    """Return the engines to run: those asked for, or all that are there; else InputError.
 
-    Images bring what an engine needs, be it one that a runtime starts or the one that all of the
-    workflow is `inside`. InputError where an engine lacks a package, or is not in the images.
+    Images bring what an engine needs, also the one that all of the workflow is `inside`.
     """
     if inside or config.runtime != "native":
         if config.ns3_version != NS3_VERSION or os.environ.get(PREFIX):

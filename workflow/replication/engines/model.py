@@ -134,11 +134,7 @@ class Engine:
         return own.path if own else folder / f"replicate-{self.name}"
 
     def exact_version(self, written: str, fingerprint: str) -> str:
-        """Return the version that results carry.
-
-        What the program's builder wrote beside it (release, hashes of kernel and guest), else the
-        simulator's version and the hash of our sources.
-        """
+        """Return the version that results carry: what its builder wrote, else with our hash."""
         if written:
             return "+".join(written.split())
         digest, _, version = fingerprint.partition("-")

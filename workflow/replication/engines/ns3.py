@@ -1,7 +1,7 @@
 """Which ns-3 the engine ns3 is: a pinned wheel, or the installed one that NS3_PREFIX names.
 
-An installed ns-3 is accepted by its version. It stands for the wheel if our program on it writes
-the wheel's bytes in the canonical scenarios below; otherwise its results are named after it.
+An installed ns-3 stands for the wheel if our program on it writes the wheel's bytes in the
+canonical scenarios below; otherwise its results are named after it.
 """
 
 from __future__ import annotations

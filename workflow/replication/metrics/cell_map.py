@@ -20,10 +20,9 @@ UNMAPPED = ("text", "setup")
 class MappedCell:
     """A published number and the quantity it stands for.
 
-    `value` is in SI, times the column's factor, `half_ulp` half a unit of its last printed digit,
-    `printed` the figure as printed. `cell` has metric, aggregate and tolerance; `quantity` is over
-    the points that row and column name. `not_comparable` says why the number is of another thing
-    than the metric; it is empty where it is not.
+    `value` and `half_ulp`, half a unit of its last printed digit, are in SI, times the column's
+    factor; `quantity` is over the points that row and column name. `not_comparable` says why the
+    number is of another thing than the metric; it is empty where it is not.
     """
 
     table: str

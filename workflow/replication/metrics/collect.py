@@ -77,10 +77,9 @@ def _rows(results: SampledResults, feature: Feature, of: pd.DataFrame) -> pd.Dat
 
 
 def drawn_runs(study: Study, design: pd.DataFrame) -> pd.DataFrame:
-    """Return scenario, engine, delayed: the runs whose series charts draw.
+    """Return scenario, engine, delayed (is the delay drawn too) of the runs that charts draw.
 
-    Of each point and engine the first replicate, of some types of experiment every one; `delayed`
-    says whether the delay over time is drawn too.
+    Of each point and engine the first replicate, of some types of experiment every one.
     """
     parts = []
     for experiment in study.experiments:

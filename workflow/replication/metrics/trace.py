@@ -37,13 +37,12 @@ class TraceFormatError(InputError):
 
 
 def read_trace(path: Path) -> pd.DataFrame:
-    """Read one `ss` trace of all connections of a sender.
+    """Read one `ss` trace of all connections of a sender, a CSV without header.
 
-    A CSV without header: time, source, [delivery rate, smoothed RTT,] retransmissions in flight,
-    retransmissions so far, cwnd, ssthresh. Returned are ``time_s, port, cwnd_segments,
-    ssthresh_segments, retransmissions, retransmissions_in_flight`` and, in a pair trace,
-    ``delivery_rate_bps, rtt_s``; NaN where `ss` printed nothing: a count of zero or a threshold
-    that is not set. TraceFormatError where columns are missing or hold anything but numbers.
+    Returned are time_s, port, cwnd_segments, ssthresh_segments, retransmissions,
+    retransmissions_in_flight and, in a pair trace, delivery_rate_bps and rtt_s; NaN where `ss`
+    printed nothing: a count of zero or a threshold that is not set. TraceFormatError where columns
+    are missing or hold anything but numbers.
     """
     try:
         raw = pd.read_csv(path, header=None, dtype=str, skip_blank_lines=False)

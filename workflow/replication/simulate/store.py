@@ -129,8 +129,7 @@ class Store:
     def finish(self, scenario_id: str, work: Path, usage: dict[str, Any]) -> dict[str, Any]:
         """Move the working folder into place; return what the run in the store used.
 
-        A broken entry is replaced. An intact one stays: another process finished the same scenario
-        first, and its result, which is the same, may be being read.
+        A broken entry is replaced. An intact one stays: another process was first; it may be read.
         """
         usage = usage | {"sha256": _digest(_read(work, TABLES))}
         (work / _USAGE).write_text(json.dumps(usage, sort_keys=True) + "\n", encoding="utf-8")

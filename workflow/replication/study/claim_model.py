@@ -8,7 +8,7 @@ paper's words before a run is looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
@@ -124,13 +124,9 @@ class AmongReplicates(Document):
     published: float
     level: Annotated[float, Field(gt=0, le=0.2)] = 0.05
 
-    @property
-    def at_least(self) -> None:
-        """A rank has no bound that could be drawn."""
-
-    @property
-    def at_most(self) -> None:
-        """A rank has no bound that could be drawn."""
+    #: A rank has no bounds that could be drawn.
+    at_least: ClassVar[None] = None
+    at_most: ClassVar[None] = None
 
     def __str__(self) -> str:
         return f"{self.published:g} to be one of the replicates ({100 * self.level:g} %, two-sided)"

@@ -326,7 +326,8 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
     """
     where = explanations_path(Path(), study.id)
     rows = {(cell.table, cell.row) for cell in cells}
-    for place, part in [("held_out", found.held_out.rows), *_stages(found)]:
+    stages = [(f"stages[{number}]", stage.rows) for number, stage in enumerate(found.stages)]
+    for place, part in [("held_out", found.held_out.rows), *stages]:
         for table, keys in part.items():
             for key in keys:
                 if (table, key) not in rows:
@@ -339,10 +340,6 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
         raise InputError(f"{where}: held_out.rows: name rows that the search must not see")
     for cause in found.causes:
         _check_cause(where, cause, study, cells)
-
-
-def _stages(found: Explanations) -> Iterable[tuple[str, dict[str, list[str]]]]:
-    return ((f"stages[{number}]", stage.rows) for number, stage in enumerate(found.stages))
 
 
 def _check_cause(where: Path, cause: Cause, study: Study, cells: Sequence[MappedCell]) -> None:

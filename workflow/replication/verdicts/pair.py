@@ -128,13 +128,9 @@ def factors_of(frame: pd.DataFrame) -> list[str]:
 
 
 def compared_pairs(study: Study, test: SimpleTest, frames: Frames) -> pd.DataFrame:
-    """Return the pairs of a test on one engine.
+    """Return replicate, value, `CARRIED` of both sides, and reason of a test's pairs on one engine.
 
-    Returns
-    -------
-    pandas.DataFrame
-        replicate, value and `CARRIED` with `_left` and `_right` behind their names, and reason: a
-        key of `REASONS`, or empty where the pair is not idle.
+    `reason` is a key of `REASONS`, or empty where the pair is not idle.
     """
     if isinstance(test, TrendTest | StepsTest):
         pairs = _levels(study, test, frames(test.of))

@@ -74,8 +74,8 @@ class Coverage:
         if notes:
             ran = supported["point"].nunique()
             sentences.append(f"{ran} of {needed} points were run: {'; '.join(notes)}.")
-        failed = int((~self._has_result(supported)).sum())
-        if failed:
+        pairs = zip(supported["scenario"], supported["engine"], strict=True)
+        if failed := sum(pair not in self._known for pair in pairs):
             sentences.append(f"{failed} of {len(supported)} runs have no result.")
         short, full = self.shortened(engine, wanted)
         if short < full:
@@ -120,10 +120,6 @@ class Coverage:
             self._known_runs[key] = self.results.runs(wanted.experiment, wanted.where)
         runs = self._known_runs[key]
         return runs[runs["engine"] == engine]
-
-    def _has_result(self, runs: pd.DataFrame) -> pd.Series[bool]:
-        pairs = zip(runs["scenario"], runs["engine"], strict=True)
-        return pd.Series([pair in self._known for pair in pairs], index=runs.index, dtype=bool)
 
     def _duration_of(self, experiment: str, where: str) -> float:
         return min(durations_s(self.study, experiment, json.loads(where)))
