@@ -41,7 +41,11 @@ def _figures_of_type(
         case "queuing":
             return time_figures(results, experiment)
         case "bdp_jain":
-            return _bdp_figures(results, study, experiment)
+            is_jain = len(flow_ids(results, experiment)) >= MANY_FLOWS
+            found = jain_figures(results, experiment) if is_jain else []
+            if axis_factor(experiment) is not None:
+                found += factor_figures(results, study, experiment, DELAY_METRICS)
+            return found
         case "throughput_tables":
             return published_figures(results, experiment, published)
         case _:
@@ -62,13 +66,3 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
             shown.setdefault(tuple(dict.fromkeys(ours["column"])), []).append(table)
     found = [cells_figure(pd.concat(parts), *same) for same in shown.values()]
     return with_prefix(found, experiment.id)
-
-
-def _bdp_figures(results: Results, study: Study, experiment: Experiment) -> list[Figure]:
-    axis = axis_factor(experiment)
-    figures = []
-    if len(flow_ids(results, experiment)) >= MANY_FLOWS:
-        figures += jain_figures(results, experiment)
-    if axis is not None:
-        figures += factor_figures(results, study, experiment, DELAY_METRICS)
-    return figures

@@ -92,14 +92,6 @@ def assigned_names(body: Sequence[ast.stmt]) -> list[str]:
     return names
 
 
-def check_parameters(path: Path, parameters: Parameters) -> None:
-    """Raise InputError for a parameter that the notebook does not have (papermill only logs it)."""
-    known = parameter_names(path)
-    for name in parameters:
-        if name not in known:
-            raise InputError(f"{path}: has no parameter {name!r}; it has {', '.join(known)}")
-
-
 def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
     """Execute a notebook with parameters; write it with its outputs if every cell ran.
 
@@ -119,7 +111,11 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
 def _executed(notebook: Path, parameters: Parameters) -> NotebookNode:
     import papermill
 
-    check_parameters(notebook, parameters)
+    # Papermill only logs a parameter that the notebook does not have.
+    known = parameter_names(notebook)
+    for name in parameters:
+        if name not in known:
+            raise InputError(f"{notebook}: has no parameter {name!r}; it has {', '.join(known)}")
     relative = {name: _relative(value) for name, value in parameters.items()}
     with tempfile.TemporaryDirectory(prefix="notebook-") as folder:
         executed = Path(folder) / "executed.ipynb"

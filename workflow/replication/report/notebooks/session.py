@@ -36,7 +36,7 @@ def prepare() -> None:
     for kind in (InputError, RunError):
         # IPython asks an exception for its own lines before it formats a traceback.
         setattr(kind, "_render_traceback_", _one_line)  # noqa: B010
-    _refuse_unknown([str(cell) for cell in _history()])
+    _refuse_unknown([str(cell) for cell in _namespace().get("In", [])])
 
 
 def interact(function: Callable[..., Any], **controls: Any) -> Any:
@@ -75,10 +75,6 @@ def _refuse_unknown(cells: list[str]) -> None:
                     raise InputError(
                         f"parameters: no parameter {name!r}; there are {', '.join(known)}"
                     )
-
-
-def _history() -> list[Any]:
-    return list(_namespace().get("In", []))
 
 
 def _namespace() -> dict[str, Any]:

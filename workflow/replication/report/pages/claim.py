@@ -50,7 +50,15 @@ def claim_cards(
                 "reading": claim.reading if claim else "",
                 "tests": list(_tests(study, claim)) if claim else [],
                 # One an engine, that of the headline first.
-                "results": [_result(study, row) for row in results],
+                "results": [
+                    {
+                        "row": row,
+                        "verdict": badge(row["verdict"]),
+                        # Whether the engine ran other values than the study's.
+                        "substituted": study.substituted(row["engine"]) is not None,
+                    }
+                    for row in results
+                ],
                 # What the paper's own data say of it.
                 "own": source.own_data.get((study.id, name)),
                 "beside": beside(results, next(iter(engines), "")),
@@ -63,13 +71,6 @@ def claim_cards(
             }
         )
     return cards
-
-
-def _result(study: Study, row: Judged) -> dict[str, Any]:
-    """Return the verdict on one engine, and whether that ran other values than the study's."""
-    is_substituted = study.substituted(row["engine"]) is not None
-    verdict = badge(row["verdict"])
-    return {"row": row, "verdict": verdict, "substituted": is_substituted}
 
 
 def _tests(study: Study, claim: Claim) -> Iterator[tuple[str, str, str]]:

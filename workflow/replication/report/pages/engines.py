@@ -40,15 +40,8 @@ def _conformance(root: Path) -> list[tuple[Row, Badge]]:
     """Return the rows of the committed table, each with its verdict; none where there is none."""
     path = root / CONFORMANCE
     rows = read_rows(path, CONFORMANCE_COLUMNS) if path.is_file() else []
-    return [(row, _outcome(row)) for row in rows]
-
-
-def _outcome(row: Row) -> Badge:
-    if row["holds"] == "refused":
-        return REFUSED
-    if row["holds"] == "true":
-        return HOLDS
-    return NAMED if row["note"] else DEVIATES
+    known = {"refused": REFUSED, "true": HOLDS}
+    return [(row, known.get(row["holds"], NAMED if row["note"] else DEVIATES)) for row in rows]
 
 
 def _engine(source: Source, name: str) -> dict[str, Any]:

@@ -127,18 +127,16 @@ def environment(source: Source | None = None) -> jinja2.Environment:
     )
     made.globals.update(verdicts=BADGES, up="", studies=[], further_pages={}, ran=None)
     if source is not None:
+        maps = (source.data / MAPS_TABLE).is_file()
+        is_there = {"engines": bool(source.engines), "maps": maps}
         made.globals.update(
             studies=list(source.studies.values()),
             ran=ran(source.provenance),
             several_engines=len(source.engines) > 1,
-            further_pages=_further_pages(source),
+            # Those that only some reports have.
+            further_pages={
+                name: title for name, title in REPORT_PAGES.items() if is_there.get(name)
+            },
             results=source.downloads,
         )
     return made
-
-
-def _further_pages(source: Source) -> dict[str, str]:
-    """Return the pages that only some reports have, by their names in the order of the menu."""
-
-    is_there = {"engines": bool(source.engines), "maps": (source.data / MAPS_TABLE).is_file()}
-    return {name: title for name, title in REPORT_PAGES.items() if is_there.get(name)}

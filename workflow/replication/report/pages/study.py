@@ -16,7 +16,6 @@ from replication.report.pages.number import parse
 from replication.report.pages.source import PointLinks, Source, grouped, of_study, point_links
 from replication.report.pages.topology import Topology, draw
 from replication.report.pages.verdict import Tally, answer
-from replication.study.claim_model import Claim
 from replication.study.parameter import Factor
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
@@ -52,7 +51,8 @@ def study_page(
     links = point_links(study, design)
     tables = table_views(study, cells, source, links)
     cards = claim_cards(source, study, claims, links)
-    homes = {claim.id: home for claim in study.claims if (home := _home(claim))}
+    # Of a claim on several experiments the first.
+    homes = {c.id: next(q.experiment for q in c.quantities()) for c in study.claims if c.tests()}
     headline = source.headline(claims)
     experiments = [
         {
@@ -138,10 +138,6 @@ def _readings(source: Source, study: Study) -> list[tuple[str, int, int, int]]:
         counts = len(impossible), len(numbers(name, SUSPICIOUS)), len(concerned - impossible)
         audits.append((level.title or cause.title, *counts))
     return audits
-
-
-def _home(claim: Claim) -> str:
-    return next((quantity.experiment for quantity in claim.quantities()), "")
 
 
 def _factor_line(factor: Factor) -> str:
