@@ -19,7 +19,7 @@ from replication.verdicts.audit import (
     expected_groups,
     impossible_cells,
 )
-from replication.verdicts.bound import SetUp, StatedLink, set_ups
+from replication.verdicts.bound import SetUp, StatedLink
 from replication.verdicts.cause import Cause
 
 from tests.unit.test_scenario import minimal_scenario
@@ -277,16 +277,6 @@ def test_a_declared_trend_is_checked(world, trend, values, broken):
 
 
 # -- bounds ---------------------------------------------------------------------------------------
-
-
-def test_bounds_follow_the_path(world):
-    (point,) = set_ups(world.study(), "sweep", {"variant": "reno", "access": "slow"})
-    flow = point.scenario.flows[0]
-    assert [link.id for link, _ in point.path(flow)] == ["in1", "bottleneck", "out1"]
-    assert point.delay_s(flow, strict=True) == pytest.approx(PROPAGATION_S)
-    assert point.delay_s(flow, strict=False) == pytest.approx(PROPAGATION_S + TRANSMISSION_S)
-    assert point.rate_bps(flow, strict=True) == LINK_BPS
-    assert point.total_rate_bps(point.flows("tcp"), strict=True) == LINK_BPS
 
 
 def test_a_shaper_bounds_the_rate_by_its_tokens_and_the_delay_by_its_line():

@@ -295,25 +295,20 @@ def test_the_mean_over_curves_is_not_the_worst(world):
 ALMOST = [100.0, 100.4, 100.8]
 
 
-@pytest.mark.parametrize(("tie", "expected"), [(0.0, 1.0), (0.003, 1.0), (0.005, 0.0)])
-def test_a_curve_whose_steps_are_ties_has_no_trend(world, tie, expected):
-    test = {**KINDS["trend"][0], "tie": tie}
-    assert judge(world, test, flows(*[ALMOST] * 3))["observed"] == pytest.approx(expected)
-
-
-def test_items_that_are_tied_have_no_order(world):
-    test, *_ = KINDS["ordering"]
-    row = flows(cubic=100.8, reno=100.4, vegas=100.0)
-    assert judge(world, test, row)["verdict"] == Verdict.REPRODUCED
+@pytest.mark.parametrize(
+    ("kind", "relation", "row"),
+    [
+        ("trend", {}, flows(*[ALMOST] * 3)),
+        ("ordering", {}, flows(cubic=100.8, reno=100.4)),
+        ("share", {"relation": "above"}, flows(vegas=100.4)),
+        ("share", {"relation": "below"}, flows(vegas=99.6)),
+    ],
+)
+def test_what_is_tied_has_no_order(world, kind, relation, row):
+    test = {**KINDS[kind][0], **relation}
+    for tie in (0.0, 0.003):
+        assert judge(world, {**test, "tie": tie}, row)["verdict"] == Verdict.REPRODUCED
     assert judge(world, {**test, "tie": 0.005}, row)["verdict"] == Verdict.NOT_REPRODUCED
-
-
-@pytest.mark.parametrize(("relation", "vegas"), [("above", 100.4), ("below", 99.6)])
-def test_a_tie_is_neither_above_nor_below(world, relation, vegas):
-    test = {**KINDS["share"][0], "relation": relation}
-    row = flows(vegas=vegas)
-    assert judge(world, test, row)["observed"] == 1
-    assert judge(world, {**test, "tie": 0.005}, row)["observed"] == 0
 
 
 # -- flows by their start -------------------------------------------------------------------------

@@ -59,6 +59,13 @@ def test_pooled_counts_every_packet_once(uneven, metric, expected):
     assert only(uneven, "throughput_bps", flows=["tcp2"]) == 1e5
 
 
+def test_pooled_delay_ignores_a_flow_that_received_nothing(world):
+    starved = {"packets_received": 0, "delay_mean_s": np.nan}
+    rows = {"tcp1": {"delay_mean_s": 0.3}, "tcp2": starved}
+    results = world.results(world.study(), flows=lambda flow, **_: rows[flow])
+    assert only(results, "delay_mean_s", aggregate="pooled") == pytest.approx(0.3)
+
+
 # -- windows -----------------------------------------------------------------------------------
 
 
@@ -238,6 +245,12 @@ def test_doubling_reads_two_though_the_queue_grows_with_the_window():
         rtt_s=1e-3 * (5 + time / 2),
     )
     assert feature("slow_start_growth", series) == pytest.approx(2, rel=0.01)
+
+
+def test_growth_is_that_of_the_first_slow_start_only():
+    # doubling to 32, then congestion avoidance for much longer
+    windows = [2, 4, 8, 16, 32, *range(33, 60)]
+    assert feature("slow_start_growth", flow_series(windows, ssthresh=32)) == pytest.approx(2)
 
 
 def test_growth_needs_three_samples_a_round_trip_after_the_first():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from replication.metrics.cell_map import map_cells
 from replication.study.published import read_published
 from replication.study.verdict import Verdict
@@ -120,6 +121,21 @@ def test_two_runs_of_one_set_up_are_judged_together(world):
 
     assert verdicts([first, first.model_copy(update={"id": "2"})]) == [Verdict.REPRODUCED] * 2
     assert verdicts([run, other]) == [Verdict.NOT_REPRODUCED] * 2
+
+
+def test_what_a_rank_cannot_be_of_is_refused(world):
+    table = world.table({"throughput": RANK}).tables[0].model_dump(exclude_none=True)
+    moved = {**table, "id": "2", "where": {"variant": "vegas"}}
+    both = {**RANK, "tolerance": {**RANK["tolerance"], "relative": 0.1}}
+    spread = {**RANK, "over_runs": "standard_deviation"}
+    for tables, message in (
+        ([{**table, "run_of": "x"}], "is of 1 tables"),
+        ([{**one, "run_of": "x"} for one in (table, moved)], "tables 1 and 2 differ"),
+        ([{**table, "columns": {"throughput": both}}], "exactly one of relative"),
+        ([{**table, "columns": {"throughput": spread}}], "no rank"),
+    ):
+        with pytest.raises(ValidationError, match=message):
+            world.study(tables=tables)
 
 
 # -- claims ---------------------------------------------------------------------------------------

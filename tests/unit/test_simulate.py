@@ -5,11 +5,9 @@ from functools import partial
 
 import pytest
 from replication.design.design import write_scenarios
-from replication.simulate.gather import gather
 from replication.simulate.run import designed_batch, run_job
 from replication.study.errors import InputError, RunError
 from replication.study.scenario import Scenario
-from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import FLOW_NUMBERS, write_table
 
 from tests.unit import stand_in
@@ -36,19 +34,6 @@ def test_each_scenario_runs_once_and_never_again(make_job, tmp_path):
     assert runs(tmp_path) == 3
     both = [run.usage for run in (*first.values(), *second.values())]
     assert {(usage["runtime"], usage["image"]) for usage in both} == {("native", None)}
-
-
-def test_runs_of_now_and_of_before_are_gathered_to_the_same_tables(make_job, tmp_path):
-    job = make_job()
-    first, second = run_job(job, lambda: None), run_job(job, lambda: None)
-    written = []
-    for number, runs in enumerate((first, second)):
-        paths = (tmp_path / f"{number}.flows.parquet", tmp_path / f"{number}.series.parquet")
-        tables = {name: run.tables for name, run in runs.items()}
-        gather(job.store, tables, job.engine, "3.44", paths)
-        written.append([read_parquet(path) for path in paths])
-    for now, before in zip(*written, strict=True):
-        assert len(now) > 0 and now.equals(before)
 
 
 def test_a_table_without_a_column_of_the_contract_is_refused(make_job):

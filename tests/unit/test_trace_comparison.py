@@ -247,5 +247,8 @@ def test_nearness_counts_the_flows_that_every_engine_has():
         r["engine"]: (r["nearest"], r["flows"], r["share"]) for r in nearness(pd.DataFrame(rows))
     }
     assert found == {"a": (1.5, 3, 0.5), "b": (1.5, 3, 0.5)}
+    # A distance is a gap already.
+    distances = pd.DataFrame(rows).assign(metric="cwnd_distance")
+    assert [r["nearest"] for r in nearness(distances)] == [2, 1]
     alone = pd.DataFrame([r for r in rows if r["engine"] == "a"])
     assert list(nearness(alone)) == []

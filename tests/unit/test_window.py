@@ -59,6 +59,12 @@ def test_what_counts_as_a_tooth(cwnd, expected):
     assert prominent_teeth(np.arange(10), [1, 9, 9, 9, 1, 1, 1, 9, 9, 1]).period_s == 6.0
 
 
+def test_figures_but_the_peak_leave_start_up_out():
+    window = steady([10, 20, 40, 80, 30, 31, 32, 33], [np.nan] * 4 + [30] * 4)
+    assert window.start_up_end == 4
+    assert (window.grid_mean(), window.peak(), window.minimum()) == (31.5, 80.0, 30.0)
+
+
 @given(slow=st.integers(0, 30), rest=st.integers(1, 30))
 def test_share_of_slow_start_by_the_threshold(slow, rest):
     # Above the threshold first, so that start-up is over before a timeout takes it back there.
