@@ -1,8 +1,7 @@
-"""Builders for tests of sensitivity: settings, points, judged cells, causes."""
+"""Builders for tests of sensitivity: settings, points, causes."""
 
 from pathlib import Path
 
-import pandas as pd
 from replication.explore.design_point import DEFAULT, DesignPoint
 from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 
@@ -20,9 +19,3 @@ def cause(**change):
 
 def record(number, kind, changed="", **values):
     return DesignPoint(f"{kind}-{number}" if kind != DEFAULT else DEFAULT, kind, changed, values)
-
-
-def cells_frame(rows):
-    columns = ["point", "row", "value", "inside", "verdict"]
-    frame = pd.DataFrame(rows, columns=columns)
-    return frame.assign(table="1", column="x", engine="ns3", unit="s", published=10.0)

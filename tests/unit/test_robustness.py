@@ -12,19 +12,18 @@ from replication.verdicts.evaluate import QUANTITY_COLUMNS
 
 from tests.unit.sensitivity_data import record
 
-POINTS = [record(0, DEFAULT), record(1, ONE_AT_A_TIME, "mss_bytes")]
-DESIGN = Design("nishitha", "ns2", POINTS)
+DESIGN = Design("nishitha", "ns2", [record(0, DEFAULT), record(1, ONE_AT_A_TIME, "mss_bytes")])
 
 
-def judged(point, value, metric="throughput_bps"):
+def judged(point, **values):
     row = {"point": point, "experiment": "homogeneous", "levels": "{}", "engine": "ns2"}
-    return row | {"flow": "tcp", "metric": metric, "value": value}
+    return [row | {"flow": "tcp", "metric": name, "value": x} for name, x in values.items()]
 
 
-def quantity(engine, mean, metric="throughput_bps"):
+def quantity(engine, mean):
     known = {"experiment": "homogeneous", "point": "variant=reno", "levels": "{}", "flow": "tcp"}
-    row = dict.fromkeys(QUANTITY_COLUMNS, "x") | known
-    return row | {"engine": engine, "metric": metric, "mean": mean}
+    own = {"engine": engine, "metric": "throughput_bps", "mean": mean}
+    return dict.fromkeys(QUANTITY_COLUMNS, "x") | known | own
 
 
 def changes(rows, evaluation):
@@ -33,10 +32,9 @@ def changes(rows, evaluation):
 
 
 def test_changes_are_relative_and_those_of_ratios_differences(tmp_path):
-    rows = [judged(DEFAULT, 100.0), judged("one at a time-1", 150.0)]
-    rows += [judged(DEFAULT, 0.0, "loss_rate"), judged("one at a time-1", 0.25, "loss_rate")]
-    found = changes(rows, tmp_path)
-    assert found == {
+    rows = judged(DEFAULT, throughput_bps=100.0, loss_rate=0.0)
+    rows += judged("one at a time-1", throughput_bps=150.0, loss_rate=0.25)
+    assert changes(rows, tmp_path) == {
         ("one assumption", "throughput_bps"): pytest.approx(0.5),
         ("one assumption", "loss_rate"): pytest.approx(0.25),
     }
@@ -45,7 +43,7 @@ def test_changes_are_relative_and_those_of_ratios_differences(tmp_path):
 def test_other_engines_are_compared_with_the_explored_one_in_the_tiers_own_table(tmp_path):
     table = pd.DataFrame([quantity("ns2", 100.0), quantity("ns3", 90.0)])
     write_text(tmp_path / "quantities.csv", table.to_csv(index=False))
-    found = changes([judged(DEFAULT, 7.0)], tmp_path)
+    found = changes(judged(DEFAULT, throughput_bps=7.0), tmp_path)
     assert found == {("other engines", "throughput_bps"): pytest.approx(-0.1)}
 
 
@@ -59,22 +57,10 @@ VALUE = {
     "expect": {"at_least": 1.0},
 }
 ROW = {
-    "claim": "c1",
-    "verdict_tier": "not reproduced",
-    "verdict_default": "not reproduced",
-    "reduced_scale_differs": "false",
-    "seeds": "5",
-    "seeds_alike": "5",
-    "designs": "64",
-    "holds": "3",
-    "share": "0.046875",
-    "low": "0.016",
-    "high": "0.13",
-    "word": "fragile",
-    "tested_alone": "28",
-    "flipped_by": "",
-    "important": "",
-    "r2": "",
+    **{"verdict_tier": "not reproduced", "verdict_default": "not reproduced"},
+    **{"designs": "64", "holds": "3", "share": "0.046875", "low": "0.016", "high": "0.13"},
+    **{"word": "fragile", "tested_alone": "28", "flipped_by": "", "important": "", "r2": ""},
+    **{"seeds": "5", "seeds_alike": "5", "reduced_scale_differs": "false"},
 }
 
 
