@@ -65,7 +65,7 @@ CLAIM = {
 
 
 def study_document(**changes: Any) -> dict[str, Any]:
-    """Two TCP flows over one bottleneck; factors: variant x access rate (fast, faster, fastest)."""
+    """Two TCP flows over one bottleneck; factors: variant x access rate (slow, mid, fast)."""
     variants = [
         {"key": key, "label": key, "set": {"congestion_control": key}}
         for key in ("reno", "vegas", "cubic")
@@ -132,14 +132,8 @@ class World:
 
     def table(self, cells: dict[str, Any] | None = None, **table: Any) -> Study:
         cell = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
-        shape = {
-            "id": "1",
-            "title": "t",
-            "experiment": "sweep",
-            "where": {"variant": "reno"},
-            "row_factor": "access",
-            "columns": cells or {"throughput": cell},
-        }
+        shape = {"id": "1", "title": "t", "experiment": "sweep", "where": {"variant": "reno"}}
+        shape |= {"row_factor": "access", "columns": cells or {"throughput": cell}}
         return self.study(tables=[{**shape, **table}])
 
     def published(self, *rows: tuple[str, str, str, float, str]) -> Path:
@@ -167,51 +161,35 @@ class World:
         row); `series(...)` gives a flow's samples; `runs(levels)` says whether a tier has a point.
         """
         design, flow_rows, samples, scenarios = [], [], [], {}
-        for experiment in study.experiments:
-            parameters = plain_values(parameters_of(study, experiment))
-            if duration_s is not None:
-                parameters["duration_s"] = duration_s
-            axes = [[(f.id, level) for level in f.levels] for f in experiment.factors]
-            for combination in itertools.product(*axes):
-                levels = {factor: level.key for factor, level in combination}
-                if not runs(levels):
+        for experiment, levels, values in _points(study, duration_s):
+            if not runs(levels):
+                continue
+            for replicate, engine in itertools.product(range(replicates), engines):
+                seed = replicate_seed(study.id, experiment.id, replicate)
+                scenario = instantiate(experiment, values, seed=seed)
+                scenarios[scenario.id] = scenario.model_dump(mode="json")
+                why = refusal(engine, levels)
+                design.append(
+                    {
+                        **{"study": study.id, "experiment": experiment.id, "engine": engine},
+                        **{"point": ",".join(levels.values()), "levels": json.dumps(levels)},
+                        **{"replicate": replicate, "scenario": scenario.id, "cost_s": 1.0},
+                        **{"supported": not why, "reason": why, "batch": f"{study.id}-batch"},
+                    }
+                )
+                if why:
                     continue
-                values = dict(parameters)
-                for _, level in combination:
-                    values.update(level.set)
-                for replicate, engine in itertools.product(range(replicates), engines):
-                    seed = replicate_seed(study.id, experiment.id, replicate)
-                    scenario = instantiate(experiment, values, seed=seed)
-                    scenarios[scenario.id] = scenario.model_dump(mode="json")
-                    why = refusal(engine, levels)
-                    design.append(
-                        {
-                            "study": study.id,
-                            "experiment": experiment.id,
-                            "point": ",".join(levels.values()),
-                            "levels": json.dumps(levels),
-                            "replicate": replicate,
-                            "engine": engine,
-                            "scenario": scenario.id,
-                            "supported": not why,
-                            "reason": why,
-                            "batch": f"{study.id}-batch",
-                            "cost_s": 1.0,
-                        }
-                    )
-                    if why:
-                        continue
-                    run = {"engine": engine, "replicate": replicate, **levels}
-                    key = {"scenario": scenario.id, "engine": engine}
-                    for flow in scenario.flows:
-                        row, own = flows(flow=flow.id, **run), {**key, "flow": flow.id}
-                        if row is not None:
-                            flow_rows.append({**flow_row(flow), **row, **own})
-                        samples += [own | sample for sample in series(flow=flow.id, **run)]
-                    for monitor in scenario.monitors:
-                        name = f"{monitor.link}:{monitor.direction}"
-                        own = {**key, "link": name}
-                        samples += [own | sample for sample in series(flow=name, **run)]
+                run = {"engine": engine, "replicate": replicate, **levels}
+                key = {"scenario": scenario.id, "engine": engine}
+                for flow in scenario.flows:
+                    row, own = flows(flow=flow.id, **run), {**key, "flow": flow.id}
+                    if row is not None:
+                        flow_rows.append({**FLOW_ROW, "kind": flow.kind, **row, **own})
+                    samples += [own | sample for sample in series(flow=flow.id, **run)]
+                for monitor in scenario.monitors:
+                    name = f"{monitor.link}:{monitor.direction}"
+                    own = {**key, "link": name}
+                    samples += [own | sample for sample in series(flow=name, **run)]
         self.write(design, flow_rows, samples, scenarios, study.id)
         return load_sampled(self.folder, study.id, SERIES_NUMBERS)
 
@@ -234,23 +212,27 @@ class World:
                 rows.to_parquet(path)
 
 
-def flow_row(flow) -> dict[str, Any]:
-    return {
-        "kind": flow.kind,
-        "throughput_bps": 4e5,
-        "goodput_bps": 3.8e5,
-        "delay_mean_s": 0.1,
-        "delay_p95_s": 0.12,
-        "rtt_mean_s": 0.2,
-        "packets_sent": 500,
-        "packets_received": 490,
-        "packets_dropped": 8,
-        "packets_in_flight": 2,
-        "retransmissions": 8,
-        "timeouts": 0,
-        "loss_rate": 8 / 500,
-        "delivery_ratio": 490 / 500,
-    }
+def _points(study, duration_s):
+    """Yield the experiment, levels and parameters of each point of a study."""
+    for experiment in study.experiments:
+        known = plain_values(parameters_of(study, experiment))
+        known |= {} if duration_s is None else {"duration_s": duration_s}
+        for combination in itertools.product(*(f.levels for f in experiment.factors)):
+            keys = (level.key for level in combination)
+            levels = dict(zip((f.id for f in experiment.factors), keys, strict=True))
+            yield (
+                experiment,
+                levels,
+                known | {k: v for one in combination for k, v in one.set.items()},
+            )
+
+
+FLOW_ROW = {
+    **{"throughput_bps": 4e5, "goodput_bps": 3.8e5, "loss_rate": 8 / 500},
+    **{"delay_mean_s": 0.1, "delay_p95_s": 0.12, "rtt_mean_s": 0.2},
+    **{"packets_sent": 500, "packets_received": 490, "packets_dropped": 8},
+    **{"packets_in_flight": 2, "retransmissions": 8, "timeouts": 0, "delivery_ratio": 490 / 500},
+}
 
 
 def tolerance(relative=None, absolute=None):
@@ -276,20 +258,13 @@ def sampled():
     """Turns windows in segments, and what else is given, into samples one second apart."""
 
     def samples(windows, ssthresh=np.nan, **columns):
-        rows = []
-        for number, window in enumerate(windows):
-            threshold = ssthresh[number] if isinstance(ssthresh, list) else ssthresh
-            row = {
-                "time_s": number + 1.0,
-                "cwnd_bytes": window * SEGMENT_BYTES,
-                "ssthresh_bytes": threshold * SEGMENT_BYTES,
-                "rtt_s": 1.0,
-                "throughput_bps": 1e5,
-            }
-            for name, value in columns.items():
-                row[name] = value[number] if isinstance(value, list) else value
-            rows.append(row)
-        return rows
+        rows = {
+            "time_s": np.arange(1.0, len(windows) + 1),
+            "cwnd_bytes": np.array(windows) * SEGMENT_BYTES,
+            "ssthresh_bytes": np.array(ssthresh) * SEGMENT_BYTES,
+            **{"rtt_s": 1.0, "throughput_bps": 1e5, **columns},
+        }
+        return pd.DataFrame(rows).to_dict("records")
 
     return samples
 

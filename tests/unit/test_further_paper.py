@@ -15,16 +15,12 @@ def test_rows_and_columns_have_labels_of_their_own(world):
         "first": {"where": {"access": "slow"}, "label": "The first hop"},
         "last_hop": {"where": {"access": "fast"}},
     }
-    columns = {
-        "x": {**RETRANSMISSIONS, "label": "Packets sent again"},
-        "y": RETRANSMISSIONS,
-    }
+    columns = {"x": RETRANSMISSIONS | {"label": "Packets sent again"}, "y": RETRANSMISSIONS}
     study = world.table(columns, rows=rows, row_factor=None)
     numbers = [(row, column, "packets", 8.0, "8") for row in rows for column in columns]
     cells = map_cells(study, read_published(world.published(*numbers)))
     found = [(cell.row_label, cell.column_label) for cell in cells]
-    assert found[0] == ("The first hop", "Packets sent again")
-    assert found[3] == ("last hop", "y")
+    assert (found[0], found[3]) == (("The first hop", "Packets sent again"), ("last hop", "y"))
 
 
 @pytest.mark.parametrize("said", [None, "Means over 51 runs; no spread is printed."])

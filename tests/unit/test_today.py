@@ -14,7 +14,7 @@ from replication.report.pages.source import Source
 from replication.study.errors import InputError
 from replication.study.files import write_text
 
-from tests.unit.report_project import Project, example, soup
+from tests.unit.report_project import example, soup
 from tests.unit.sensitivity_data import ROOT
 
 TODAY = {
@@ -50,47 +50,43 @@ def test_a_wrong_stand_in_is_named(tmp_path, change, named):
 
 
 @pytest.fixture
-def project(world, tmp_path):
-    made = Project(world, tmp_path / "project")
-    made.add(example(world))
-    shutil.copytree(ROOT / "workflow/engines", made.root / "workflow/engines", dirs_exist_ok=True)
-    made.write("configs/today.yaml", yaml.safe_dump(TODAY))
-    study = load_study(made.root, "synthetic")
+def today(project):
+    """A project whose study was judged on the modern kernel."""
+    project.add(example(project.world))
+    (project.root / "workflow").mkdir(exist_ok=True)
+    (project.root / "workflow/engines").symlink_to(ROOT / "workflow/engines")
+    project.write("configs/today.yaml", yaml.safe_dump(TODAY))
     claims = [
         {"claim": c.id, "verdict": "not reproduced", "reason": f"Why <{c.id}>"}
-        for c in study.claims
+        for c in load_study(project.root, "synthetic").claims
     ]
     document = {
-        "study": "synthetic",
-        "engine": "linux",
-        "tier": "quick",
-        "replicates": 1,
-        "reasons": TODAY["studies"]["synthetic"]["reasons"],
+        **{"study": "synthetic", "engine": "linux", "tier": "quick", "replicates": 1},
+        **{"reasons": ["Nothing <is> replaced."], "cpu_s": 60.0, "claims": claims},
         "refusals": {"linux has no congestion control 'tahoe'": 2},
-        "claims": claims,
-        "cpu_s": 60.0,
-        "made_from": made_from(made.root, "synthetic", ENGINES["linux"]),
+        "made_from": made_from(project.root, "synthetic", ENGINES["linux"]),
     }
-    write_text(made.data / "maps/today/synthetic.claims.json", json.dumps(document))
-    merge_maps([], made.data)
-    return made
+    write_text(project.data / "maps/today/synthetic.claims.json", json.dumps(document))
+    merge_maps([], project.data)
+    return project
 
 
-def test_the_page_sets_today_beside_the_study(project):
-    page = soup(project.render("synthetic") / "maps.html")
+def test_the_page_sets_today_beside_the_study(today):
+    page = soup(today.render("synthetic") / "maps.html")
     assert page.find("a", href="#today") is not None
-    source = Source.load(project.root, project.data)
+    source = Source.load(today.root, today.data)
     (view,) = today_views(source)
     own = {r["claim"]: r["verdict"] for r in source.headline(source.claims)}
     assert {one["id"]: one["own"] for one in view["claims"]} == own
     rows = page.find(id="today").find_parent("section").find_all("tr")[1:]
     assert len(rows) == len(view["claims"])
     assert any(one["differs"] for one in view["claims"])
-    assert "Nothing <is> replaced." in page.get_text()
-    assert "2 runs are left out" in page.get_text()
+    text = page.get_text()
+    assert "Nothing <is> replaced." in text and "2 runs are left out" in text
 
 
-def test_claims_of_other_files_are_left_out(project):
-    project.write("configs/today.yaml", yaml.safe_dump(TODAY | {"engine": "ns3"}))
-    page = soup(project.render("synthetic") / "maps.html")
-    assert page.find(id="today") is None
+def test_claims_of_other_files_are_left_out(today):
+    today.merge("synthetic")
+    assert today_views(Source.load(today.root, today.data))
+    today.write("configs/today.yaml", yaml.safe_dump(TODAY | {"engine": "ns3"}))
+    assert today_views(Source.load(today.root, today.data)) == []
