@@ -17,9 +17,6 @@ SCENARIOS = {
     "an acknowledgement for two segments": dumbbell([DELAYED]),
     "CBR, of which the link carries a half": dumbbell([cbr("c", 4e6)]),
     "TCP beside CBR that crosses one link": dumbbell([FULL, SHORT]),
-    "two flows on one link": dumbbell(
-        [FULL, FULL | {"id": "u", "source": "s1", "destination": "d1"}], pairs=2
-    ),
 }
 
 

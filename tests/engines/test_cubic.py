@@ -43,11 +43,3 @@ def test_hystart_ends_slow_start_before_a_loss(bench, hystart):
     lost = [float(row["time_s"]) for row in result.series if row["link"] and int(row["drops"])]
     before = not lost or (ended and ended[0] < lost[0])
     assert bool(ended) and before if hystart else not ended or not before
-
-
-def test_what_an_engine_has_of_its_own_may_be_stated(bench):
-    own = {"cubic_beta": 0.8, "cubic_hystart": False}
-    if bench.name != "ns2":
-        own = {"cubic_beta": 0.7, "cubic_hystart": True}
-    stated, left = run(bench, droptail(30), **own), run(bench, droptail(30))
-    assert (stated.series, stated.flows) == (left.series, left.flows)

@@ -7,46 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.engine_bench import mean, outstanding_bytes, write_plan
+from tests.engines.engine_bench import write_plan
 from tests.engines.engine_scenarios import (
     SEGMENT,
     TCP_IP_HEADER_BYTES,
     cbr,
     droptail,
-    dumbbell,
     listed,
-    pfifo,
-    red,
     single_link,
     tcp,
 )
 
 PACKET = SEGMENT + TCP_IP_HEADER_BYTES
-
-
-@pytest.mark.parametrize("control", ["reno", "vegas", "cubic"])
-def test_packets_have_their_headers_whichever_agent(ns2, control):
-    # ns-2's Vegas forgets them by itself.
-    flow = ns2.tcp("t", control, maximum_window_bytes=4000)
-    result = ns2.run(single_link([flow], rate_bps=1e6, delay_s=0.03))
-    # The very first packet of a Linux agent stands for the SYN, which takes the headers.
-    missing = 40 if control == "cubic" else 0
-    size = result.number("t", "throughput_bps") * 10 / 8
-    assert size == pytest.approx(result.number("t", "packets_received") * PACKET - missing)
-    least = 0.03 + ns2.serialisation_s(PACKET, 1e6)
-    assert min(result.samples("delay_s", flow="t", after_s=1)) >= least - ns2.traits.tick_s
-
-
-@pytest.mark.parametrize("control", ["newreno", "vegas", "cubic"])
-def test_a_window_cap_counts_whole_segments_whichever_agent(ns2, control):
-    # The remainder of a segment in the cap can never be filled.
-    flow = ns2.tcp("t", control, maximum_window_bytes=10 * SEGMENT + 999)
-    if control == "vegas":
-        flow["vegas_alpha_packets"] = flow["vegas_beta_packets"] = 1000
-    result = ns2.run(single_link([flow], rate_bps=1e9, delay_s=0.05, duration_s=5), trace=True)
-    assert outstanding_bytes(result) == 10 * SEGMENT
-    rate = mean(result.samples("throughput_bps", flow="t", after_s=3))
-    assert rate == pytest.approx(10 * PACKET * 8 / 0.1, rel=0.01)
 
 
 def test_throughput_of_a_monitor_ends_with_the_transmission(ns2):
@@ -56,39 +28,6 @@ def test_throughput_of_a_monitor_ends_with_the_transmission(ns2):
     result = ns2.run(single_link([flow], rate_bps=1e5, delay_s=0.5, duration_s=1))
     rates = result.samples("throughput_bps", link="wire:ab")
     assert rates == pytest.approx([0] + [8e4] * 9)
-
-
-@pytest.mark.parametrize("control", ["reno", "vegas", "linuxreno"])
-def test_listed_losses_count_data_whether_or_not_there_is_a_syn(ns2, control):
-    flow = ns2.tcp("t", control, initial_window_segments=2)
-    result = ns2.run(single_link([flow], duration_s=5, loss=listed(5)), trace=True)
-    assert [event.sequence for event in result.events("retransmit")] == [4 * SEGMENT]
-
-
-@pytest.mark.parametrize(
-    ("queue", "limit"),
-    [
-        (droptail(25), 25),
-        ({"kind": "droptail", "limit_bytes": 25000}, 25),
-        ({"kind": "droptail", "limit_bytes": 24999}, 24),
-        (pfifo(25), 26),
-        (pfifo(25) | {"device_queue_packets": 100}, 125),
-        (red(100, 150) | {"limit_packets": 25}, 25),
-    ],
-)
-def test_queues_hold_their_limit_and_no_more(ns2, queue, limit):
-    # The packet being transmitted is in no queue, and ns-2's own off-by-one is made up for.
-    result = ns2.run(single_link([cbr("c", 4e6)], duration_s=3, queue=queue))
-    assert max(result.queue()) == limit
-
-
-def test_run_json_states_agents_and_traits(ns2):
-    linux = ns2.tcp("t", "cubic", timestamps=True)
-    flows = [linux, tcp("r", "reno"), tcp("v", "vegas", limited_transmit=True)]
-    result = ns2.run(dumbbell(flows, duration_s=1))
-    kinds = {"t": "Linux cubic", "r": "Reno", "v": "Vegas"}
-    assert result.run["agents"] == {flow: f"Agent/TCP/{kind}" for flow, kind in kinds.items()}
-    assert "Agent/TCP/Vegas has no limited transmit" in result.run["traits"]
 
 
 def test_listed_losses_need_the_syn_to_pass(ns2, tmp_path):

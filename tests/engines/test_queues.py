@@ -28,26 +28,6 @@ def four_flows(bench, queue):
     return bench.run(scenario | {"sampling_interval_s": 0.01})
 
 
-@MANAGED
-def test_codel_waits_follow_its_target(bench):
-    # What one target leaves is in conformance.yaml. DropTail of the same limit fills its buffer.
-    short, long, droptailed = (
-        mean(four_flows(bench, queue).queue(after_s=5)) * PACKET_S
-        for queue in (codel(0.005), codel(0.02), droptail(200))
-    )
-    assert long - short > 0.5 * (0.02 - 0.005)
-    assert droptailed > 0.06 > 0.015 > short
-
-
-@SIMULATORS
-def test_red_drops_early_and_holds_its_average(bench):
-    # In packets this is in conformance.yaml.
-    result = four_flows(bench, red(10, 30) | {"byte_mode": True})
-    assert 10 < mean(result.queue(after_s=5)) < 30
-    assert max(result.queue(after_s=5)) < 150  # the hard limit of 200 is never reached
-    assert sum(result.samples("drops", link="wire:ab", after_s=5)) > 0
-
-
 @SIMULATORS
 @pytest.mark.parametrize(("byte_mode", "low", "high"), [(True, 2, 100), (False, 0.8, 1.25)])
 def test_red_in_byte_mode_drops_in_proportion_to_size(bench, byte_mode, low, high):
@@ -84,6 +64,9 @@ def test_a_fair_queue_protects_a_thin_flow(bench, fair):
 @pytest.mark.parametrize(
     "bench, queue, low_s, high_s",
     [
+        # At 5 ms CoDel is in conformance.yaml; it keeps the minimum over an interval at its target.
+        ("ns3", codel(0.02), 0.013, 0.06),
+        ("linux", codel(0.02), 0.013, 0.06),
         # RFC 8033 controls the mean; the sawtooth of four flows leaves it within a factor of two.
         ("ns3", pie(0.015), 0.0075, 0.03),
         # A flow's queue of its own can only shorten it.
@@ -207,14 +190,3 @@ def test_bbr_fills_the_link_with_a_bounded_queue(ns3):
     assert max(bbr.queue(after_s=2)) < 1.1 * bdp
     assert min(bbr.queue(after_s=2)) <= 2
     assert mean(cubic.queue(after_s=2)) > 2 * bdp
-
-
-def test_highspeed_opens_faster_than_newreno(ns3):
-    # RFC 3649 adds a(w) > 1 segments a round trip above 38 segments, NewReno one.
-    growth = {}
-    for control in ("newreno", "highspeed"):
-        flow = tcp("t", control, initial_ssthresh_bytes=200_000)
-        result = ns3.run(single_link([flow], rate_bps=1e9, delay_s=0.05))
-        cwnd = result.samples("cwnd_bytes", flow="t", after_s=3)
-        growth[control] = cwnd[-1] - cwnd[0]
-    assert growth["highspeed"] > 2 * growth["newreno"]
