@@ -23,12 +23,11 @@ from replication.report.charts.data import (
     PublishedValue,
     axis_factor,
     display_factor,
-    estimates,
     read_cells,
 )
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import MAXIMUM_POINTS, Horizontal, to_png
-from replication.report.charts.points import claimed_values, published_figures
+from replication.report.charts.points import published_figures
 from replication.report.released import released_results
 from replication.study.claim_model import Quantity
 from replication.verdicts.verdict_table import read_table
@@ -130,18 +129,6 @@ def test_published_values_are_hollow_diamonds_with_the_papers_numbers(
     assert len(wanted) and drawn
     scale = 1e6 if study == "saxena" else 1
     assert {round(v / scale, 9) for v in wanted} <= {round(v, 9) for v in drawn if v is not None}
-
-
-def test_claimed_ratio_is_drawn_from_the_reproduced_baseline():
-    study = load_study(ROOT, "liang_shen")
-    experiment = study.experiment("sweep")
-    results = Results.load(DATA, "liang_shen")
-    frame = estimates(results, experiment, "throughput_bps")
-    drawn = claimed_values(study, experiment, "throughput_bps", frame)
-    base = frame[frame["variant"].isin(["tahoe", "reno"])].groupby("x")["mean"].mean()
-    assert len(drawn) == len(base)
-    for row in drawn.to_dict("records"):
-        assert row["value"] == pytest.approx(1.1 * base[row["x"]])
 
 
 def test_the_scatter_is_drawn_from_the_files_also_where_they_are_empty():

@@ -1,8 +1,7 @@
 """Figures of a quantity against a factor, with what claims say in the same coordinates.
 
-Papers without tables still print sizes: "about 10 % higher". A ratio with both ends becomes its
-middle times the reproduced values it is a ratio to, at each value of the factor; a bound on the
-quantity itself becomes a line over the range that the claim names.
+A bound that a claim puts on the quantity itself is a line over the range that the claim names; what
+the paper does not print is not drawn as published.
 """
 
 from __future__ import annotations
@@ -36,39 +35,8 @@ from replication.report.charts.figure import (
     make_figure,
     three_digits,
 )
-from replication.study.claim_model import Quantity, RatioTest, ValueTest
+from replication.study.claim_model import Quantity, ValueTest
 from replication.study.study import Experiment, Study
-
-
-def claimed_values(
-    study: Study, experiment: Experiment, metric: str, frame: pd.DataFrame
-) -> pd.DataFrame:
-    """Return the values that claimed ratios imply at each point of the axis.
-
-    Of `estimates` of the metric, in the columns series, x, value, source.
-    """
-    axis = axis_factor(experiment)
-    rows = []
-    for claim in study.claims:
-        test = claim.test
-        if axis is None or not isinstance(test, RatioTest):
-            continue
-        sides, low, high = (test.left, test.right), test.expect.at_least, test.expect.at_most
-        if low is None or high is None:
-            continue
-        if any(axis.id in s.where or not _about(s, experiment, metric) for s in sides):
-            continue
-        base = frame
-        for factor, keys in test.right.where.items():
-            base = base[base[factor].isin(keys)]
-        ratio = (low + high) / 2
-        names = " and ".join(dict.fromkeys(base["series"]))
-        source = f"claim {claim.id}: {ratio:g} times the reproduced mean of {names}"
-        for x, value in base.groupby("x")["mean"].mean().items():
-            rows.append(("", x, ratio * value, source))
-    return pd.DataFrame(rows, columns=["series", "x", "value", "source"]).drop_duplicates(
-        ["x", "value"]
-    )
 
 
 def claimed_bounds(study: Study, experiment: Experiment, metric: str) -> pd.DataFrame:
@@ -120,8 +88,6 @@ def factor_figures(
             continue
         own = [v for v in published if _kind(v) == (metric, "tcp", "mean", ())]
         marks = _published_frame(experiment, own)
-        if marks.empty:
-            marks = claimed_values(study, experiment, metric, frame)
         bounds = claimed_bounds(study, experiment, metric)
         if axis is None:
             frame = frame.assign(x=frame["series"])
