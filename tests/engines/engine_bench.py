@@ -133,19 +133,18 @@ def write_plan(folder, engine, scenario):
 class Traits:
     """Where an engine differs, as its README says."""
 
-    #: Its plain Reno with the recovery of its time.
-    control: str
-    #: What a link adds to an IP packet.
-    framing_bytes: int
     #: How far a time may be off: rounding, or the reading of a clock.
     tick_s: float
-    least_window_segments: int
-    #: Whether `--trace` and listed losses are there.
-    traced: bool
     #: Congestion controls that must fill a link.
     filling: tuple[str, ...]
     queues: tuple[dict, ...]
     red: dict
+    #: Its plain Reno with the recovery of its time.
+    control: str = "newreno"
+    #: What a link adds to an IP packet.
+    framing_bytes: int = 0
+    #: Whether `--trace` and listed losses are there.
+    traced: bool = True
 
 
 _PLAIN = (droptail(20), {"kind": "droptail", "limit_bytes": 20000}, pfifo(20))
@@ -153,30 +152,21 @@ _DELAY = (codel(), codel(kind="fq_codel"), pie())
 _FILLING = ("cubic", "vegas", "linuxreno")
 TRAITS = {
     "ns3": Traits(
-        control="newreno",
         framing_bytes=2,
         tick_s=1e-9,
-        least_window_segments=1,
-        traced=True,
         filling=("newreno", "reno", "tahoe", *_FILLING),
         queues=(*_PLAIN, red(5, 15), *_DELAY),
         red=red(5, 15),
     ),
     "ns2": Traits(
-        control="newreno",
-        framing_bytes=0,
         tick_s=1e-6,
-        least_window_segments=1,
-        traced=True,
         filling=("newreno", "reno", "tahoe", "highspeed", *_FILLING),
         queues=(*_PLAIN, red(5, 15)),
         red=red(5, 15),
     ),
     "linux": Traits(
         control="linuxreno",
-        framing_bytes=0,
         tick_s=5e-6,
-        least_window_segments=2,
         traced=False,
         filling=("westwood_plus", "htcp", *_FILLING),
         queues=(*_PLAIN, linux_red(5, 15), *_DELAY, pie(kind="fq_pie"), cake()),

@@ -1,4 +1,4 @@
-"""What only ns-2 has to show: agents of several families, its own limits, a broken simulator."""
+"""What only ns-2 has to show: when a monitor counts, and a broken simulator."""
 
 import os
 import subprocess
@@ -9,16 +9,12 @@ import pytest
 
 from tests.engines.engine_bench import write_plan
 from tests.engines.engine_scenarios import (
-    SEGMENT,
-    TCP_IP_HEADER_BYTES,
     cbr,
     droptail,
     listed,
     single_link,
     tcp,
 )
-
-PACKET = SEGMENT + TCP_IP_HEADER_BYTES
 
 
 def test_throughput_of_a_monitor_ends_with_the_transmission(ns2):

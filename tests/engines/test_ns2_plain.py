@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from replication.design.config import load_study
 
 from tests.engines.engine_bench import Result, read_result, write_plan
 from tests.engines.engine_scenarios import cbr, document, droptail, link, pfifo, red, tcp
@@ -260,33 +259,33 @@ def check_values(both):
     assert found == listed_changes(both, ALWAYS)
 
 
-NETWORKS = {
-    "no loss": {"window": 20},
-    "droptail": {"cbr_mbps": 8},
-    "red": {"cbr_mbps": 8, "queue": RED},
-}
+#: The first loses nothing.
+NETWORKS = [{"window": 20}, {"cbr_mbps": 8}, {"cbr_mbps": 8, "queue": RED}]
 
 
-@pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("agent", [name for name in AGENTS if name != "cubic"])
-def test_an_agent_does_what_it_does_by_default(beside, agent, network):
-    both = beside(Experiment(agent, **NETWORKS[network]))
+#: The public experiment of a course: CBR of 1 to 10 Mbit/s beside Vegas.
+COURSE = [Experiment("vegas", cbr_mbps=load, duration_s=10) for load in range(1, 11)]
+DEFAULTS = [
+    Experiment(agent, **network) for agent in AGENTS if agent != "cubic" for network in NETWORKS
+]
+
+
+@pytest.mark.parametrize("experiment", DEFAULTS + COURSE)
+def test_an_agent_does_what_it_does_by_default(beside, experiment):
+    both = beside(experiment)
     check_equal(both)
     check_values(both)
-    assert ("tcp d" in both.plain) == (network != "no loss")
-    assert (both.result.number("t", "retransmissions") > 0) == (network != "no loss")
-
-
-@pytest.mark.parametrize("cbr_mbps", range(1, 11))
-def test_vegas_gives_what_a_course_saw(beside, cbr_mbps):
-    # The public experiment: window 100, queues with limit_ 50, CBR of 1 to 10 Mbit/s.
-    both = beside(Experiment("vegas", cbr_mbps=cbr_mbps, duration_s=10))
-    check_equal(both)
     dropped = len(both.plain.get("tcp d", []))
     assert both.result.number("t", "packets_dropped") == dropped
-    assert cbr_mbps != 8 or dropped == 3
-    bits = 8 * sum(size for _, _, size in both.plain["tcp r"])
-    assert both.result.number("t", "throughput_bps") == pytest.approx(bits / 9, rel=1e-12)
+    if experiment in COURSE:
+        assert experiment.cbr_mbps != 8 or dropped == 3
+    else:
+        lossy = experiment.cbr_mbps > 0
+        assert (dropped > 0, both.result.number("t", "retransmissions") > 0) == (lossy, lossy)
+    # Every agent but Vegas sends a SYN, of headers alone.
+    bits = 8 * sum(size for _, _, size in both.plain["tcp r"] if size > 40)
+    seconds = experiment.duration_s - 1
+    assert both.result.number("t", "throughput_bps") == pytest.approx(bits / seconds, rel=1e-12)
 
 
 @pytest.mark.parametrize("agent", ["newreno", "vegas"])
@@ -334,11 +333,3 @@ def test_a_full_queue_holds_as_many(beside, kind):
         assert both.most_bytes in size
     drops = sum(both.result.samples("drops", link="n2_n3:ab"))
     assert drops == sum(len(p) for name, p in both.plain.items() if name.endswith(" d")) > 100
-
-
-@pytest.mark.parametrize("study", ["liang_shen", "nishitha"])
-def test_the_papers_of_ns2_are_given_its_default_limit(study):
-    parameters = load_study(ROOT, study).parameters
-    assert parameters["queue_packets"].value == FULL["packets"][1]
-    if "red_queue_packets" in parameters:
-        assert parameters["red_queue_packets"].value == FULL["red"][1]
