@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.engines.engine_bench import mean
+from tests.engines.engine_bench import TRAITS, mean
 from tests.engines.engine_scenarios import (
     cake,
     cbr,
@@ -17,8 +17,6 @@ from tests.engines.engine_scenarios import (
 
 RATE_BPS = 1e7
 PACKET_S = 8 * 1040 / RATE_BPS
-SIMULATORS = pytest.mark.parametrize("bench", ["ns3", "ns2"], indirect=True)
-MANAGED = pytest.mark.parametrize("bench", ["ns3", "linux"], indirect=True)
 
 
 def four_flows(bench, queue):
@@ -28,7 +26,7 @@ def four_flows(bench, queue):
     return bench.run(scenario | {"sampling_interval_s": 0.01})
 
 
-@SIMULATORS
+@pytest.mark.parametrize("bench", ["ns3", "ns2"], indirect=True)
 @pytest.mark.parametrize(("byte_mode", "low", "high"), [(True, 2, 100), (False, 0.8, 1.25)])
 def test_red_in_byte_mode_drops_in_proportion_to_size(bench, byte_mode, low, high):
     # Floyd and Jacobson 1993, section 4: p is scaled by size over mean size, here 4 to 1; the
@@ -126,29 +124,20 @@ def full(bench, through, held, packet_bytes=1000):
     assert dropped == 1 or (through["kind"] == "fq_codel" and 1 < dropped <= held)
 
 
-@pytest.mark.parametrize("bench, kind", KINDS, indirect=["bench"])
-@pytest.mark.parametrize("limit", [1, 20])
-def test_a_limit_is_what_waits_besides_the_one_in_transmission(bench, kind, limit):
-    full(bench, *limited(kind, limit))
+FULL = [(engine, *limited(kind, limit)) for engine, kind in KINDS for limit in (1, 20)]
+for name in ("ns3", "linux"):
+    fits = 20 * (1000 + TRAITS[name].framing_bytes)
+    FULL += [(name, {"kind": "droptail", "limit_bytes": fits - less}, 20 - less) for less in (0, 1)]
+    # RED's limit is in packets of any size.
+    red_of_20, held = limited("red", 20)
+    FULL += [(name, red_of_20 | {"mean_packet_bytes": size}, held) for size in (500, 2000)]
+# In byte mode it counts mean packets.
+FULL += [("ns3", red_of_20 | {"byte_mode": True, "mean_packet_bytes": 2000}, 40 + DEVICE_PACKETS)]
 
 
-@MANAGED
-def test_a_limit_in_bytes_is_what_waits_besides_the_one_in_transmission(bench):
-    fits = 20 * (1000 + bench.traits.framing_bytes)
-    full(bench, {"kind": "droptail", "limit_bytes": fits}, 20)
-    full(bench, {"kind": "droptail", "limit_bytes": fits - 1}, 19)
-
-
-@MANAGED
-@pytest.mark.parametrize("mean_bytes", [500, 2000])
-def test_a_limit_of_red_is_in_packets_of_any_size(bench, mean_bytes):
-    through, held = limited("red", 20)
-    full(bench, through | {"mean_packet_bytes": mean_bytes}, held)
-
-
-def test_a_limit_of_red_in_byte_mode_counts_mean_packets(ns3):
-    through, _ = limited("red", 20)
-    full(ns3, through | {"byte_mode": True, "mean_packet_bytes": 2000}, 40 + DEVICE_PACKETS)
+@pytest.mark.parametrize(("bench", "through", "held"), FULL, indirect=["bench"])
+def test_a_limit_is_what_waits_besides_the_one_in_transmission(bench, through, held):
+    full(bench, through, held)
 
 
 @pytest.mark.parametrize(

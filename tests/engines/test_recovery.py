@@ -250,11 +250,3 @@ def test_reno_needs_a_second_fast_retransmit_for_two_losses(recover):
     assert spread(result) > 1.5 * RTT_S
     # NewReno is not inflated by the duplicates.
     assert recover("newreno", *ONE).events("retransmit")[0].cwnd == 6000
-
-
-@pytest.mark.parametrize("bench", ["ns3"], indirect=True)
-def test_prr_paces_the_reduction(recover):
-    # RFC 6937: cwnd follows what is delivered down to ssthresh instead of jumping there.
-    classic, prr = (recover("sack", *ONE, **how) for how in ({}, {"recovery": "prr"}))
-    jumped, paced = (result.events("retransmit")[0] for result in (classic, prr))
-    assert jumped.ssthresh == paced.ssthresh == jumped.cwnd < paced.cwnd
