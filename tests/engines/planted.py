@@ -11,8 +11,9 @@ from tests.engines.engine_scenarios import link, red, tcp
 ROOT = Path(__file__).resolve().parents[2]
 RATES = ("1000", "2000", "3000", "4000")
 DELAYS = ("5", "20", "40", "80")
-ASSUMED = {"reason": "a test", "source": "a test"}
-PUBLISHED = {"place": "a test"}
+TEST = "a test"
+ASSUMED = {"reason": TEST, "source": TEST}
+PUBLISHED = {"place": TEST}
 
 
 def number(value, unit, **assumed):
@@ -20,19 +21,8 @@ def number(value, unit, **assumed):
     return {"value": value, "unit": unit, **tag}
 
 
-def factor(name, levels, parameter, scale):
-    return {
-        "id": name,
-        "label": name,
-        "published": PUBLISHED,
-        "levels": [
-            {"key": key, "label": key, "value": float(key), "set": {parameter: float(key) * scale}}
-            for key in levels
-        ],
-    }
-
-
-QUEUES = {"queue_ab": "$queue", "queue_ba": "$queue"}
+QUEUE = {"kind": "droptail", "limit_packets": "$queue_packets"}
+QUEUES = {"queue_ab": QUEUE, "queue_ba": QUEUE}
 TOPOLOGY = {
     "nodes": ["s1", "s2", "r1", "r2", "d1", "d2"],
     "links": [
@@ -54,59 +44,42 @@ PARAMETERS = {
     "rate_bps": number(2e6, "bit/s"),
     "delay_s": number(0.02, "s"),
     "queue_packets": number(50, "packets", range=[1, 100]),
-    "queue": number(
-        {"kind": "droptail", "limit_packets": "$queue_packets"},
-        "",
-        choices=[{"kind": "droptail", "limit_packets": "$queue_packets"}],
-    ),
     "segment_bytes": number(1000, "bytes", range=[500, 1460]),
     "window_bytes": number(64000, "bytes", range=[4000, 256000]),
 }
 
 
 def experiment(name, levels, parameter, scale):
+    keys = [
+        {"key": key, "label": key, "value": float(key), "set": {parameter: float(key) * scale}}
+        for key in levels
+    ]
     return {
-        "id": name,
-        "type": "throughput_tables",
-        "title": name,
+        **{"id": name, "type": "throughput_tables", "title": name, "place": TEST},
         "question": "Is the cause found?",
-        "place": "a test",
-        "factors": [factor(name, levels, parameter, scale)],
-        "topology": TOPOLOGY,
-        "flows": FLOWS,
-        "duration_s": 10.0,
-        "sampling_interval_s": 1.0,
+        "factors": [{"id": name, "label": name, "published": PUBLISHED, "levels": keys}],
+        **{"topology": TOPOLOGY, "flows": FLOWS, "duration_s": 10.0, "sampling_interval_s": 1.0},
     }
 
 
 def table(name):
-    tolerance = {"relative": 0.1, "reason": "a test"}
-    return {
-        "id": name,
-        "title": name,
-        "experiment": name,
-        "row_factor": name,
-        "columns": {
-            "throughput": {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance},
-            "delay": {"metric": "delay_mean_s", "aggregate": "pooled", "tolerance": tolerance},
-        },
+    columns = {
+        column: {"metric": metric, "aggregate": aggregate}
+        | {"tolerance": {"relative": 0.1, "reason": TEST}}
+        for column, metric, aggregate in (
+            ("throughput", "throughput_bps", "sum"),
+            ("delay", "delay_mean_s", "pooled"),
+        )
     }
+    known = {"id": name, "title": name, "experiment": name, "row_factor": name}
+    return known | {"columns": columns}
 
 
 def delay_claim(name, rate, expect):
     of = {"experiment": "rate", "metric": "delay_mean_s", "aggregate": "pooled"}
-    return {
-        "id": name,
-        "quote": "a test",
-        "place": "a test",
-        "reading": "a test",
-        "test": {
-            "kind": "value",
-            "of": of | {"where": {"rate": [rate]}},
-            "reduce": "mean",
-            "expect": expect,
-        },
-    }
+    of |= {"where": {"rate": [rate]}}
+    test = {"kind": "value", "of": of, "reduce": "mean", "expect": expect}
+    return {"id": name, "quote": TEST, "place": TEST, "reading": TEST, "test": test}
 
 
 #: Short delays, which a short queue makes hold together, and one that is never beside them.
@@ -115,18 +88,10 @@ CLAIMS = [
     delay_claim("long_1", "1000", {"at_least": 0.2}),
 ]
 STUDY = {
-    "schema_version": 1,
-    "id": "planted",
-    "title": "A planted cause",
+    **{"schema_version": 1, "id": "planted", "title": "A planted cause"},
     "bibliography": {"title": "A planted cause", "authors": ["Nobody"], "year": 2026},
-    "original_system": {"engine": "ns3", "description": "a test"},
-    "notes": {
-        "scope": "a test",
-        "easy": "a test",
-        "hard": "a test",
-        "threats": ["a test"],
-        "differences": ["a test"],
-    },
+    "original_system": {"engine": "ns3", "description": TEST},
+    "notes": {"scope": TEST, "easy": TEST, "hard": TEST},
     "parameters": PARAMETERS,
     "experiments": [
         experiment("rate", RATES, "rate_bps", 1000.0),
@@ -139,10 +104,9 @@ STUDY = {
 
 def cause(name, levels=None, **further):
     """A cause; `levels` by key."""
-    found = {"id": name, "title": name, "reason": "a test", "source": "a test"} | further
-    if levels:
-        found["levels"] = [{"key": key} | what for key, what in levels.items()]
-    return found
+    found = {"id": name, "title": name, "reason": TEST, "source": TEST} | further
+    own = {"levels": [{"key": key} | what for key, what in levels.items()]} if levels else {}
+    return found | own
 
 
 def configured(name, key, **variation):
@@ -170,21 +134,20 @@ CAUSES = [
     configured("loss", "2_percent", links={"bottleneck": {"loss_ab": LOSS}}),
     configured("window", "8_kb", parameters={"window_bytes": 8000}),
     configured("segment", "500", parameters={"segment_bytes": 500}),
-    cause("start_gap", {"4_s": GAP}, outside_ledger="a test"),
+    cause("start_gap", {"4_s": GAP}, outside_ledger=TEST),
 ]
 EXPLANATIONS = {
     "study": "planted",
     "score": "cells",
     "cpu_budget_s": 600.0,
-    "held_out": {"rows": {"rate": ["2000"], "delay": ["40"]}, "reason": "a test"},
+    "held_out": {"rows": {"rate": ["2000"], "delay": ["40"]}, "reason": TEST},
     "stages": [{"rows": {"rate": ["1000", "3000", "4000"], "delay": ["5", "20", "80"]}}],
     "causes": CAUSES,
 }
 
 
 BY_CLAIMS = EXPLANATIONS | {
-    "score": "claims",
-    "held_out": {"claims": ["short_3"], "reason": "a test"},
+    **{"score": "claims", "held_out": {"claims": ["short_3"], "reason": TEST}},
     "stages": [{"levels": {"rate": {}}}],
 }
 
@@ -207,14 +170,8 @@ def project(folder):
 def publish(folder, flows_of, read, noise, seed):
     """Print numbers from runs, read in a way and with noise.
 
-    Parameters
-    ----------
-    flows_of
-        (experiment, level) to the rows of its run's flows.csv.
-    read
-        From these rows to {column: printed value}.
-    noise
-        Standard deviation of the logarithm.
+    `flows_of` has the rows of flows.csv by experiment and level, of which `read` makes the value of
+    each column; `noise` is the standard deviation of the logarithm.
     """
     random = np.random.Generator(np.random.PCG64(seed))
     units = {"throughput": "bit/s", "delay": "s"}
@@ -222,6 +179,6 @@ def publish(folder, flows_of, read, noise, seed):
     for (name, key), flows in flows_of.items():
         for column, value in read(flows).items():
             printed = f"{value * math.exp(noise * random.standard_normal()):.6g}"
-            lines.append(f"{name},{key},{column},{units[column]},{printed},{printed},a test")
+            lines.append(f"{name},{key},{column},{units[column]},{printed},{printed},{TEST}")
     path = folder / "data/published/planted.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

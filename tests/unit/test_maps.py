@@ -156,6 +156,7 @@ def test_a_verdict_that_a_hair_changes_is_on_the_boundary(monkeypatch):
 def test_on_the_bound_a_tie_holds_unless_replicates_differ(noise, side):
     grid = explored(lambda x, y: min(0.0, 0.5 - x), noise=noise).grids[()]
     assert (grid.at(0.2, 0.5), grid.at(0.9, 0.5)) == (side, "fails")
+    assert not any(PointResult(True, 0.0, 0.0, (0.0,) * n).is_unsure(1.0) for n in (1, 3))
 
 
 def test_there_is_a_threshold_where_every_line_has_one():
