@@ -98,10 +98,18 @@ class Observed:
             rtt_s=column("rtt_s"),
         )
 
+    def feature(self, name):
+        """Return a feature of the window."""
+        return feature(name, self.window())
+
     def segments_per_rtt(self):
         """Return the segments delivered a round trip."""
         segment_bits = 8 * (self.packet_bytes - TCP_IP_HEADER_BYTES)
         return self.total("goodput_bps") / segment_bits * self.rtt_s
+
+    def mathis_constant(self):
+        """Return segments delivered a round trip times the root of the loss rate."""
+        return self.segments_per_rtt() * math.sqrt(self.total("loss_rate"))
 
     def unaccounted_packets(self):
         """Return the packets neither received, dropped nor in flight, over all flows."""
@@ -123,11 +131,6 @@ def sawtooth_period_s(run):
     return float(np.diff(times).mean()) if times.size > 1 else math.nan
 
 
-def mathis_constant(run):
-    """Return segments delivered a round trip times the root of the loss rate."""
-    return run.segments_per_rtt() * math.sqrt(run.total("loss_rate"))
-
-
 def loss_exponent(runs):
     """Return the slope of log(goodput) against log(loss rate)."""
     losses = np.log([run.total("loss_rate") for run in runs])
@@ -139,28 +142,18 @@ def jain(run, after_s):
     return jain_index([run.throughput_bps(after_s, flow.id) for flow in run.scenario.flows])
 
 
-def total(column):
-    """Return what takes a number of flows.csv from a check's runs."""
-    return lambda runs, after_s: runs[0].total(column)
-
-
-def of_window(name):
-    """Return what takes a feature of the window from a check's runs."""
-    return lambda runs, after_s: feature(name, runs[0].window())
-
-
 #: By name: unit, and how it is taken from a check's runs after a time in s.
 QUANTITIES = {
     "throughput_bps": ("bit/s", lambda runs, t: runs[0].throughput_bps(t)),
     "utilisation": ("1", lambda runs, t: runs[0].throughput_bps(t) / runs[0].rate_bps),
-    "rtt_mean_s": ("s", total("rtt_mean_s")),
-    "delay_mean_s": ("s", total("delay_mean_s")),
-    "loss_rate": ("1", total("loss_rate")),
-    "slow_start_growth": ("1", of_window("slow_start_growth")),
+    "rtt_mean_s": ("s", lambda runs, t: runs[0].total("rtt_mean_s")),
+    "delay_mean_s": ("s", lambda runs, t: runs[0].total("delay_mean_s")),
+    "loss_rate": ("1", lambda runs, t: runs[0].total("loss_rate")),
+    "slow_start_growth": ("1", lambda runs, t: runs[0].feature("slow_start_growth")),
     "growth_per_rtt_segments": ("segments", lambda runs, t: growth_per_rtt_segments(runs[0])),
-    "sawtooth_depth": ("1", of_window("sawtooth_depth")),
+    "sawtooth_depth": ("1", lambda runs, t: runs[0].feature("sawtooth_depth")),
     "sawtooth_period_s": ("s", lambda runs, t: sawtooth_period_s(runs[0])),
-    "mathis_constant": ("1", lambda runs, t: mathis_constant(runs[0])),
+    "mathis_constant": ("1", lambda runs, t: runs[0].mathis_constant()),
     "loss_exponent": ("1", lambda runs, t: loss_exponent(runs)),
     "jain_index": ("1", lambda runs, t: jain(runs[0], t)),
     "queue_mean_packets": ("packets", lambda runs, t: runs[0].queue_packets(t)),
