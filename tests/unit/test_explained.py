@@ -89,15 +89,10 @@ def test_a_reading_decides_which_printed_numbers_are_impossible():
 
     def read(*pairs):
         """Return how many numbers are impossible if all that can be read so are."""
-        choices = [
-            Choice(
-                {
-                    cells[p].table: pairs if pairs in family.combinations else ()
-                    for p in family.cells
-                }
-            )
-            for family in reader.families
-        ]
+        choices = []
+        for family in reader.families:
+            own = pairs if pairs in family.combinations else ()
+            choices.append(Choice({cells[place].table: own for place in family.cells}))
         return impossible(judge, Trial(DEFAULTS, "whole", 0.0, 0.0, tuple(choices)))
 
     assert read(("delay_of", "less_propagation")) == 0 < read()

@@ -105,10 +105,8 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
 
 
 def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Finding:
-    runner, whole = search.runner, search.whole
-    before, after = (
-        search.trials.evaluate([one], whole)[0] for one in (DEFAULTS, best.configuration)
-    )
+    runner, whole, both = search.runner, search.whole, (DEFAULTS, best.configuration)
+    before, after = (search.trials.evaluate([one], whole)[0] for one in both)
     stated = finding.as_stated(search.defaults)
     rows_before = finding.cell_rows(judge, stated, before, whole)
     rows = finding.cell_rows(judge, best, after, whole)
@@ -116,14 +114,12 @@ def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Find
     read = finding.table_readings(judge, best)
     claims_before, claims_after = (
         finding.judged_claims(runner.study, runner.results([one], whole), readings)
-        for one, readings in ((DEFAULTS, {}), (best.configuration, read))
+        for one, readings in zip(both, ({}, read), strict=True)
     )
     distances: Sequence[dict[str, Any]] = ()
     files = trace_files(root, runner.study.id)
     if files:
-        replicates = (
-            runner.replicated(one, whole, REPLICATES) for one in (DEFAULTS, best.configuration)
-        )
+        replicates = (runner.replicated(one, whole, REPLICATES) for one in both)
         published = published_path(root, runner.study.id)
         distances = finding.distances(runner.study, published, files, *replicates)
     return Finding(

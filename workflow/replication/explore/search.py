@@ -108,12 +108,8 @@ class Search:
 
     def run(self) -> Trial:
         """Return the best on all that may be seen."""
-        runner, first, last, reserve_s = (
-            self.runner,
-            self.stages[0],
-            self.stages[-1],
-            self.reserve_s,
-        )
+        runner, reserve_s = self.runner, self.reserve_s
+        first, last = self.stages[0], self.stages[-1]
         self._evaluate("the documented defaults", [DEFAULTS], first, None)
         singles = self._evaluate("each cause alone", runner.singles(), first, reserve_s)
         levels = best_levels(singles)
