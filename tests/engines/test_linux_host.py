@@ -5,6 +5,7 @@ Expectations follow from the kernel's documented behaviour: a sender merges at l
 default, GRO is not), and timers expire at ticks (Documentation/timers).
 """
 
+import os
 import subprocess
 from collections import Counter
 
@@ -179,3 +180,19 @@ def test_a_kernel_that_was_not_built_is_named_with_its_command(linux, tmp_path):
     for word in ("host.timer_hz", "100", "build --hz 100,250"):
         assert word in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_built_again_from_the_cached_kernel_it_is_the_same(linux_program, tmp_path):
+    # As after `make clean`: the folder is gone, the cache is not.
+    elsewhere = os.environ | {"TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}
+    words = [BUILD, "--output", tmp_path / "a b" / "engine"]
+    subprocess.run(words, check=True, env=elsewhere, umask=0o077)
+    first, again = (
+        {
+            path.relative_to(folder): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file() and path.suffix != ".pyc"
+        }
+        for folder in (linux_program.parent, tmp_path / "a b" / "engine")
+    )
+    assert first == again
