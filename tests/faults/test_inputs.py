@@ -66,10 +66,10 @@ FAULTS = {
     "hang": ("sleep 60", "first", "time_limit_s"),
     "no-table": ('rm "$4/series.csv"', "more", r"series\.csv"),
     "empty-table": (': > "$4/flows.csv"', "more", "flows.csv"),
-    "other-flow": ('sed -i s/^f,/g,/ "$4/flows.csv"', "more", "other flows"),
+    "other-flow": ('sed -i s/^f,/g,/ "$4/flows.csv"', "more", "not the scenario's"),
     "half-a-table": ('sed -i 6q "$4/series.csv"', "more", "has 5 rows, not 10"),
     "not-a-number": ('sed -i "s/cbr,1/cbr,NaN/" "$4/flows.csv"', "more", "not finite"),
-    "other-run": ('echo "{\\"scenario\\": \\"0\\"}" > "$4/run.json"', "more", "of scenario '0'"),
+    "other-run": ('echo "{\\"scenario\\": \\"0\\"}" > "$4/run.json"', "more", "belongs to scenario '0'"),
 }
 
 
