@@ -69,7 +69,7 @@ FAULTS = {
     "other-flow": ('sed -i s/^f,/g,/ "$4/flows.csv"', "more", "not the scenario's"),
     "half-a-table": ('sed -i 6q "$4/series.csv"', "more", "has 5 rows, not 10"),
     "not-a-number": ('sed -i "s/cbr,1/cbr,NaN/" "$4/flows.csv"', "more", "not finite"),
-    "other-run": ('echo "{\\"scenario\\": \\"0\\"}" > "$4/run.json"', "more", "belongs to scenario '0'"),
+    "other-run": ('echo "{\\"scenario\\": \\"0\\"}" > "$4/run.json"', "more", "belongs to"),
 }
 
 
