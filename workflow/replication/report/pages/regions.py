@@ -72,7 +72,7 @@ def today_views(source: Source) -> list[dict[str, Any]]:
         rows = of_study(source.headline(source.claims), study.id)
         quotes = {claim.id: claim.quote for claim in study.claims}
         judged = [
-            row | {"verdict": Verdict.NOT_TESTABLE} if row.get("vacuous") else row
+            row | {"verdict": Verdict.NOT_TESTABLE} if row["vacuous"] else row
             for row in found["claims"]
         ]
         compared = [one for one in compare_verdicts(rows, judged, same=()) if one.after]
