@@ -96,8 +96,13 @@ class Tab:
         self.requests: list[str] = []
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else 0)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("requestfailed", lambda request: self.errors.append(request.url))
+        self.page.on("requestfailed", self._failed)
         self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def _failed(self, request) -> None:
+        # What was still loading when the reader went on is no error.
+        if request.failure != "net::ERR_ABORTED":
+            self.errors.append(f"{request.url}: {request.failure}")
 
     def open(self, name: str):
         self.page.goto((self.report / name).as_uri())
