@@ -17,7 +17,7 @@ batch_cost_s: 0.7
 """
 TARGET = "data/reproduced/cells.csv"
 RESULTS = ("results/nishitha/flows.parquet", "results/nishitha/series.parquet")
-RESULTS += ("cells.csv", "claims.csv", "claim_flags.csv", "audit.csv")
+RESULTS += ("cells.csv", "claims.csv", "self_consistency.csv", "audit.csv")
 
 
 def results_of(project):

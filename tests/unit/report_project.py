@@ -12,7 +12,8 @@ from replication.report.render import render
 from replication.study.files import write_text
 from replication.study.study import Study
 from replication.verdicts.evaluate import evaluate_study, merge
-from replication.verdicts.self_consistency import write_own_data
+from replication.verdicts.self_consistency import write_self_consistency
+from replication.verdicts.verdict_table import primary_engine
 
 NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"
 #: What is judged by no claim and stands in no table of the page.
@@ -96,7 +97,7 @@ class Project:
         collect_study(study, self.data)
         found = Results.load(self.data, study.id)
         evaluate_study(study, published, found, self.data / "evaluation" / study.id)
-        write_own_data(self.root, self.data, study.id)
+        write_self_consistency(self.root, self.data, study.id)
 
     def write(self, name: str, text: str) -> None:
         path = self.root / name
@@ -104,7 +105,8 @@ class Project:
         path.write_text(text, encoding="utf-8")
 
     def merge(self, *studies: str) -> None:
-        merge([self.data / "evaluation" / name for name in studies], self.data)
+        primary = {name: primary_engine(self.root, self.data, name) for name in studies}
+        merge([self.data / "evaluation" / name for name in studies], primary, self.data)
         write_agreement(self.root, self.data, studies)
         write_text(self.data / "provenance.json", json.dumps(self.provenance))
 

@@ -11,6 +11,7 @@ from replication.metrics.statistic import Estimate, estimate
 from replication.study.claim_model import Quantity
 from replication.study.published import PublishedError, read_published
 from replication.study.table_model import Cell
+from replication.study.verdict import ReasonCode
 from replication.verdicts.cell import evaluate_cells, judge_cell, replicate_means
 
 SLOW = ("slow", "throughput", "bit/s", 800e3, "800.0")  # printed in kbit/s: half a digit is 50
@@ -64,9 +65,9 @@ def test_inside_means_within_the_band(published, half_ulp, relative, mean):
     row = judge_cell("s", mapped(published, half_ulp, relative=relative), "ns3", estimate([mean]))
     distance = abs(mean - published) - half_ulp
     if distance < 0.999 * relative * abs(published):
-        assert row["inside"] is True and row["verdict"] == "reproduced"
+        assert row["verdict"] == "reproduced"
     if distance > 1.001 * relative * abs(published) + 1e-6:
-        assert row["inside"] is False and row["verdict"] == "not reproduced"
+        assert row["verdict"] == "not reproduced"
 
 
 def test_the_interval_does_not_decide_a_cell_but_is_given():
@@ -80,11 +81,17 @@ def test_a_number_of_another_thing_is_not_testable_however_close(world):
     (row,) = judged(world, study, SLOW)
     assert row["verdict"] == "not testable"
     assert "The sender's count." in row["reason"]
+    assert row["reason_code"] == ReasonCode.PAPER_GIVES_TOO_LITTLE
 
 
 def test_an_impossible_value_is_impossible_however_close():
     row = judge_cell("s", mapped(), "ns3", estimate([800e3]), impossible="Beyond the link.")
-    assert row["verdict"] == "impossible" and row["inside"] is True
+    assert row["verdict"] == "impossible" and not row["reason_code"]
+
+
+def test_a_number_of_one_run_is_not_judged_by_a_mean():
+    row = judge_cell("s", mapped(factor=1.5), "ns3", estimate([800e3]))
+    assert (row["verdict"], row["reason_code"]) == ("not testable", ReasonCode.TOO_FEW_RUNS)
 
 
 def test_a_published_zero_has_no_relative_deviation():
@@ -110,7 +117,8 @@ def test_a_printed_standard_deviation_is_held_against_that_of_the_runs(world, re
         assert row["reproduced_low"] == pytest.approx(0.5207 * 4e5, rel=1e-3)
         assert row["reproduced_high"] == pytest.approx(6.2847 * 4e5, rel=1e-3)
     if replicates == 2:
-        assert "takes 3 replicates" in row["reason"] and row["inside"] is None
+        assert "takes 3 replicates" in row["reason"]
+        assert row["reason_code"] == ReasonCode.TOO_FEW_RUNS
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(8, "reproduced"), (1, "not reproduced")])
@@ -161,20 +169,29 @@ def test_rows_can_be_flows_and_columns_levels(world):
 
 
 @pytest.mark.parametrize(
-    ("lacking", "said"),
+    ("lacking", "code", "said"),
     [
-        ({"runs": lambda levels: levels["access"] == "mid"}, "this tier leaves out 1"),
-        ({"refusal": lambda engine, levels: "no such queue"}, "no such queue"),
+        (
+            {"runs": lambda levels: levels["access"] == "mid"},
+            ReasonCode.TOO_FEW_RUNS,
+            "this tier leaves out 1",
+        ),
+        (
+            {"refusal": lambda engine, levels: "no such queue"},
+            ReasonCode.ENGINE_LACKS_IT,
+            "no such queue",
+        ),
         (
             {"flows": lambda access, **_: None if access == "slow" else {}},
+            ReasonCode.ENGINE_LACKS_IT,
             "3 of 3 runs have no result",
         ),
     ],
 )
-def test_what_has_no_run_is_not_testable(world, lacking, said):
+def test_what_has_no_run_is_not_testable(world, lacking, code, said):
     (row,) = judged(world, world.table(), SLOW, **lacking)
-    assert row["verdict"] == "not testable" and said in row["reason"]
-    assert row["inside"] is None and row["n"] == 0
+    assert (row["verdict"], row["reason_code"], row["n"]) == ("not testable", code, 0)
+    assert said in row["reason"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.design.study_check import ClaimError, check_claims
 from replication.study.claim_model import Condition
-from replication.study.verdict import Verdict
+from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.claim import Judgement, evaluate_claim, judge_parts, judge_statistic
 from replication.verdicts.comparison import Comparison, crossing
 from replication.verdicts.wording import Wording
@@ -65,9 +65,12 @@ def at_least(expect, direction):
 # -- the verdict rule ----------------------------------------------------------------------------
 
 
-def verdict(values, expect, direction=None):
+WORDS = Wording("Statistic")
+
+
+def verdict(values, expect, direction=None, decides=True, words=WORDS):
     series = pd.Series(values, index=range(len(values)), dtype=float)
-    return judge_statistic(Comparison(series, 1), expect, direction, Wording("Statistic")).verdict
+    return judge_statistic(Comparison(series, 1), expect, direction, words, decides).verdict
 
 
 AT_LEAST_1 = Condition(at_least=1.0)
@@ -77,21 +80,67 @@ AT_LEAST_HALF = Condition(at_least=0.5)
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ([1.20, 1.21, 1.19], Verdict.REPRODUCED),  # mean and interval inside
-        ([1.20, 1.50, 0.95], Verdict.DIRECTION_ONLY),  # mean inside, interval not
-        ([0.80, 0.81, 0.79], Verdict.DIRECTION_ONLY),  # right direction, too small
-        ([0.40, 0.41, 0.39], Verdict.NOT_REPRODUCED),
-        ([1.20, 0.95], Verdict.REPRODUCED),  # two replicates have no interval
-        ([1.20, math.nan, 1.21, 1.22], Verdict.DIRECTION_ONLY),  # undefined once
-        ([1.20, math.nan], Verdict.NOT_REPRODUCED),  # half is not most
+        ([1.20, 1.21, 1.19], Verdict.REPRODUCED),
+        ([1.20], Verdict.REPRODUCED),
+        # of fewer than five runs all have to pass
+        ([1.20, 1.21, 1.19, 0.95], Verdict.DIRECTION_ONLY),
+        # of five or more 80 %, and the whole interval
+        ([1.20, 1.21, 1.19, 1.20, 0.99], Verdict.REPRODUCED),
+        ([1.10] * 7 + [0.99] * 3, Verdict.DIRECTION_ONLY),
+        ([3.00, 1.01, 1.01, 1.01, 1.01], Verdict.DIRECTION_ONLY),
+        # a mean that fails, whatever the runs
+        ([1.20, 1.20, 1.20, 1.20, 0.10], Verdict.NOT_REPRODUCED),
+        # the direction in more runs than chance gives: all of five, seven of eight
+        ([0.80] * 5, Verdict.DIRECTION_ONLY),
+        ([0.80] * 4 + [0.40], Verdict.NOT_REPRODUCED),
+        ([0.80] * 7 + [0.40], Verdict.DIRECTION_ONLY),
+        ([0.80] * 6 + [0.40] * 2, Verdict.NOT_REPRODUCED),
+        # of fewer than five all
+        ([0.80, 0.81, 0.79], Verdict.DIRECTION_ONLY),
+        ([0.80, 0.81, 0.40], Verdict.NOT_REPRODUCED),
+        # a run without a value passes nothing
+        ([1.20, math.nan, 1.21, 1.22], Verdict.NOT_REPRODUCED),
+        ([1.20, math.nan, 1.21, 1.22, 1.20], Verdict.REPRODUCED),
         ([math.nan], Verdict.NOT_REPRODUCED),
     ],
 )
 def test_verdict_rule(values, expected):
     assert verdict(values, AT_LEAST_1, AT_LEAST_HALF) == expected
-    # Without a direction only a mean that is right is one.
-    assert verdict([1.2, 1.5, 0.95], AT_LEAST_1) == Verdict.DIRECTION_ONLY
+
+
+def test_the_interval_decides_where_it_is_told_to():
+    wide = [3.00, 1.01, 1.01, 1.01, 1.01]
+    assert verdict(wide, AT_LEAST_1, AT_LEAST_HALF, decides=False) == Verdict.REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("share", "expect", "expected"),
+    [
+        (0.6, {"at_least": 0.5}, Verdict.DIRECTION_ONLY),
+        (0.5, {"at_least": 0.5}, Verdict.NOT_REPRODUCED),
+        (0.4, {"at_most": 0.5}, Verdict.DIRECTION_ONLY),
+        (0.5, {"at_most": 0.5}, Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_a_share_has_a_direction_only_on_its_side_of_half(share, expect, expected):
+    strict = Condition(at_least=1.0) if "at_least" in expect else Condition(at_most=0.0)
+    points = Wording("Statistic", counts="points")
+    assert verdict([share] * 5, strict, Condition(**expect), words=points) == expected
+
+
+def test_without_a_direction_it_is_what_is_expected_that_leads():
+    assert verdict([1.2] * 4 + [0.0] + [1.0] * 3, AT_LEAST_1) == Verdict.DIRECTION_ONLY
     assert verdict([0.9, 0.9, 0.9], AT_LEAST_1) == Verdict.NOT_REPRODUCED
+
+
+def test_the_reason_counts_the_runs(world):
+    def noisy(variant, replicate, **_):
+        return {"throughput_bps": 120.0 if variant == "vegas" and replicate else 100.0}
+
+    row = judge(world, ratio({"at_least": 1.1}), noisy)
+    assert row["runs_passing"] == "2 of 3" and "passes in 2 of 3 runs" in row["reason"]
+    few = judge(world, ratio({"at_least": 1.3}, {"at_least": 1.0}), flows(vegas=120.0))
+    assert "The direction rests on 3 runs only." in few["reason"]
 
 
 @given(st.floats(-10, 10), st.floats(0, 5), st.floats(-10, 10), st.floats(0, 10))
@@ -167,11 +216,12 @@ KINDS = {
             "over": "access",
             "relation": "rises",
             "factor": 1.1,
+            "worst": False,
             **at_least(1.0, 0.5),
         },
         flows(*[[1.0, 1.2, 1.4]] * 3),
-        flows([1.0, 1.2, 1.4], [1.0, 1.2, 1.25], [1.0, 1.2, 1.4]),  # the worst has one of two
-        flows([1.0, 1.2, 1.4], [1.0, 1.05, 1.1], [1.0, 1.2, 1.4]),  # rises, but by too little
+        flows([1.0, 1.2, 1.4], [1.0, 1.2, 1.25], [1.0, 1.2, 1.4]),  # five of the six
+        flows(*[[1.0, 1.2, 1.25]] * 3),  # half
     ),
     "crossover": (
         {
@@ -285,9 +335,10 @@ def test_steps_may_fall(world):
     assert judge(world, test, flows(*[[3.0, 2.0, 1.0]] * 3))["observed"] == 1
 
 
-def test_the_mean_over_curves_is_not_the_worst(world):
+@pytest.mark.parametrize(("worst", "expected"), [(False, 5 / 6), (True, 1 / 2)])
+def test_the_mean_over_curves_is_not_the_worst(world, worst, expected):
     test, _, uneven, _ = KINDS["steps"]
-    assert judge(world, {**test, "worst": False}, uneven)["observed"] == pytest.approx(5 / 6)
+    assert judge(world, {**test, "worst": worst}, uneven)["observed"] == pytest.approx(expected)
 
 
 # -- ties -----------------------------------------------------------------------------------------
@@ -367,6 +418,12 @@ def test_a_crossover_may_be_from_the_right_side(world):
 # -- not testable ---------------------------------------------------------------------------------
 
 
+def test_a_claim_that_the_paper_does_not_define_is_not_testable(world):
+    found = judge(world, {"kind": "not_testable", "reason": "No size is given."})
+    assert found["verdict"] == Verdict.NOT_TESTABLE
+    assert found["reason_code"] == ReasonCode.PAPER_GIVES_TOO_LITTLE
+
+
 def test_an_engine_that_refuses_a_side_cannot_test(world):
     study = world.claim(ratio({"at_least": 1.1}))
 
@@ -378,6 +435,7 @@ def test_an_engine_that_refuses_a_side_cannot_test(world):
     )
     linux, ns3 = evaluate_claim(study, study.claims[0], results)
     assert (linux["engine"], linux["verdict"]) == ("linux", Verdict.NOT_TESTABLE)
+    assert linux["reason_code"] == ReasonCode.ENGINE_LACKS_IT and ns3["reason_code"] == ""
     assert "no vegas here" in linux["reason"] and math.isnan(linux["observed"])
     assert ns3["verdict"] == Verdict.REPRODUCED
 
@@ -385,16 +443,17 @@ def test_an_engine_that_refuses_a_side_cannot_test(world):
 @pytest.mark.parametrize(
     ("kind", "runs", "expected", "said"),
     [
-        ("ratio", ("variant", ["reno"]), Verdict.NOT_TESTABLE, "this tier leaves out 3"),
-        ("ratio", ("access", ["mid"]), Verdict.REPRODUCED, "1 of 3 points were run"),
-        ("trend", ("access", ["mid"]), Verdict.NOT_TESTABLE, "no trend"),
+        ("ratio", ("variant", ["reno"]), ReasonCode.TOO_FEW_RUNS, "this tier leaves out 3"),
+        ("ratio", ("access", ["mid"]), "", "1 of 3 points were run"),
+        ("trend", ("access", ["mid"]), ReasonCode.TOO_FEW_RUNS, "no trend"),
     ],
 )
 def test_a_tier_may_leave_points_out(world, kind, runs, expected, said):
     factor, keys = runs
     test, good, *_ = KINDS[kind]
     found = judge(world, test, good, runs=lambda levels: levels[factor] in keys)
-    assert found["verdict"] == expected and said in found["reason"]
+    assert found["verdict"] == (Verdict.NOT_TESTABLE if expected else Verdict.REPRODUCED)
+    assert found["reason_code"] == expected and said in found["reason"]
     assert "points were run" not in judge(world, test, good)["reason"]
 
 

@@ -13,15 +13,13 @@ from replication.study.storage.table import (
     AUDIT_COLUMNS,
     CELL_COLUMNS,
     CLAIM_COLUMNS,
-    FLAG_COLUMNS,
-    OWN_DATA_COLUMNS,
+    SELF_CONSISTENCY_COLUMNS,
     read_rows,
     write_table,
     written,
 )
 from replication.verdicts.evaluate import QUANTITY_COLUMNS, evaluate_study, merge
-from replication.verdicts.self_consistency import OWN_DATA
-from replication.verdicts.vacuity import FLAGS
+from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import (
     COLUMNS,
     NAME,
@@ -30,7 +28,10 @@ from replication.verdicts.verdict_table import (
     write_verdicts,
 )
 
-FILES = ("vacuity.csv", "audit.csv", "quantities.csv", "verdicts.parquet")
+FILES = ("audit.csv", "quantities.csv", "verdicts.parquet")
+
+#: The headline engine of the studies.
+ON_NS3 = {"synthetic": "ns3"}
 
 
 def complete(world):
@@ -64,8 +65,8 @@ def evaluated(world):
 @pytest.fixture
 def own(evaluated):
     """Write what merging asks for besides: the paper's own data, which say nothing of the claim."""
-    row = {"study": "synthetic", "claim": "c1", "own_data": "none", "reason": ""}
-    write_table(evaluated / OWN_DATA, [row], OWN_DATA_COLUMNS)
+    row = {"study": "synthetic", "claim": "c1", "result": "none", "reason": ""}
+    write_table(evaluated / SELF_CONSISTENCY, [row], SELF_CONSISTENCY_COLUMNS)
 
 
 def test_every_file_has_its_columns(evaluated):
@@ -80,7 +81,7 @@ def test_every_file_has_its_columns(evaluated):
 @pytest.mark.parametrize(("name", "columns"), [("cells", CELL_COLUMNS), ("claims", CLAIM_COLUMNS)])
 @pytest.mark.usefixtures("own")
 def test_the_csv_holds_the_typed_table_and_nothing_else(world, evaluated, name, columns):
-    merge([evaluated], world.folder / "all")
+    merge([evaluated], ON_NS3, world.folder / "all")
     rows = read_verdicts(evaluated, name)
     texts = read_rows(world.folder / "all" / f"{name}.csv", columns)
     assert [{c: written(row[c]) for c in columns} for row in rows] == texts
@@ -150,14 +151,15 @@ def test_numbers_have_one_format(world):
 
 @pytest.mark.usefixtures("own")
 def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
-    merge([evaluated, evaluated], world.folder / "all")
-    flags = pd.read_csv(world.folder / "all" / FLAGS)
-    assert list(flags.columns) == list(FLAG_COLUMNS)
-    assert len(flags) == 2 * len(read_verdicts(evaluated, "claims"))
+    merge([evaluated, evaluated], ON_NS3, world.folder / "all")
+    own = pd.read_csv(world.folder / "all" / SELF_CONSISTENCY)
+    assert list(own.columns) == list(SELF_CONSISTENCY_COLUMNS) and len(own) == 2
     one, both = (pd.read_csv(f / "audit.csv") for f in (evaluated, world.folder / "all"))
     pd.testing.assert_frame_equal(both, pd.concat([one, one], ignore_index=True))
     for name in COLUMNS:
         own_rows = read_verdicts(evaluated, name)
         assert read_verdicts(world.folder / "all", name) == own_rows + own_rows
-    with pytest.raises(InputError, match=r"none/own_data\.csv: is missing or of another version"):
-        merge([evaluated, world.folder / "none"], world.folder / "all")
+    with pytest.raises(
+        InputError, match=r"none/self_consistency\.csv: is missing or of another version"
+    ):
+        merge([evaluated, world.folder / "none"], ON_NS3, world.folder / "all")

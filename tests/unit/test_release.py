@@ -110,7 +110,11 @@ def test_a_study_that_designs_other_scenarios_is_said(made):
 
 def test_what_is_made_from_the_release_are_the_results_it_was_made_of(original, made):
     data, results = original / "data/reproduced", released.released_results(made.root)
-    for name in ("design/synthetic.csv", "evaluation/synthetic/vacuity.csv", "claim_flags.csv"):
+    for name in (
+        "design/synthetic.csv",
+        "evaluation/synthetic/self_consistency.csv",
+        "self_consistency.csv",
+    ):
         assert (results / name).read_bytes() == (data / name).read_bytes()
     for name in ("features", "flows", "series"):
         table = f"results/synthetic/{name}.parquet"

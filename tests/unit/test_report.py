@@ -127,7 +127,7 @@ def test_the_first_page_counts_what_the_files_count(project):
     for name in ("synthetic", "other"):
         project.add(example(project.world).model_copy(update={"id": name, "title": name}))
     page = soup(project.render("synthetic", "other") / "index.html")
-    for what, name in (("numbers", "cells.csv"), ("claims", "claims.csv")):
+    for what, name in (("printed", "cells.csv"), ("claims", "claims.csv")):
         rows = project.rows(name)
         for study in ("synthetic", "other", ""):
             (line,) = page.select(f'tbody[data-study="{study}"] tr[data-what="{what}"]')
@@ -136,7 +136,7 @@ def test_the_first_page_counts_what_the_files_count(project):
                 assert int(cell.get_text()) == ours.count(cell["data-verdict"])
             assert int(line.select_one("td.total").get_text()) == len(ours)
     answer = " ".join(page.select_one(".answer").get_text().split())
-    assert "6 could be tested: 2 (33 %) inside the tolerance" in answer
+    assert "6 could be tested: 2 (33 %) reproduced" in answer
     assert "6 could be tested: 4 (67 %) reproduced" in answer
 
 
@@ -162,7 +162,7 @@ def test_several_engines_stand_beside_each_other(on_two_engines):
         ("ns3", False),
     ]
     headline = [r for r in project.rows("cells.csv") if r["engine"] == "ns2"]
-    assert f"Of {len(headline)} published" in index.get_text()
+    assert f"Of {len(headline)} printed" in index.get_text()
     for card in page.select(".claim"):
         engines = [dd.get_text().split()[0] for dd in card.select("dl > div:first-child dd")]
         assert engines == ["ns2", "ns3"], "the headline comes first"

@@ -38,23 +38,6 @@ def report_of(project, altered, **study):
     return project.render("synthetic")
 
 
-def test_a_claim_whose_comparison_could_not_differ_is_not_testable(project):
-    def idle(**_):
-        return {"throughput_bps": 4e5, "packets_dropped": 0}
-
-    def empty_queue(flow, **_):
-        return [{"time_s": 1.0, "queue_packets": 0.5}] if flow == "bottleneck:ab" else []
-
-    project.add(example(project.world), flows=idle, series=empty_queue)
-    out = project.render("synthetic")
-    card = soup(out / "synthetic.html").select_one("#claim-value")
-    assert card.select_one(".badge").get_text() == "not testable"
-    assert "could not differ: 9 of 9 points could not differ" in card.get_text()
-    numbers = counted(soup(out / "index.html"))
-    assert (numbers["not testable"], sum(numbers.values())) == (4, 4)
-    assert {row["verdict"] for row in project.rows("claims.csv")} != {"not testable"}
-
-
 def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
     weaker = OWN | {"expect": {"at_least": -1}}
     page = soup(
@@ -68,12 +51,17 @@ def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
 
 
 def test_only_results_that_repeat_none_count(project):
-    out = report_of(project, {"wrong": {"nature": "prediction"}, "parts": {"repeats": "value"}})
+    document = example(project.world).model_dump(mode="json", exclude_none=True)
+    claims = {one["id"]: one for one in document["claims"]}
+    claims["parts"]["repeats"] = "value"
+    other = claims.pop("wrong") | {"nature": "prediction"}
+    del other["test"]
+    out = report_of(project, {}, claims=[*claims.values()], unjudged=[other])
     page, index = soup(out / "synthetic.html"), soup(out / "index.html")
     assert sum(counted(index).values()) == 2
     said = "1 prediction, 1 repeat of another claim"
     assert said in index.get_text() and said in page.select_one(".in-short").get_text()
-    assert "Not counted: prediction." in page.select_one("#claim-wrong .words").get_text()
+    assert other["quote"] in page.select_one("li#claim-wrong q").get_text()
     assert "same finding as value" in page.select_one("#claim-parts .words").get_text()
 
 

@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 from replication.report.pages.cell_table import shade
 from replication.report.pages.figure import copy_download
-from replication.report.pages.verdict import Tally, answer
+from replication.report.pages.verdict import answer
 from replication.report.render import DICTIONARY
-from replication.study.errors import InputError
+from replication.verdicts.counts import Tally
 
 from tests.unit.report_project import example
 
@@ -40,16 +40,18 @@ def test_the_table_has_the_papers_rows_and_columns(rendered):
 
 
 def test_an_answer_counts_what_can_be_told():
-    numbers = Tally(["reproduced", "not reproduced", "not reproduced", "not testable"])
-    claims = Tally(["reproduced", "not reproduced", "not reproduced", "direction only"])
-    assert answer(numbers, claims, [0.02, 0.3, -0.4]) == [
-        "1 of 3 printed numbers are inside their tolerance; 1 more cannot be tested; median error "
-        "30 %, 2 of our 3 values are too high.",
+    counted = {
+        "printed": Tally(["reproduced", "not reproduced", "not reproduced", "not testable"]),
+        "trace": Tally(["not testable"]),
+        "claims": Tally(["reproduced", "not reproduced", "not reproduced", "direction only"]),
+    }
+    assert answer(counted, [0.02, 0.3, -0.4]) == [
+        "1 of 3 printed numbers are reproduced; 1 more cannot be tested.",
+        "None of the 1 statistics of published traces can be tested by what was run.",
+        "The median error is 30 %; 2 of our 3 values are too high.",
         "Of 4 claims, 1 holds, 1 has the right direction only, 2 do not hold.",
     ]
-    assert answer(Tally([]), Tally([]), []) == []
-    with pytest.raises(InputError, match="'not run' is unknown"):
-        Tally(["not run"])
+    assert answer(dict.fromkeys(counted, Tally([])), []) == []
 
 
 def test_every_column_of_every_download_is_explained(on_two_engines):

@@ -4,8 +4,8 @@ import math
 
 import pytest
 from replication.study.claim_model import (
-    AmongReplicates,
     Condition,
+    PublishedRun,
     ShareTest,
     ValueTest,
 )
@@ -41,8 +41,8 @@ def test_a_value_has_the_unit_that_people_read(world):
     words = wording(world.study(), ValueTest.model_validate(value))
     assert words.value(19641049.01) == "19.64 Mbit/s"
     assert words.asked(Condition(at_least=7e5, at_most=8e5)) == "0.7 to 0.8 Mbit/s"
-    published = AmongReplicates(published=7e5)
-    assert words.asked(published).startswith("the published 0.7 Mbit/s among the replicates")
+    published = PublishedRun(published=7e5, factor=1.5)
+    assert words.asked(published).startswith("the published 0.7 Mbit/s among our runs")
     lost = {"kind": "value", "of": {**of(), "metric": "loss_rate"}, "expect": {"at_most": 0.1}}
     assert wording(world.study(), ValueTest.model_validate(lost)).value(0.015) == "1.5 %"
 

@@ -144,7 +144,7 @@ def test_the_engines_source_reruns_every_simulation(whole, changed):
 
 
 def test_an_engines_verdicts_are_the_same_without_the_others(whole, tmp_path):
-    names = ("verdicts.parquet", "vacuity.csv", "audit.csv")
+    names = ("verdicts.parquet", "audit.csv")
     judged = [f"{DATA}/evaluation/nishitha/{name}" for name in names]
     copy = copy_project(tmp_path / "copy", engines_from=whole.root)
     copy.adopt_results(whole.root)

@@ -13,7 +13,6 @@ rule evaluate_study:
     output:
         verdicts=f"{PATHS.data}/evaluation/{{study}}/verdicts.parquet",
         audit=f"{PATHS.data}/evaluation/{{study}}/audit.csv",
-        vacuity=f"{PATHS.data}/evaluation/{{study}}/vacuity.csv",
         quantities=f"{PATHS.data}/evaluation/{{study}}/quantities.csv",
     log:
         f"{PATHS.data}/logs/evaluate_study/{{study}}.log",
@@ -27,37 +26,37 @@ rule evaluate_study:
 
 
 # What a paper prints and traces is put to its claims' tests, without any run of ours.
-rule judge_own_data:
+rule judge_self_consistency:
     input:
         study=lambda wildcards: PIPE.study_files(wildcards.study),
         published=f"{PATHS.published}/{{study}}.csv",
     output:
-        own=f"{PATHS.data}/evaluation/{{study}}/own_data.csv",
+        own=f"{PATHS.data}/evaluation/{{study}}/self_consistency.csv",
     log:
-        f"{PATHS.data}/logs/judge_own_data/{{study}}.log",
+        f"{PATHS.data}/logs/judge_self_consistency/{{study}}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/judge_own_data/{{study}}.tsv"
+        f"{PATHS.data}/benchmarks/judge_self_consistency/{{study}}.tsv"
     localrule: True
     params:
         code=PIPE.code.judge,
         # As in compare_traces.
         traces=lambda wildcards: PIPE.traces if wildcards.study in PIPE.traced else "",
     script:
-        "../scripts/judge_own_data.py"
+        "../scripts/judge_self_consistency.py"
 
 
 rule merge_evaluations:
     input:
-        own=expand(rules.judge_own_data.output.own, study=PIPE.studies),
-        vacuity=expand(rules.evaluate_study.output.vacuity, study=PIPE.studies),
+        design=expand(rules.design_study.output.design, study=PIPE.studies),
+        own=expand(rules.judge_self_consistency.output.own, study=PIPE.studies),
         verdicts=expand(rules.evaluate_study.output.verdicts, study=PIPE.studies),
         audit=expand(rules.evaluate_study.output.audit, study=PIPE.studies),
     output:
         verdicts=f"{PATHS.data}/verdicts.parquet",
         cells=f"{PATHS.data}/cells.csv",
         claims=f"{PATHS.data}/claims.csv",
-        flags=f"{PATHS.data}/claim_flags.csv",
-        own=f"{PATHS.data}/own_data.csv",
+        counts=f"{PATHS.data}/counts.csv",
+        own=f"{PATHS.data}/self_consistency.csv",
         audit=f"{PATHS.data}/audit.csv",
     log:
         f"{PATHS.data}/logs/merge_evaluations.log",

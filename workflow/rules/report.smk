@@ -12,8 +12,7 @@ rule execute_notebook:
         series=rules.collect_results.output.series,
         verdicts=rules.evaluate_study.output.verdicts,
         quantities=rules.evaluate_study.output.quantities,
-        vacuity=rules.evaluate_study.output.vacuity,
-        own=rules.judge_own_data.output.own,
+        own=rules.judge_self_consistency.output.own,
         program=PIPE.live_program,
         further=lambda wildcards: PIPE.notebook_inputs(wildcards.kind),
     output:
@@ -32,7 +31,7 @@ rule execute_notebook:
 
 # Every table that the report reads.
 TABLES = [
-    *expand(rules.judge_own_data.output.own, study=PIPE.studies),
+    *expand(rules.judge_self_consistency.output.own, study=PIPE.studies),
     *rules.merge_evaluations.output,
     *rules.compare_engines.output,
     *(rules.compare_traces.output if PIPE.traced else []),

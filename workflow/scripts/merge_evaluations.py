@@ -1,7 +1,10 @@
-"""Put the studies' cells, claims, flags and audits together."""
+"""Put the studies' cells, claims, self-consistency and audits together, and count verdicts."""
 
-from replication.cli.script import DATA, job
+from replication.cli.script import DATA, ROOT, job
 from replication.verdicts.evaluate import merge
+from replication.verdicts.verdict_table import primary_engine
 
 with job(snakemake, "putting the verdicts together"):
-    merge([DATA / "evaluation" / study for study in snakemake.params.studies], DATA)
+    studies = snakemake.params.studies
+    primary = {study: primary_engine(ROOT, DATA, study) for study in studies}
+    merge([DATA / "evaluation" / study for study in studies], primary, DATA)

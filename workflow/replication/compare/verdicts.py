@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replication.study.storage.table import CELL_COLUMNS, CLAIM_COLUMNS, read_rows
+from replication.study.storage.table import read_rows
 from replication.study.verdict import DECIDED
 
 #: Words on whether a change is more than noise.
@@ -26,6 +26,10 @@ COLUMNS = (
     *("beyond_noise", "verdict_before", "verdict_after"),
 )
 _CELL_KEY, _CLAIM_KEY = ("table", "row", "column"), ("claim",)
+#: What is read of the two tables: results of another version have other columns too.
+_MEAN = ("reproduced_mean", "reproduced_low", "reproduced_high")
+_CELL_COLUMNS = ("study", *_CELL_KEY, "engine", "unit", *_MEAN, "verdict")
+_CLAIM_COLUMNS = ("study", *_CLAIM_KEY, "engine", "observed", "low", "high", "verdict")
 #: What has a verdict: a row of a verdict table, typed or as text.
 Row = Mapping[str, Any]
 
@@ -152,7 +156,7 @@ def _number(row: Row | None, name: str) -> float:
 
 def compare_results(before: Path, after: Path) -> list[Compared]:
     """Return every number and claim of two folders of results."""
-    tables = (("cells.csv", CELL_COLUMNS), ("claims.csv", CLAIM_COLUMNS))
+    tables = (("cells.csv", _CELL_COLUMNS), ("claims.csv", _CLAIM_COLUMNS))
     old, new = (
         [row for name, columns in tables for row in read_rows(folder / name, columns)]
         for folder in (before, after)

@@ -93,18 +93,18 @@ def cell_rows(
 ) -> list[dict[str, object]]:
     """Return a row of explained_cells.csv for each number, under the readings of a trial.
 
-    A number whose tolerance is a rank is judged by the range of replicates. The trial's readings
+    A number of one published run is judged by the range of replicates. The trial's readings
     were chosen by what was seen; `ran` is the same configuration on `part`, all that can be judged.
     """
     runner, cells, read = judge.runner, judge.reader.cells, readings(judge, trial)
     ranges: dict[int, Numbers] = {}
-    if any(cell.cell.tolerance.rank is not None for cell in cells):
+    if any(cell.cell.tolerance.factor is not None for cell in cells):
         results = runner.replicated(trial.configuration, part, REPLICATES)
         arrays = judge.reader.printed(results, REPLICATES, part.cells)
         ranges = {
             place: np.array([np.fmin.reduce(values), np.fmax.reduce(values)])
             for place, values in _values(judge, trial, arrays, part)
-            if cells[place].cell.tolerance.rank is not None
+            if cells[place].cell.tolerance.factor is not None
         }
     rows: list[dict[str, object]] = []
     for place, values in _values(judge, trial, ran.printed, part):

@@ -26,7 +26,6 @@ from replication.study.scenario import canonical_json
 from replication.study.study import Study
 from replication.study.variation import Variation, apply
 from replication.verdicts.claim import evaluate_claim
-from replication.verdicts.vacuity import vacuity_rows
 
 TODAY = Path("configs/today.yaml")
 #: Ends of a study's two files: its verdicts, and its scenarios.
@@ -121,17 +120,12 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
         name, [[run for run in runs if run.replicate == n] for n in replicates]
     )
     judged = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
-    vacuous = {
-        str(row["claim"]): str(row["evidence"])
-        for row in vacuity_rows(study, results, judged)
-        if row["vacuous"]
-    }
     claims = [
         {
             "claim": row["claim"],
             "verdict": str(row["verdict"]),
-            "vacuous": row["claim"] in vacuous,
-            "reason": vacuous.get(row["claim"], str(row["reason"])),
+            "reason_code": str(row["reason_code"]),
+            "reason": str(row["reason"]),
         }
         for row in judged
     ]

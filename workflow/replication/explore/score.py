@@ -39,8 +39,8 @@ MOST_LOG_RATIO = 2.0
 LEAST_ERROR = 0.25
 #: Shared readings from which exceptions for single tables are tried.
 _STARTS = 6
-#: Where a tolerance is a rank, a number is told apart as if a tenth were allowed.
-_RANK_TOLERANCE = 0.1
+#: A number of one published run is told apart as if a tenth were allowed.
+_ONE_RUN_TOLERANCE = 0.1
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Reader:
         cell = self.cells[place]
         width = half_width(cell.cell.tolerance, cell.value)
         if math.isnan(width):
-            width = _RANK_TOLERANCE * abs(cell.value)
+            width = _ONE_RUN_TOLERANCE * abs(cell.value)
         return abs(printed - cell.value) <= width + cell.half_ulp
 
 
@@ -154,7 +154,7 @@ def _log_tolerance(cell: MappedCell) -> float:
     tolerance = cell.cell.tolerance
     if tolerance.absolute is not None:
         return math.log1p(tolerance.absolute / max(abs(cell.value), tolerance.absolute))
-    return math.log1p(tolerance.relative or _RANK_TOLERANCE)
+    return math.log1p(tolerance.relative or _ONE_RUN_TOLERANCE)
 
 
 def _families(study: Study, found: Explanations, cells: Sequence[MappedCell]) -> list[Family]:

@@ -64,7 +64,12 @@ from replication.study.storage.table import (
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
-from replication.verdicts.cell import judge_cell, replicate_means, untestable
+from replication.verdicts.cell import (
+    judge_cell,
+    replicate_means,
+    untestable,
+    within_tolerance,
+)
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 
@@ -178,8 +183,9 @@ def _cells_at(
         for number, point in enumerate(points):
             found = estimate(means[means.index == number].to_numpy(dtype=float))
             why_not = untestable(coverage, engine, cell, found.n, number)
-            row = judge_cell(study.id, cell, engine, found, why_not, broken.get(cell.key, ""))
-            yield row | {"point": point, "value": row["reproduced_mean"]}
+            row = judge_cell(study.id, cell, engine, found, why_not, broken.get(cell.key))
+            own = {"value": found.mean, "inside": within_tolerance(cell, found.mean)}
+            yield row | {"point": point, **own}
 
 
 def measure_study(

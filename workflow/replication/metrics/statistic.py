@@ -8,7 +8,7 @@ would say more than is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -193,36 +193,3 @@ def _simplest(low: Fraction, high: Fraction) -> Fraction:
     floor = math.floor(low)
     rest = _simplest(1 / (high - floor), 1 / (low - floor))
     return floor + 1 / rest
-
-
-def predictive_p(replicates: npt.ArrayLike, published: npt.ArrayLike) -> float:
-    """Return p of one or two published values among replicates: could they be of the same kind?
-
-    One run of something that varies has chance in it, and so have ours. The published values and
-    the replicates are put in one sample; how far each lies from the sample's median is its score,
-    and p is the share of all ways to choose as many values as were published whose scores sum to
-    no less. That is exact if published runs and replicates are exchangeable, and two-sided.
-    """
-    ours = np.asarray(replicates, dtype=float)
-    theirs = np.atleast_1d(np.asarray(published, dtype=float))
-    pooled = np.concatenate([ours, theirs])
-    scores = np.abs(pooled - np.median(pooled))
-    reached = scores[ours.size :].sum() * (1 - 1e-12)
-    if theirs.size == 1:
-        return float((scores >= reached).mean())
-    rising = np.sort(scores)
-    # For each value, those after it that reach the sum together with it.
-    first = np.searchsorted(rising, reached - rising)
-    after = np.arange(1, rising.size + 1)
-    pairs = (rising.size - np.maximum(first, after)).sum()
-    return float(pairs / math.comb(rising.size, 2))
-
-
-def least_p(replicates: int, published: int = 1) -> float:
-    """Return the least p that so many values can have."""
-    return 1 / math.comb(replicates + published, published)
-
-
-def adjusted(p: Sequence[float]) -> list[float]:
-    """Return p adjusted by Benjamini and Hochberg: at or below q, the number is outside at q."""
-    return [float(value) for value in stats.false_discovery_control(p)]

@@ -42,12 +42,13 @@ from replication.study.files import atomic, file_sha256, write_text
 from replication.study.model import Document
 from replication.study.published import published_path
 from replication.study.storage.parquet import read_parquet
-from replication.study.storage.table import OWN_DATA_COLUMNS, read_rows
+from replication.study.storage.table import SELF_CONSISTENCY_COLUMNS, read_rows
 from replication.verdicts.cause import load_causes
+from replication.verdicts.counts import COUNTS
 from replication.verdicts.evaluate import evaluate_study, merge
-from replication.verdicts.self_consistency import OWN_DATA, write_own_data
-from replication.verdicts.vacuity import FLAGS
+from replication.verdicts.self_consistency import SELF_CONSISTENCY, write_self_consistency
 from replication.verdicts.verdict_table import NAME as VERDICTS
+from replication.verdicts.verdict_table import primary_engine
 
 #: Where the released results are rendered again: never where one's own report stands.
 RENDERED_TO = Path("reports/html-release")
@@ -55,7 +56,7 @@ RENDERED_TO = Path("reports/html-release")
 LIMITS = {RELEASED: 7_000_000, PAGES: 12_000_000}
 #: Where the packed series are made or fetched, and where they are unpacked.
 PACKED, SERIES = Path("data"), Path("data/series")
-_JUDGED = ("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv", *TABLES)
+_JUDGED = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv", *TABLES)
 
 
 class Archive(Document):
@@ -186,7 +187,8 @@ def judge_again(root: Path, data: Path, studies: list[str]) -> None:
     """Write the verdicts in `data` anew from its results, the studies a process each."""
     with ProcessPoolExecutor(min(len(studies), os.cpu_count() or 1)) as pool:
         list(pool.map(partial(_judge, root, data), studies))
-    merge([data / "evaluation" / study for study in studies], data)
+    primary = {study: primary_engine(root, data, study) for study in studies}
+    merge([data / "evaluation" / study for study in studies], primary, data)
     write_agreement(root, data, studies)
 
 
@@ -196,4 +198,5 @@ def _judge(root: Path, data: Path, study: str) -> None:
     folder = data / "evaluation" / study
     evaluate_study(load_study(root, study), published, results, folder, load_causes(root, study))
     # The raw traces need not be here: what was judged from them then stands.
-    write_own_data(root, data, study, read_rows(folder / OWN_DATA, OWN_DATA_COLUMNS))
+    kept = read_rows(folder / SELF_CONSISTENCY, SELF_CONSISTENCY_COLUMNS)
+    write_self_consistency(root, data, study, kept)

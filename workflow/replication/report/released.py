@@ -24,14 +24,12 @@ from replication.study.files import file_sha256, read_json, write_text
 from replication.study.storage.parquet import read_parquet, write_parquet
 from replication.study.storage.table import (
     AUDIT_COLUMNS,
-    FLAG_COLUMNS,
-    OWN_DATA_COLUMNS,
-    VACUITY_COLUMNS,
+    SELF_CONSISTENCY_COLUMNS,
     read_rows,
     write_table,
 )
-from replication.verdicts.self_consistency import OWN_DATA
-from replication.verdicts.vacuity import FLAGS, VACUITY
+from replication.verdicts.counts import COUNTS
+from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import NAME as VERDICTS
 
 RELEASED, PAGES = Path("data/release"), Path("reports/release")
@@ -48,7 +46,7 @@ PLAIN = (
     PROVENANCE,
     "results/*/*.parquet",
     VERDICTS,
-    *("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv"),
+    *("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv"),
     *("agreement*.csv", "trace_*.csv", "trace_*.parquet"),
     *("maps.csv", "explanations.csv", "explained_cells.csv"),
     "sensitivity/*/*.csv",
@@ -187,14 +185,11 @@ def _write_scenarios(
 
 
 def _write_evaluation(folder: Path, study: str) -> None:
-    """Write a study's own verdicts and flags, parts of those of all studies."""
+    """Write a study's own verdicts and self-consistency, parts of those of all studies."""
     own = folder / "evaluation" / study
     table = read_parquet(folder / VERDICTS)
     write_parquet(table.filter(pc.equal(table["study"], study)), own / VERDICTS)
-    for source, columns, target, kept in (
-        (FLAGS, FLAG_COLUMNS, VACUITY, VACUITY_COLUMNS),
-        (OWN_DATA, OWN_DATA_COLUMNS, OWN_DATA, OWN_DATA_COLUMNS),
-        ("audit.csv", AUDIT_COLUMNS, "audit.csv", AUDIT_COLUMNS),
-    ):
-        rows = [row for row in read_rows(folder / source, columns) if row["study"] == study]
-        write_table(own / target, [{k: row[k] for k in kept} for row in rows], kept)
+    tables = {SELF_CONSISTENCY: SELF_CONSISTENCY_COLUMNS, "audit.csv": AUDIT_COLUMNS}
+    for name, columns in tables.items():
+        rows = [row for row in read_rows(folder / name, columns) if row["study"] == study]
+        write_table(own / name, rows, columns)

@@ -46,12 +46,12 @@ from replication.study.files import write_text
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import Row, read_frame
 from replication.study.study import MAPS_TABLE, Study
-from replication.verdicts.self_consistency import OWN_DATA
-from replication.verdicts.vacuity import FLAGS
+from replication.verdicts.counts import COUNTS
+from replication.verdicts.self_consistency import SELF_CONSISTENCY
 
 PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.
-DOWNLOADS = ("cells.csv", "claims.csv", FLAGS, OWN_DATA, "audit.csv", "provenance.json")
+DOWNLOADS = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv", "provenance.json")
 #: Those that not every folder of results has.
 OPTIONAL_DOWNLOADS = (MAPS_TABLE, *TRACE_FILES, *TABLES)
 #: Where a report has its own copy of them; the release's pages link to the released tables.

@@ -115,25 +115,25 @@ class Condition(Document):
         return f"{self.at_least:g} to {self.at_most:g}"
 
 
-class AmongReplicates(Document):
-    """The published value of the statistic, which has to be one that the replicates could give.
+class PublishedRun(Document):
+    """The statistic of one published run, which has to be one that our runs could give.
 
-    `level` bounds the two-sided p of its rank among them.
+    `factor` bounds what it may differ by from the mean over our runs.
     """
 
     published: float
-    level: Annotated[float, Field(gt=0, le=0.2)] = 0.05
+    factor: Annotated[float, Field(gt=1, le=3)]
 
-    #: A rank has no bounds that could be drawn.
+    #: A single run has no bounds that could be drawn.
     at_least: ClassVar[None] = None
     at_most: ClassVar[None] = None
 
     def __str__(self) -> str:
-        return f"{self.published:g} to be one of the replicates ({100 * self.level:g} %, two-sided)"
+        return f"one of our runs could give {self.published:g}"
 
 
-class _Ranked(Document):
-    expect: Condition | AmongReplicates
+class _OfRuns(Document):
+    expect: Condition | PublishedRun
     direction: Condition | None = None
 
 
@@ -146,7 +146,7 @@ class _Tied(_Judged):
     tie: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 
-class RatioTest(_Ranked):
+class RatioTest(_OfRuns):
     """Ratio left/right at points that match in all factors that neither side fixes.
 
     A side fixes a factor by naming one level, or by listing levels other than the other side's.
@@ -245,7 +245,7 @@ class OrderingTest(_Tied):
     order: Annotated[list[Where], Field(min_length=2)]
 
 
-class ValueTest(_Ranked):
+class ValueTest(_OfRuns):
     """The quantity itself, reduced over its points. Features of a series are metrics too."""
 
     kind: Literal["value"]
@@ -318,12 +318,7 @@ def _narrowed(test: SimpleTest, where: Where) -> SimpleTest:
     return test.model_copy(update={name: getattr(test, name).at(where) for name in names})
 
 
-Nature = Literal["result", "prediction", "arithmetic", "table", "restatement"]
-
-
-class Claim(Document):
-    """A comparative sentence: its words, its place, how it was turned into a test, and the test."""
-
+class _Sentence(Document):
     id: Identifier
     """`c01`, `c02`, ..."""
     quote: Annotated[str, Field(min_length=1, max_length=400), PROSE]
@@ -331,13 +326,14 @@ class Claim(Document):
     place: Annotated[str, Field(min_length=1, max_length=200), PROSE]
     """Where it stands."""
     reading: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
-    """How the words became the test, and why this threshold."""
+    """How the words became the test, and why this threshold; else why there is no test."""
+
+
+class Claim(_Sentence):
+    """A result of the paper: its words, its place, how it was turned into a test, and the test."""
+
     test: Test
     """One of the kinds below."""
-    nature: Nature = "result"
-    """What kind of sentence it is: `result`, something that the paper found; `prediction`, that
-    nobody had tried; `arithmetic` of the set-up; `table`, a row or caption of one; `restatement`
-    of another claim. Only results count in the headline's shares."""
     repeats: Identifier | None = None
     """Id of the claim that is the same finding in other words: judged and shown, not counted
     again."""
@@ -345,7 +341,7 @@ class Claim(Document):
     @property
     def is_counted(self) -> bool:
         """Whether the claim counts in the headline's shares."""
-        return self.nature == "result" and self.repeats is None
+        return self.repeats is None
 
     def quantities(self) -> Iterator[Quantity]:
         """Yield every quantity that the test reads."""
@@ -357,6 +353,14 @@ class Claim(Document):
         if isinstance(self.test, NotTestable):
             return []
         return list(self.test.parts) if isinstance(self.test, AllTest) else [self.test]
+
+
+class Unjudged(_Sentence):
+    """A sentence of the paper that is no result of it: listed, and not judged."""
+
+    nature: Literal["background", "prediction", "arithmetic", "table"]
+    """`background` from the literature, `prediction` of what the authors did not try, `arithmetic`
+    of the set-up, or `table`: a row or caption, whose numbers are cells."""
 
 
 def check_repeats(claims: Sequence[Claim]) -> None:

@@ -13,10 +13,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, ValidationInfo, field_validator, model_validator
 
-from replication.study.claim_model import AllTest, Claim, Where, check_repeats
+from replication.study.claim_model import AllTest, Claim, Unjudged, Where, check_repeats
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
-from replication.study.table_model import Table, check_runs_of_one
+from replication.study.table_model import Table
 from replication.study.verdict import Change, StudyChange, Subject
 
 #: What stands for all studies where one is asked for.
@@ -180,7 +180,9 @@ class Study(Document):
     tables: list[Table] = []
     """Published tables, mapped to points."""
     claims: list[Claim] = []
-    """The paper's sentences, each with its test."""
+    """The paper's results in its own sentences, each with its test."""
+    unjudged: list[Unjudged] = []
+    """Sentences that are no results: listed, and not judged."""
     changes: list[StudyChange] = []
     """What was changed after results were seen."""
 
@@ -202,7 +204,7 @@ class Study(Document):
     def _consistent(self) -> Study:
         unique((e.id for e in self.experiments), "experiment")
         unique((t.id for t in self.tables), "table")
-        unique((c.id for c in self.claims), "claim")
+        unique((c.id for c in self.sentences), "claim")
         unique((s.engine for s in self.substitutions), "substitution")
         for substitution in self.substitutions:
             for name in substitution.set.keys() - self.parameters.keys():
@@ -225,13 +227,17 @@ class Study(Document):
             for quantity in claim.quantities():
                 self._check_where(quantity.experiment, quantity.where, f"claim {claim.id}")
         check_repeats(self.claims)
-        check_runs_of_one(self.tables)
         self._check_changes()
         return self
 
+    @property
+    def sentences(self) -> list[Claim | Unjudged]:
+        """All sentences of the paper, those that are judged first."""
+        return [*self.claims, *self.unjudged]
+
     def changes_to(self, kind: Subject, name: str) -> list[Change]:
         """Return what was changed of a claim, table or parameter after results were seen."""
-        readings = {claim.id: claim.reading for claim in self.claims}
+        readings = {sentence.id: sentence.reading for sentence in self.sentences}
         reading = readings.get(name, "") if kind == "claims" else ""
         found = [change.to(kind, name, reading) for change in self.changes]
         return [change for change in found if change is not None]
@@ -247,7 +253,7 @@ class Study(Document):
     def _check_changes(self) -> None:
         own = {f"{e.id}/{name}" for e in self.experiments for name in e.parameters}
         subjects: dict[Subject, set[str]] = {
-            "claims": {claim.id for claim in self.claims},
+            "claims": {sentence.id for sentence in self.sentences},
             "tables": {table.id for table in self.tables},
             "parameters": own | self.parameters.keys(),
         }

@@ -3,7 +3,6 @@ close."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -12,31 +11,24 @@ from replication.study.claim_model import Flows, Links, Where
 from replication.study.model import LINE, OPTIONAL, Document, Identifier, Label, Text, Window
 
 
-class Rank(Document):
-    """The published value is one run more, and has to be one that our replicates could be.
-
-    Of a table's values called outside, chance explains at most the share `false_discovery`.
-    """
-
-    false_discovery: Annotated[float, Field(gt=0, le=0.2)]
-
-
 class Tolerance(Document):
     """How close is close, set before any run was looked at.
 
-    Half-width of the band around the published value, or its rank among the replicates.
+    `relative` and `absolute` are half-widths of the band around the published value. With `factor`
+    the value is that of one published run: it has to be one that our runs could give, and may
+    differ from their mean by this factor (`verdicts.published_run`).
     """
 
     relative: Annotated[float, Field(gt=0, lt=1)] | None = None
     absolute: Annotated[float, Field(gt=0)] | None = None
-    rank: Rank | None = None
+    factor: Annotated[float, Field(gt=1, le=3)] | None = None
     reason: Text
 
     @model_validator(mode="after")
     def _one_kind(self) -> Tolerance:
-        given = [self.relative, self.absolute, self.rank]
+        given = [self.relative, self.absolute, self.factor]
         if sum(kind is not None for kind in given) != 1:
-            raise ValueError("give exactly one of relative, absolute and rank")
+            raise ValueError("give exactly one of relative, absolute and factor")
         return self
 
 
@@ -63,8 +55,7 @@ class Cell(Document):
     n - 1), which takes three replicates."""
     tolerance: Tolerance
     """One of `relative` (0 to 1, of the published value), `absolute` (in the unit of the CSV) and
-    `rank` (`{false_discovery: 0.05}`: the value's rank among the replicates), with
-    `reason` *."""
+    `factor` (above 1, of a number of one published run), with `reason` *."""
     monotonic: Literal["increasing", "decreasing"] | None = None
     """`increasing` or `decreasing`: how the column has to run along its rows; the audit checks
     the published numbers against it."""
@@ -72,9 +63,9 @@ class Cell(Document):
     """Head of the column in the report; without it the key's words, or the level's label."""
 
     @model_validator(mode="after")
-    def _ranked_runs(self) -> Cell:
-        if self.over_runs != "mean" and self.tolerance.rank is not None:
-            raise ValueError("tolerance: a standard deviation has no rank among the runs")
+    def _spread_of_runs(self) -> Cell:
+        if self.over_runs != "mean" and self.tolerance.factor is not None:
+            raise ValueError("tolerance: a standard deviation is of several runs and has no factor")
         return self
 
 
@@ -117,9 +108,6 @@ class Table(Document):
     not_printed: dict[Identifier, list[Identifier]] = {}
     """Row key to the columns that the paper leaves empty there; every other cell needs its
     number in the CSV."""
-    run_of: Identifier | None = None
-    """Tables of the same `run_of` are runs of one set-up: two, with the same experiment, `where`,
-    rows and columns, judged together by rank."""
     not_comparable: dict[Identifier, dict[Identifier, Text]] = {}
     """Row key to column key to reason: the number is printed, but of another thing than the
     metric, and is `not testable`."""
@@ -133,23 +121,3 @@ class Table(Document):
         if (self.column_factor is None) != (self.cell is None):
             raise ValueError(f"table {self.id}: cell goes with column_factor")
         return self
-
-
-def check_runs_of_one(tables: Sequence[Table]) -> None:
-    """Raise ValueError unless tables of the same `run_of` are two, and map the same."""
-    groups: dict[str, list[Table]] = {}
-    for table in tables:
-        if table.run_of is not None:
-            groups.setdefault(table.run_of, []).append(table)
-    for name, group in groups.items():
-        if len(group) != 2:
-            raise ValueError(f"run_of {name}: is of {len(group)} tables; it joins two")
-        first, second = (
-            table.model_dump(include={"experiment", "where", "row_factor", "rows", "columns"})
-            for table in group
-        )
-        if first != second:
-            raise ValueError(
-                f"run_of {name}: tables {group[0].id} and {group[1].id} differ in experiment, "
-                "where, rows or columns; runs of one set-up have the same"
-            )

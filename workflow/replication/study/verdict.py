@@ -21,6 +21,17 @@ class Verdict(StrEnum):
     IMPOSSIBLE = "impossible"
 
 
+class ReasonCode(StrEnum):
+    """Why a number or claim is `not testable`."""
+
+    PAPER_GIVES_TOO_LITTLE = "paper gives too little"
+    ENGINE_LACKS_IT = "engine lacks it"
+    NO_CONGESTION = "no congestion"
+    RUNS_DO_NOT_VARY = "runs do not vary"
+    RUNS_SPREAD_TOO_WIDELY = "runs spread too widely"
+    TOO_FEW_RUNS = "too few runs"
+
+
 #: Those that an engine's runs decide; the others are the paper's or the tier's doing.
 DECIDED = (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.NOT_REPRODUCED)
 

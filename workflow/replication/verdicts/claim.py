@@ -2,68 +2,72 @@
 
 The rule, fixed before any run is looked at:
 
-- `reproduced`: the statistic's mean over replicates satisfies `expect` and so does, with three
-  replicates or more, its whole 95 % interval;
-- `direction only`: not so, but the mean satisfies `direction` (or `expect`, where no direction is
-  given: the mean is right and its spread is not);
-- `not reproduced`: anything else, a statistic that is undefined included;
-- `not testable`: the paper gives too little, or this engine ran none of the points of a side.
+- `reproduced`: the statistic's mean over replicates satisfies `expect`, and so do at least 80 % of
+  the runs on their own (of fewer than five all). Of a ratio, a value and an equivalence over five
+  runs or more the whole 95 % interval has to as well;
+- `direction only`: not so, but `direction` (or `expect`, where no direction is given) holds in more
+  runs than chance gives (one-sided sign test at 5 %; of fewer than five runs in all). A share has a
+  direction only on its side of half;
+- `not reproduced`: anything else; a run whose statistic is undefined passes nothing;
+- `not testable`: the paper gives too little, this engine ran none of the points of a side, or the
+  alternatives that are compared cannot differ for lack of congestion (`verdicts.congestion`).
 
-A statistic that is undefined in some replicates (a crossover that does not occur) rules out
-`reproduced`, and `direction only` unless it is defined in most.
-Where `expect` is a published value (`study.claim_model.AmongReplicates`), its rank among the
-replicates takes the place of mean and interval (`metrics.statistic.predictive_p`).
-Replicates that lack a point are left out; more than a fifth of them rules out `reproduced`.
-A claim of several parts is reproduced if all are, not reproduced if any is not, and else not
-testable if any part is not; `direction only` is what remains.
+Where `expect` is the value of one published run, `verdicts.published_run` decides, and a direction
+may hold as above. Replicates that lack a point are left out; more than a fifth of them rules out
+`reproduced`. A claim of several parts is reproduced if all are, not reproduced if any is not, and
+else not testable if any part is not; `direction only` is what remains.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
+from scipy import stats
 
 from replication.metrics.metric import quantity
-from replication.metrics.metric_model import metric_label
+from replication.metrics.metric_model import COUNTS, metric_label
 from replication.metrics.results import Results
-from replication.metrics.statistic import (
-    Estimate,
-    estimate,
-    least_p,
-    predictive_p,
-    wilson_interval,
-)
+from replication.metrics.statistic import Estimate, estimate
 from replication.study.claim_model import (
     AllTest,
-    AmongReplicates,
     Claim,
     Condition,
     EquivalenceTest,
     NotTestable,
+    PublishedRun,
     Quantity,
+    RatioTest,
     SimpleTest,
+    ValueTest,
     sides,
 )
 from replication.study.study import Study
-from replication.study.verdict import Verdict
-from replication.verdicts.comparison import (
-    Comparison,
-    UntestableError,
-    compare,
-)
-from replication.verdicts.sample import Coverage, left_out, outcomes, same_runs, vary
+from replication.study.verdict import ReasonCode, Verdict
+from replication.verdicts.comparison import Comparison, UntestableError, compare
+from replication.verdicts.congestion import Places, compared_places
+from replication.verdicts.published_run import Published, fingerprints, judge_published
+from replication.verdicts.sample import Coverage, left_out, outcomes
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import Wording, statistic_unit, wording
+
+#: What share of the runs must pass on their own, and of how few all.
+PASSING_SHARE, FEW_RUNS = 0.8, 5
+#: Level of the sign test for a direction.
+SIGN_LEVEL = 0.05
+#: Tests whose interval decides as well.
+INTERVAL_DECIDES = (RatioTest, ValueTest, EquivalenceTest)
 
 
 @dataclass(frozen=True)
 class Judgement:
     """One claim on one engine: the last columns of claims.csv, and the reason in its parts.
 
-    `finding` says what was found, without spread and expectation; `reasons` are sentences.
+    `runs_passing` is as "12 of 30", of a claim of several parts that of the part with the least
+    share; empty without runs. `finding` says what was found, without spread and expectation;
+    `reasons` are sentences.
     """
 
     statistic: str
@@ -74,6 +78,8 @@ class Judgement:
     verdict: Verdict
     finding: str
     reasons: list[str]
+    reason_code: ReasonCode | str = ""
+    runs_passing: str = ""
 
     @property
     def reason(self) -> str:
@@ -94,6 +100,7 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
                 "quote": claim.quote,
                 "place": claim.place,
                 "engine": engine,
+                "counted": claim.is_counted,
                 **judgement.__dict__,
                 "reason": judgement.reason,
                 "statistic_unit": statistic_unit(claim),
@@ -114,20 +121,27 @@ class _Measurements:
         self._frames: dict[str, pd.DataFrame] = {}
         self._looked_up: dict[tuple[str, str], tuple[Quantity, pd.DataFrame]] = {}
 
-    def look_up(self, engine: str, side: str, wanted: Quantity) -> pd.DataFrame:
-        """Return replicate, factors, value on `engine`; values that are undefined are left out."""
+    def look_up(
+        self, engine: str, side: str, wanted: Quantity, places: Places | None = None
+    ) -> pd.DataFrame:
+        """Return replicate, factors, value on `engine`; values that are undefined are left out.
+
+        Of a comparison of alternatives those at places with congestion.
+        """
         if side not in self._frames:
             self._frames[side] = quantity(self.results, wanted)
         frame = self._frames[side]
-        ours = frame[frame["engine"] == engine]
-        self._looked_up[engine, side] = wanted, ours.drop(columns="engine")
+        ours = frame[frame["engine"] == engine].drop(columns="engine")
+        if places is not None:
+            ours = places.congested(ours)
+        self._looked_up[engine, side] = wanted, ours
         defined = ours[ours["value"].notna()]
         if defined.empty:
             window = wanted.window_s
             span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
             none = f"no run gives a {metric_label(wanted.metric)}{span}."
             raise UntestableError(" ".join([none, *self.coverage.notes(engine, wanted)]))
-        return defined.drop(columns="engine")
+        return defined
 
     def notes(self, engine: str, prefix: str) -> set[str]:
         """Return what is to be said of the values of the sides that begin with `prefix`."""
@@ -143,22 +157,11 @@ class _Measurements:
             found.add(f"{count} undefined value{'s' if count > 1 else ''} left out.")
         return found - {""}
 
-    def distinct(
-        self, engine: str, prefix: str, replicates: Collection[int]
-    ) -> list[tuple[float, ...]]:
-        """Return all that was measured for the sides that begin with `prefix`, by replicate."""
-        values: dict[int, list[float]] = {number: [] for number in replicates}
-        for (where, side), (_, frame) in self._looked_up.items():
-            if where == engine and side.startswith(prefix):
-                for number, value in zip(frame["replicate"], frame["value"], strict=True):
-                    values.setdefault(int(number), []).append(float(value))
-        return [tuple(values[number]) for number in replicates]
-
 
 def _judge_test(measurements: _Measurements, claim: Claim, engine: str) -> Judgement:
     test = claim.test
     if isinstance(test, NotTestable):
-        return _untestable("none", "none", test.reason)
+        return _untestable("none", "none", ReasonCode.PAPER_GIVES_TOO_LITTLE, test.reason)
     if not isinstance(test, AllTest):
         return _judge(measurements, test, engine, "")
     parts = [
@@ -174,16 +177,26 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     reproduced = verdicts.count(Verdict.REPRODUCED)
     testable = len(parts) - verdicts.count(Verdict.NOT_TESTABLE)
     counted = f"{reproduced} of {len(parts)} parts reproduced."
+    verdict = combined(verdicts)
+    code = next((part.reason_code for part in parts if part.reason_code), "")
     return Judgement(
         statistic="share of the parts that are reproduced",
         observed=reproduced / testable if testable else math.nan,
         low=math.nan,
         high=math.nan,
         margin=f"all {len(parts)} parts",
-        verdict=combined(verdicts),
+        verdict=verdict,
         finding=" ".join([counted, *_told(parts)]),
         reasons=[counted, *(f"({n}) {part.reason}" for n, part in enumerate(parts, start=1))],
+        reason_code=code if verdict == Verdict.NOT_TESTABLE else "",
+        runs_passing=min((part.runs_passing for part in parts), key=_share),
     )
+
+
+def _share(passing: str) -> float:
+    """Return the share of "12 of 30"; more than any for an empty text."""
+    passed, _, runs = passing.partition(" of ")
+    return int(passed) / int(runs) if runs else math.inf
 
 
 def combined(verdicts: Sequence[Verdict]) -> Verdict:
@@ -201,103 +214,136 @@ def _told(parts: list[Judgement]) -> Iterator[str]:
 
 
 def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: str) -> Judgement:
+    study, coverage = measurements.study, measurements.coverage
     expect, direction = conditions(test)
-    words = wording(measurements.study, test)
+    words = wording(study, test)
+    places = compared_places(study, test, measurements.results, engine)
+    if places is not None and places.too_few:
+        why = (
+            f"Congestion at {places} only. Elsewhere no packet is lost, and every flow is at "
+            "its window or no queue stands: the alternatives cannot differ. More flows, a larger "
+            "window or a smaller buffer would make them."
+        )
+        return _untestable(words.statistic, words.asked(expect), ReasonCode.NO_CONGESTION, why)
     try:
         comparison = compare(
-            measurements.study,
+            study,
             test,
-            lambda side, wanted: measurements.look_up(engine, prefix + side, wanted),
+            lambda side, wanted: measurements.look_up(engine, prefix + side, wanted, places),
         )
     except UntestableError as error:
-        return _untestable(
-            words.statistic, words.asked(expect), f"Not testable on {engine}: {error}"
-        )
-    if isinstance(expect, AmongReplicates):
-        runs = measurements.distinct(engine, prefix, comparison.values.index)
-        judgement = judge_rank(comparison, expect, direction, words, runs)
+        code = coverage.lack(engine, sides(test))
+        why = f"Not testable on {engine}: {error}"
+        return _untestable(words.statistic, words.asked(expect), code, why)
+    if isinstance(expect, PublishedRun):
+        designed = set.intersection(*(coverage.replicates(engine, one) for one in sides(test)))
+        runs = fingerprints(measurements.results, engine, sides(test), sorted(designed))
+        counts = all(one.metric in COUNTS for one in sides(test)) and isinstance(test, ValueTest)
+        judgement = _judge_run(comparison, expect, direction, words, runs, counts)
     else:
-        judgement = judge_statistic(comparison, expect, direction, words)
-    gone = left_out(measurements.coverage, engine, sides(test), comparison.values.index)
+        decides = isinstance(test, INTERVAL_DECIDES)
+        judgement = judge_statistic(comparison, expect, direction, words, decides)
+    gone = left_out(coverage, engine, sides(test), comparison.values.index)
     verdict = judgement.verdict
     if gone.too_many and verdict == Verdict.REPRODUCED:
         verdict = Verdict.DIRECTION_ONLY
     notes = [*([gone.sentence] if gone.count else []), *sorted(measurements.notes(engine, prefix))]
+    if places is not None and places.left_out:
+        notes.insert(0, f"Taken over {places}: the others have no congestion.")
     return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *notes])
 
 
 def judge_statistic(
-    comparison: Comparison, expect: Condition, direction: Condition | None, words: Wording
+    comparison: Comparison,
+    expect: Condition,
+    direction: Condition | None,
+    words: Wording,
+    interval_decides: bool = True,
 ) -> Judgement:
     """Apply the verdict rule of the module's docstring to a statistic."""
     found = estimate(comparison.values, comparison.lowest, comparison.highest)
-    undefined = len(comparison.values) - found.n
+    total = len(comparison.values)
+    passing = _count(comparison.values, expect)
+    enough = passing == total if total < FEW_RUNS else passing >= PASSING_SHARE * total
+    ends = (found.low, found.high) if interval_decides and found.n >= FEW_RUNS else ()
+    led = _led(comparison.values, direction or expect, words)
+    verdict = Verdict.DIRECTION_ONLY if led else Verdict.NOT_REPRODUCED
+    if found.n and enough and all(expect.holds(value) for value in (found.mean, *ends)):
+        verdict = Verdict.REPRODUCED
     points = _counted(comparison, words)
-    finding = _finding(comparison, found, undefined, words)
-    spread = _spread(comparison, found, undefined, expect, words)
+    finding = _finding(comparison, found, total - found.n, words)
+    spread = _spread(comparison, found, expect, words)
     less = f" (direction: {words.asked(direction, points)})" if direction and found.n else ""
+    few = []
+    if verdict == Verdict.DIRECTION_ONLY and total < FEW_RUNS:
+        few = [f"The direction rests on {_runs(total)} only."]
     return Judgement(
         words.statistic,
         found.mean,
         found.low,
         found.high,
         words.asked(expect),
-        _verdict(found, undefined, expect, direction),
-        finding + (f"{spread}." if not found.has_interval else "."),
-        [f"{finding}{spread}; asked for: {words.asked(expect, points)}{less}."],
+        verdict,
+        finding + ("." if found.has_interval else f"{spread}."),
+        [f"{finding}{spread}; asked for: {words.asked(expect, points)}{less}.", *few],
+        runs_passing=f"{passing} of {total}",
     )
 
 
-def judge_rank(
+def _judge_run(
     comparison: Comparison,
-    expect: AmongReplicates,
+    expect: PublishedRun,
     direction: Condition | None,
     words: Wording,
-    runs: Sequence[Hashable],
+    runs: Sequence[object],
+    counts: bool,
 ) -> Judgement:
-    """Judge a published value of a statistic by its rank among the replicates'.
-
-    `runs` is what was measured in each replicate: replicates that repeat others are none.
-    """
+    """Judge the value of a statistic in one published run; `runs` tell ours apart."""
     values = comparison.values.dropna()
+    if values.empty:
+        return judge_statistic(comparison, Condition(at_least=expect.published), None, words)
     found = estimate(values, comparison.lowest, comparison.highest)
-    if least_p(found.n) > expect.level:
-        few = f"{_replicates(found.n)} are too few for a rank."
-        return _untestable(words.statistic, words.asked(expect), few)
-    if not vary(runs):
-        return _untestable(words.statistic, words.asked(expect), same_runs(runs))
-    p = predictive_p(values, expect.published)
-    verdict = Verdict.REPRODUCED if p > expect.level else Verdict.NOT_REPRODUCED
-    if verdict == Verdict.NOT_REPRODUCED and direction and direction.holds(found.mean):
+    published = Published(expect.published, 0.0, expect.factor, counts)
+    ruling = judge_published(published, values, runs, words.value)
+    verdict, near = ruling.verdict, sum(published.is_near(value) for value in values)
+    if verdict == Verdict.NOT_REPRODUCED and direction and _led(values, direction, words):
         verdict = Verdict.DIRECTION_ONLY
-    finding = _finding(comparison, found, len(comparison.values) - found.n, words)
-    less = f" (direction: {words.asked(direction)})" if direction else ""
-    ends = words.interval(float(values.min()), float(values.max()))
-    reason = (
-        f"{finding}, {ends} in {_replicates(found.n)}; the published "
-        f"{words.value(expect.published)} has p = {p:.3g}; asked for: {words.asked(expect)}{less}."
-    )
-    asked = words.asked(expect)
+    finding = f"{_finding(comparison, found, 0, words)}."
     return Judgement(
-        words.statistic, found.mean, found.low, found.high, asked, verdict, f"{finding}.", [reason]
+        words.statistic,
+        found.mean,
+        found.low,
+        found.high,
+        words.asked(expect),
+        verdict,
+        finding,
+        [finding, *ruling.sentences],
+        ruling.code or "",
+        f"{near} of {len(comparison.values)}",
     )
 
 
-def _verdict(
-    found: Estimate, undefined: int, expect: Condition, direction: Condition | None
-) -> Verdict:
-    if found.n <= undefined:
-        return Verdict.NOT_REPRODUCED
-    ends = (found.low, found.high) if found.has_interval else ()
-    if not undefined and all(expect.holds(value) for value in (found.mean, *ends)):
-        return Verdict.REPRODUCED
-    is_right = (direction or expect).holds(found.mean)
-    return Verdict.DIRECTION_ONLY if is_right else Verdict.NOT_REPRODUCED
+def _count(values: pd.Series[float], condition: Condition) -> int:
+    """Return in how many runs a condition holds; it does not where the statistic is undefined."""
+    return sum(condition.holds(value) for value in values.dropna())
+
+
+def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool:
+    """Return whether a direction holds in more runs than chance gives."""
+
+    def leads(value: float) -> bool:
+        beyond_half = value > 0.5 if direction.at_least is not None else value < 0.5
+        return direction.holds(value) and (beyond_half or not words.counts)
+
+    holds = sum(map(leads, values))
+    if len(values) < FEW_RUNS:
+        return 0 < len(values) == holds
+    return float(stats.binom.sf(holds - 1, len(values), 0.5)) <= SIGN_LEVEL
 
 
 def _finding(comparison: Comparison, found: Estimate, undefined: int, words: Wording) -> str:
     if not found.n:
-        return f"{words.statistic}: undefined in {_replicates(undefined)}{_over(comparison)}"
+        return f"{words.statistic}: undefined in {_runs(undefined)}{_over(comparison)}"
     # A share of points names their number itself.
     over = "" if words.counts == "points" else _over(comparison)
     return f"{words.statistic}: {words.value(found.mean, _counted(comparison, words))}{over}"
@@ -312,34 +358,30 @@ def _counted(comparison: Comparison, words: Wording) -> int:
     return comparison.points if words.counts == "points" else 0
 
 
-def _spread(
-    comparison: Comparison, found: Estimate, undefined: int, expect: Condition, words: Wording
-) -> str:
+def _spread(comparison: Comparison, found: Estimate, expect: Condition, words: Wording) -> str:
     if not found.n:
         return ""
-    total = found.n + undefined
-    spread = _replicates(total)
+    total = len(comparison.values)
+    interval = ""
     if found.has_interval:
-        met = sum(expect.holds(value) for value in comparison.values.dropna())
-        ends = words.interval(found.low, found.high)
-        spread = f"95 % interval {ends}; {met} of {spread} meet it"
-        if 0 < met < total:
-            low, high = wilson_interval(met, total)
-            spread += f", Wilson interval {100 * low:.0f} to {100 * high:.0f} %"
-    gaps = f"; undefined in {undefined} of them" if undefined else ""
-    return f" ({spread}{gaps})"
+        interval = f"95 % interval {words.interval(found.low, found.high)}; "
+    passes = f"passes in {_count(comparison.values, expect)} of {_runs(total)}"
+    gaps = f"; undefined in {total - found.n} of them" if found.n < total else ""
+    return f" ({interval}{passes}{gaps})"
 
 
-def _replicates(count: int) -> str:
-    return f"{count} replicate{'s' if count > 1 else ''}"
+def _runs(count: int) -> str:
+    return f"{count} run{'s' if count > 1 else ''}"
 
 
-def _untestable(statistic: str, margin: str, reason: str) -> Judgement:
+def _untestable(statistic: str, margin: str, code: ReasonCode, reason: str) -> Judgement:
     nan, finding = math.nan, f"{reason.rstrip('.')}."
-    return Judgement(statistic, nan, nan, nan, margin, Verdict.NOT_TESTABLE, finding, [reason])
+    return Judgement(
+        statistic, nan, nan, nan, margin, Verdict.NOT_TESTABLE, finding, [reason], code
+    )
 
 
-def conditions(test: SimpleTest) -> tuple[Condition | AmongReplicates, Condition | None]:
+def conditions(test: SimpleTest) -> tuple[Condition | PublishedRun, Condition | None]:
     """Return what a test expects of its statistic, and what counts as the right direction."""
     if not isinstance(test, EquivalenceTest):
         return test.expect, test.direction

@@ -6,7 +6,7 @@ same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from replication.design.study_check import check_study
@@ -14,8 +14,7 @@ from replication.metrics.metric import headline_quantities
 from replication.metrics.results import Results
 from replication.study.storage.table import (
     AUDIT_COLUMNS,
-    OWN_DATA_COLUMNS,
-    VACUITY_COLUMNS,
+    SELF_CONSISTENCY_COLUMNS,
     merge_tables,
     write_table,
 )
@@ -24,8 +23,8 @@ from replication.verdicts.audit import audit_readings, audit_study, check_decima
 from replication.verdicts.cause import Cause
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
-from replication.verdicts.vacuity import VACUITY, merge_flags, vacuity_rows
-from replication.verdicts.verdict_table import merge_verdicts, write_verdicts
+from replication.verdicts.counts import COUNT_COLUMNS, COUNTS, count_rows
+from replication.verdicts.verdict_table import merge_verdicts, read_verdicts, write_verdicts
 
 QUANTITY_COLUMNS = (
     *("study", "experiment", "point", "levels", "engine", "flow", "kind", "metric", "unit"),
@@ -40,7 +39,7 @@ def evaluate_study(
     out_dir: Path,
     atoms: Sequence[Cause] = (),
 ) -> None:
-    """Judge one study and write its cells, claims, vacuity, audit and quantities.
+    """Judge one study and write its cells, claims, audit and quantities.
 
     Readings of its tables by its causes (`atoms`) are audited too.
     """
@@ -51,16 +50,18 @@ def evaluate_study(
     judged = evaluate_cells(cells, study, results, impossible_cells(audit))
     write_verdicts(out_dir, judged, claims)
     write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), AUDIT_COLUMNS)
-    write_table(out_dir / VACUITY, vacuity_rows(study, results, claims), VACUITY_COLUMNS)
     write_table(out_dir / "quantities.csv", headline_quantities(results), QUANTITY_COLUMNS)
 
 
-def merge(evaluations: Sequence[Path], out_dir: Path) -> None:
-    """Put the studies' verdicts, flags and audits together, in the order given.
+def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path) -> None:
+    """Put the studies' verdicts, self-consistency and audits together in the order given; count.
 
-    Each folder has what `evaluate_study` and `self_consistency.write_own_data` wrote;
-    InputError where a file is missing or of another version.
+    Each folder has what `evaluate_study` and `self_consistency.write_self_consistency` wrote;
+    `primary` is of each study the engine whose verdicts are its headline. InputError where a file
+    is missing or of another version.
     """
-    merge_tables(evaluations, {"own_data": OWN_DATA_COLUMNS, "audit": AUDIT_COLUMNS}, out_dir)
+    tables = {"self_consistency": SELF_CONSISTENCY_COLUMNS, "audit": AUDIT_COLUMNS}
+    merge_tables(evaluations, tables, out_dir)
     merge_verdicts(evaluations, out_dir)
-    merge_flags(evaluations, out_dir)
+    cells, claims = (read_verdicts(out_dir, kind) for kind in ("cells", "claims"))
+    write_table(out_dir / COUNTS, count_rows(cells, claims, primary), COUNT_COLUMNS)

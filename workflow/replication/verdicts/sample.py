@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -22,13 +22,12 @@ from replication.metrics.results import Results
 from replication.metrics.statistic import two_outcomes, wilson_interval
 from replication.study.claim_model import Quantity
 from replication.study.study import Study
+from replication.study.verdict import ReasonCode
 from replication.verdicts.bound import durations_s
 from replication.verdicts.wording import amount, levels_in_words
 
 #: With a larger share of the replicates left out nothing is reproduced.
 MOST_LEFT_OUT = 0.2
-#: The least share of replicates that must differ from all others' results.
-LEAST_DISTINCT = 0.9
 #: Points that a sentence names; of the others it gives the number.
 _NAMED = 2
 
@@ -106,6 +105,17 @@ class Coverage:
         full = self._full_duration_s(wanted.experiment, json.dumps(wanted.where, sort_keys=True))
         durations = [float(self.results.scenarios[s]["duration_s"]) for s in scenarios]
         return min([full, *durations]), full
+
+    def lack(self, engine: str, quantities: Iterable[Quantity]) -> ReasonCode:
+        """Return why nothing can be made of the runs of these: by the engine, or by the tier."""
+        quantities = list(quantities)
+        if all(self._runs(engine, wanted)["supported"].all() for wanted in quantities):
+            for wanted in quantities:
+                short, full = self.shortened(engine, wanted)
+                points = self._runs(engine, wanted)["point"].nunique()
+                if short < full or points < points_of(self.study, wanted):
+                    return ReasonCode.TOO_FEW_RUNS
+        return ReasonCode.ENGINE_LACKS_IT
 
     def replicates(self, engine: str, wanted: Quantity) -> set[int]:
         """Return the replicates that the design has at every point that `engine` supports."""
@@ -207,13 +217,3 @@ def outcomes(study: Study, wanted: Quantity, values: pd.DataFrame) -> Iterator[s
             f"({found.high_count} of {total}, Wilson interval {low:.0f} to {high:.0f} %) and "
             f"{ends[1]} ({found.low_count} of {total})."
         )
-
-
-def vary(results: Sequence[Hashable]) -> bool:
-    """Return whether nine in ten of the replicates' results differ from all others."""
-    return len(set(results)) >= LEAST_DISTINCT * len(results)
-
-
-def same_runs(results: Sequence[Hashable]) -> str:
-    """Return what to say where replicates do not vary."""
-    return f"{len(results)} replicates give {len(set(results))} different results: no replicates."

@@ -33,11 +33,11 @@ from replication.metrics.metric_model import METRICS, MetricError, metric_label
 from replication.metrics.sampled import SampledResults
 from replication.metrics.trace import read_flows
 from replication.metrics.trace_folder import TABLE_PREFIX, has_traces, trace_files
-from replication.study.claim_model import AmongReplicates, Claim, Quantity, SimpleTest, ValueTest
+from replication.study.claim_model import Claim, PublishedRun, Quantity, SimpleTest, ValueTest
 from replication.study.published import published_path, read_published
 from replication.study.storage.table import (
     FLOW_COLUMNS,
-    OWN_DATA_COLUMNS,
+    SELF_CONSISTENCY_COLUMNS,
     SERIES_COLUMNS,
     Row,
     write_table,
@@ -45,7 +45,7 @@ from replication.study.storage.table import (
 from replication.study.study import Study
 from replication.study.table_model import Table
 from replication.study.verdict import Verdict
-from replication.verdicts.claim import conditions, judge_statistic
+from replication.verdicts.claim import INTERVAL_DECIDES, conditions, judge_statistic
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.sample import points_of
 from replication.verdicts.wording import wording
@@ -55,7 +55,7 @@ PUBLISHED = "published"
 RATES = ("throughput_bps", "goodput_bps")
 #: Samples of different flows have times of their own, and segments no size.
 _UNKNOWN = {"queue", "fairness"}, {"cwnd_bytes"}
-OWN_DATA = "own_data.csv"
+SELF_CONSISTENCY = "self_consistency.csv"
 HOLDS, FAILS, NONE = "holds", "fails", "none"
 #: Where a part's numbers come from, in words.
 PRINTED, TRACED = "printed numbers", "published traces"
@@ -163,7 +163,7 @@ def _scenario(series: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     }
 
 
-class OwnData:
+class OwnNumbers:
     """What a paper printed or published as traces, by name, to be asked for as quantities."""
 
     def __init__(
@@ -174,11 +174,11 @@ class OwnData:
         self._traces = trace_results(study, files)
 
     def rows(self) -> Iterable[Row]:
-        """Yield how each claim's test fares: the rows of own_data.csv."""
+        """Yield how each claim's test fares: the rows of self_consistency.csv."""
         for claim in self.study.claims:
             result, reason = self._judged(claim)
             known = {"study": self.study.id, "claim": claim.id}
-            yield {**known, "own_data": result, "reason": reason}
+            yield {**known, "result": result, "reason": reason}
 
     def _judged(self, claim: Claim) -> tuple[str, str]:
         parts = [self._part(test) for test in claim.tests()]
@@ -194,7 +194,7 @@ class OwnData:
     def _part(self, test: SimpleTest) -> tuple[str, str]:
         """Return the word on one test, and what was found."""
         expect, direction = conditions(test)
-        if isinstance(expect, AmongReplicates):
+        if isinstance(expect, PublishedRun):
             return NONE, "The published value is what our runs are held against."
         alone = isinstance(test, ValueTest)
         sources: set[str] = set()
@@ -208,7 +208,13 @@ class OwnData:
             comparison = compare(self.study, test, look_up)
         except UntestableError as error:
             return NONE, f"No number of the paper's own: {error}"
-        judgement = judge_statistic(comparison, expect, direction, wording(self.study, test))
+        judgement = judge_statistic(
+            comparison,
+            expect,
+            direction,
+            wording(self.study, test),
+            isinstance(test, INTERVAL_DECIDES),
+        )
         where = " and ".join(sorted(sources))
         word = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
         return word, f"By the {where}: {' '.join(judgement.reasons)}"
@@ -273,8 +279,8 @@ def _kind(wanted: Quantity) -> str:
     return json.dumps(wanted.model_dump(mode="json", include=kept), sort_keys=True)
 
 
-def write_own_data(root: Path, data: Path, study: str, kept: Sequence[Row] = ()) -> None:
-    """Write a study's own_data.csv: how each claim's test fares on the paper's own data.
+def write_self_consistency(root: Path, data: Path, study: str, kept: Sequence[Row] = ()) -> None:
+    """Write a study's self_consistency.csv: how each claim's test fares on the paper's own data.
 
     The rows of `kept` stand where the raw traces are not there to judge from.
     """
@@ -282,5 +288,5 @@ def write_own_data(root: Path, data: Path, study: str, kept: Sequence[Row] = ())
     rows: Iterable[Row] = kept
     if not kept or files or not has_traces(document):
         cells = map_cells(document, read_published(published_path(root, study)))
-        rows = OwnData(document, cells, files).rows()
-    write_table(data / "evaluation" / study / OWN_DATA, rows, OWN_DATA_COLUMNS)
+        rows = OwnNumbers(document, cells, files).rows()
+    write_table(data / "evaluation" / study / SELF_CONSISTENCY, rows, SELF_CONSISTENCY_COLUMNS)

@@ -20,11 +20,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from replication.design.config import load_study
 from replication.engines.catalogue import family_of
 from replication.study.errors import InputError
 from replication.study.files import REMEDY
 from replication.study.storage.parquet import read_parquet, write_parquet
-from replication.study.storage.table import CELL_COLUMNS, CLAIM_COLUMNS, DIGITS, write_table
+from replication.study.storage.table import (
+    CELL_COLUMNS,
+    CLAIM_COLUMNS,
+    DESIGN_COLUMNS,
+    DIGITS,
+    read_rows,
+    write_table,
+)
 from replication.study.verdict import Verdict
 
 #: A row of a typed table: text, numbers, truth values and lists; None where there is no value.
@@ -36,18 +44,14 @@ _TYPES = {
     **dict.fromkeys(("published", "published_half_ulp", "relative_deviation"), _NUMBER),
     **dict.fromkeys(("reproduced_mean", "reproduced_low", "reproduced_high"), _NUMBER),
     **dict.fromkeys(("observed", "low", "high", "accepted_margin", "display_factor"), _NUMBER),
-    **dict.fromkeys(("p", "p_adjusted"), _NUMBER),
     "n": pa.int64(),
-    "inside": pa.bool_(),
+    "counted": pa.bool_(),
     "points": _POINTS,
     **dict.fromkeys(("quantities", "reasons"), pa.list_(_TEXT)),
 }
 #: What stands beside the columns of the CSV; `quantities` are JSON of `study.claim_model.Quantity`.
 _SHARED = ("points", "quantities", "reasons")
-_SHOWN = (
-    *("row_label", "column_label", "display_unit", "display_factor", "accepted_margin"),
-    *("p", "p_adjusted"),
-)
+_SHOWN = ("row_label", "column_label", "display_unit", "display_factor", "accepted_margin")
 COLUMNS = {
     "cells": (*CELL_COLUMNS, *_SHOWN, *_SHARED),
     "claims": (*CLAIM_COLUMNS, "statistic_unit", "finding", *_SHARED),
@@ -55,7 +59,7 @@ COLUMNS = {
 CSV_COLUMNS = {"cells": CELL_COLUMNS, "claims": CLAIM_COLUMNS}
 NAME = "verdicts.parquet"
 #: Which of the two a row is, and the columns of both.
-KIND = "kind"
+KIND = "item"
 SCHEMA = pa.schema(
     [
         (column, _TYPES.get(column, _TEXT))
@@ -191,3 +195,10 @@ def headline(original: str, parts: Mapping[str, Participation]) -> Headline:
     why = parts[original].why_not() if original in parts else "did not run here"
     said = f"the paper ran {family_of(original)}, which {why}"
     return Headline(engine, original, f"Verdicts of {engine}; {said}.")
+
+
+def primary_engine(root: Path, data: Path, study: str) -> str:
+    """Return the engine whose verdicts are a study's headline, by the design in `data`."""
+    design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
+    original = load_study(root, study).original_system.engine
+    return headline(original, participations(design)).engine

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from replication.metrics.metric_model import METRICS, capitalised, display_unit, metric_label
 from replication.study.claim_model import (
-    AmongReplicates,
     Claim,
     Condition,
     CrossoverTest,
     EquivalenceTest,
     OrderingTest,
+    PublishedRun,
     Quantity,
     RatioTest,
     ShareTest,
@@ -83,11 +83,12 @@ class Wording:
         """Return the ends of an interval, the unit once."""
         return f"{figure(low * self.factor)} to {self.value(high)}"
 
-    def asked(self, condition: Condition | AmongReplicates, points: int = 0) -> str:
+    def asked(self, condition: Condition | PublishedRun, points: int = 0) -> str:
         """Return a condition on the statistic in words, over `points` if they are known."""
-        if isinstance(condition, AmongReplicates):
-            share = f"{100 * condition.level:g} %, two-sided"
-            return f"the published {self.value(condition.published)} among the replicates ({share})"
+        if isinstance(condition, PublishedRun):
+            published = self.value(condition.published)
+            factor = f"within a factor of {condition.factor:g} of their mean"
+            return f"the published {published} among our runs, {factor}"
         low, high = condition.at_least, condition.at_most
         if self.counts:
             return self._asked_share(low, high, points)

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from replication.study.claim_model import AmongReplicates, Claim, NotTestable, Test
+from replication.study.claim_model import Claim, NotTestable, PublishedRun, Test
 from replication.study.errors import InputError, leave
 from replication.study.files import read_model
 from replication.study.model import (
@@ -228,11 +228,11 @@ class Map(Document):
             found = claims[str(self.claim)]
         for test in [found.test, *found.tests()]:
             if isinstance(test, NotTestable) or isinstance(
-                getattr(test, "expect", None), AmongReplicates
+                getattr(test, "expect", None), PublishedRun
             ):
                 raise InputError(
-                    f"claim: {found.id} of {study.id} has no bound to map (not testable, or judged "
-                    "by a rank); map another, or give a sentence"
+                    f"claim: {found.id} of {study.id} has no bound to map (not testable, or of a "
+                    "published run); map another, or give a sentence"
                 )
         return found
 

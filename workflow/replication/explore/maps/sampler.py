@@ -16,10 +16,11 @@ from replication.explore.machine import Machine
 from replication.explore.maps.space import Point, Space
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
-from replication.study.claim_model import AmongReplicates, Condition
+from replication.study.claim_model import Condition, PublishedRun
 from replication.study.errors import InputError
 from replication.study.verdict import Verdict
 from replication.verdicts.claim import conditions, evaluate_claim
+from replication.verdicts.congestion import runs_without_congestion
 
 #: Where the replicates of a point lie, along x and y.
 _DIRECTIONS = ((1, 1), (-1, -1), (1, -1), (-1, 1))
@@ -126,6 +127,7 @@ class Sampler:
         # Looked up for all at once: it takes as long for one.
         for wanted in self.space.claim.quantities():
             quantity(results, wanted)
+        runs_without_congestion(results)
         found: dict[Point, list[PointResult]] = {point: [] for point in designed}
         for number, (point, _) in enumerate(single):
             found[point].append(self._judge(results.alone(number)))
@@ -185,9 +187,9 @@ def _mean(values: Sequence[float]) -> float:
     return statistics.fmean(defined) if defined else math.nan
 
 
-def margin(expect: Condition | AmongReplicates, value: float) -> float:
+def margin(expect: Condition | PublishedRun, value: float) -> float:
     """Return how far inside its bounds a value is, as a share of the bound; below 0 outside."""
-    assert not isinstance(expect, AmongReplicates)
+    assert not isinstance(expect, PublishedRun)
     low, high = expect.at_least, expect.at_most
     found = [] if low is None else [(value - low) / (abs(low) or 1.0)]
     if high is not None:

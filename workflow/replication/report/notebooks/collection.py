@@ -31,9 +31,8 @@ from replication.study.storage.table import read_frame
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import instantiate, replicate_seed
 from replication.study.variation import drawn
-from replication.verdicts.self_consistency import OWN_DATA
-from replication.verdicts.vacuity import as_shown, read_flags
-from replication.verdicts.verdict_table import read_verdicts
+from replication.verdicts.self_consistency import SELF_CONSISTENCY
+from replication.verdicts.verdict_table import read_table
 
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
@@ -120,8 +119,8 @@ class Collection:
         """Return the claims with their verdict on every engine; of one type of experiment."""
         document = self.study(study)
         folder = self.data / "evaluation" / study
-        claims = pd.DataFrame(as_shown(read_verdicts(folder, "claims"), read_flags(folder)))
-        said = read_frame(folder / OWN_DATA)[["claim", "own_data"]]
+        claims: pd.DataFrame = read_table(folder, "claims").to_pandas()
+        said = read_frame(folder / SELF_CONSISTENCY)[["claim", "result"]]
         claims = claims.merge(said, on="claim", how="left")
         if kind is None:
             return claims

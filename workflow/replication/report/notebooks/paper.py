@@ -90,7 +90,9 @@ def numbers(cells: pd.DataFrame) -> Html:
 
 def _mark(row: Mapping[Any, Any]) -> str:
     verdict = Verdict(row["verdict"])
-    words = f" ({OWN_WORDS})" if row["own_data"] == FAILS else ""
+    notes = [row["reason_code"]] if row["reason_code"] else []
+    notes += [OWN_WORDS] if row["result"] == FAILS else []
+    words = f" ({', '.join(notes)})" if notes else ""
     return f"{row['engine']} {SYMBOLS[verdict]} {verdict}{words}"
 
 

@@ -9,9 +9,10 @@ from typing import Any
 from replication.metrics.metric_model import METRICS, metric_label
 from replication.report.pages import number as numbers
 from replication.report.pages.source import PointLinks, Source, cell_id, grouped, under
-from replication.report.pages.verdict import BADGES, Tally, badge, beside
+from replication.report.pages.verdict import BADGES, badge, beside
 from replication.study.study import Study
 from replication.study.table_model import Cell, Table
+from replication.verdicts.counts import Tally
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import table_name
 
@@ -156,6 +157,6 @@ def _tolerances(table: Table | None) -> list[str]:
             shown = numbers.number(tolerance.absolute, unit).shown
             width = f"±{shown} {numbers.display_unit(unit)}".rstrip()
         else:
-            width = "rank among the replicates"
+            width = f"among our runs, within a factor of {tolerance.factor:g} of their mean"
         lines.setdefault((width, tolerance.reason), []).append(name)
     return [f"{', '.join(who)}: {width}. {reason}" for (width, reason), who in lines.items()]

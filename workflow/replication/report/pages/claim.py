@@ -17,12 +17,12 @@ from replication.verdicts.claim import conditions
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import wording
 
-#: What a claim is that is no result, for people.
+#: What a sentence is that is no result, for people.
 NATURES = {
+    "background": ("sentence of background", "sentences of background"),
     "prediction": ("prediction", "predictions"),
     "arithmetic": ("arithmetic of the set-up", "arithmetic of the set-up"),
     "table": ("row or caption of a table", "rows or captions of tables"),
-    "restatement": ("restatement", "restatements"),
 }
 REPEAT = ("repeat of another claim", "repeats of another claim")
 
@@ -85,8 +85,7 @@ def _apart(claim: Claim) -> str:
     """Return why a claim does not count in the shares; empty where it does."""
     if claim.repeats is not None:
         return f"The same finding as {claim.repeats}: not counted again."
-    nature = NATURES.get(claim.nature)
-    return f"Not counted: {nature[0]}." if nature else ""
+    return ""
 
 
 def _unexplored(study: Study, claim: Claim, scale: Scale | None) -> list[str]:
@@ -98,13 +97,11 @@ def _unexplored(study: Study, claim: Claim, scale: Scale | None) -> list[str]:
 
 
 def not_counted(studies: Iterable[Study]) -> list[tuple[str, int]]:
-    """Return the claims that do not count in the shares: what they are, and how many."""
-    counted = Counter(
-        REPEAT if claim.repeats is not None else NATURES[claim.nature]
-        for study in studies
-        for claim in study.claims
-        if not claim.is_counted
-    )
+    """Return the sentences that do not count in the shares: what they are, and how many."""
+    counted: Counter[tuple[str, str]] = Counter()
+    for study in studies:
+        counted.update(NATURES[sentence.nature] for sentence in study.unjudged)
+        counted.update(REPEAT for claim in study.claims if not claim.is_counted)
     return [(words[0] if number == 1 else words[1], number) for words, number in counted.items()]
 
 

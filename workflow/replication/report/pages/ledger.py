@@ -92,7 +92,7 @@ def changes_of(study: Study) -> list[dict[str, Any]]:
     Of each what was changed, the words of a claim, where the study's page shows it (empty where
     nowhere by itself), the entry of the file, and engine, verdict before and after.
     """
-    quotes = {claim.id: claim.quote for claim in study.claims}
+    quotes = {sentence.id: sentence.quote for sentence in study.sentences}
     parameters = dict.fromkeys(key for change in study.changes for key in change.parameters)
     subjects: list[tuple[Subject, str, str, str]] = [
         *(("claims", key, f"Claim {key}", f"claim-{key}") for key in quotes),

@@ -18,10 +18,11 @@ from replication.report.pages.evidence import explanation_of
 from replication.report.pages.ledger import changes_of
 from replication.report.pages.page import short_title
 from replication.report.pages.source import Source, grouped, of_study
-from replication.report.pages.verdict import Tally, answer
+from replication.report.pages.verdict import answer
 from replication.study.storage.table import Row
 from replication.study.study import Study
 from replication.study.verdict import DECIDED, Verdict
+from replication.verdicts.counts import Share, tallies
 from replication.verdicts.verdict_table import Judged, read_table
 
 #: How many of the largest deviations the first page names, in all and of one study.
@@ -39,16 +40,15 @@ def overview(source: Source) -> dict[str, Any]:
     return {
         "lines": [_line(source, study, cells, claims) for study in source.studies.values()],
         "rows": list(_rows(source)),
-        "cells": Tally(row["verdict"] for row in cells),
-        "claims": source.tally_claims(claims),
-        # Claims that are judged and do not count, by what they are.
+        "counted": tallies(cells, claims),
+        # Sentences that do not count, by what they are.
         "apart": not_counted(source.studies.values()),
         "changes": sum(len(changes_of(study)) for study in source.studies.values()),
         "findings": _findings(source),
         "deviations": _deviations(source, cells),
-        "divided": [one for one in divided if one[1]],
+        "divided": [one for one in divided if one[1].part],
         "varied": bool(flips),
-        "flips": [one for one in flips if one[1]],
+        "flips": [one for one in flips if one[1].part],
     }
 
 
@@ -70,15 +70,15 @@ def _line(
 ) -> dict[str, Any]:
     """Return a study in a line: what holds, and what is known of what does not."""
     cells, claims = of_study(cells, study.id), of_study(claims, study.id)
-    tally, claimed = Tally(row["verdict"] for row in cells), source.tally_claims(claims)
+    counted = tallies(cells, claims)
     known = (numbers.parse(row["relative_deviation"]) for row in cells)
     return {
         "study": study,
-        "answer": answer(tally, claimed, [value for value in known if value is not None]),
+        "answer": answer(counted, [value for value in known if value is not None]),
         "mark": source.headlines[study.id].mark,
-        "impossible": tally.count(Verdict.IMPOSSIBLE),
+        "impossible": counted["printed"].count(Verdict.IMPOSSIBLE),
         # Claims that the paper's own data do not meet.
-        "own": sum(source.fails_own_data(row) for row in claims if source.is_counted(row)),
+        "own": sum(source.fails_own_data(row) for row in claims if row["counted"]),
         "explanation": explanation_of(source.root, source.data, study),
     }
 
@@ -96,8 +96,10 @@ def _rows(source: Source) -> Iterator[dict[str, Any]]:
                 "stands": stands,
                 "original": engine == chosen.original,
                 "mark": chosen.mark if stands else "",
-                "cells": Tally(r["verdict"] for r in cells if r["engine"] in ("", engine)),
-                "claims": source.tally_claims(r for r in claims if r["engine"] in ("", engine)),
+                "counted": tallies(
+                    [row for row in cells if row["engine"] in ("", engine)],
+                    [row for row in claims if row["engine"] in ("", engine)],
+                ),
             }
 
 
@@ -127,8 +129,8 @@ def _deviations(source: Source, cells: list[Judged]) -> list[tuple[Study, str, J
     return largest[:LARGEST]
 
 
-def _flips(source: Source, study: str) -> tuple[Study, int, int, list[tuple[str, Row]]] | None:
-    """Return how many claims one unstated choice flips, of how many, and the words of the first.
+def _flips(source: Source, study: str) -> tuple[Study, Share, list[tuple[str, Row]]] | None:
+    """Return how many of the claims that were varied one choice flips, and the first's words.
 
     None where nothing was varied on the files as they are now.
     """
@@ -136,18 +138,18 @@ def _flips(source: Source, study: str) -> tuple[Study, int, int, list[tuple[str,
     if not (folder / "claims.csv").is_file() or not is_current(source.root, source.data, study):
         return None
     rows = robustness_table(folder, "claims")
-    flipped = [row for row in rows if row["flipped_by"]]
+    tested = [row for row in rows if row["verdict_default"] != Verdict.NOT_TESTABLE]
+    flipped = [row for row in tested if row["flipped_by"]]
     quotes = {claim.id: claim.quote for claim in source.studies[study].claims}
     named = [(quotes.get(row["claim"], ""), row) for row in flipped[:NAMED]]
-    total = sum(row["word"] != Verdict.NOT_TESTABLE for row in rows)
-    return source.studies[study], len(flipped), total, named
+    return source.studies[study], Share(len(flipped), len(tested)), named
 
 
-def _divided(source: Source, study: Study) -> tuple[Study, int, int, list[list[Judged]]]:
-    """Return how many claims divide a study's engines, of how many, and the rows of the first."""
+def _divided(source: Source, study: Study) -> tuple[Study, Share, list[list[Judged]]]:
+    """Return how many of the claims that several engines decide divide them, and some rows."""
     shown, claims = source.shown_engines(study.id), of_study(source.claims, study.id)
     decided = (r for r in claims if r["verdict"] in DECIDED and r["engine"] in shown)
     several = [rows for rows in grouped(decided, "claim").values() if len(rows) > 1]
     apart = [rows for rows in several if len({row["verdict"] for row in rows}) > 1]
     named = [sorted(rows, key=lambda row: shown.index(row["engine"])) for rows in apart[:NAMED]]
-    return study, len(apart), len(several), named
+    return study, Share(len(apart), len(several)), named

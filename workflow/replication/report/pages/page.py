@@ -19,6 +19,7 @@ from replication.report.pages.ledger import plausible
 from replication.report.pages.source import Source
 from replication.report.pages.verdict import BADGES, badge
 from replication.study.study import MAPS_TABLE, REPORT_PAGES, Study
+from replication.verdicts.counts import WHAT
 
 
 def ran(provenance: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +126,9 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         unsaid_unit=unsaid_unit,
         verdict=badge,
     )
-    made.globals.update(verdicts=BADGES, up="", studies=[], further_pages={}, ran=None)
+    made.globals.update(
+        verdicts=BADGES, counted_words=WHAT, up="", studies=[], further_pages={}, ran=None
+    )
     if source is not None:
         maps = (source.data / MAPS_TABLE).is_file()
         is_there = {"engines": bool(source.engines), "maps": maps}

@@ -18,9 +18,9 @@ from replication.explore.maps.region_result import is_current, region_results
 from replication.explore.modern_kernel import modern_results
 from replication.metrics.metric_model import display_unit
 from replication.report.pages.source import Source, of_study
-from replication.report.pages.verdict import Tally
 from replication.study.study import MAPS_TABLE
 from replication.study.verdict import Verdict
+from replication.verdicts.counts import Tally
 from replication.verdicts.wording import lower
 
 Account = Mapping[str, Any]
@@ -71,11 +71,7 @@ def today_views(source: Source) -> list[dict[str, Any]]:
             continue
         rows = of_study(source.headline(source.claims), study.id)
         quotes = {claim.id: claim.quote for claim in study.claims}
-        judged = [
-            row | {"verdict": Verdict.NOT_TESTABLE} if row["vacuous"] else row
-            for row in found["claims"]
-        ]
-        compared = [one for one in compare_verdicts(rows, judged, same=()) if one.after]
+        compared = [one for one in compare_verdicts(rows, found["claims"], same=()) if one.after]
         claims: list[dict[str, Any]] = [
             {
                 "id": one.item[0],

@@ -12,23 +12,20 @@ from typing import Any, NamedTuple, TypeVar
 from replication.design.config import load_study
 from replication.report.charts.data import level_label
 from replication.report.charts.figure import file_of, name_of
-from replication.report.pages.verdict import Tally
 from replication.study.errors import InputError
 from replication.study.files import REMEDY, read_json
 from replication.study.published import PublishedNumber, published_path, read_published
 from replication.study.storage.table import (
     AUDIT_COLUMNS,
     DESIGN_COLUMNS,
-    FLAG_COLUMNS,
-    OWN_DATA_COLUMNS,
+    SELF_CONSISTENCY_COLUMNS,
     Row,
     read_rows,
 )
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import CONSISTENT
-from replication.verdicts.self_consistency import FAILS, OWN_DATA
-from replication.verdicts.vacuity import FLAGS, as_shown
+from replication.verdicts.self_consistency import FAILS, SELF_CONSISTENCY
 from replication.verdicts.verdict_table import (
     Headline,
     Judged,
@@ -50,7 +47,7 @@ class Source:
     Attributes
     ----------
     own_data
-        What the paper's own data say of each claim: the row of own_data.csv by study and claim.
+        Rows of self_consistency.csv, by study and claim.
     downloads
         Where pages find the tables, from the report's folder.
     """
@@ -71,12 +68,12 @@ class Source:
             root=root,
             data=data,
             cells=read_verdicts(data, "cells"),
-            claims=as_shown(read_verdicts(data, "claims"), read_rows(data / FLAGS, FLAG_COLUMNS)),
+            claims=read_verdicts(data, "claims"),
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
             provenance=read_provenance(data / "provenance.json"),
             own_data={
                 (row["study"], row["claim"]): row
-                for row in read_rows(data / OWN_DATA, OWN_DATA_COLUMNS)
+                for row in read_rows(data / SELF_CONSISTENCY, SELF_CONSISTENCY_COLUMNS)
             },
             downloads=downloads,
         )
@@ -116,19 +113,10 @@ class Source:
         others = [engine for engine, part in parts.items() if part.ran and engine != chosen]
         return [chosen, *others] if chosen else others
 
-    def tally_claims(self, rows: Iterable[Judged]) -> Tally:
-        """Count verdicts on the claims that count in the shares."""
-        return Tally(row["verdict"] for row in rows if self.is_counted(row))
-
     def fails_own_data(self, row: Judged) -> bool:
         """Return whether the paper's own data do not meet a claim's test."""
         own = self.own_data.get((row["study"], row["claim"]))
-        return own is not None and own["own_data"] == FAILS
-
-    def is_counted(self, row: Judged) -> bool:
-        """Return whether a claim counts in the shares: a result that repeats no other's."""
-        claims = {claim.id: claim for claim in self.studies[row["study"]].claims}
-        return row["claim"] not in claims or claims[row["claim"]].is_counted
+        return own is not None and own["result"] == FAILS
 
     def headline(self, rows: list[Judged]) -> list[Judged]:
         """Return the rows that stand for their study: those of its headline engine."""

@@ -15,13 +15,14 @@ from replication.report.pages.ledger import changes_of
 from replication.report.pages.number import parse
 from replication.report.pages.source import PointLinks, Source, grouped, of_study, point_links
 from replication.report.pages.topology import Topology, draw
-from replication.report.pages.verdict import Tally, answer
+from replication.report.pages.verdict import answer
 from replication.study.parameter import Factor
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import SUSPICIOUS, readings_of
 from replication.verdicts.cause import load_causes
+from replication.verdicts.counts import tallies
 from replication.verdicts.verdict_table import Judged, is_supported
 from replication.verdicts.wording import table_names
 
@@ -76,9 +77,8 @@ def study_page(
     return {
         "study": study,
         "headline": source.headlines[study.id],
-        "cells": Tally(row["verdict"] for row in source.headline(cells)),
-        "claims": source.tally_claims(headline),
-        # Claims that are judged and do not count, by what they are.
+        "counted": tallies(source.headline(cells), headline),
+        # Sentences that do not count, by what they are.
         "apart": not_counted([study]),
         "changes": len(changes_of(study)),
         "experiments": experiments,
@@ -114,8 +114,7 @@ def _answer(source: Source, tables: Sequence[TableView], claims: Iterable[Judged
     shown = (cell for table in tables for _, cells in table["rows"] for cell in cells if cell)
     rows = [cell["row"] for cell in shown]
     deviations = [value for row in rows if (value := parse(row["relative_deviation"])) is not None]
-    judged = (row["verdict"] for row in rows)
-    return answer(Tally(judged), source.tally_claims(claims), deviations)
+    return answer(tallies(rows, claims), deviations)
 
 
 def _readings(source: Source, study: Study) -> list[tuple[str, int, int, int]]:

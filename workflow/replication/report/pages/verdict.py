@@ -1,15 +1,15 @@
-"""Verdicts as the report shows, counts of them, and answers in sentences."""
+"""Verdicts as the report shows them, and answers in sentences."""
 
 from __future__ import annotations
 
 import statistics
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from replication.report.pages.number import percent
 from replication.study.errors import InputError
 from replication.study.verdict import Verdict
+from replication.verdicts.counts import WHAT, Tally
 from replication.verdicts.verdict_table import DEFAULT, Judged
 
 
@@ -48,24 +48,6 @@ def badge(word: str) -> Badge:
         raise InputError(f"verdict {word!r} is unknown; there are {known}") from None
 
 
-class Tally:
-    """Verdicts counted: `shares` has every badge with its number."""
-
-    def __init__(self, words: Iterable[str]) -> None:
-        counted = Counter(badge(word).word for word in words)
-        self.shares = [(one, counted[one.word]) for one in BADGES]
-        self.total = counted.total()
-
-    def count(self, word: str) -> int:
-        """Return how many have the verdict `word`."""
-        return dict(self.shares)[badge(word)]
-
-    @property
-    def tested(self) -> int:
-        """Return how many could be tested."""
-        return self.total - self.count(Verdict.NOT_TESTABLE)
-
-
 def beside(rows: Iterable[Judged], headline: str) -> Judged | None:
     """Return the default engine's row if it has a verdict and that of the headline has none."""
     found = {row["engine"]: row for row in rows}
@@ -75,33 +57,35 @@ def beside(rows: Iterable[Judged], headline: str) -> Judged | None:
     return None if other["verdict"] == Verdict.NOT_TESTABLE else other
 
 
-def answer(numbers: Tally, claims: Tally, deviations: Sequence[float]) -> list[str]:
-    """Return a sentence on the numbers and one on the claims; neither where there is none.
+def answer(counted: Mapping[str, Tally], deviations: Sequence[float]) -> list[str]:
+    """Return a sentence on each thing that was counted; none on what there is none of.
 
-    `deviations` are the relative ones of the numbers that were reproduced.
+    `deviations` are the relative ones of the numbers that were measured.
     """
-    return [*_of_numbers(numbers, deviations), *_of_claims(claims)]
+    printed, trace = (_of_numbers(counted[what], WHAT[what]) for what in ("printed", "trace"))
+    return [*printed, *trace, *_error(deviations), *_of_claims(counted["claims"])]
 
 
-def _of_numbers(numbers: Tally, deviations: Sequence[float]) -> list[str]:
+def _of_numbers(numbers: Tally, what: str) -> list[str]:
     if not numbers.total:
         return []
+    if not numbers.tested:
+        return [f"None of the {numbers.total} {what} can be tested by what was run."]
+    said = f"{numbers.share(Verdict.REPRODUCED)} {what} are reproduced"
     untested = numbers.total - numbers.tested
-    if numbers.tested:
-        inside = numbers.count(Verdict.REPRODUCED)
-        said = f"{inside} of {numbers.tested} printed numbers are inside their tolerance"
-        said += f"; {untested} more cannot be tested" if untested else ""
-    else:
-        said = f"None of the {numbers.total} printed numbers can be tested by what was run"
+    said += f"; {untested} more cannot be tested" if untested else ""
     impossible = numbers.count(Verdict.IMPOSSIBLE)
-    said += f", {impossible} cannot be true as printed" if impossible else ""
-    if deviations:
-        above = sum(value > 0 for value in deviations)
-        below = sum(value < 0 for value in deviations)
-        side, most = ("high", above) if above > len(deviations) / 2 else ("low", below)
-        size = percent(statistics.median(map(abs, deviations))).shown.lstrip("+")
-        said += f"; median error {size}, {most} of our {len(deviations)} values are too {side}"
-    return [f"{said}."]
+    return [f"{said}{f'; {impossible} cannot be true as printed' if impossible else ''}."]
+
+
+def _error(deviations: Sequence[float]) -> list[str]:
+    if not deviations:
+        return []
+    above = sum(value > 0 for value in deviations)
+    below = sum(value < 0 for value in deviations)
+    side, most = ("high", above) if above > len(deviations) / 2 else ("low", below)
+    size = percent(statistics.median(map(abs, deviations))).shown.lstrip("+")
+    return [f"The median error is {size}; {most} of our {len(deviations)} values are too {side}."]
 
 
 def _of_claims(claims: Tally) -> list[str]:

@@ -44,17 +44,15 @@ FLOW_COLUMNS = ("scenario", "engine", "flow", "kind", *FLOW_NUMBERS)
 FEATURE_COLUMNS = ("scenario", "engine", "subject", "metric", "window", "value")
 SERIES_COLUMNS = ("scenario", "engine", "time_s", "flow", "link", *SERIES_NUMBERS)
 CELL_COLUMNS = _named(
-    "study table row column engine unit published published_half_ulp reproduced_mean "
-    "reproduced_low reproduced_high n relative_deviation inside verdict reason"
+    "study table row column kind engine unit published published_half_ulp reproduced_mean "
+    "reproduced_low reproduced_high n relative_deviation verdict reason_code reason"
 )
 CLAIM_COLUMNS = _named(
-    "study claim quote place engine statistic observed low high margin verdict reason"
+    "study claim quote place engine statistic observed low high margin runs_passing counted "
+    "verdict reason_code reason"
 )
-#: Whether a claim's verdict on an engine is vacuous (true or false), with what shows it.
-VACUITY_COLUMNS = ("study", "claim", "engine", "vacuous", "evidence")
 #: How a claim's test fares on the paper's own numbers and traces: holds, fails or none.
-OWN_DATA_COLUMNS = ("study", "claim", "own_data", "reason")
-FLAG_COLUMNS = (*VACUITY_COLUMNS, "own_data")
+SELF_CONSISTENCY_COLUMNS = ("study", "claim", "result", "reason")
 AUDIT_COLUMNS = _named("study table row column check published bound finding reason reading")
 TRACE_COLUMNS = _named(
     "study experiment point trace flow congestion_control engine metric unit evidence published "

@@ -1,0 +1,205 @@
+"""Congestion: alternatives that could not differ are not compared, and nothing else is left out."""
+
+import pytest
+from replication.study.verdict import ReasonCode, Verdict
+from replication.verdicts.claim import evaluate_claim
+from replication.verdicts.congestion import runs_without_congestion
+
+from tests.unit.conftest import SEGMENT_BYTES, study_document
+
+#: A window that nothing reaches, and one in which every flow spends all its time.
+WIDE, TINY = 1000, 2
+EVERYWHERE = {"slow", "mid", "fast"}
+RATE = {"slow": 1e5, "mid": 2e5, "fast": 3e5}
+
+
+def quantity(metric="throughput_bps", **where):
+    return {"experiment": "sweep", "metric": metric, "where": where}
+
+
+def sides(metric="throughput_bps", **shared):
+    return {
+        "left": quantity(metric, variant="vegas", **shared),
+        "right": quantity(metric, variant="reno", **shared),
+    }
+
+
+ATLEAST = {"at_least": 1}
+TWICE = {"kind": "ratio", **sides(), "expect": {"at_least": 1.5}}
+#: Comparisons of alternatives at one place, all met by `unequal`.
+ALTERNATIVES = {
+    "ratio": TWICE,
+    "ratio of means": {**TWICE, "reduce": "ratio_of_means"},
+    "equivalence": {
+        "kind": "equivalence", "left": quantity(variant="vegas"),
+        "right": quantity(variant="cubic"), "margin": 0.2,
+    },
+    "share": {"kind": "share", **sides(), "relation": "above", "expect": ATLEAST},
+    "ordering": {
+        "kind": "ordering", "of": quantity(), "order": [{"variant": "vegas"}, {"variant": "reno"}],
+        "expect": ATLEAST,
+    },
+    "crossover": {
+        "kind": "crossover", **sides("goodput_bps"), "over": "access", "before": "left",
+        "expect": {"at_least": 20, "at_most": 25},
+    },
+    "flows of a run": {
+        "kind": "ratio", "left": {**quantity(variant="reno"), "flows": ["tcp1"]},
+        "right": {**quantity(variant="reno"), "flows": ["tcp2"]}, "expect": {"at_most": 1.1},
+    },
+}  # fmt: skip
+#: Across a factor that changes the path, in time, alone, or of losses and queues.
+OTHERS = {
+    "across rates": {
+        "kind": "ratio", "left": quantity(access="fast", variant="reno"),
+        "right": quantity(access="slow", variant="reno"), "expect": {"at_least": 2},
+    },
+    "equal across rates": {
+        "kind": "equivalence", "left": quantity("rtt_mean_s", access="fast"),
+        "right": quantity("rtt_mean_s", access="slow"), "margin": 0.1,
+    },
+    "trend": {
+        "kind": "trend", "of": quantity(variant="reno"), "over": "access", "expect": ATLEAST,
+    },
+    "steps": {
+        "kind": "steps", "of": quantity(variant="reno"), "over": "access", "relation": "rises",
+        "factor": 1.1, "expect": ATLEAST,
+    },
+    "value": {"kind": "value", "of": quantity(variant="vegas"), "expect": ATLEAST},
+    "losses": {
+        "kind": "equivalence", **sides("packets_dropped"), "margin": 0.2,
+    },
+    "queues": {
+        "kind": "equivalence", **sides("queue_mean_packets"), "margin": 0.2,
+    },
+}  # fmt: skip
+
+
+def unequal(variant, access, drops=0, **_):
+    """Throughputs that rise with the access rate and are higher for all but Reno."""
+    rate = RATE[access] * (1 if variant == "reno" else 2.2 if variant == "cubic" else 2)
+    goodput = RATE[access] if variant == "reno" else 2.2e5
+    return {"throughput_bps": rate, "goodput_bps": goodput, "packets_dropped": drops}
+
+
+def windowed(world, test, segments):
+    """Return a study of one claim whose flows may use a window of so many segments."""
+    (experiment,) = study_document()["experiments"]
+    for flow in experiment["flows"]:
+        flow["maximum_window_bytes"] = segments * SEGMENT_BYTES
+    return world.claim(test, experiments=[experiment])
+
+
+def judge(world, sampled, test, segments=TINY, idle=EVERYWHERE, flows=unequal):
+    """Judge a claim over lossless runs, of which those at some access rates fill their window."""
+    study = windowed(world, test, segments)
+
+    def series(flow, access, **_):
+        if flow == "bottleneck:ab":
+            return [{"time_s": n + 1.0, "queue_packets": 5.0} for n in range(10)]
+        return sampled([2.0 if access in idle else 0.5] * 10)
+
+    results = world.results(study, flows=flows, series=series)
+    (row,) = evaluate_claim(study, study.claims[0], results)
+    return row
+
+
+@pytest.mark.parametrize("kind", ALTERNATIVES)
+def test_a_window_that_holds_every_flow_takes_the_verdict_of_alternatives(world, sampled, kind):
+    assert judge(world, sampled, ALTERNATIVES[kind], WIDE)["verdict"] == Verdict.REPRODUCED
+    found = judge(world, sampled, ALTERNATIVES[kind], TINY)
+    assert (found["verdict"], found["reason_code"]) == (
+        Verdict.NOT_TESTABLE, ReasonCode.NO_CONGESTION,
+    )  # fmt: skip
+
+
+def test_one_lost_packet_a_run_gives_it_back(world, sampled):
+    found = judge(world, sampled, TWICE, flows=lambda **run: unequal(drops=1, **run))
+    assert found["verdict"] == Verdict.REPRODUCED
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_any_other_comparison_has_content_without_congestion(world, sampled, kind):
+    assert judge(world, sampled, OTHERS[kind])["verdict"] == Verdict.REPRODUCED
+
+
+def test_alternatives_at_different_points_have_content(world, sampled):
+    apart = {
+        **TWICE,
+        "left": quantity(variant="vegas", access="fast"),
+        "right": quantity(variant="reno", access="slow"),
+    }
+    assert judge(world, sampled, apart)["verdict"] == Verdict.REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("idle", "observed", "said"),
+    [
+        (set(), 1.0, None),
+        ({"slow"}, 1.1, "Taken over 2 of 3 points"),
+        ({"slow", "mid"}, None, "Congestion at 1 of 3 points only"),
+    ],
+)
+def test_points_without_congestion_are_left_out(world, sampled, idle, observed, said):
+    def flows(variant, access, **_):
+        # At the slowest Vegas has less, or else a tenth more.
+        rate = {"slow": 0.8e5}.get(access, 1.1e5) if variant == "vegas" else 1e5
+        return {"throughput_bps": rate, "packets_dropped": 0}
+
+    found = judge(world, sampled, {**TWICE, "expect": {"at_least": 1.05}}, TINY, idle, flows)
+    assert said is None or said in found["reason"]
+    assert (found["verdict"] == Verdict.REPRODUCED) is (observed == 1.1)
+    assert observed is None or found["observed"] == pytest.approx(observed)
+
+
+def test_one_alternative_with_congestion_is_enough(world, sampled):
+    found = judge(
+        world,
+        sampled,
+        TWICE,
+        flows=lambda variant, **run: unequal(variant, drops=variant == "reno", **run),
+    )
+    assert found["verdict"] == Verdict.REPRODUCED
+
+
+def test_a_part_without_congestion_leaves_the_claim_to_what_fails(world, sampled):
+    fails = {"kind": "value", "of": quantity(), "expect": {"at_least": 1e9}}
+    holds = OTHERS["value"]
+    for other, verdict in ((holds, Verdict.NOT_TESTABLE), (fails, Verdict.NOT_REPRODUCED)):
+        found = judge(world, sampled, {"kind": "all", "parts": [TWICE, other]})
+        assert found["verdict"] == verdict
+        assert (found["reason_code"] == ReasonCode.NO_CONGESTION) is (other == holds)
+
+
+# -- runs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("windows", "queue", "drops", "idle"),
+    [
+        ([2.0] * 10, 5.0, 0, True),
+        ([2.0] * 6 + [0.5] * 4, 5.0, 0, True),  # at its window in more than half of the samples
+        ([2.0] * 5 + [0.5] * 5, 5.0, 0, False),
+        ([0.5] * 10, 0.9, 0, True),  # no queue stands
+        ([0.5] * 10, 1.0, 0, False),
+        ([2.0] * 10, 0.0, 1, False),  # a packet was lost
+    ],
+)
+def test_a_run_has_no_congestion_if_windows_hold_it_or_no_queue_is(
+    world, sampled, windows, queue, drops, idle
+):
+    study = windowed(world, TWICE, TINY)
+
+    def series(flow, **_):
+        if flow == "bottleneck:ab":
+            return [{"time_s": n + 1.0, "queue_packets": queue} for n in range(10)]
+        return sampled(windows if flow == "tcp1" else [2.0] * 10)
+
+    results = world.results(
+        study, flows=lambda **run: unequal(drops=drops, **run), series=series, replicates=1
+    )
+    assert len(runs_without_congestion(results)) == (9 if idle else 0)
+
+
+def test_a_window_may_be_a_segment_below_the_largest_one(world, sampled):
+    assert judge(world, sampled, TWICE, 2.9)["reason_code"] == ReasonCode.NO_CONGESTION

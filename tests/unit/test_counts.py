@@ -1,0 +1,99 @@
+"""Counts of verdicts: one definition each, the same on every page and in counts.csv."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from replication.study.errors import InputError
+from replication.verdicts.counts import Share, Tally, count_rows, tallies
+
+from tests.unit.report_project import example, soup
+
+ROOT = Path(__file__).parents[2]
+#: "3 of 7"; not a part of a larger number, a decimal or a fraction.
+SHARE = re.compile(r"(?<![\d.,/])(\d+)(?: \([^)]*\))? of (?:the |our )?(\d+)(?![\d,/]|\.\d)")
+
+
+def cell(study, engine, kind, verdict):
+    return {"study": study, "engine": engine, "kind": kind, "verdict": verdict}
+
+
+def claim(study, engine, verdict, counted=True):
+    return {"study": study, "engine": engine, "counted": counted, "verdict": verdict}
+
+
+CELLS = [
+    cell("a", "", "printed", "impossible"),
+    cell("a", "ns2", "printed", "reproduced"),
+    cell("a", "ns3", "printed", "not testable"),
+    cell("b", "ns3", "trace", "not reproduced"),
+]
+CLAIMS = [
+    claim("a", "ns2", "direction only"),
+    claim("a", "ns2", "reproduced", counted=False),
+    claim("a", "ns3", "not reproduced"),
+    claim("b", "ns3", "not testable"),
+]
+
+
+def test_printed_numbers_traces_and_claims_that_count_are_counted_apart():
+    found = tallies(CELLS, CLAIMS)
+    assert [(what, t.total, t.tested) for what, t in found.items()] == [
+        ("printed", 3, 2),
+        ("trace", 1, 1),
+        ("claims", 3, 2),
+    ]
+    assert found["printed"].share("impossible") == Share(1, 2)
+    with pytest.raises(InputError, match="'not run' is unknown"):
+        Tally(["not run"])
+
+
+def test_all_studies_are_counted_on_their_primary_engines():
+    rows = list(count_rows(CELLS, CLAIMS, {"a": "ns2", "b": "ns3"}))
+    counted = {(r["study"], r["engine"], r["what"]): (r["total"], r["tested"]) for r in rows}
+    # An impossible number is so on every engine.
+    assert counted["a", "ns2", "printed"] == (2, 2) and counted["a", "ns3", "printed"] == (2, 1)
+    assert counted["", "", "printed"] == (2, 2)
+    assert counted["", "", "claims"] == (2, 1) and counted["", "", "trace"] == (1, 1)
+
+
+def shares(page):
+    for hidden in page.select("script, style"):
+        hidden.decompose()
+    return [(int(n), int(d)) for n, d in SHARE.findall(" ".join(page.get_text(" ").split()))]
+
+
+def test_no_page_of_the_release_counts_more_than_there_are():
+    pages = sorted((ROOT / "reports/release").rglob("*.html"))
+    assert len(pages) > 8
+    found = {path.name: shares(soup(path)) for path in pages}
+    assert sum(map(len, found.values())) > 100
+    assert not {
+        name: bad for name, all_ in found.items() if (bad := [s for s in all_ if s[0] > s[1]])
+    }
+
+
+@pytest.mark.parametrize("data", ["example", "release"])
+def test_the_first_page_has_the_counts_of_counts_csv(project, data):
+    if data == "example":
+        project.add(example(project.world))
+        pages, table = project.render("synthetic"), project.data / "counts.csv"
+    else:
+        pages, table = ROOT / "reports/release", ROOT / "data/release/counts.csv"
+    page = soup(pages / "index.html")
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    shown = {
+        (body["data-study"], body["data-engine"], line["data-what"]): {
+            cell["data-verdict"].replace(" ", "_"): cell.get_text()
+            for cell in line.select("td[data-verdict]")
+        }
+        | {"total": line.select_one("td.total").get_text()}
+        for body in page.select("table.tally tbody[data-study]")
+        for line in body.select("tr")
+    }
+    written = {(r["study"], r["engine"], r["what"]): r for r in rows}
+    assert shown and shown.keys() <= written.keys()
+    for key, numbers in shown.items():
+        assert numbers == {name: written[key][name] for name in numbers}, key

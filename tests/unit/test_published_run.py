@@ -1,0 +1,165 @@
+"""Numbers of one published run: among our runs and within the bound, and no verdict without."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from replication.metrics.cell_map import map_cells
+from replication.study.published import read_published
+from replication.study.verdict import ReasonCode, Verdict
+from replication.verdicts.cell import evaluate_cells
+from replication.verdicts.claim import evaluate_claim
+from replication.verdicts.published_run import Published, judge_published
+
+#: 99 runs from 51 to 149: a further one lies between 52.5 and 147.5 with 95 %.
+RUNS = np.arange(51.0, 150.0)
+
+
+def judged(value, values=RUNS, factor=1.5, counts=False, half_ulp=0.0, runs=None):
+    published = Published(value, half_ulp, factor, counts)
+    ruling = judge_published(published, values, runs or list(values), "{:g}".format)
+    return ruling.verdict, ruling.code
+
+
+REPRODUCED, OUTSIDE = (Verdict.REPRODUCED, None), (Verdict.NOT_REPRODUCED, None)
+WIDE = (Verdict.NOT_TESTABLE, ReasonCode.RUNS_SPREAD_TOO_WIDELY)
+ALIKE = (Verdict.NOT_TESTABLE, ReasonCode.RUNS_DO_NOT_VARY)
+FEW = (Verdict.NOT_TESTABLE, ReasonCode.TOO_FEW_RUNS)
+
+
+@pytest.mark.parametrize(
+    ("mutation", "expected"),
+    [
+        ({"value": 100.0}, REPRODUCED),
+        # compatible alone
+        ({"value": 60.0}, WIDE),
+        ({"value": 60.0, "factor": 1.7}, REPRODUCED),
+        # the ends of the central 95 %, and half a digit more
+        ({"value": 147.0}, REPRODUCED),
+        ({"value": 148.0}, OUTSIDE),
+        ({"value": 148.0, "half_ulp": 1.0}, REPRODUCED),
+        ({"value": 52.0, "factor": 3.0}, OUTSIDE),
+        # a count may differ by two, whatever the factor
+        ({"value": 101.0, "factor": 1.001}, WIDE),
+        ({"value": 101.0, "factor": 1.001, "counts": True}, REPRODUCED),
+        ({"value": 103.0, "factor": 1.001, "counts": True}, WIDE),
+        # runs that are few, or no runs of their own
+        ({"value": 100.0, "values": RUNS[1:]}, FEW),
+        ({"value": 100.0, "runs": [*range(89), *range(10)]}, ALIKE),
+        ({"value": 100.0, "runs": [*range(90), *range(9)]}, REPRODUCED),
+        ({"value": 160.0, "runs": [1] * 99}, OUTSIDE),
+    ],
+)
+def test_each_condition_flips_the_verdict(mutation, expected):
+    assert judged(**mutation) == expected
+
+
+@given(st.lists(st.floats(0.1, 1e3), min_size=99, max_size=120), st.floats(-1e3, 2e3))
+def test_a_number_outside_of_all_runs_is_never_reproduced(values, value):
+    found, _ = judged(value, values, runs=list(range(len(values))))
+    if not min(values) <= value <= max(values):
+        assert found == Verdict.NOT_REPRODUCED
+
+
+@pytest.mark.parametrize("count", [99, 150, 208])
+def test_of_like_runs_one_in_twenty_is_outside(count):
+    """Whichever run is called the published one: 5 % of them, to one at either end."""
+    values = np.random.default_rng(count).normal(100, 1, count + 1)
+    outside = [
+        judged(value, np.delete(values, n), runs=list(range(count)))[0] != Verdict.REPRODUCED
+        for n, value in enumerate(values)
+    ]
+    assert np.mean(outside) == pytest.approx(0.05, abs=2 / count)
+
+
+def test_a_value_between_two_groups_of_runs_is_named():
+    groups = [*np.linspace(80, 81, 60), *np.linspace(120, 121, 60)]
+    ruling = judge_published(Published(100.0, 0.0, 1.5, False), groups, groups, "{:g}".format)
+    assert ruling.verdict == Verdict.REPRODUCED
+    assert "No run gives a value between 81 and 120, where it lies." in ruling.sentences
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+OF_ONE_RUN = {"metric": "throughput_bps", "tolerance": {"factor": 1.5, "reason": "r"}}
+
+
+def two_flows(world, first=1, second=2, replicates=99, draw=True, where=("one", "two")):
+    """Flows of around 300 and 100 bit/s, whose packets differ by replicate if `draw`."""
+    rows = {
+        name: {"where": {}, "flows": {"start_order": place}}
+        for name, place in (("one", first), ("two", second))
+        if name in where
+    }
+    shape = {"row_factor": None, "where": {"variant": "reno", "access": "slow"}}
+    study = world.table({"throughput": OF_ONE_RUN}, rows=rows, **shape)
+    printed = {"one": "300.0", "two": "100.0"}
+    numbers = [(name, "throughput", "bit/s", float(printed[name]), printed[name]) for name in rows]
+
+    def row(flow, replicate, **_):
+        rate = (290.0 if flow == "tcp1" else 90.0) + 0.2 * replicate
+        return {"throughput_bps": rate, "packets_sent": 500 + replicate * draw}
+
+    results = world.results(study, flows=row, replicates=replicates)
+    cells = map_cells(study, read_published(world.published(*numbers)))
+    return list(evaluate_cells(cells, study, results, {}))
+
+
+def test_values_among_the_runs_are_reproduced(world):
+    one, two = two_flows(world)
+    assert one["verdict"] == two["verdict"] == Verdict.REPRODUCED
+    assert one["kind"] == "printed" and "95 % of 99 runs lie between" in one["reason"]
+
+
+def test_a_shuffled_flow_order_is_noticed(world):
+    one, two = two_flows(world, 2, 1)
+    assert one["verdict"] == two["verdict"] == Verdict.NOT_REPRODUCED
+
+
+def test_the_same_runs_are_no_replicates_in_every_table(world):
+    """Their rates differ in the last digits, their packets do not."""
+    rows = [*two_flows(world, draw=False), *two_flows(world, draw=False, where=("two",))]
+    assert {row["reason_code"] for row in rows} == {ReasonCode.RUNS_DO_NOT_VARY}
+
+
+def test_too_few_runs_decide_nothing(world):
+    one, _ = two_flows(world, replicates=98)
+    assert one["reason_code"] == ReasonCode.TOO_FEW_RUNS
+
+
+# -- claims ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("published", "direction", "expected"),
+    [
+        (1.5, None, Verdict.REPRODUCED),
+        (2.5, None, Verdict.NOT_REPRODUCED),
+        (2.5, 1.01, Verdict.DIRECTION_ONLY),
+        (2.5, 1.9, Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_a_claimed_number_of_one_run_is_judged_alike(world, published, direction, expected):
+    of = {"experiment": "sweep", "metric": "throughput_bps"}
+    sides = {
+        side: {**of, "where": {"variant": variant, "access": "slow"}}
+        for side, variant in (("left", "vegas"), ("right", "reno"))
+    }
+    test = {"kind": "ratio", **sides, "expect": {"published": published, "factor": 1.2}}
+    study = world.claim(test | ({"direction": {"at_least": direction}} if direction else {}))
+
+    def row(variant, replicate, **_):
+        value = 100.0 + replicate if variant == "vegas" else 100.0
+        return {"throughput_bps": value, "packets_sent": 500 + replicate}
+
+    results = world.results(
+        study, flows=row, replicates=99, runs=lambda levels: levels["access"] == "slow"
+    )
+    assert evaluate_claim(study, study.claims[0], results)[0]["verdict"] == expected
+
+
+def test_a_tolerance_is_of_one_kind(world):
+    both = {**OF_ONE_RUN, "tolerance": {**OF_ONE_RUN["tolerance"], "relative": 0.1}}
+    with pytest.raises(ValidationError, match="exactly one of relative, absolute and factor"):
+        world.table({"throughput": both})

@@ -1,0 +1,165 @@
+"""Congestion: the places at which a comparison of alternatives could have come out otherwise.
+
+Variants, queues and recoveries differ only where the network presses on TCP. A run is *without
+congestion* if no TCP packet of it was dropped and either every TCP flow was at its window in more
+than half of its samples, or no queue stood (the mean of every monitored one is below a packet).
+What such runs show is the set-up's arithmetic, window over round-trip time or the link's rate.
+
+Only a comparison of alternatives at one place can be without content: the same metric of TCP flows,
+over the same links with the same other traffic. A comparison across delays, rates or numbers of
+flows, or of two times of a run, always has content, and so has a claim about losses or queues
+themselves. Places where all the alternatives are without congestion in most runs are left out; a
+claim with fewer than half of its places left is `not testable`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from replication.metrics.metric import monitored_links
+from replication.metrics.metric_model import METRICS
+from replication.metrics.results import Feature, Results
+from replication.metrics.sampled import RUN, SHARE_AT_WINDOW
+from replication.study.claim_model import (
+    CrossoverTest,
+    OrderingTest,
+    Quantity,
+    SimpleTest,
+    StepsTest,
+    TrendTest,
+    ValueTest,
+    sides,
+)
+from replication.study.study import Study
+from replication.verdicts.comparison import matched_factors
+
+#: A flow is at its window in a larger share of its samples or it is not limited by it.
+LIMITED_SHARE = 0.5
+#: Below this mean no queue stands, in packets.
+STANDING_PACKETS = 1.0
+#: With a smaller share of its places left a comparison decides nothing.
+LEAST_LEFT = 0.5
+#: Metrics of losses; those of queues have a source of their own.
+LOSSES = {"packets_dropped", "drops", "loss_rate", "retransmissions", "timeouts"}
+_MEMO = "runs without congestion"
+
+
+def runs_without_congestion(results: Results) -> pd.DataFrame:
+    """Return scenario, engine and replicate of the runs without congestion."""
+    if _MEMO not in results.memo:
+        tcp = results.flows[results.flows["kind"] == "tcp"]
+        drops = tcp.groupby(RUN)["packets_dropped"].sum()
+        lossless = drops.index[drops == 0].to_frame(index=False)
+        runs = results.design[["scenario", "engine", "replicate"]].merge(lossless, on=RUN)
+        results.memo[_MEMO] = runs.merge(_held(results, tcp.merge(lossless, on=RUN)), on=RUN)
+    return results.memo[_MEMO]
+
+
+def _held(results: Results, tcp: pd.DataFrame) -> pd.DataFrame:
+    """Return scenario and engine of the runs that their windows hold, or in which no queue is."""
+    if tcp.empty:
+        return tcp[RUN]
+    flows = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
+    shares = results.values(Feature(SHARE_AT_WINDOW), flows).groupby(RUN)["value"].min()
+    links = monitored_links(results, tcp)
+    queues = results.values(Feature("queue_mean_packets"), links).groupby(RUN)["value"].max()
+    found = pd.DataFrame({"share": shares, "queue": queues})
+    held = (found["share"] > LIMITED_SHARE) | (found["queue"] < STANDING_PACKETS)
+    return found.index[held].to_frame(index=False)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places of a comparison of alternatives on one engine, by the levels of `factors`.
+
+    `total` is how many there are, `left_out` those without congestion.
+    """
+
+    factors: tuple[str, ...]
+    total: int
+    left_out: frozenset[str]
+
+    @property
+    def too_few(self) -> bool:
+        """Whether fewer than half remain."""
+        return self.total - len(self.left_out) < LEAST_LEFT * self.total
+
+    def congested(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of a quantity's values at the places that remain."""
+        if not self.left_out:
+            return frame
+        return frame[[place not in self.left_out for place in _places(frame, self.factors)]]
+
+    def __str__(self) -> str:
+        left = self.total - len(self.left_out)
+        return f"{left} of {self.total} point{'s' if self.total > 1 else ''}"
+
+
+def compared_places(study: Study, test: SimpleTest, results: Results, engine: str) -> Places | None:
+    """Return the places at which a test compares alternatives; None for any other comparison."""
+    compared = sides(test)
+    if isinstance(test, ValueTest | TrendTest | StepsTest) or not _are_alternatives(compared):
+        return None
+    factors = _matched(study, test)
+    frames = [
+        results.runs(wanted.experiment, wanted.where).assign(side=number)
+        for number, wanted in enumerate(compared)
+    ]
+    runs = pd.concat(frames, ignore_index=True)
+    runs = runs[(runs["engine"] == engine) & runs["supported"]]
+    runs = runs.assign(
+        place=_places(runs, factors),
+        path=[_path(results.scenarios[scenario]) for scenario in runs["scenario"]],
+    )
+    whole = runs.groupby("place")["side"].transform("nunique") == len(compared)
+    runs = runs[whole]
+    if runs.empty or (runs.groupby(["place", "replicate"])["path"].nunique() > 1).any():
+        return None
+    idle = runs_without_congestion(results)
+    idle = idle[idle["engine"] == engine]
+    runs = runs.assign(idle=runs["scenario"].isin(idle["scenario"]))
+    mostly = runs.groupby(["place", "side", "point"])["idle"].mean() > 0.5
+    left_out = mostly.groupby(level="place").all()
+    return Places(factors, len(left_out), frozenset(left_out.index[left_out]))
+
+
+def _are_alternatives(compared: Sequence[Quantity]) -> bool:
+    """Return whether quantities are one metric of TCP flows, and none of losses or queues."""
+    first = compared[0]
+    return (
+        first.metric not in LOSSES
+        and METRICS[first.metric].source != "queue"
+        and all(one.flows not in ("cbr", "all") for one in compared)
+        and all((one.metric, one.window_s) == (first.metric, first.window_s) for one in compared)
+    )
+
+
+def _matched(study: Study, test: SimpleTest) -> tuple[str, ...]:
+    if isinstance(test, OrderingTest):
+        narrowed = {factor for item in test.order for factor in item}
+        axes = study.experiment(test.of.experiment).axes
+        return tuple(factor.id for factor in axes if factor.id not in narrowed)
+    assert not isinstance(test, ValueTest | TrendTest | StepsTest)
+    found = matched_factors(study, test.left, test.right)
+    return (*found, *([test.over] if isinstance(test, CrossoverTest) else []))
+
+
+def _places(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
+    if not factors:
+        return [""] * len(frame)
+    return [",".join(keys) for keys in zip(*(frame[factor] for factor in factors), strict=True)]
+
+
+def _path(scenario: Mapping[str, Any]) -> str:
+    """Return what a scenario's flows meet but for queues: links, other traffic, number of flows."""
+    links = [
+        {key: value for key, value in link.items() if not key.startswith("queue_")}
+        for link in scenario["links"]
+    ]
+    rates = [flow.get("rate_bps") for flow in scenario["flows"]]
+    return json.dumps([links, rates], sort_keys=True)

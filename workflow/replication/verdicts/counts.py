@@ -1,0 +1,137 @@
+"""Counts of verdicts: one definition and one denominator each, for pages, notebooks and CSV.
+
+Three things are counted, each on one engine:
+
+- ``printed``: numbers that a paper prints,
+- ``trace``: statistics of the traces that a paper's authors published,
+- ``claims``: claims that are results of a paper's own and repeat no other (column ``counted``).
+
+``total`` is how many there are, ``tested`` how many of them are not `not testable`. A share is
+always of those that could be tested.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from replication.study.errors import InputError
+from replication.study.verdict import Verdict
+from replication.verdicts.verdict_table import Judged
+
+#: What is counted, and its words on a page.
+WHAT = {
+    "printed": "printed numbers",
+    "trace": "statistics of published traces",
+    "claims": "claims",
+}
+#: Stands for all studies, each on the engine whose verdicts are its headline.
+ALL_STUDIES = ""
+#: The table of all counts.
+COUNTS = "counts.csv"
+COUNT_COLUMNS = (
+    *("study", "engine", "what", "total", "tested"),
+    *(word.replace(" ", "_") for word in Verdict),
+)
+
+
+class Share(NamedTuple):
+    """A part of a whole; no part is larger than its whole."""
+
+    part: int
+    whole: int
+
+    def __str__(self) -> str:
+        return f"{self.part} of {self.whole}"
+
+    @property
+    def percent(self) -> str:
+        """Return the share in whole percent; empty of nothing."""
+        return f"{100 * self.part / self.whole:.0f} %" if self.whole else ""
+
+
+class Tally:
+    """How many of some verdicts are of each word."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.by_verdict = dict.fromkeys(Verdict, 0)
+        for word, number in Counter(words).items():
+            if word not in set(Verdict):
+                raise InputError(f"verdict {word!r} is unknown; there are {', '.join(Verdict)}")
+            self.by_verdict[Verdict(word)] = number
+
+    @property
+    def total(self) -> int:
+        """Return how many there are."""
+        return sum(self.by_verdict.values())
+
+    @property
+    def tested(self) -> int:
+        """Return how many could be tested."""
+        return self.total - self.by_verdict[Verdict.NOT_TESTABLE]
+
+    def count(self, word: str) -> int:
+        """Return how many have the verdict `word`."""
+        return self.by_verdict[Verdict(word)]
+
+    def share(self, word: str) -> Share:
+        """Return how many of those that could be tested have the verdict `word`."""
+        return Share(self.count(word), self.tested)
+
+
+def tallies(cells: Iterable[Judged], claims: Iterable[Judged]) -> dict[str, Tally]:
+    """Return the counts of rows of the verdict table, of one engine a study, by what is counted.
+
+    What no row is of has an empty tally.
+    """
+    cells = list(cells)
+    return {
+        "printed": Tally(row["verdict"] for row in cells if row["kind"] == "printed"),
+        "trace": Tally(row["verdict"] for row in cells if row["kind"] == "trace"),
+        "claims": Tally(row["verdict"] for row in claims if row["counted"]),
+    }
+
+
+def count_rows(
+    cells: Sequence[Judged], claims: Sequence[Judged], primary: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of counts.csv: each study on each engine, then all on their primary engines.
+
+    Parameters
+    ----------
+    cells, claims
+        Rows of the verdict table.
+    primary
+        Of each study the engine whose verdicts are its headline.
+    """
+    engines = {row["engine"] for row in (*cells, *claims)} - {""}
+    for study in sorted(primary):
+        for engine in sorted(engines):
+            yield from _rows(study, engine, _of(cells, claims, {study: engine}))
+    yield from _rows(ALL_STUDIES, "", _of(cells, claims, primary))
+
+
+def _of(
+    cells: Iterable[Judged], claims: Iterable[Judged], engines: Mapping[str, str]
+) -> dict[str, Tally]:
+    """Return the counts of some studies, each on an engine; what is of no engine is of each."""
+    own_cells, own_claims = (
+        [r for r in rows if r["study"] in engines and r["engine"] in ("", engines[r["study"]])]
+        for rows in (cells, claims)
+    )
+    return tallies(own_cells, own_claims)
+
+
+def _rows(study: str, engine: str, counted: Mapping[str, Tally]) -> Iterator[dict[str, Any]]:
+    for what, tally in counted.items():
+        if tally.total:
+            words = {word.replace(" ", "_"): number for word, number in tally.by_verdict.items()}
+            yield (
+                {"study": study, "engine": engine, "what": what}
+                | {
+                    "total": tally.total,
+                    "tested": tally.tested,
+                }
+                | words
+            )
