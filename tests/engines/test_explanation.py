@@ -47,12 +47,12 @@ AS_STATED, IN_BYTES, MEAN_OF_FLOWS = printing(), printing(1 / 8), printing(1 / 2
 HALF_A_ROUND_TRIP = printing(half_a_round_trip=True)
 
 
-def explained(paper, set_up, read, noise=NOISE, seed=7):
-    """Publish what a set-up gives, read in a way; return the account of the search."""
+def explained(paper, configuration, read, noise=NOISE, seed=7):
+    """Publish what a configuration gives, read in a way; return what the search found."""
     folder, machine = paper
     study = load_study(folder, "planted")
-    for atom, level in set_up.items():
-        cause = Cause.model_validate(next(a for a in planted.CAUSES if a["id"] == atom))
+    for name, level in configuration.items():
+        cause = Cause.model_validate(next(c for c in planted.CAUSES if c["id"] == name))
         study = apply(study, cause.variation(str(level)))
     runs = design_study(study, explored_tier("all"), ["ns3"])
     machine.simulate({r.scenario_id: r.scenario for r in runs})
@@ -67,12 +67,12 @@ def explained(paper, set_up, read, noise=NOISE, seed=7):
     return json.loads((out / "explanation.json").read_text(encoding="utf-8"))
 
 
-def atoms(found):
-    return {one["atom"] for one in found["atoms"]}
+def causes(found):
+    return {one["cause"] for one in found["causes"]}
 
 
 @pytest.mark.parametrize(
-    ("set_up", "read", "readings"),
+    ("configuration", "read", "readings"),
     [
         ({"access_unit": "x8", "queue": 5, "start_gap": "4_s"}, IN_BYTES, {"bytes"}),
         ({"window": "8_kb"}, HALF_A_ROUND_TRIP, {"round_trip"}),
@@ -81,19 +81,19 @@ def atoms(found):
         ({}, IN_BYTES, {"bytes"}),
     ],
 )
-def test_planted_causes_are_found(paper, set_up, read, readings):
-    found = explained(paper, set_up, read)
-    assert atoms(found) == set(set_up) | readings
-    assert found["word"] == "explanation", found["reasons"]
+def test_planted_causes_are_found(paper, configuration, read, readings):
+    found = explained(paper, configuration, read)
+    assert causes(found) == set(configuration) | readings
+    assert found["result"] == "explanation", found["reasons"]
     assert found["null_p"] <= 0.05
-    assert found["unseen"]["after"] > found["unseen"]["before"]
+    assert found["held_out"]["after"] > found["held_out"]["before"]
     assert all(one["bits"] > 0 for one in found["leaving"])
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_planted_noise_is_not_explained(paper, seed):
     found = explained(paper, {}, AS_STATED, noise=0.25, seed=seed)
-    assert found["word"] == "none found", atoms(found)
+    assert found["result"] == "none found", causes(found)
 
 
 def test_the_same_search_gives_the_same_bytes(paper):
@@ -112,9 +112,9 @@ def test_the_smallest_change_under_which_claims_hold_together_is_found(paper):
     found = explained(paper, {}, AS_STATED)
     path.write_text(yaml.safe_dump(planted.EXPLANATIONS), encoding="utf-8")
     # Two single changes do it, of different kinds: which of them it was is not identified.
-    assert len(found["atoms"]) == 1 and not found["identified"]
-    alone = {tuple(atom for atom, _ in one["atoms"]) for one in found["equally_good"]}
+    assert len(found["causes"]) == 1 and not found["identified"]
+    alone = {tuple(cause for cause, _ in one["causes"]) for one in found["equally_good"]}
     assert {("queue",), ("loss",)} <= alone
     assert found["seen"]["before"] < found["seen"]["after"]
     # The claim that was not scored holds too.
-    assert (found["unseen"]["before"], found["unseen"]["after"]) == (0, 1)
+    assert (found["held_out"]["before"], found["held_out"]["after"]) == (0, 1)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from replication.design.config import load_study
 from replication.engines.ns3 import NS3_VERSION
-from replication.explore.explanation import BEST_GUESS, EXPLANATION, NONE_FOUND, Finding, word_of
+from replication.explore.explanation import BEST_GUESS, EXPLANATION, NONE_FOUND, Finding, result_of
 from replication.explore.finding import Leaving, Share, impossible
 from replication.explore.permutation_test import never_together
 from replication.explore.score import Choice, Reader
@@ -39,8 +39,8 @@ PAYS = [Leaving("a", "1", 12.0, 8), Leaving("b", "1", 3.0, 12)]
 def test_what_falls_short_is_called_less(change, called):
     seen, held_out = Share(20, 4, 16), Share(10, 2, 8)
     found = {"gain_bits": 30.0, "p": 0.005, "seen": seen, "held_out": held_out, "leaving": PAYS}
-    word, reasons = word_of(Finding(**found | change, claims_before={}, claims_after={}))
-    assert word == called and bool(reasons) is (word != EXPLANATION)
+    result, reasons = result_of(Finding(**found | change, claims_before={}, claims_after={}))
+    assert result == called and bool(reasons) is (result != EXPLANATION)
 
 
 def paired(**holds):

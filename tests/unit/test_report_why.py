@@ -15,7 +15,7 @@ from tests.unit.report_project import PROVENANCE, Project, example, soup
 from tests.unit.sensitivity_data import ROOT
 
 SHARE = {"cells": 2, "before": 0, "after": 2, "median_before": 0.5, "median_after": 0.04}
-ATOM = {"reason": "r", "source": "s", "kind": "set-up", "outside_ledger": "", "atom_title": "t"}
+CAUSE = {"reason": "r", "source": "s", "kind": "set-up", "outside_ledger": "", "cause_title": "t"}
 
 
 def document(project, **changes):
@@ -27,38 +27,38 @@ def document(project, **changes):
         "study": "synthetic",
         "engine": "ns3",
         "score": "cells",
-        "word": "best guess",
+        "result": "best guess",
         "reasons": ["It does not hold."],
-        "atoms": [ATOM | {"atom": "queue", "level": "5", "title": "Queues of <b>five</b>"}],
+        "causes": [CAUSE | {"cause": "queue", "level": "5", "title": "Queues of <b>five</b>"}],
         "bits": 5.0,
         "gain_bits": 20.0,
         "null_p": 0.005,
         "permutations": 200,
         "seen": SHARE,
-        "unseen": SHARE | {"cells": 1, "after": 0},
-        "leaving": [{"atom": "queue", "level": "5", "bits": 12.5, "inside": 1}],
+        "held_out": SHARE | {"cells": 1, "after": 0},
+        "leaving": [{"cause": "queue", "level": "5", "bits": 12.5, "matches": 1}],
         "impossible": {"before": 3, "after": 1},
         "claims_before": {"c1": "not reproduced"},
         "claims_after": {"c1": "reproduced"},
-        "set_ups_tried": 17,
-        "atoms_tested": ["queue", "window"],
+        "configurations_tried": 17,
+        "causes_tested": ["queue", "window"],
         "untestable": {"on_off": "No such source."},
         "cpu_minutes": 1.0,
         "budget_minutes": 2.0,
         "equally_good": [
-            {"atoms": [["queue", "5"]], "bits": 9.0, "worse_by_bits": 0.0},
-            {"atoms": [["window", "9"]], "bits": 10.0, "worse_by_bits": 1.0},
+            {"causes": [["queue", "5"]], "bits": 9.0, "worse_by_bits": 0.0},
+            {"causes": [["window", "9"]], "bits": 10.0, "worse_by_bits": 1.0},
         ],
         "identified": False,
-        "nearest": [{"atoms": [], "bits": 9.0, "worse_by_bits": 0.0}],
+        "nearest": [{"causes": [], "bits": 9.0, "worse_by_bits": 0.0}],
         "never_together": [],
         "made_from": made_from(project.root, "synthetic", ENGINES["ns3"]),
     } | changes
 
 
-def cell(row, inside, seen):
+def cell(row, matches, used):
     text = dict.fromkeys(EXPLAINED_COLUMNS, "x")
-    told = {"engine": "ns3", "reproduced_mean": 1.0, "inside": inside, "seen": seen}
+    told = {"engine": "ns3", "reproduced_mean": 1.0, "matches": matches, "used_in_search": used}
     return text | {"table": "1", "row": row} | told
 
 
@@ -107,7 +107,7 @@ def test_the_section_says_what_is_met_and_held_out_and_escapes_words(project):
 
 
 def test_nothing_found_says_what_was_searched(project):
-    found, words = section(project, word="none found", reasons=["Shuffled data fit as well."])
+    found, words = section(project, result="none found", reasons=["Shuffled data fit as well."])
     assert "No explanation is found among 17 configurations of 2 possible causes." in words
     assert "Shuffled data fit as well. The nearest miss: the documented defaults." in words
     assert found.find("figure") is None

@@ -74,10 +74,11 @@ def test_claims_and_cells_on_what_was_run_have_a_share_and_the_others_none(explo
 
 def test_the_explanation_is_told_for_each_number_and_its_scenarios_can_be_run(explored):
     (found,) = table(explored, "explanations.csv").to_dict("records")
-    assert found["word"] in ("explanation", "best guess", "none found")
-    cells = table(explored, "explained_cells.csv")
-    assert len(cells) == found["cells"] and (~cells["seen"]).sum() == found["unseen"]
-    assert (cells["inside"]).sum() == found["inside_after"]
+    assert found["result"] in ("explanation", "best guess", "none found")
+    cells, causes = (table(explored, f"{n}.csv") for n in ("explained_cells", "explanation_causes"))
+    assert len(cells) == found["cells"] and (~cells["used_in_search"]).sum() == found["held_out"]
+    assert (cells["matches"]).sum() == found["matches_after"]
+    assert set(causes["cause"].str.split("@").str[0]) <= {"aggregate", "unit", "buffer"}
     path = explored.root / FOLDER / "saxena" / "explained_scenarios.json"
     scenario = min(json.loads(path.read_text(encoding="utf-8")))
     assert find_scenario(explored.root / "data/reproduced", scenario).id == scenario

@@ -4,7 +4,7 @@
 
 SENSITIVITY = f"{PATHS.sensitivity}/{{study}}"
 ROBUSTNESS = ("claims", "cells", "effects", "spread")
-EXPLAINED = ("explanations", "explained_cells")
+EXPLAINED = ("explanations", "explanation_causes", "explained_cells")
 
 
 ruleorder: execute_sensitivity_notebook > execute_notebook

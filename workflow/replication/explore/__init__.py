@@ -1,7 +1,7 @@
 """How verdicts change with what the papers do not state, and why numbers differ.
 
 In: the parameters' plausible ranges, `configs/sensitivity.yaml`, `configs/explanations`,
-`configs/today.yaml`. Out: `sensitivity/`, explanations.csv and explained_cells.csv. A new
-assumption is a parameter of its study, without code. `study` varies the assumptions, `explanation`
-searches for causes, `modern_kernel` judges claims on a kernel of today.
+`configs/today.yaml`. Out: `sensitivity/`, explanations.csv, explanation_causes.csv and
+explained_cells.csv. A new assumption is a parameter of its study, without code. `study` varies the
+assumptions, `explanation` searches for causes, `modern_kernel` judges claims on a modern kernel.
 """

@@ -40,17 +40,22 @@ from replication.verdicts.cause import Explanations, load_explanations
 NAME, SCENARIOS = "explanation.json", "explained_scenarios.json"
 #: What the best that was found is called.
 EXPLANATION, BEST_GUESS, NONE_FOUND = "explanation", "best guess", "none found"
-EXPLANATION_COLUMNS = (
-    *("study", "explanation", "word", "atoms", "bits", "null_p", "setups_tried", "cells"),
-    *("inside_before", "inside_after", "unseen", "unseen_inside", "claims_before", "claims_after"),
-    "cpu_minutes",
-)
 EXPLAINED_COLUMNS = (
     *("study", "table", "row", "column", "engine", "unit", "published", "reproduced_mean"),
-    *("inside", "seen", "reason"),
+    *("matches", "used_in_search", "reason"),
 )
 #: The tables of a study's folder, which are merged under the same names.
-EXPLANATIONS = {"explanations": EXPLANATION_COLUMNS, "explained_cells": EXPLAINED_COLUMNS}
+EXPLANATIONS = {
+    "explanations": (
+        *("study", "explanation", "result", "bits", "null_p", "configurations_tried", "cells"),
+        *("matches_before", "matches_after", "held_out", "held_out_matches"),
+        *("claims_before", "claims_after", "cpu_minutes"),
+    ),
+    "explanation_causes": (
+        *("study", "explanation", "cause", "value", "bits", "plausibility", "evidence"),
+    ),
+    "explained_cells": EXPLAINED_COLUMNS,
+}
 #: Chance of as good a score by nothing from which on nothing is called found.
 SIGNIFICANCE = 0.05
 #: Share that held-out cells must reach of the matches among the seen.
@@ -59,6 +64,8 @@ HELD_OUT_AT_LEAST = 0.5
 EQUALLY_GOOD_BITS = 7.0
 #: Configurations that are named as nearest to the best.
 _NEAREST = 10
+#: The name of the one explanation of each study.
+_BEST = "best"
 
 
 @dataclass(frozen=True)
@@ -90,14 +97,15 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     search = Search.begin(root, causes, machine)
     best, judge = search.run(), search.trials.judge
     if isinstance(judge, CellJudge):
-        result = _by_cells(root, search, judge, best)
+        found = _by_cells(root, search, judge, best)
     else:
-        result = _by_claims(search, judge, best)
-    document = _document(search, best, result)
+        found = _by_claims(search, judge, best)
+    document = _document(search, best, found)
     document["made_from"] = made_from(root, name, machine.exact_engine)
     write_text(folder / NAME, canonical_json(document) + "\n")
-    write_table(folder / "explanations.csv", [_row(document, result)], EXPLANATION_COLUMNS)
-    write_table(folder / "explained_cells.csv", result.cells, EXPLAINED_COLUMNS)
+    rows = ([_row(document, found)], _cause_rows(causes, found), found.cells)
+    for (table, columns), own in zip(EXPLANATIONS.items(), rows, strict=True):
+        write_table(folder / f"{table}.csv", own, columns)
     write_parquet(_tried(search), folder / "tried.parquet")
     runs = search.runner.runs(best.configuration, search.whole) or []
     scenarios = {r.scenario_id: r.scenario.model_dump(mode="json") for r in runs if not r.refusal}
@@ -163,7 +171,7 @@ def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> Finding:
     )
 
 
-def word_of(found: Finding) -> tuple[str, list[str]]:
+def result_of(found: Finding) -> tuple[str, list[str]]:
     """Return what the best is called, and why it is no more than that."""
     if found.gain_bits <= 0:
         return NONE_FOUND, ["No change shortens the description by more than it takes to name."]
@@ -177,11 +185,11 @@ def word_of(found: Finding) -> tuple[str, list[str]]:
     if held < wanted or held_out.after < held_out.before:
         reasons.append(
             f"It does not hold on what the search did not see: {held_out.after} of "
-            f"{held_out.cells} inside (defaults {held_out.before})."
+            f"{held_out.cells} match (defaults {held_out.before})."
         )
-    idle = [one.atom for one in found.leaving if one.bits <= 0]
+    idle = [one.cause for one in found.leaving if one.bits <= 0]
     if idle:
-        reasons.append(f"Not every atom pays for itself: {', '.join(idle)}.")
+        reasons.append(f"Not every cause pays for itself: {', '.join(idle)}.")
     return (BEST_GUESS if reasons else EXPLANATION), reasons
 
 
@@ -194,32 +202,32 @@ def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
 # --- on disk ---
 
 
-def _document(search: Search, best: Trial, result: Finding) -> dict[str, Any]:
+def _document(search: Search, best: Trial, found: Finding) -> dict[str, Any]:
     runner, trials = search.runner, search.trials
     causes = runner.explanations
     tried, on_last = trials.at_stage(search.stages[0]), trials.at_stage(search.stages[-1])
     equal = [t for t in on_last if t.total <= on_last[0].total + EQUALLY_GOOD_BITS]
     kinds = {tuple(sorted({cause.split("@")[0] for cause, _ in t.pairs})) for t in equal}
-    word, reasons = word_of(result)
+    result, reasons = result_of(found)
     document = {
         "study": causes.study,
         "engine": runner.machine.engine,
         "score": causes.score,
-        "word": word,
+        "result": result,
         "reasons": reasons,
-        "atoms": [_cause(causes, cause, level) for cause, level in best.pairs],
+        "causes": [_cause(causes, cause, level) for cause, level in best.pairs],
         "bits": round(best.bits, 3),
-        "gain_bits": round(result.gain_bits, 3),
-        "null_p": result.p,
+        "gain_bits": round(found.gain_bits, 3),
+        "null_p": found.p,
         "permutations": search.settings.explanation.permutations,
-        "seen": asdict(result.seen),
-        "unseen": asdict(result.held_out),
-        "leaving": [asdict(one) for one in result.leaving],
-        "impossible": dict(zip(("before", "after"), result.impossible, strict=True)),
-        "claims_before": result.claims_before,
-        "claims_after": result.claims_after,
-        "set_ups_tried": trials.count,
-        "atoms_tested": [one.id for one in causes.causes if one.kind != "untestable"],
+        "seen": asdict(found.seen),
+        "held_out": asdict(found.held_out),
+        "leaving": [asdict(one) for one in found.leaving],
+        "impossible": dict(zip(("before", "after"), found.impossible, strict=True)),
+        "claims_before": found.claims_before,
+        "claims_after": found.claims_after,
+        "configurations_tried": trials.count,
+        "causes_tested": [one.id for one in causes.causes if one.kind != "untestable"],
         "untestable": {one.id: one.untestable for one in causes.of_kind("untestable")},
         "cpu_minutes": round(runner.spent_s / 60, 2),
         "budget_minutes": round(causes.cpu_budget_s / 60, 2),
@@ -228,35 +236,52 @@ def _document(search: Search, best: Trial, result: Finding) -> dict[str, Any]:
         "nearest": [_scored(t, tried[0]) for t in tried[:_NEAREST]],
         "never_together": never_together(tried) if causes.score == "claims" else [],
     }
-    return document | ({"distances": result.distances} if result.distances else {})
+    return document | ({"distances": found.distances} if found.distances else {})
 
 
-def _row(document: Mapping[str, Any], result: Finding) -> dict[str, object]:
-    seen, held_out = result.seen, result.held_out
+def _row(document: Mapping[str, Any], found: Finding) -> dict[str, object]:
+    seen, held_out = found.seen, found.held_out
     of_cells = document["score"] == "cells"
-    same = {key: document[key] for key in ("study", "word", "bits", "null_p", "cpu_minutes")}
-    return same | {
-        "explanation": "best",
-        "atoms": "; ".join(f"{one['atom']}={one['level']}" for one in document["atoms"]),
-        "setups_tried": document["set_ups_tried"],
-        "cells": len(result.cells),
-        "inside_before": seen.before + held_out.before if of_cells else None,
-        "inside_after": seen.after + held_out.after if of_cells else None,
-        "unseen": held_out.cells,
-        "unseen_inside": held_out.after,
-        "claims_before": holding(result.claims_before),
-        "claims_after": holding(result.claims_after),
+    same = ("study", "result", "bits", "null_p", "configurations_tried", "cpu_minutes")
+    return {key: document[key] for key in same} | {
+        "explanation": _BEST,
+        "cells": len(found.cells),
+        "matches_before": seen.before + held_out.before if of_cells else None,
+        "matches_after": seen.after + held_out.after if of_cells else None,
+        "held_out": held_out.cells,
+        "held_out_matches": held_out.after,
+        "claims_before": holding(found.claims_before),
+        "claims_after": holding(found.claims_after),
     }
+
+
+def _cause_rows(causes: Explanations, found: Finding) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for one in found.leaving:
+        cause = causes.by_id[one.cause.split("@")[0]]
+        rows.append(
+            {
+                "study": causes.study,
+                "explanation": _BEST,
+                "cause": one.cause,
+                "value": one.level,
+                "bits": one.bits,
+                # No file of causes has a class of plausibility yet.
+                "plausibility": None,
+                "evidence": f"{cause.reason} Source: {cause.source}.",
+            }
+        )
+    return rows
 
 
 def _tried(search: Search) -> pa.Table:
     rows = [
         {
-            "set_up": in_words(trial.configuration),
-            "rung": trial.stage,
+            "configuration": in_words(trial.configuration),
+            "stage": trial.stage,
             "data_bits": trial.data_bits,
             "bits": trial.bits,
-            "atoms": in_words(trial.pairs),
+            "causes": in_words(trial.pairs),
             "verdicts": json.dumps(trial.verdicts, sort_keys=True),
         }
         for trial in search.trials.tried.values()
@@ -268,10 +293,10 @@ def _cause(causes: Explanations, name: str, level: str) -> dict[str, Any]:
     cause = causes.by_id[name.split("@")[0]]
     own = next((v for v in cause.levels or [] if v.key == level), None)
     return {
-        "atom": name,
+        "cause": name,
         "level": level,
         "title": (own and own.title) or cause.title,
-        "atom_title": cause.title,
+        "cause_title": cause.title,
         "reason": cause.reason,
         "source": cause.source,
         "kind": cause.kind,
@@ -281,7 +306,7 @@ def _cause(causes: Explanations, name: str, level: str) -> dict[str, Any]:
 
 def _scored(trial: Trial, best: Trial) -> dict[str, Any]:
     return {
-        "atoms": [list(pair) for pair in trial.pairs],
+        "causes": [list(pair) for pair in trial.pairs],
         "bits": round(trial.total, 3),
         "worse_by_bits": round(trial.total - best.total, 3),
     }

@@ -56,10 +56,10 @@ class Leaving:
     An exception for a table is `cause@table`.
     """
 
-    atom: str
+    cause: str
     level: str
     bits: float
-    inside: int
+    matches: int
 
 
 def readings(judge: CellJudge, trial: Trial) -> dict[int, Combination]:
@@ -111,11 +111,11 @@ def cell_rows(
         cell, value = cells[place], float(values)
         off = value / cell.value - 1 if cell.value else math.nan
         how = ", ".join(f"{cause}={level}" for cause, level in read[place])
-        inside = judge.reader.matches(place, value)
+        matched = judge.reader.matches(place, value)
         reason = f"Deviation {100 * off:+.1f} %, read as {how or 'the study says'}."
         if place in ranges:
             low, high = ranges[place].tolist()
-            inside = low - cell.half_ulp <= cell.value <= high + cell.half_ulp
+            matched = low - cell.half_ulp <= cell.value <= high + cell.half_ulp
             reason = f"Between {low:g} and {high:g} in {REPLICATES} replicates."
         rows.append(
             {
@@ -127,8 +127,8 @@ def cell_rows(
                 "unit": cell.unit,
                 "published": cell.value,
                 "reproduced_mean": value,
-                "inside": inside,
-                "seen": not is_held_out(runner.explanations, cell),
+                "matches": matched,
+                "used_in_search": not is_held_out(runner.explanations, cell),
                 "reason": reason,
             }
         )
@@ -141,10 +141,10 @@ def share(
     """Return how many of the numbers match before and after."""
     counts, medians = [], []
     for rows in (before, after):
-        own = [row for row in rows if row["seen"] is seen]
+        own = [row for row in rows if row["used_in_search"] is seen]
         off = [abs(r["reproduced_mean"] / r["published"] - 1) for r in own if r["published"]]
         median = float(np.nanmedian(off)) if off else math.nan
-        counts.append(sum(bool(row["inside"]) for row in own))
+        counts.append(sum(bool(row["matches"]) for row in own))
         medians.append(None if math.isnan(median) else median)
     return Share(len(own), *counts, *medians)
 

@@ -127,7 +127,7 @@ def never_together(trials: Sequence[Trial]) -> list[dict[str, Any]]:
                     "other": other,
                     "holds_one": len(holds[one]),
                     "holds_other": len(holds[other]),
-                    "set_ups": len(trials),
+                    "configurations": len(trials),
                     "expected": expected,
                 }
             )

@@ -48,7 +48,7 @@ PLAIN = (
     VERDICTS,
     *("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv"),
     *("agreement*.csv", "trace_*.csv", "trace_*.parquet"),
-    *("maps.csv", "explanations.csv", "explained_cells.csv"),
+    *("maps.csv", "explanations.csv", "explanation_causes.csv", "explained_cells.csv"),
     "sensitivity/*/*.csv",
     *("sensitivity/*/explanation.json", "sensitivity/*/made_from.json"),
 )

@@ -60,7 +60,7 @@ class Finding:
     """One row of audit.csv.
 
     `bound` is NaN where a check has no number to compare with, `reading` empty for the reading that
-    the study states, else the atom and level that have another.
+    the study states, else the cause and level that have another.
     """
 
     study: str

@@ -37,15 +37,15 @@ def evaluate_study(
     published: Path,
     results: Results,
     out_dir: Path,
-    atoms: Sequence[Cause] = (),
+    causes: Sequence[Cause] = (),
 ) -> None:
     """Judge one study and write its cells, claims, audit and quantities.
 
-    Readings of its tables by its causes (`atoms`) are audited too.
+    Readings of its tables by its `causes` are audited too.
     """
     cells = check_study(study, published)
     audit = [*audit_study(study, cells), *check_decimals(study, cells)]
-    audit += audit_readings(study, cells, atoms)
+    audit += audit_readings(study, cells, causes)
     claims = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
     judged = evaluate_cells(cells, study, results, impossible_cells(audit))
     write_verdicts(out_dir, judged, claims)

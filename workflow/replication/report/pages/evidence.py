@@ -54,11 +54,11 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
         return None
     rows = read_rows(folder / "explained_cells.csv", EXPLAINED_COLUMNS)
     return document | {
-        "is_found": document["word"] != NONE_FOUND,
+        "is_found": document["result"] != NONE_FOUND,
         "rows": rows,
-        "titles": [title_of(one) for one in document["atoms"]],
+        "titles": [title_of(one) for one in document["causes"]],
         "total": {
-            what: int(document["seen"][what] + document["unseen"][what])
+            what: int(document["seen"][what] + document["held_out"][what])
             for what in ("before", "after", "cells")
         },
         # How many claims hold by the defaults, under it, and of how many.
@@ -66,15 +66,15 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
             *(holding(document[f"claims_{when}"]) for when in ("before", "after")),
             len(document["claims_after"]),
         ],
-        "outside": Counter(r["table"] for r in rows if r["inside"] != "true").most_common(3),
+        "outside": Counter(r["table"] for r in rows if r["matches"] != "true").most_common(3),
     }
 
 
-def title_of(atom: Mapping[str, Any]) -> str:
+def title_of(cause: Mapping[str, Any]) -> str:
     """Return what a change says, with its value where its title has none, and its one table."""
-    title, (_, _, table) = str(atom["title"]), atom["atom"].partition("@")
-    if atom["kind"] == "set-up" and title == atom["atom_title"]:
-        title = f"{title} ({atom['level']})"
+    title, (_, _, table) = str(cause["title"]), cause["cause"].partition("@")
+    if cause["kind"] == "set-up" and title == cause["cause_title"]:
+        title = f"{title} ({cause['level']})"
     return f"{title} (table {table} alone)" if table else title
 
 
@@ -85,9 +85,9 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
         return None
     leaving, figures = found["leaving"], []
     if found["is_found"] and leaving:
-        atoms = [(one["atom"], one["level"]) for one in found["atoms"]]
-        titles = dict(zip(atoms, found["titles"], strict=True))
-        named = [titles[one["atom"], one["level"]] for one in leaving]
+        causes = [(one["cause"], one["level"]) for one in found["causes"]]
+        titles = dict(zip(causes, found["titles"], strict=True))
+        named = [titles[one["cause"], one["level"]] for one in leaving]
         figures = write_figures([waterfall(study.id, leaving, named)], out)
     distances = _beside_traces(found.get("distances", []))
     return {"found": found, "figures": figures, "beside_traces": distances}
@@ -217,13 +217,13 @@ def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence
     """Return the chart of what leaving each change out costs.
 
     Of each change `leaving` has the `bits` that the description gets longer, and how many numbers
-    or claims are `inside` without it; `titles` are what the changes say.
+    or claims have `matches` without it; `titles` are what the changes say.
     """
     rows = pd.DataFrame(
         {
             "change": list(titles),
             "bits": [float(one["bits"]) for one in leaving],
-            "inside_without_it": [int(one["inside"]) for one in leaving],
+            "matches_without_it": [int(one["matches"]) for one in leaving],
         }
     ).sort_values("bits", ascending=False, ignore_index=True, kind="stable")
     bars = alt.Chart(rows).mark_bar(color=PALETTE[0])
@@ -234,7 +234,7 @@ def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence
         tooltip=[
             *tips("N", change="Change"),
             *tips("Q", ".3g", bits="Bits"),
-            *tips("Q", inside_without_it="Inside without it"),
+            *tips("Q", matches_without_it="Matches without it"),
         ],
     ).properties(width=WIDTH, height=34 * len(rows))
     worth = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())
