@@ -15,8 +15,9 @@ ROOT = Path(__file__).parents[2]
 SHARE = re.compile(r"(?<![\d.,/])(\d+)(?: \([^)]*\))? of (?:the |our )?(\d+)(?![\d,/]|\.\d)")
 
 
-def cell(study, engine, kind, verdict):
-    return {"study": study, "engine": engine, "kind": kind, "verdict": verdict}
+def cell(study, engine, kind, verdict, compatible=None):
+    known = {"study": study, "engine": engine, "kind": kind, "verdict": verdict}
+    return known | {"table": "t", "row": verdict, "compatible": compatible}
 
 
 def claim(study, engine, verdict, counted=True):
@@ -27,7 +28,7 @@ CELLS = [
     cell("a", "", "printed", "impossible"),
     cell("a", "ns2", "printed", "reproduced"),
     cell("a", "ns3", "printed", "not testable"),
-    cell("b", "ns3", "trace", "not reproduced"),
+    cell("b", "ns3", "trace", "not reproduced", compatible=False),
 ]
 CLAIMS = [
     claim("a", "ns2", "direction only"),
@@ -45,8 +46,16 @@ def test_printed_numbers_traces_and_claims_that_count_are_counted_apart():
         ("claims", 3, 2),
     ]
     assert found["printed"].share("impossible") == Share(1, 2)
+    assert (found["printed"].studies, found["trace"].tables, found["trace"].rows) == (1, 1, 1)
     with pytest.raises(InputError, match="'not run' is unknown"):
         Tally(["not run"])
+
+
+def test_numbers_outside_the_spread_are_counted_among_those_that_were_compared():
+    verdicts = {"reproduced": True, "not testable": True, "impossible": None}
+    rows = [cell("a", "ns3", "trace", *one) for one in verdicts.items()] + CELLS[-1:] * 18
+    found = tallies(rows, [])["trace"]
+    assert found.outside == Share(18, 20) and found.outside_by_chance == pytest.approx(1)
 
 
 def test_all_studies_are_counted_on_their_primary_engines():

@@ -19,13 +19,15 @@ RUNS = np.arange(51.0, 150.0)
 def judged(value, values=RUNS, factor=1.5, counts=False, half_ulp=0.0, runs=None):
     published = Published(value, half_ulp, factor, counts)
     ruling = judge_published(published, values, runs or list(values), "{:g}".format)
-    return ruling.verdict, ruling.code
+    return ruling.verdict, ruling.code, ruling.compatible
 
 
-REPRODUCED, OUTSIDE = (Verdict.REPRODUCED, None), (Verdict.NOT_REPRODUCED, None)
-WIDE = (Verdict.NOT_TESTABLE, ReasonCode.RUNS_SPREAD_TOO_WIDELY)
-ALIKE = (Verdict.NOT_TESTABLE, ReasonCode.RUNS_DO_NOT_VARY)
-FEW = (Verdict.NOT_TESTABLE, ReasonCode.TOO_FEW_RUNS)
+REPRODUCED, OUTSIDE = (Verdict.REPRODUCED, None, True), (Verdict.NOT_REPRODUCED, None, False)
+WIDE = (Verdict.NOT_TESTABLE, ReasonCode.RUNS_SPREAD_TOO_WIDELY, True)
+# Not compared with the spread of the runs.
+FAR = (Verdict.NOT_REPRODUCED, None, None)
+ALIKE = (Verdict.NOT_TESTABLE, ReasonCode.RUNS_DO_NOT_VARY, None)
+FEW = (Verdict.NOT_TESTABLE, ReasonCode.TOO_FEW_RUNS, None)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,7 @@ FEW = (Verdict.NOT_TESTABLE, ReasonCode.TOO_FEW_RUNS)
         ({"value": 100.0, "values": RUNS[1:]}, FEW),
         ({"value": 100.0, "runs": [*range(89), *range(10)]}, ALIKE),
         ({"value": 100.0, "runs": [*range(90), *range(9)]}, REPRODUCED),
-        ({"value": 160.0, "runs": [1] * 99}, OUTSIDE),
+        ({"value": 160.0, "runs": [1] * 99}, FAR),
     ],
 )
 def test_each_condition_flips_the_verdict(mutation, expected):
@@ -57,7 +59,7 @@ def test_each_condition_flips_the_verdict(mutation, expected):
 
 @given(st.lists(st.floats(0.1, 1e3), min_size=99, max_size=120), st.floats(-1e3, 2e3))
 def test_a_number_outside_of_all_runs_is_never_reproduced(values, value):
-    found, _ = judged(value, values, runs=list(range(len(values))))
+    found, *_ = judged(value, values, runs=list(range(len(values))))
     if not min(values) <= value <= max(values):
         assert found == Verdict.NOT_REPRODUCED
 

@@ -203,6 +203,7 @@ def judge_cell(
         "reason_code": ruling.code or "",
         "reason": " ".join(reasons),
         "reasons": reasons,
+        "compatible": ruling.compatible,
     }
 
 

@@ -7,7 +7,8 @@ Three things are counted, each on one engine:
 - ``claims``: claims that are results of a paper's own and repeat no other (column ``counted``).
 
 ``total`` is how many there are, ``tested`` how many of them are not `not testable`. A share is
-always of those that could be tested.
+always of those that could be tested. ``compared`` are the numbers of one published run that were
+held against enough independent runs of ours, ``outside`` those of them outside the central 95 %.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 
 from replication.study.errors import InputError
 from replication.study.verdict import Verdict
+from replication.verdicts.published_run import CENTRAL
 from replication.verdicts.verdict_table import Judged
 
 #: What is counted, and its words on a page.
@@ -33,6 +35,7 @@ COUNTS = "counts.csv"
 COUNT_COLUMNS = (
     *("study", "engine", "what", "total", "tested"),
     *(word.replace(" ", "_") for word in Verdict),
+    *("compared", "outside"),
 )
 
 
@@ -53,6 +56,8 @@ class Share(NamedTuple):
 
 class Tally:
     """How many of some verdicts are of each word."""
+
+    outside = Share(0, 0)
 
     def __init__(self, words: Iterable[str]) -> None:
         self.by_verdict = dict.fromkeys(Verdict, 0)
@@ -80,6 +85,25 @@ class Tally:
         return Share(self.count(word), self.tested)
 
 
+class Numbers(Tally):
+    """Verdicts on numbers, where these are from, and how many lie outside the central 95 %.
+
+    A trace is a table, and its flows are the table's rows.
+    """
+
+    def __init__(self, rows: Iterable[Judged]) -> None:
+        rows = list(rows)
+        super().__init__(row["verdict"] for row in rows)
+        self.studies, self.tables, self.rows = (
+            len({tuple(row[name] for name in names) for row in rows})
+            for names in (["study"], ["study", "table"], ["study", "table", "row"])
+        )
+        compared = [row["compatible"] for row in rows if row["compatible"] is not None]
+        self.outside = Share(compared.count(False), len(compared))
+        #: How many would be outside if the published runs were further runs of ours.
+        self.outside_by_chance = (1 - CENTRAL[1] + CENTRAL[0]) * len(compared)
+
+
 def tallies(cells: Iterable[Judged], claims: Iterable[Judged]) -> dict[str, Tally]:
     """Return the counts of rows of the verdict table, of one engine a study, by what is counted.
 
@@ -87,8 +111,8 @@ def tallies(cells: Iterable[Judged], claims: Iterable[Judged]) -> dict[str, Tall
     """
     cells = list(cells)
     return {
-        "printed": Tally(row["verdict"] for row in cells if row["kind"] == "printed"),
-        "trace": Tally(row["verdict"] for row in cells if row["kind"] == "trace"),
+        "printed": Numbers(row for row in cells if row["kind"] == "printed"),
+        "trace": Numbers(row for row in cells if row["kind"] == "trace"),
         "claims": Tally(row["verdict"] for row in claims if row["counted"]),
     }
 
@@ -127,11 +151,6 @@ def _rows(study: str, engine: str, counted: Mapping[str, Tally]) -> Iterator[dic
     for what, tally in counted.items():
         if tally.total:
             words = {word.replace(" ", "_"): number for word, number in tally.by_verdict.items()}
-            yield (
-                {"study": study, "engine": engine, "what": what}
-                | {
-                    "total": tally.total,
-                    "tested": tally.tested,
-                }
-                | words
-            )
+            known: dict[str, Any] = {"study": study, "engine": engine, "what": what}
+            known |= {"total": tally.total, "tested": tally.tested}
+            yield known | words | {"compared": tally.outside.whole, "outside": tally.outside.part}

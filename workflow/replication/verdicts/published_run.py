@@ -39,11 +39,16 @@ _COUNTED = ("packets_sent", "packets_dropped", "retransmissions", "timeouts")
 
 @dataclass(frozen=True)
 class Ruling:
-    """A verdict, the code of one that is `not testable`, and the reason in sentences."""
+    """A verdict, the code of one that is `not testable`, and the reason in sentences.
+
+    `compatible` is whether a number of one published run lies in the central 95 % of ours; None
+    where that was not asked.
+    """
 
     verdict: Verdict
     code: ReasonCode | None
     sentences: tuple[str, ...]
+    compatible: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -107,13 +112,14 @@ def judge_published(
     low, high = (float(end) for end in np.quantile(sample, CENTRAL, method="weibull"))
     spread = f"95 % of {len(sample)} runs lie between {show(low)} and {show(high)}"
     if not published.is_within(low, high):
-        return Ruling(Verdict.NOT_REPRODUCED, None, (f"{spread}: it is outside.", said))
+        outside = (f"{spread}: it is outside.", said)
+        return Ruling(Verdict.NOT_REPRODUCED, None, outside, compatible=False)
     gap = _gap(sample, published.value, show)
+    sentences = (f"{spread}.", *gap, said)
     if near:
-        return Ruling(Verdict.REPRODUCED, None, (f"{spread}.", *gap, said))
-    return Ruling(
-        Verdict.NOT_TESTABLE, ReasonCode.RUNS_SPREAD_TOO_WIDELY, (f"{spread}.", *gap, said)
-    )
+        return Ruling(Verdict.REPRODUCED, None, sentences, compatible=True)
+    code = ReasonCode.RUNS_SPREAD_TOO_WIDELY
+    return Ruling(Verdict.NOT_TESTABLE, code, sentences, compatible=True)
 
 
 def _gap(

@@ -45,7 +45,7 @@ _TYPES = {
     **dict.fromkeys(("reproduced_mean", "reproduced_low", "reproduced_high"), _NUMBER),
     **dict.fromkeys(("observed", "low", "high", "accepted_margin", "display_factor"), _NUMBER),
     "n": pa.int64(),
-    "counted": pa.bool_(),
+    **dict.fromkeys(("counted", "compatible"), pa.bool_()),
     "points": _POINTS,
     **dict.fromkeys(("quantities", "reasons"), pa.list_(_TEXT)),
 }
@@ -53,7 +53,8 @@ _TYPES = {
 _SHARED = ("points", "quantities", "reasons")
 _SHOWN = ("row_label", "column_label", "display_unit", "display_factor", "accepted_margin")
 COLUMNS = {
-    "cells": (*CELL_COLUMNS, *_SHOWN, *_SHARED),
+    # `compatible`: whether a number of one published run lies in the central 95 % of our runs.
+    "cells": (*CELL_COLUMNS, *_SHOWN, "compatible", *_SHARED),
     "claims": (*CLAIM_COLUMNS, "statistic_unit", "finding", *_SHARED),
 }
 CSV_COLUMNS = {"cells": CELL_COLUMNS, "claims": CLAIM_COLUMNS}

@@ -12,7 +12,7 @@ from replication.report.pages.source import PointLinks, Source, cell_id, grouped
 from replication.report.pages.verdict import BADGES, badge, beside
 from replication.study.study import Study
 from replication.study.table_model import Cell, Table
-from replication.verdicts.counts import Tally
+from replication.verdicts.counts import Numbers
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import table_name
 
@@ -59,7 +59,7 @@ def _table(
         "title": "" if name == title else title,
         **_grid([cell for cell in cells if cell["row"]["engine"] in shown]),
         "cells": cells,
-        "tally": Tally(row["verdict"] for row in source.headline(rows)),
+        "tally": Numbers(source.headline(rows)),
         "tolerances": _tolerances(table),
         "engines": engines,
         "notes": notes,
