@@ -118,6 +118,15 @@ def test_one_lost_packet_a_run_gives_it_back(world, sampled):
     assert found["verdict"] == Verdict.REPRODUCED
 
 
+def test_alternatives_that_were_not_run_are_not_testable_for_another_reason(world):
+    study = windowed(world, TWICE, TINY)
+    results = world.results(study, flows=unequal)
+    results.design["experiment"] = "elsewhere"
+    (found,) = evaluate_claim(study, study.claims[0], results)
+    assert found["verdict"] == Verdict.NOT_TESTABLE
+    assert found["reason_code"] != ReasonCode.NO_CONGESTION
+
+
 @pytest.mark.parametrize("kind", OTHERS)
 def test_any_other_comparison_has_content_without_congestion(world, sampled, kind):
     assert judge(world, sampled, OTHERS[kind])["verdict"] == Verdict.REPRODUCED

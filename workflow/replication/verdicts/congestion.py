@@ -112,6 +112,8 @@ def compared_places(study: Study, test: SimpleTest, results: Results, engine: st
     ]
     runs = pd.concat(frames, ignore_index=True)
     runs = runs[(runs["engine"] == engine) & runs["supported"]]
+    if runs.empty:
+        return None
     runs = runs.assign(
         place=_places(runs, factors),
         path=[_path(results.scenarios[scenario]) for scenario in runs["scenario"]],
