@@ -13,9 +13,8 @@ from replication.study.errors import RunError, describe
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 
-from tests.unit.conftest import study_document
+from tests.unit.conftest import minimal_scenario, study_document
 from tests.unit.stand_in import make_job
-from tests.unit.test_scenario import minimal_scenario
 
 #: What a shell, Tcl, HTML, a template or a file system would heed.
 STRINGS = ("[exec touch BAD]", "$(touch BAD)", "../../BAD", "<script>", "{{ 7*7 }}", "", "..", "\n")

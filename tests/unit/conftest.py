@@ -1,120 +1,67 @@
 """A small synthetic study and results written for it, so that every expected number is known."""
 
-import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import settings
+from replication.design.config import Tier
+from replication.design.design import Batch, design_study, write_design
+from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
 from replication.metrics.sampled import SampledResults
-from replication.study.files import atomic, write_text
-from replication.study.parameter import plain_values
+from replication.study.files import read_yaml
+from replication.study.published import read_published
+from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import FLOW_COLUMNS, SERIES_COLUMNS, SERIES_NUMBERS
-from replication.study.study import Study, parameters_of
-from replication.study.template import instantiate, replicate_seed
+from replication.study.study import Study
+from replication.study.variation import Variation, apply
+from replication.verdicts.cell import evaluate_cells
+from replication.verdicts.claim import evaluate_claim
 
-from tests.engines.engine_scenarios import droptail, link, tcp
+from tests.engines.engine_scenarios import cbr, droptail, link
 
 # Time on a shared machine says nothing about the code.
 settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
 
-BOTTLENECK_BPS = 1e6
-BOTTLENECK_DELAY_S = 0.05
-SEGMENT_BYTES = 960  # with 40 bytes of headers a packet takes 8 ms at the bottleneck
-DURATION_S = 10.0
-
+ROOT = Path(__file__).parents[2]
+SEGMENT_BYTES = 960
 PUBLISHED = {"place": "Table 1"}
-ASSUMED = {"reason": "not stated", "source": "habit", "choices": None}
 
 
-def parameter(value, published=True):
-    if published:
-        return {"value": value, "published": PUBLISHED}
-    return {"value": value, "assumed": {**ASSUMED, "choices": [value], "range": None}}
-
-
-def access(name, a, b):
-    return wire(name, a, b, "$access_bps", "$access_s")
-
-
-def wire(name, a, b, rate, delay):
-    return link(name, a, b, rate, delay, queue_ab=droptail(20), queue_ba=droptail(20))
-
-
-def flow(number):
-    ends = {"source": f"s{number}", "destination": f"d{number}", "stop_s": "$duration_s"}
-    own = {"segment_bytes": "$segment_bytes", "initial_window_segments": 2}
-    timers = {"minimum_rto_s": 0.2, "initial_rto_s": 1.0}
-    return tcp(f"tcp{number}", "$congestion_control", **ends, **own, **timers)
+def claim(test: dict[str, Any], name: str = "c1", **changes: Any) -> dict[str, Any]:
+    return {"id": name, "quote": "q", "place": "p", "reading": "r", "test": test, **changes}
 
 
 #: A study must have something to judge.
-CLAIM = {
-    "id": "c01",
-    "quote": "Nothing.",
-    "place": "nowhere",
-    "reading": "Nothing is claimed.",
-    "test": {"kind": "not_testable", "reason": "Nothing is claimed."},
-}
+CLAIM = claim({"kind": "not_testable", "reason": "Nothing is claimed."}, "c01")
+
+
+def quantity(metric: str = "throughput_bps", **where: Any) -> dict[str, Any]:
+    return {"experiment": "sweep", "metric": metric, "where": where}
 
 
 def study_document(**changes: Any) -> dict[str, Any]:
     """Two TCP flows over one bottleneck; factors: variant x access rate (slow, mid, fast)."""
-    variants = [
-        {"key": key, "label": key, "set": {"congestion_control": key}}
-        for key in ("reno", "vegas", "cubic")
-    ]
-    rates = [
-        {"key": key, "label": key, "value": value, "set": {"access_bps": value * 1e6}}
-        for key, value in (("slow", 10.0), ("mid", 20.0), ("fast", 30.0))
-    ]
-    experiment = {
-        "id": "sweep",
-        "type": "homogeneous_dumbbell",
-        "title": "Sweep",
-        "question": "Which?",
-        "place": "Section 1",
-        "factors": [
-            {"id": "variant", "label": "Variant", "published": PUBLISHED, "levels": variants},
-            {"id": "access", "label": "Access rate", "published": PUBLISHED, "levels": rates},
-        ],
-        "topology": {
-            "nodes": ["s1", "s2", "left", "right", "d1", "d2"],
-            "links": [
-                *(access(f"in{n}", f"s{n}", "left") for n in (1, 2)),
-                wire("bottleneck", "left", "right", "$bottleneck_bps", "$bottleneck_s"),
-                *(access(f"out{n}", "right", f"d{n}") for n in (1, 2)),
-            ],
-            "monitors": [{"link": "bottleneck", "direction": "ab"}],
-        },
-        "flows": [flow(1), flow(2)],
-        "duration_s": "$duration_s",
-        "sampling_interval_s": 1.0,
+    # Through JSON, since parts that are the same by an anchor must not change together.
+    document = read_yaml(Path(__file__).parent / "synthetic.yaml")
+    return {**json.loads(json.dumps(document)), **changes}
+
+
+def minimal_scenario() -> dict[str, Any]:
+    wire = link("ab", "a", "b", 1e6, 0.01, queue_ab=droptail(50), queue_ba=droptail(50))
+    ends = {"source": "a", "destination": "b", "start_s": 0.0, "stop_s": 1.0}
+    return {
+        **{"duration_s": 1.0, "sampling_interval_s": 0.1, "seed": 1},
+        **{"nodes": ["a", "b"], "links": [wire]},
+        "flows": [cbr("f", 1e5, **ends, packet_bytes=500)],
     }
-    document = {
-        "id": "synthetic",
-        "title": "Synthetic",
-        "bibliography": {"title": "Synthetic", "authors": ["Nobody"]},
-        "original_system": {"engine": "ns2", "description": "none"},
-        "notes": {"scope": "s", "easy": "e", "hard": "h"},
-        "parameters": {
-            "congestion_control": parameter("reno"),
-            "segment_bytes": parameter(SEGMENT_BYTES, published=False),
-            "duration_s": parameter(DURATION_S),
-            "access_bps": parameter(10e6),
-            "access_s": parameter(0.01),
-            "bottleneck_bps": parameter(BOTTLENECK_BPS),
-            "bottleneck_s": parameter(BOTTLENECK_DELAY_S),
-        },
-        "experiments": [experiment],
-    }
-    return {**document, **changes}
 
 
 @dataclass
@@ -127,8 +74,7 @@ class World:
         return Study.model_validate(study_document(**changes))
 
     def claim(self, test: dict[str, Any], **changes: Any) -> Study:
-        claim = {"id": "c1", "quote": "q", "place": "p", "reading": "r", "test": test}
-        return self.study(claims=[claim], **changes)
+        return self.study(claims=[claim(test)], **changes)
 
     def table(self, cells: dict[str, Any] | None = None, **table: Any) -> Study:
         cell = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
@@ -143,6 +89,19 @@ class World:
         names = ["table", "row", "column", "unit", "value", "printed"]
         pd.DataFrame(full, columns=names).assign(place="p").to_csv(path, index=False)
         return path
+
+    def mapped(self, study: Study, *rows: Any) -> list[MappedCell]:
+        """Return the numbers of `published` as cells of the study."""
+        return map_cells(study, read_published(self.published(*rows)))
+
+    def judge(self, test: dict[str, Any] | Study, **results: Any) -> dict[str, Any]:
+        """Return the row of the only claim on the first engine."""
+        study = test if isinstance(test, Study) else self.claim(test)
+        return evaluate_claim(study, study.claims[0], self.results(study, **results))[0]
+
+    def judge_cells(self, study: Study, *rows: Any, **results: Any) -> list[dict[str, Any]]:
+        found = self.results(study, **results)
+        return list(evaluate_cells(self.mapped(study, *rows), study, found, {}))
 
     def results(
         self,
@@ -160,74 +119,47 @@ class World:
         `flows(engine, replicate, flow, **levels)` overrides columns of a flow's row (None: no
         row); `series(...)` gives a flow's samples; `runs(levels)` says whether a tier has a point.
         """
-        design, flow_rows, samples, scenarios = [], [], [], {}
-        for experiment, levels, values in _points(study, duration_s):
-            if not runs(levels):
+        count = {"replicates": [{"count": replicates}]}
+        tier = Tier(id="t", title="t", levels="all", batch_cost_s=60, **count)
+        if duration_s:
+            study = apply(study, Variation(parameters={"duration_s": duration_s}))
+        design = [
+            replace(run, refusal=refusal(run.engine, run.levels))
+            for run in design_study(study, tier, list(engines))
+            if runs(run.levels)
+        ]
+        ids = [run.scenario_id for run in design]
+        batches = [Batch(f"{study.id}-batch", study.id, name, ids, 1.0) for name in engines]
+        write_design(design, batches, study.id, self.folder / "design")
+        flow_rows, samples = [], []
+        for run in design:
+            if run.refusal:
                 continue
-            for replicate, engine in itertools.product(range(replicates), engines):
-                seed = replicate_seed(study.id, experiment.id, replicate)
-                scenario = instantiate(experiment, values, seed=seed)
-                scenarios[scenario.id] = scenario.model_dump(mode="json")
-                why = refusal(engine, levels)
-                design.append(
-                    {
-                        **{"study": study.id, "experiment": experiment.id, "engine": engine},
-                        **{"point": ",".join(levels.values()), "levels": json.dumps(levels)},
-                        **{"replicate": replicate, "scenario": scenario.id, "cost_s": 1.0},
-                        **{"supported": not why, "reason": why, "batch": f"{study.id}-batch"},
-                    }
-                )
-                if why:
-                    continue
-                run = {"engine": engine, "replicate": replicate, **levels}
-                key = {"scenario": scenario.id, "engine": engine}
-                for flow in scenario.flows:
-                    row, own = flows(flow=flow.id, **run), {**key, "flow": flow.id}
-                    if row is not None:
-                        flow_rows.append({**FLOW_ROW, "kind": flow.kind, **row, **own})
-                    samples += [own | sample for sample in series(flow=flow.id, **run)]
-                for monitor in scenario.monitors:
-                    name = f"{monitor.link}:{monitor.direction}"
-                    own = {**key, "link": name}
-                    samples += [own | sample for sample in series(flow=name, **run)]
-        self.write(design, flow_rows, samples, scenarios, study.id)
+            given = {"engine": run.engine, "replicate": run.replicate, **run.levels}
+            key = {"scenario": run.scenario_id, "engine": run.engine}
+            for flow in run.scenario.flows:
+                row, own = flows(flow=flow.id, **given), {**key, "flow": flow.id}
+                if row is not None:
+                    flow_rows.append({**FLOW_ROW, "kind": flow.kind, **row, **own})
+                samples += [own | sample for sample in series(flow=flow.id, **given)]
+            for monitor in run.scenario.monitors:
+                name = f"{monitor.link}:{monitor.direction}"
+                samples += [{**key, "link": name} | s for s in series(flow=name, **given)]
+        flow_table = typed(flow_rows, (*FLOW_COLUMNS, "engine_version"))
+        write_parquet(flow_table, self.folder / "results" / study.id / "flows.parquet")
+        for name, table in (("flows", flow_table), ("series", typed(samples, SERIES_COLUMNS))):
+            write_parquet(table, self.folder / f"batches/{study.id}-batch.{name}.parquet")
         return load_sampled(self.folder, study.id, SERIES_NUMBERS)
 
-    def write(self, design, flows, series, scenarios, study_id) -> None:
-        root = self.folder
-        folder = root / "results" / study_id
-        write_text(root / "design" / f"{study_id}.csv", pd.DataFrame(design).to_csv(index=False))
-        write_text(root / "design" / "scenarios" / f"{study_id}.json", json.dumps(scenarios))
-        columns = [*FLOW_COLUMNS, "engine_version"]
-        table = pd.DataFrame(flows).assign(engine_version="1").reindex(columns=columns)
-        with atomic(folder / "flows.parquet") as path:
-            table.to_parquet(path)
-        samples = pd.DataFrame(series).reindex(columns=list(SERIES_COLUMNS))
-        text = {name: object for name in ("scenario", "engine", "flow", "link")}
-        numbers = {name: float for name in SERIES_COLUMNS if name not in text}
-        samples = samples.astype(numbers | text)
-        samples = samples.where(samples.notna(), None).astype(numbers)
-        for name, rows in (("flows", table), ("series", samples)):
-            with atomic(root / "batches" / f"{study_id}-batch.{name}.parquet") as path:
-                rows.to_parquet(path)
 
-
-def _points(study, duration_s):
-    """Yield the experiment, levels and parameters of each point of a study."""
-    for experiment in study.experiments:
-        known = plain_values(parameters_of(study, experiment))
-        known |= {} if duration_s is None else {"duration_s": duration_s}
-        for combination in itertools.product(*(f.levels for f in experiment.factors)):
-            keys = (level.key for level in combination)
-            levels = dict(zip((f.id for f in experiment.factors), keys, strict=True))
-            yield (
-                experiment,
-                levels,
-                known | {k: v for one in combination for k, v in one.set.items()},
-            )
+def typed(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pa.Table:
+    texts = ("scenario", "engine", "flow", "kind", "link", "engine_version")
+    types = [(name, pa.large_string() if name in texts else pa.float64()) for name in columns]
+    return pa.Table.from_pylist(rows, pa.schema(types))
 
 
 FLOW_ROW = {
+    "engine_version": "1",
     **{"throughput_bps": 4e5, "goodput_bps": 3.8e5, "loss_rate": 8 / 500},
     **{"delay_mean_s": 0.1, "delay_p95_s": 0.12, "rtt_mean_s": 0.2},
     **{"packets_sent": 500, "packets_received": 490, "packets_dropped": 8},

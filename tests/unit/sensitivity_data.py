@@ -1,11 +1,10 @@
 """Builders for tests of sensitivity: settings, points, causes."""
 
-from pathlib import Path
-
 from replication.explore.design_point import DEFAULT, DesignPoint
 from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 
-ROOT = Path(__file__).parents[2]
+from tests.unit.conftest import ROOT
+
 SETTINGS = load_sensitivity(ROOT)
 
 

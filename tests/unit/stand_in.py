@@ -7,7 +7,7 @@ from replication.simulate.store import Store
 from replication.study.scenario import Scenario
 from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS
 
-from tests.unit.test_scenario import minimal_scenario
+from tests.unit.conftest import minimal_scenario
 
 #: Writes the tables of the contract for a scenario of one flow `f` and ten samples.
 PROGRAM = """#!/bin/sh

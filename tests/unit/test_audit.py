@@ -1,7 +1,5 @@
 """Audit: planted impossible numbers are found, possible ones are not accused."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,9 +20,8 @@ from replication.verdicts.audit import (
 from replication.verdicts.bound import SetUp, StatedLink
 from replication.verdicts.cause import Cause
 
-from tests.unit.test_scenario import minimal_scenario
+from tests.unit.conftest import ROOT, minimal_scenario
 
-ROOT = Path(__file__).resolve().parents[2]
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
 # The synthetic path: 10 ms access, 50 ms bottleneck, 10 ms access; 1000 bytes at 10, 1, 10 Mbit/s.

@@ -7,7 +7,6 @@ import itertools
 import json
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -32,9 +31,8 @@ from replication.report.released import released_results
 from replication.study.claim_model import Quantity
 from replication.verdicts.verdict_table import read_table
 
-from tests.unit.conftest import study_document
+from tests.unit.conftest import ROOT, study_document
 
-ROOT = Path(__file__).parents[2]
 DATA = released_results(ROOT)
 EXPERIMENTS = [
     (study, experiment.id)

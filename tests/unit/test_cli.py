@@ -1,15 +1,23 @@
-"""The command line: help with examples, plain errors, exit codes."""
+"""The command line and the rules' scripts: examples that work, plain errors, exit codes."""
 
+import json
+import re
 import shlex
+import shutil
+import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from replication.cli.main import app, main
+from replication.cli.main import app, find_scenario, main
+from replication.design.config import load_study
+from replication.design.new_study import new_study
+from replication.study.errors import InputError
+from replication.study.scenario import Scenario
 from typer.main import get_command
+from typer.testing import CliRunner
 
-ROOT = Path(__file__).parents[2]
+from tests.unit.conftest import ROOT, minimal_scenario
 
 
 @pytest.fixture
@@ -26,28 +34,16 @@ def replicate(monkeypatch, capsys):
     return run
 
 
-def commands(group, *words):
-    """Yield the words that call each command, and the command."""
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(command, *words, name)
-        else:
-            yield (*words, name), command
+COMMANDS = get_command(app).commands
 
 
-COMMANDS = dict(commands(get_command(app)))
-
-
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_the_example_of_a_command_is_one_that_it_takes(words, monkeypatch):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_of_a_command_is_one_that_it_takes(name, monkeypatch):
     monkeypatch.chdir(ROOT)
-    first, _, example = (COMMANDS[words].help or "").partition("Example: ")
-    assert first.strip(), "it does not say what it does"
-    if example:
-        given = shlex.split(example)
-        given = given[given.index("replicate") + 1 :]
-        assert tuple(given[: len(words)]) == words
-        COMMANDS[words].make_context(words[-1], given[len(words) :])
+    _, _, example = COMMANDS[name].help.partition("Example: ")
+    words = shlex.split(example)
+    assert words[: 2 * bool(example)] == (["replicate", name] if example else [])
+    COMMANDS[name].make_context(name, words[2:], resilient_parsing=not example)
 
 
 def test_every_study_in_the_repository_is_valid(replicate):
@@ -70,3 +66,114 @@ def test_bad_input_is_exit_code_two_without_a_traceback(replicate, words, mentio
     assert done.returncode == 2
     assert mention in done.err
     assert "Traceback" not in done.err
+
+
+# -- replicate run --------------------------------------------------------------------------------
+
+
+def test_a_file_is_a_scenario_however_it_is_indented(tmp_path):
+    path = tmp_path / "mine.json"
+    for indent in (None, 2, "\t"):
+        path.write_text(json.dumps(minimal_scenario(), indent=indent))
+        assert find_scenario(tmp_path, str(path)) == Scenario.model_validate(minimal_scenario())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("{", "line"), ('{"seed": "x"}', "duration_s: Field required")]
+)
+def test_what_is_no_scenario_is_an_input_error_with_the_files_name(tmp_path, text, said):
+    path = tmp_path / "mine.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=rf"mine\.json: .*{said}"):
+        find_scenario(tmp_path, str(path))
+
+
+# -- replicate new-study --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with the guide and one study."""
+    for name in ("configs/README.md", "configs/studies/saxena/study.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "data" / "published").mkdir(parents=True)
+    return tmp_path
+
+
+def test_what_is_written_is_a_valid_study_under_its_id_title_and_type(project, monkeypatch):
+    monkeypatch.chdir(project)
+    title = 'Reno: "fast" or not? # a question'
+    command = ["new-study", "--id", "smith_2004", "--title", title]
+    # The type is asked for, with what there is to choose.
+    done = CliRunner().invoke(app, command, input="queuing\n")
+    assert done.exit_code == 0 and "cbr_sweep" in done.output
+    study = load_study(project, "smith_2004")
+    assert (study.id, study.title, study.experiments[0].type) == ("smith_2004", title, "queuing")
+    document = project / "configs/studies/smith_2004/study.yaml"
+    assert "make report TIER=quick STUDIES=smith_2004" in document.read_text(encoding="utf-8")
+    numbers = (project / "data/published/smith_2004.csv").read_text(encoding="utf-8")
+    assert {line.split(",")[0] for line in numbers.splitlines()[1:]} == {study.tables[0].id}
+
+
+@pytest.mark.parametrize(
+    ("study", "title", "kind", "message"),
+    [
+        ("saxena", "T", "queuing", "exists"),
+        ("../x", "T", "queuing", "small letters"),
+        ("x", "two\nlines", "queuing", "one line"),
+        ("x", "T", "quening", "unknown; there are cbr_sweep"),
+    ],
+)
+def test_a_bad_answer_is_named_and_nothing_is_written(project, study, title, kind, message):
+    before = sorted(project.rglob("*"))
+    with pytest.raises(InputError, match=message):
+        new_study(project, study, title, kind)
+    assert sorted(project.rglob("*")) == before
+
+
+# -- scripts of rules -----------------------------------------------------------------------------
+
+SCRIPTS = sorted((ROOT / "workflow/scripts").glob("*.py"))
+HEAD = """
+import os, sys
+from types import SimpleNamespace
+from replication.cli.script import job
+from replication.study.errors import InputError
+snakemake = SimpleNamespace(log="the.log")
+"""
+
+
+def run(tmp_path, body):
+    """Run a script; return its exit code, what the terminal shows and what the log holds."""
+    text = f"{HEAD}\nwith job(snakemake, 'judging'):\n    {body}\n"
+    command = [sys.executable, "-c", text]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+    return done.returncode, done.stderr, (tmp_path / "the.log").read_text()
+
+
+def test_what_a_script_and_its_children_print_goes_to_the_log_alone(tmp_path):
+    body = "print('mine'); sys.stdout.flush(); os.system('echo theirs >&2')"
+    assert run(tmp_path, body) == (0, "judging\n", "mine\ntheirs\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        ("InputError('x.yaml: is wrong')", 2, "error: x.yaml: is wrong"),
+        ("KeyError('a defect')", 1, "KeyError: 'a defect'"),
+    ],
+)
+def test_an_error_is_in_the_log_and_on_the_terminal(tmp_path, error, code, line):
+    found, shown, log = run(tmp_path, f"raise {error}")
+    assert found == code
+    assert shown == f"judging\n{log}"
+    assert line in shown
+    assert ("Traceback" in shown) == ("defect" in error)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_what_a_script_imports_is_there(path):
+    lines = path.read_text("utf-8").splitlines()
+    exec("\n".join(line for line in lines if re.match(r"(from|import) ", line)))

@@ -1,4 +1,6 @@
-"""Collecting: features are computed once, and give what the series would; few series are kept."""
+"""Collecting and loading: features give what the series would; a damaged file is named."""
+
+import json
 
 import pandas as pd
 import pyarrow as pa
@@ -7,10 +9,11 @@ from replication.metrics.collect import collect_study
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.study.claim_model import Quantity
-from replication.study.files import write_text
+from replication.study.errors import InputError
+from replication.study.files import atomic, write_text
 from replication.study.storage.parquet import write_parquet
 
-from tests.unit.conftest import study_document
+from tests.unit.conftest import claim, study_document
 
 TCP = {"experiment": "sweep", "where": {"variant": "reno"}}
 WANTED = [
@@ -23,13 +26,8 @@ WANTED = [
 ]
 
 
-def claim(number, wanted):
-    test = {"kind": "value", "of": wanted, "expect": {"at_least": 0}}
-    return {"id": f"c{number}", "quote": "q", "place": "p", "reading": "r", "test": test}
-
-
-def study_of(quantities, world):
-    return world.study(claims=[claim(n, wanted) for n, wanted in enumerate(quantities)])
+TESTS = [{"kind": "value", "of": wanted, "expect": {"at_least": 0}} for wanted in WANTED]
+CLAIMS = [claim(test, f"c{number}") for number, test in enumerate(TESTS)]
 
 
 @pytest.fixture
@@ -41,7 +39,7 @@ def collected(world, sampled):
             numbers = {"delay_s": 0.1, "throughput_bps": [1e5 * (i % 3 + 1) for i in range(8)]}
         return sampled([replicate + len(flow) + second for second in range(8)], **numbers)
 
-    study = study_of(WANTED, world)
+    study = world.study(claims=CLAIMS)
     results = world.results(study, series=series, engines=("ns3", "ns2"))
     collect_study(study, world.folder)
     return results, Results.load(world.folder, study.id)
@@ -90,5 +88,48 @@ def test_how_runs_were_batched_leaves_no_trace(collected, world):
         for batch, rows in table.groupby(of):
             part = pa.Table.from_pandas(rows, preserve_index=False)
             write_parquet(part, batches / f"{batch}.{name}.parquet")
-    collect_study(study_of(WANTED, world), world.folder)
+    collect_study(world.study(claims=CLAIMS), world.folder)
     assert [(folder / f"{name}.parquet").read_bytes() for name in names] == before
+
+
+# -- loading --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def loaded(world, sampled):
+    world.results(world.study(), replicates=2, series=lambda **_: sampled([1, 2, 3]))
+    return world.folder
+
+
+def load(folder):
+    return Results.load(folder, "synthetic")
+
+
+@pytest.mark.parametrize("name", ["design/synthetic.csv", "results/synthetic/flows.parquet"])
+def test_a_missing_file_is_named_with_the_remedy(loaded, name):
+    (loaded / name).unlink()
+    with pytest.raises(InputError, match=rf"{name}: .*run the workflow first"):
+        load(loaded)
+
+
+def test_a_feature_that_was_not_collected_is_named_with_the_remedy(world, loaded):
+    collect_study(world.study(), loaded)
+    wanted = Quantity(experiment="sweep", metric="window_reductions")
+    assert len(quantity(load(loaded), wanted)) == 18
+    with pytest.raises(InputError, match=r"no cwnd_peak_segments of every run .* `make report`"):
+        quantity(load(loaded), wanted.model_copy(update={"metric": "cwnd_peak_segments"}))
+
+
+def test_a_flow_that_is_there_twice_or_without_a_scenario_is_refused(loaded):
+    path = loaded / "results/synthetic/flows.parquet"
+    table = pd.read_parquet(path)
+    with atomic(path) as target:
+        pd.concat([table, table.iloc[[3]]]).to_parquet(target)
+    with pytest.raises(InputError, match=r"flow tcp2 .* is there twice"):
+        load(loaded)
+    path = loaded / "design/scenarios/synthetic.json"
+    scenarios = json.loads(path.read_text())
+    gone, _ = scenarios.popitem()
+    write_text(path, json.dumps(scenarios))
+    with pytest.raises(InputError, match=gone):
+        load(loaded)

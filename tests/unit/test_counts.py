@@ -2,15 +2,14 @@
 
 import csv
 import re
-from pathlib import Path
 
 import pytest
 from replication.study.errors import InputError
 from replication.verdicts.counts import Share, Tally, count_rows, tallies
 
+from tests.unit.conftest import ROOT
 from tests.unit.report_project import example, soup
 
-ROOT = Path(__file__).parents[2]
 #: "3 of 7"; not a part of a larger number, a decimal or a fraction.
 SHARE = re.compile(r"(?<![\d.,/])(\d+)(?: \([^)]*\))? of (?:the |our )?(\d+)(?![\d,/]|\.\d)")
 

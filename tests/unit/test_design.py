@@ -1,7 +1,5 @@
 """The design: points, replicates, batches."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,9 +21,8 @@ from replication.study.study import Study
 from replication.study.variation import Variation, apply
 
 from tests.engines.engine_scenarios import red
-from tests.unit.conftest import CLAIM, parameter, study_document
+from tests.unit.conftest import CLAIM, PUBLISHED, ROOT, study_document
 
-ROOT = Path(__file__).parents[2]
 PAPER = load_tier(ROOT, "paper")
 QUICK = load_tier(ROOT, "quick")
 #: Experiments, and points of each, that the papers describe.
@@ -100,7 +97,7 @@ def test_what_a_level_or_a_variation_sets_does_not_vary():
 def averaging(step=1.0, **changes):
     """A study of three points, each the mean over runs whose flows start 0 to 3 s late."""
     document = study_document(claims=[CLAIM])
-    document["parameters"]["late_s"] = parameter(0.0)
+    document["parameters"]["late_s"] = {"value": 0.0, "published": PUBLISHED}
     experiment = document["experiments"][0]
     experiment["factors"][0] = {
         "id": "start",
@@ -141,7 +138,7 @@ def test_a_single_replicate_has_one_of_the_levels_and_a_run_lasts_for_its_latest
     # No end of the range comes first.
     assert [start for _, start in found] != sorted(start for _, start in found)
     document = averaging()
-    document["parameters"]["duration_s"] = parameter(100.0)
+    document["parameters"]["duration_s"] = {"value": 100.0, "published": PUBLISHED}
     tier = QUICK.model_copy(update={"cost_limit_s": 1e-9})
     runs = design_study(Study.model_validate(document), tier, ["ns3"])
     assert {run.scenario.duration_s for run in runs} == {6.0}

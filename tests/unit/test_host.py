@@ -1,7 +1,6 @@
 """Hosts: a default one changes nothing; any other is a part of the scenario, or refused by name."""
 
 import json
-from pathlib import Path
 
 import pytest
 from replication.design.config import load_study, load_tier
@@ -10,9 +9,8 @@ from replication.engines.catalogue import LINUX, NS2, NS3
 from replication.engines.lowering import lower
 from replication.study.scenario import Scenario
 
-from tests.unit.test_scenario import minimal_scenario
+from tests.unit.conftest import ROOT, minimal_scenario
 
-ROOT = Path(__file__).parents[2]
 QUICK = load_tier(ROOT, "quick")
 #: Ids of designed scenarios, taken before scenarios could have a host, and what the assumption
 #: tables held then. The other studies' tables have grown since.

@@ -3,7 +3,6 @@
 import importlib
 import sys
 from collections import deque
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -16,9 +15,8 @@ from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
 from tests.engines.engine_scenarios import linux_tcp, tcp
-from tests.unit.test_scenario import minimal_scenario
+from tests.unit.conftest import ROOT, minimal_scenario
 
-ROOT = Path(__file__).parents[2]
 ENDS = {"source": "a", "destination": "b", "start_s": 0.25, "stop_s": 100.0}
 OWN = ENDS | {"initial_window_segments": 2, "delayed_ack_segments": 2, "minimum_rto_s": 0.2}
 TCP = tcp("t", "newreno", **OWN, initial_rto_s=1.0)

@@ -1,7 +1,6 @@
 """Study, scenario, config: bad input is an InputError, whatever it is."""
 
 import json
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -15,10 +14,9 @@ from replication.study.parameter import Factor
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 
-from tests.unit.conftest import CLAIM
+from tests.unit.conftest import CLAIM, ROOT
 from tests.unit.report_project import TABLE
 
-ROOT = Path(__file__).parents[2]
 STUDIES = study_ids(ROOT)
 
 

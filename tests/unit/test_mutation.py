@@ -20,7 +20,8 @@ from replication.verdicts.audit import audit_study
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
 
-ROOT = Path(__file__).parents[2]
+from tests.unit.conftest import ROOT
+
 #: Claims of other kinds on the same runs.
 PLANTED = read_yaml(Path(__file__).parent / "planted_claims.yaml")["claims"]
 PAPER = load_study(ROOT, "nishitha")

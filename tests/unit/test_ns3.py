@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 from replication.design.config import load_config, load_study, load_tier
@@ -14,7 +13,8 @@ from replication.engines.ns3 import LINKED, NS3_VERSION, PREFIX, WHEEL_VERSIONS,
 from replication.study.errors import InputError
 from replication.study.files import read_yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.unit.conftest import ROOT
+
 CONFIG = ROOT / "configs" / "config.yaml"
 LOCKS = ROOT / "workflow" / "engines" / "ns3" / "wheels"
 

@@ -1,18 +1,23 @@
-"""The pipeline: what makes a rule run again, and what a user is told beforehand."""
+"""The pipeline: what makes a rule run again, and what goes to a cluster."""
 
+import math
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from replication.design import input_hashes, plan
 from replication.design.pipeline import Pipeline
 
-ROOT = Path(__file__).parents[2]
+from tests.unit.conftest import ROOT
+
+SETTINGS = {"tier": "quick", "studies": "nishitha", "engines": "ns3"}
 
 
-@pytest.fixture(scope="module")
-def quick():
-    return Pipeline.load(ROOT, {"tier": "quick"})
+def edited(path):
+    path.open("a").write("\n")
 
 
 @pytest.fixture
@@ -37,21 +42,19 @@ def copied(tmp_path, monkeypatch):
 )
 def test_a_change_of_code_changes_the_keys_of_what_it_decides(copied, path, keys):
     before = input_hashes.code()
-    (copied / path).open("a").write("\n")
+    edited(copied / path)
     input_hashes.code.cache_clear()
     after = input_hashes.code()
-    assert {
-        key for key in input_hashes.Code._fields if getattr(before, key) != getattr(after, key)
-    } == keys
+    names = input_hashes.Code._fields
+    assert {name for name in names if getattr(before, name) != getattr(after, name)} == keys
 
 
-def test_batches_are_named_by_the_code_that_decides_their_tables(quick, copied):
-    settings = {"tier": "quick", "studies": "nishitha", "engines": "ns3"}
-    before = set(Pipeline.load(ROOT, settings).batches)
-    assert before <= set(quick.batches)
-    (copied / "simulate/gather.py").open("a").write("\n")
+def test_batches_are_named_by_the_code_that_decides_their_tables(copied):
+    before = set(Pipeline.load(ROOT, SETTINGS).batches)
+    assert before <= set(Pipeline.load(ROOT, {"tier": "quick"}).batches)
+    edited(copied / "simulate/gather.py")
     input_hashes.code.cache_clear()
-    assert before.isdisjoint(Pipeline.load(ROOT, settings).batches)
+    assert before.isdisjoint(Pipeline.load(ROOT, SETTINGS).batches)
 
 
 @pytest.fixture
@@ -64,14 +67,9 @@ def kept(tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "make_plan", lambda *given: made.append(1) or make(*given))
 
     def load():
-        settings = {"tier": "quick", "studies": "nishitha", "engines": ["ns3"]}
-        return Pipeline.load(tmp_path, settings).plan, len(made)
+        return Pipeline.load(tmp_path, SETTINGS).plan, len(made)
 
     return tmp_path, load
-
-
-def edited(path):
-    path.open("a").write("\n")
 
 
 @pytest.mark.parametrize(
@@ -91,3 +89,37 @@ def test_a_plan_is_made_anew_if_what_decides_it_changed_or_it_is_damaged(kept, n
     change(root / name)
     assert load()[1] == 2
     assert load()[1] == 2
+
+
+# -- a cluster ------------------------------------------------------------------------------------
+
+SIMULATIONS = {
+    "simulate_batch",
+    "simulate_heavy_batch",
+    "explore_study",
+    "explain_study",
+    "explore_map",
+    "judge_today",
+}
+
+
+def test_only_simulations_go_to_the_cluster():
+    sources = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    _, *rules = re.split(r"^(?=use rule |rule )", text, flags=re.MULTILINE)
+    names = {re.match(r"(?:use rule \w+ as|rule) (\w+)", rule)[1]: rule for rule in rules}
+    assert {name for name, rule in names.items() if "localrule: True" not in rule} == SIMULATIONS
+
+
+def test_the_slurm_profile_plans_larger_batches_with_their_resources():
+    quick = Pipeline.load(ROOT, SETTINGS)
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--forceall", "--nolock"]
+    command += ["--workflow-profile", str(ROOT / "workflow/profiles/slurm")]
+    command += ["--config", *(f"{name}={value}" for name, value in SETTINGS.items())]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    (_, job) = (done.stdout + done.stderr).split("rule simulate_batch:\n")
+    resources = job.split("resources:")[1].partition("\n")[0]
+    granted = dict(re.findall(r"\b(runtime|mem_mb)=(\d+)", resources))
+    cost_s = sum(batch.cost_s for batch in quick.batches.values())
+    expected_min = math.ceil((2 * cost_s + quick.config.time_limit_s) / 60)
+    assert granted == {"runtime": str(expected_min), "mem_mb": str(quick.memory_mb)}

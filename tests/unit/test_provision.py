@@ -1,17 +1,17 @@
-"""Engines: which are there, what the others lack, and what is said about it."""
+"""What is installed: engines, what the others lack, and the locked Python packages."""
 
 import dataclasses
-from pathlib import Path
+from importlib import metadata
 
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
 from replication.design.config import Config, chosen_engines
 from replication.engines import catalogue
 from replication.engines.catalogue import LOCK, NS2, find_package, package_warning
 from replication.study.errors import InputError
 
-ROOT = Path(__file__).parents[2]
-
+from tests.unit.conftest import ROOT
 
 LOCKED = yaml.safe_load((ROOT / LOCK).read_text(encoding="utf-8"))
 
@@ -57,3 +57,19 @@ def test_results_of_another_simulator_are_kept_apart_and_warned_of(root, monkeyp
     (root / LOCK).write_text(yaml.safe_dump(lock))
     assert NS2.fingerprint(root) == plain.fingerprint(root)
     assert package_warning(find_package(root, "ns2")) == ""
+
+
+#: Debian 12's, which the README and the images go by, and the newest when the lock was made.
+PYTHONS = ("3.11.2", "3.14.0")
+
+
+def test_every_locked_package_installs_on_debians_python():
+    locked = [
+        line.split("==")[0]
+        for line in (ROOT / "requirements-dev.lock").read_text().splitlines()
+        if "==" in line and not line.startswith((" ", "#"))
+    ]
+    assert len(locked) > 100
+    wants = {name: metadata.metadata(name).get("Requires-Python") or "" for name in locked}
+    for python in PYTHONS:
+        assert [name for name, want in wants.items() if python not in SpecifierSet(want)] == []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from replication.design.config import study_ids
 
-ROOT = Path(__file__).parents[2]
+from tests.unit.conftest import ROOT
+
 #: A study of published numbers alone needs no code, so these tests read whatever is there.
 STUDIES = tuple(study_ids(ROOT))
 PUBLISHED = ROOT / "data" / "published"

@@ -20,8 +20,6 @@ from typer.testing import CliRunner
 from tests.unit.conftest import World
 from tests.unit.report_project import Project, example, soup
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):

@@ -4,7 +4,6 @@ import itertools
 import json
 import re
 import shutil
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -17,9 +16,9 @@ from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows
 from replication.study.study import CONFORMANCE, RESERVED, Study
 from replication.verdicts.verdict_table import read_verdicts, write_verdicts
 
+from tests.unit.conftest import ROOT
 from tests.unit.report_project import NASTY, PROVENANCE, PUBLISHED, TABLE, example, soup
 
-ROOT = Path(__file__).parents[2]
 TEXTS = {
     *("title", "description", "scope", "easy", "hard", "reason", "source", "quote", "place"),
     *("question", "label", "reading", "venue", "authors", "threats", "differences"),

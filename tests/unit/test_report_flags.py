@@ -1,14 +1,13 @@
 """Beside a claim: the paper's own data, whether it counts, what was changed and not varied."""
 
 import json
-from pathlib import Path
 
 from replication.study.files import read_yaml, write_text
 from replication.study.study import Study
 
+from tests.unit.conftest import ROOT
 from tests.unit.report_project import RATES, example, soup
 
-ROOT = Path(__file__).parents[2]
 #: The throughputs that the paper prints of Reno are 0.80, 1.20 and 0.12 Mbit/s.
 OWN = {
     "kind": "trend",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -19,7 +18,8 @@ from replication.report.pages.traces import trace_figures, trace_section
 from replication.report.released import released_results
 from replication.study.files import write_text
 
-ROOT = Path(__file__).parents[2]
+from tests.unit.conftest import ROOT
+
 DATA = released_results(ROOT)
 PROVENANCE = {"engines": {}, "tier": {"id": "quick"}}
 

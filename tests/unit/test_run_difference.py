@@ -3,7 +3,6 @@
 import csv
 import shutil
 import subprocess
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -12,9 +11,8 @@ from replication.report.difference import PAGE, TABLE, results_at, write_differe
 from replication.report.released import RELEASED
 from replication.study.errors import InputError
 
+from tests.unit.conftest import ROOT
 from tests.unit.report_project import soup
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

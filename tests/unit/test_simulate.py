@@ -1,61 +1,67 @@
-"""Simulate: batches in, tidy tables out, and plain words about what is wrong."""
+"""Simulate: batches in, tidy tables out; only complete and intact runs count."""
 
 import json
-from functools import partial
+from contextlib import nullcontext
 
 import pytest
 from replication.design.design import write_scenarios
+from replication.engines.catalogue import NS3
 from replication.simulate.run import designed_batch, run_job
+from replication.simulate.store import TABLES, Store
 from replication.study.errors import InputError, RunError
 from replication.study.scenario import Scenario
-from replication.study.storage.table import FLOW_NUMBERS, write_table
+from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS, write_table
 
-from tests.unit import stand_in
-from tests.unit.test_scenario import minimal_scenario
+from tests.unit.conftest import minimal_scenario
+from tests.unit.stand_in import make_job
 
-
-@pytest.fixture
-def make_job(tmp_path):
-    """Return a function that makes a job of three scenarios for a stand-in."""
-    return partial(stand_in.make_job, tmp_path)
+SCENARIO = Scenario.model_validate(minimal_scenario())
 
 
-def runs(tmp_path):
-    counter = tmp_path / "counter"
-    return len(counter.read_text().splitlines()) if counter.exists() else 0
-
-
-def test_each_scenario_runs_once_and_never_again(make_job, tmp_path):
-    job = make_job()
+def test_each_scenario_runs_once_and_never_again(tmp_path):
+    job = make_job(tmp_path)
     first = run_job(job, lambda: None)
     assert [run.usage["reused"] for run in first.values()] == [False] * 3
     second = run_job(job, lambda: None)
     assert [run.usage["reused"] for run in second.values()] == [True] * 3
-    assert runs(tmp_path) == 3
+    assert (tmp_path / "counter").read_text() == "run\n" * 3
     both = [run.usage for run in (*first.values(), *second.values())]
     assert {(usage["runtime"], usage["image"]) for usage in both} == {("native", None)}
 
 
-def test_a_table_without_a_column_of_the_contract_is_refused(make_job):
-    job = make_job(columns=FLOW_NUMBERS[1:])
+def test_a_table_without_a_column_of_the_contract_is_refused(tmp_path):
+    job = make_job(tmp_path, columns=FLOW_NUMBERS[1:])
     with pytest.raises(RunError, match=f"lacks {FLOW_NUMBERS[0]}"):
         run_job(job, lambda: None)
     assert list(job.store.folder.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("edits", "is_wrong"),
+    [
+        *((edits, False) for edits in ("2s/1$//", "3s/1$//", "s/1$//")),
+        *((edits, True) for edits in ("2s/1$/inf/", "2s/1$//; 3s/1$/-inf/")),
+    ],
+)
+def test_a_number_may_be_missing_and_none_infinite(tmp_path, edits, is_wrong):
+    job = make_job(tmp_path, more=f'sed -i "{edits}" "$4/series.csv"')
+    said = f"series.csv: {SERIES_NUMBERS[-1]} is not finite everywhere"
+    with pytest.raises(RunError, match=said) if is_wrong else nullcontext():
+        run_job(job, lambda: None)
+
+
 def test_a_batch_of_a_design_is_its_own_scenarios_and_the_others_stay_text(tmp_path):
     """With 100,000 of them, decoding all would take a batch longer than its runs."""
-    scenario = Scenario.model_validate(minimal_scenario())
-    write_scenarios({scenario.id: scenario}, "x", tmp_path)
+    write_scenarios({SCENARIO.id: SCENARIO}, "x", tmp_path)
     path = tmp_path / "scenarios/x.json"
-    assert json.loads(path.read_text()).keys() == {scenario.id}
+    assert json.loads(path.read_text()).keys() == {SCENARIO.id}
     own = path.read_text().splitlines()[1].partition(":")[2]
     lines = [f'"{digit * 16}":{text},' for digit, text in (("d", own), ("f", "{"))]
     path.write_text(path.read_text() + "\n".join(lines))
-    batches = {scenario.id: "one", "d" * 16: "other", "e" * 16: "gone", "f" * 16: "cut"}
+    batches = {SCENARIO.id: "one", "d" * 16: "other", "e" * 16: "gone", "f" * 16: "cut"}
     rows = [{"scenario": n, "engine": "ns2", "batch": b} for n, b in batches.items()]
     write_table(tmp_path / "x.csv", rows, ("scenario", "engine", "batch"))
-    assert designed_batch(tmp_path / "x.csv", "one") == ("ns2", {scenario.id: scenario})
+    assert designed_batch(tmp_path / "x.csv", "one") == ("ns2", {SCENARIO.id: SCENARIO})
     for batch, wrong in (
         ("other", r"x\.json: scenario dddd.* has the content of"),
         ("gone", r"x\.json: has no scenario eeee.*run again"),
@@ -64,3 +70,94 @@ def test_a_batch_of_a_design_is_its_own_scenarios_and_the_others_stay_text(tmp_p
     ):
         with pytest.raises(InputError, match=wrong):
             designed_batch(tmp_path / "x.csv", batch)
+
+
+# -- the store ---
+
+ID = "0123456789abcdef"
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "ns3-x")
+
+
+NAMES = [f"{number:016x}" for number in range(20)]
+
+
+def finish(store, text="1\n", name=ID):
+    work = store.begin(name, SCENARIO, NS3)
+    for table in TABLES:
+        (work / table).write_text(text)
+    store.finish(name, work, {"cpu_s": 0.5})
+
+
+@pytest.fixture
+def packed(store):
+    """A store whose runs are in one pack; the tables of each hold its name."""
+    reader = Store(store.folder)
+    for name in NAMES:
+        finish(store, name, name)
+    assert reader.tables(NAMES[0]) is not None
+    store.pack(NAMES)
+    # Another process finds what is packed meanwhile.
+    assert all(reader.tables(name) for name in NAMES)
+    return store
+
+
+def test_two_who_finish_the_same_run_leave_one_result_and_no_litter(store):
+    first, second = store.begin(ID, SCENARIO, NS3), store.begin(ID, SCENARIO, NS3)
+    for work in (first, second):
+        for name in TABLES:
+            (work / name).write_text("same\n")
+        store.finish(ID, work, {"cpu_s": 0.1})
+    assert [p.name for p in store.folder.iterdir()] == [ID]
+
+
+def test_packed_runs_are_no_folders_and_are_found_with_usage_and_tables(packed):
+    assert [path.name for path in packed.folder.iterdir()] == ["packs"]
+    for store in (packed, Store(packed.folder)):
+        assert store.finished() == set(NAMES)
+        for name in NAMES:
+            assert store.usage(name)["cpu_s"] == 0.5
+            assert store.tables(name) == dict.fromkeys(TABLES, name.encode())
+
+
+@pytest.mark.parametrize("at", range(0, 100, 4))
+def test_an_altered_pack_gives_no_altered_run(packed, at):
+    """Whatever byte differs, a run is as it was or is not there."""
+    (archive,) = (packed.folder / "packs").glob("*.zip")
+    content = bytearray(archive.read_bytes())
+    content[len(content) * at // 100] ^= 0xFF
+    archive.write_bytes(content)
+    store = Store(packed.folder)
+    found = {name: store.tables(name) for name in NAMES}
+    intact = {name: tables for name, tables in found.items() if tables is not None}
+    assert all(set(tables.values()) == {name.encode()} for name, tables in intact.items())
+
+
+def test_a_damaged_packs_runs_are_made_and_packed_anew(packed):
+    (archive,) = (packed.folder / "packs").glob("*.zip")
+    archive.write_bytes(archive.read_bytes()[:100])
+    store = Store(packed.folder)
+    assert [store.usage(name) for name in NAMES] == [None] * len(NAMES)
+    for name in NAMES:
+        finish(store, name, name)
+    store.pack(NAMES)
+    assert all(store.usage(name) for name in NAMES)
+    assert [path.name for path in store.folder.iterdir()] == ["packs"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *((table, "2\n") for table in TABLES),
+        *(("usage.json", text) for text in ("", "[1]", '{"sha256": 3}')),
+    ],
+)
+def test_a_file_changed_afterwards_makes_the_run_count_for_nothing(store, name, text):
+    finish(store)
+    (store.entry(ID) / name).write_text(text)
+    assert store.usage(ID) is None
+    finish(store, "new\n")
+    assert store.tables(ID)["flows.csv"] == b"new\n"

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 from replication.design.config import chosen_studies, load_config, load_study
@@ -13,9 +12,8 @@ from replication.study.published import read_published
 from replication.study.study import Study
 from snakemake.cli import parse_config
 
-from tests.unit.conftest import study_document, tolerance
+from tests.unit.conftest import ROOT, study_document, tolerance
 
-ROOT = Path(__file__).parents[2]
 HEADER = "table,row,column,unit,value,printed,place\n"
 ROWS = (
     '1,slow,throughput,bit/s,800000,0.80,"Table 1"\n',

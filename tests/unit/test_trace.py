@@ -21,8 +21,9 @@ from replication.metrics.trace_folder import FOLDER, TABLE_PREFIX, TRACE_SUFFIX
 from replication.study.errors import InputError
 from replication.study.published import read_published
 
-REPOSITORY = Path(__file__).parents[2]
-COMMITTED = REPOSITORY / "data" / "published" / "kapadia.csv"
+from tests.unit.conftest import ROOT
+
+COMMITTED = ROOT / "data" / "published" / "kapadia.csv"
 UNSET = float("nan")
 
 
@@ -78,8 +79,8 @@ def synthetic_expectation() -> dict[tuple[str, str, str], str]:
 
 
 def trace_folder() -> Path:
-    found = REPOSITORY / FOLDER / "kapadia"
-    return found if found.is_dir() else REPOSITORY.parent / "shared" / "traces" / "kapadia"
+    found = ROOT / FOLDER / "kapadia"
+    return found if found.is_dir() else ROOT.parent / "shared" / "traces" / "kapadia"
 
 
 # The study's traces are not committed: their case exists only where they are.
@@ -119,7 +120,7 @@ def test_derived_rows(case: str, tmp_path: Path):
         names = {"made-up": ["flow1", "flow2"], "reno-vs-bbr": ["bbr", "reno"]}
         assert derived_rows(tmp_path, names) == synthetic_expectation()
         return
-    study = load_study(REPOSITORY, "kapadia")
+    study = load_study(ROOT, "kapadia")
     names = {table.id.removeprefix(TABLE_PREFIX): list(table.rows or {}) for table in study.tables}
     committed = {
         (number.table, number.row, number.column): number.printed.removeprefix("derived:")

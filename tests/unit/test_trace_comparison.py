@@ -20,7 +20,8 @@ from replication.study.errors import InputError
 from replication.study.files import digest_of, write_text
 from replication.study.storage.table import SERIES_NUMBERS, TRACE_COLUMNS
 
-ROOT = Path(__file__).parents[2]
+from tests.unit.conftest import ROOT
+
 DURATION_S = 61
 CELLS = {
     "cwnd_mean": ("cwnd_mean_segments", "segments", 33.0),
