@@ -146,7 +146,7 @@ def test_alternatives_at_different_points_have_content(world, sampled):
     [
         (set(), 1.0, None),
         ({"slow"}, 1.1, "Taken over 2 of 3 points"),
-        ({"slow", "mid"}, None, "Congestion at 1 of 3 points only"),
+        ({"slow", "mid"}, None, "Congestion at only 1 of 3 points"),
     ],
 )
 def test_points_without_congestion_are_left_out(world, sampled, idle, observed, said):

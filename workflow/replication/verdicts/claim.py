@@ -178,18 +178,23 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     testable = len(parts) - verdicts.count(Verdict.NOT_TESTABLE)
     counted = f"{reproduced} of {len(parts)} parts reproduced."
     verdict = combined(verdicts)
+    decided = verdict != Verdict.NOT_TESTABLE
     code = next((part.reason_code for part in parts if part.reason_code), "")
+    # Parts often have one reason in common.
+    numbers: dict[str, list[str]] = {}
+    for number, part in enumerate(parts, start=1):
+        numbers.setdefault(part.reason, []).append(str(number))
     return Judgement(
         statistic="share of the parts that are reproduced",
-        observed=reproduced / testable if testable else math.nan,
+        observed=reproduced / testable if decided else math.nan,
         low=math.nan,
         high=math.nan,
         margin=f"all {len(parts)} parts",
         verdict=verdict,
         finding=" ".join([counted, *_told(parts)]),
-        reasons=[counted, *(f"({n}) {part.reason}" for n, part in enumerate(parts, start=1))],
-        reason_code=code if verdict == Verdict.NOT_TESTABLE else "",
-        runs_passing=min((part.runs_passing for part in parts), key=_share),
+        reasons=[counted, *(f"({', '.join(of)}) {reason}" for reason, of in numbers.items())],
+        reason_code="" if decided else code,
+        runs_passing=min((part.runs_passing for part in parts), key=_share) if decided else "",
     )
 
 
@@ -220,9 +225,9 @@ def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: s
     places = compared_places(study, test, measurements.results, engine)
     if places is not None and places.too_few:
         why = (
-            f"Congestion at {places} only. Elsewhere no packet is lost, and every flow is at "
-            "its window or no queue stands: the alternatives cannot differ. More flows, a larger "
-            "window or a smaller buffer would make them."
+            f"Congestion at only {places}. Elsewhere no packet is lost, and either the window "
+            "limits every flow or the queue is empty, so the alternatives cannot differ. They "
+            "could with more flows, a larger window or a smaller buffer."
         )
         return _untestable(words.statistic, words.asked(expect), ReasonCode.NO_CONGESTION, why)
     try:
