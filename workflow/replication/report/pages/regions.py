@@ -13,7 +13,7 @@ from itertools import cycle, groupby
 from typing import Any
 
 from replication.compare.verdicts import compare_verdicts
-from replication.explore.maps.map_model import load_map, load_mapping
+from replication.explore.maps.map_model import load_map, load_mapping, map_path
 from replication.explore.maps.region_result import is_current, region_results
 from replication.explore.modern_kernel import modern_results
 from replication.metrics.metric_model import display_unit
@@ -33,17 +33,21 @@ def regions_page(source: Source) -> dict[str, Any] | None:
     """Return what the template shows; None where `make maps` did not run."""
     if not (source.data / MAPS_TABLE).is_file():
         return None
-    found = region_results(source.data)
-    current = [one for one in found if is_current(source.root, source.data, one)]
-    for number, one in enumerate(current):
+    found = [
+        one for one in region_results(source.data) if map_path(source.root, one["map"]).is_file()
+    ]
+    stale = [one for one in found if not is_current(source.root, source.data, one)]
+    for number, one in enumerate(found):
         # Short: the page names each of thousands of points twice.
         one["anchor"] = f"m{number}"
-    groups = groupby(current, key=lambda one: str(one["map"]))
+    groups = groupby(found, key=lambda one: str(one["map"]))
     return {
-        "current": current,
+        "regions": found,
         "maps": [_region(source, name, list(own)) for name, own in groups],
-        "stale": [f"{one['map']} on {one['engine']}" for one in found if one not in current],
-        "changes": load_mapping(source.root).changed if current else [],
+        # Mapped before a file behind them changed: shown, and named.
+        "stale": [] if stale == found else [f"{one['title']} ({one['engine']})" for one in stale],
+        "all_stale": bool(found) and stale == found,
+        "changes": load_mapping(source.root).changed if found else [],
         "today": today_views(source),
         "areas": areas,
         "picture": picture,
