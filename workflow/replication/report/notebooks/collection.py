@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from replication.design.config import load_study, study_ids
 from replication.engines.catalogue import ENGINES
+from replication.explore.study import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks.map_data import MapData, map_list, read_map, scenarios_at
@@ -145,10 +146,14 @@ class Collection:
             return found
         return read_frame(path)
 
+    def is_current(self, study: str) -> bool:
+        """Return whether no file behind a study's sensitivity changed since it was made."""
+        return is_current(self.root, self.data, study)
+
     @property
     def maps(self) -> pd.DataFrame:
         """Return one row a map and engine; none where `make maps` did not run."""
-        return map_list(self.data)
+        return map_list(self.root, self.data)
 
     def map(self, name: str, engine: str) -> MapData:
         """Return a map on an engine, its points and cells as frames."""

@@ -11,7 +11,7 @@ import pandas as pd
 
 from replication.design.config import load_study
 from replication.explore.maps.map_model import load_map
-from replication.explore.maps.region_result import region_results
+from replication.explore.maps.region_result import is_current, region_results
 from replication.explore.maps.space import Point, Space
 from replication.report.pages.regions import facet_title
 from replication.study.errors import InputError
@@ -88,11 +88,17 @@ class MapData:
         return low * (high / low) ** place if axis["log"] else low + place * (high - low)
 
 
-def map_list(data: Path) -> pd.DataFrame:
-    """Return one row a map and engine: title, study, share of the space in which it holds."""
-    rows = region_results(data)
+def map_list(root: Path, data: Path) -> pd.DataFrame:
+    """Return one row a map and engine: title, study, share of the space in which it holds.
+
+    `current` is whether no file behind it changed since it was made.
+    """
     names = ("map", "engine", "title", "study", "share", "checked", "right")
-    return pd.DataFrame([{name: row[name] for name in names} for row in rows], columns=list(names))
+    rows = [
+        {name: row[name] for name in names} | {"current": is_current(root, data, row)}
+        for row in region_results(data)
+    ]
+    return pd.DataFrame(rows, columns=[*names, "current"])
 
 
 def read_map(data: Path, name: str, engine: str) -> MapData:
