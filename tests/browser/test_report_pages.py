@@ -125,7 +125,7 @@ def test_tables_sort_in_both_directions_with_empty_cells_last(tab, report):
         for choice in page.locator(".cells select[name=engine]").all():
             choice.select_option("")
         for table in page.locator("table[id^=table-]").all():
-            header = table.locator("thead th", has_text="Reproduced")
+            header = table.locator("thead th", has_text="Measured")
             number = header.evaluate("(th) => th.cellIndex") + 1
             full = sorted((value for value in values() if value), key=float)
             if full and "" in values():

@@ -74,6 +74,8 @@ def project(world, tmp_path):
         {"id": name, "quote": "q", "place": "p", "reading": "r", "test": test}
         for name, test in TESTS.items()
     ]
+    # Not counted: it repeats another.
+    claims.append(claims[0] | {"id": "again", "repeats": "same"})
     table = world.table({"throughput": cell}).model_dump(mode="json", exclude_none=True)["tables"]
     study = world.study(tables=table, claims=claims)
     root = tmp_path / "project"
@@ -173,7 +175,7 @@ def write(project, **difference):
 
 def test_what_was_measured_stands_beside_a_disagreement(project):
     tables = write(project)
-    assert len(tables["agreement_pairs"]) == 8
+    assert len(tables["agreement_pairs"]) == 9
     rows = tables["agreement_contrasts"]
     found = {row["metric"]: row for row in rows if row["group"] == "other"}
     # One flow's mean at the four points that both ran; three replicates, in pairs.

@@ -135,8 +135,8 @@ def test_the_first_page_counts_what_the_files_count(project):
                 assert int(cell.get_text()) == ours.count(cell["data-verdict"])
             assert int(line.select_one("td.total").get_text()) == len(ours)
     answer = " ".join(page.select_one(".answer").get_text().split())
-    assert "6 could be tested: 2 (33 %) reproduced" in answer
-    assert "6 could be tested: 4 (67 %) reproduced" in answer
+    assert "Of 6 printed numbers in 2 studies, 6 could be tested: 2 (33 %) are reproduced" in answer
+    assert "6 could be tested: 4 (67 %) are reproduced" in answer
 
 
 def test_a_claim_shows_words_reading_statistic_and_verdict(rendered):
@@ -201,10 +201,11 @@ def test_pages_say_where_engines_agree_and_differ(on_two_engines):
     details = page.select(".disagreement")
     assert len(details) == len(differ) + 1, "the table's column is one"
     text = details[0].get_text()
-    assert "beyond the replicates here: throughput." in text and "timeouts" in text
+    assert "Of these, throughput differs here." in text and "timeouts" in text
     assert not page.find_all(["img", "b"]) and "window.hit=t" in text, "escaped"
     index = " ".join(project.page("index").get_text().split())
-    assert f"{len(differ)} of {len([row for row in pairs if row['agree']])} claims" in index
+    several = len([row for row in pairs if row["agree"]])
+    assert f"could test {several} claims; they disagree on {len(differ)}." in index
     for side, engine in (("left", "ns3"), ("right", "ns2")):
         assert f"{engine} {differ[0][f'{side}_verdict']}" in index
 

@@ -9,7 +9,6 @@ from replication.report.pages.cell_table import shade
 from replication.report.pages.figure import copy_download
 from replication.report.pages.verdict import answer
 from replication.report.render import DICTIONARY
-from replication.verdicts.counts import Tally
 
 from tests.unit.report_project import example
 
@@ -40,18 +39,23 @@ def test_the_table_has_the_papers_rows_and_columns(rendered):
 
 
 def test_an_answer_counts_what_can_be_told():
-    counted = {
-        "printed": Tally(["reproduced", "not reproduced", "not reproduced", "not testable"]),
-        "trace": Tally(["not testable"]),
-        "claims": Tally(["reproduced", "not reproduced", "not reproduced", "direction only"]),
-    }
-    assert answer(counted, [0.02, 0.3, -0.4]) == [
-        "1 of 3 printed numbers are reproduced; 1 more cannot be tested.",
-        "None of the 1 statistics of published traces can be tested by what was run.",
-        "The median error is 30 %; 2 of our 3 values are too high.",
+    known = {"study": "s", "table": "t", "row": "r", "compatible": None, "accepted_margin": None}
+    printed = {"reproduced": 0.02, "not reproduced": 0.3, "not testable": -0.4}
+    cells = [
+        *(
+            known | {"kind": "printed", "verdict": v, "relative_deviation": d}
+            for v, d in printed.items()
+        ),
+        known | {"kind": "trace", "verdict": "not testable", "relative_deviation": None},
+    ]
+    words = ("reproduced", "not reproduced", "not reproduced", "direction only")
+    assert answer(cells, [{"counted": True, "verdict": word} for word in words]) == [
+        "1 of 2 printed numbers are reproduced; 1 more cannot be tested.",
+        "Their median error is 30 %; 2 of our 3 values are too high.",
+        "None of the 1 statistics of 1 published trace (1 flow) can be tested by what was run.",
         "Of 4 claims, 1 holds, 1 has the right direction only, 2 do not hold.",
     ]
-    assert answer(dict.fromkeys(counted, Tally([])), []) == []
+    assert answer([], []) == []
 
 
 def test_every_column_of_every_download_is_explained(on_two_engines):

@@ -7,7 +7,9 @@ import pytest
 from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, made_from
-from replication.report.pages.evidence import explanation_of
+from replication.explore.study import TABLES
+from replication.report.pages.evidence import explanation_of, varied_claims
+from replication.report.pages.source import Source
 from replication.study.files import write_text
 from replication.study.storage.table import write_table
 
@@ -38,8 +40,8 @@ def document(project, **changes):
         "held_out": SHARE | {"cells": 1, "after": 0},
         "leaving": [{"cause": "queue", "level": "5", "bits": 12.5, "matches": 1}],
         "impossible": {"before": 3, "after": 1},
-        "claims_before": {"c1": "not reproduced"},
-        "claims_after": {"c1": "reproduced"},
+        "claims_before": {"value": "not reproduced", "open": "not testable"},
+        "claims_after": {"value": "reproduced", "open": "not testable"},
         "configurations_tried": 17,
         "causes_tested": ["queue", "window"],
         "untestable": {"on_off": "No such source."},
@@ -91,19 +93,34 @@ def section(project, **changes):
 def test_the_section_says_what_is_met_and_held_out_and_escapes_words(project):
     found, words = section(project)
     for said in (
-        "Best guess: numbers inside their tolerance go from 0 to 2 of 3 if: Queues of <b>five</b>.",
-        "The median error of the searched numbers goes from 50 % to 4 %.",
+        "Best guess: matches rise from 0 to 2 of 3 if: Queues of <b>five</b>.",
+        "The median error of the searched numbers falls from 50 % to 4 %.",
         "among 17 configurations of 2 possible causes.",
-        "Held-out numbers inside: 0 of 1 before, 0 after. Still unexplained: 1 of table 1.",
+        "Held-out matches: 0 of 1 before, 0 after. Still unexplained: 1 in Table 1.",
         "bound of the paper's own set-up: 3 as stated, 1 under the explanation.",
         "Other combinations fit equally well.",
-        *("window=9", "No such source.", "It is no more than a guess"),
+        *("window=9", "No such source.", "It is only a guess"),
     ):
         assert said in words
     assert "12.5 bits" in found.find("figure").get_text() and not found.find("b")
     index = soup(project.out / "index.html").select_one("section[aria-labelledby=best] tbody tr")
     shown = [cell.get_text() for cell in index.select("td")]
-    assert shown == ["best guess", "0 to 2 of 3", "50 % to 4 %", "0 to 1 of 1", "0 to 0 of 1"]
+    # A claim that is tested in neither is none of them.
+    assert shown == ["best guess", "0 → 2 of 3", "50 % → 4 %", "0 → 1 of 1", "0 → 0 of 1"]
+
+
+def test_claims_that_cannot_be_tested_or_repeat_another_have_no_robustness(project):
+    path = project.root / "configs/studies/synthetic/study.yaml"
+    study = json.loads(path.read_text())
+    study["claims"][1]["repeats"] = "value"
+    path.write_text(json.dumps(study))
+    project.merge("synthetic")
+    row = dict.fromkeys(TABLES["claims"], "1") | {"engine": "ns3"}
+    rows = [row | {"claim": one["id"]} for one in study["claims"]]
+    write_table(project.data / "sensitivity/synthetic/claims.csv", rows, TABLES["claims"])
+    source = Source.load(project.root, project.data)
+    kept, apart = varied_claims(source, source.studies["synthetic"])
+    assert [one["claim"] for one in kept] == ["value", "parts"] and apart == ["wrong", "open"]
 
 
 def test_nothing_found_says_what_was_searched(project):

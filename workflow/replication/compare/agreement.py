@@ -254,7 +254,9 @@ def _rates(
     study: str, engines: tuple[str, str], pairs: Sequence[Pair], reason: str
 ) -> Iterator[dict[str, object]]:
     for kind in (CLAIM, CELL):
-        own = [pair for pair in pairs if (pair.engines, pair.found.kind) == (engines, kind)]
+        same = (pair for pair in pairs if (pair.engines, pair.found.kind) == (engines, kind))
+        # Claims that repeat another are compared, and counted once.
+        own = [pair for pair in same if kind == CELL or (pair.found.before or {})["counted"]]
         compared = [pair for pair in own if pair.found.is_decided]
         agreed = sum(bool(pair.found.agrees) for pair in compared)
         none = (math.nan, math.nan)

@@ -110,7 +110,8 @@ def _index(source: Source, folder: Path) -> dict[str, Any]:
 
 def _changes(source: Source, _: Path) -> dict[str, Any]:
     found = [(study, changes_of(study)) for study in source.studies.values()]
-    return {"changed": [pair for pair in found if pair[1]]}
+    today = {(row["study"], row["claim"], row["engine"]): row["verdict"] for row in source.claims}
+    return {"changed": [pair for pair in found if pair[1]], "today": today}
 
 
 def _engines(source: Source, folder: Path) -> dict[str, Any] | None:
@@ -147,7 +148,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         for experiment, found in _figures(source, study, results, explained).items()
     }
     view = study_page(source, study, figures, topologies(study, results))
-    robust = robust_view(source.root, source.data, study, folder)
+    robust = robust_view(source, study, folder)
     templates = environment(source)
     text = templates.get_template("study.html").render(
         page=name,

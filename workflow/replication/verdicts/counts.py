@@ -98,6 +98,8 @@ class Numbers(Tally):
             len({tuple(row[name] for name in names) for row in rows})
             for names in (["study"], ["study", "table"], ["study", "table", "row"])
         )
+        #: How many are of one published run; the others have a tolerance.
+        self.of_one_run = sum(row["accepted_margin"] is None for row in rows)
         compared = [row["compatible"] for row in rows if row["compatible"] is not None]
         self.outside = Share(compared.count(False), len(compared))
         #: How many would be outside if the published runs were further runs of ours.

@@ -1,4 +1,4 @@
-"""Charts of published cells: beside what was reproduced, all in one scatter, engine by engine."""
+"""Charts of published cells: beside what was measured, all in one scatter, engine by engine."""
 
 from __future__ import annotations
 
@@ -37,13 +37,15 @@ from replication.verdicts.wording import table_name
 _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high"]
 _EXPLAINED = "explained"
 _UNDER = "Under the best explanation"
-_COLUMNS = ["study", "table", "row", "column", "row_label", "column_label", "engine"]
+#: Kinds of published numbers.
+_KINDS = {"printed": "printed numbers", "trace": "trace statistics"}
+_COLUMNS = ["study", "kind", "table", "row", "column", "row_label", "column_label", "engine"]
 _COLUMNS += ["display_unit", *_VALUES, _EXPLAINED, "accepted_low", "accepted_high"]
 _COLUMNS += ["n", "relative_deviation", "verdict"]
 
 
 def cells_figure(cells: pd.DataFrame, *tables: Table) -> Figure:
-    """Draw published tables of one shape: each published value beside the reproduced ones.
+    """Draw published tables of one shape: each published value beside the measured ones.
 
     A grey bar is the tolerance that was set beforehand: means inside it are `reproduced`. A column
     `explained` is drawn as a second series. Of several tables each row's label begins with its
@@ -77,8 +79,8 @@ def _title(tables: Sequence[Table]) -> str:
     if len(tables) == 1:
         return name if name == first.title else f"{name}: {first.title}"
     if name == first.title:
-        return f"{len(tables)} published traces: every number beside the reproduced one"
-    return f"{name} to {last.id}: every number beside the reproduced one"
+        return f"{len(tables)} published traces: every number beside ours"
+    return f"{name} to {last.id}: every number beside ours"
 
 
 def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.Series) -> Drawing:
@@ -126,7 +128,7 @@ def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str, present: pd.S
 
 
 def _explained(base: alt.Chart, unit: str) -> Drawing:
-    """Return the layer of what is reproduced under the best explanation."""
+    """Return the layer of what is measured under the best explanation."""
     shown = base.transform_filter(f"isValid(datum.{_EXPLAINED})").transform_calculate(
         series=f"'{_UNDER}'"
     )
@@ -154,30 +156,31 @@ def _is_wide(frame: pd.DataFrame) -> bool:
 
 
 def scatter_figure(cells: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
-    """Draw every cell of every study: reproduced against published, a panel a study.
+    """Draw every cell of every study: measured against published, a panel a study and kind.
 
     Both axes are logarithmic, so that numbers of any unit stand in one panel: each is as far from
     the line as it is off, and the band around the line is what the tolerances leave.
     """
     frame = _with_band(_display(cells))
     frame = frame[frame["reproduced_mean"].notna()]
+    kinds = frame["kind"].map(_KINDS)
+    frame = frame.assign(panel=frame["study"].map(lambda s: titles.get(s, s)) + ", " + kinds)
     positive = frame[(frame["published"] > 0) & (frame["reproduced_mean"] > 0)]
     panels = [
-        _scatter_panel(part, titles.get(str(study), str(study)), positive["verdict"])
-        for study, part in positive.groupby("study", sort=True)
+        _scatter_panel(part, str(panel), positive["verdict"])
+        for panel, part in positive.groupby("panel", sort=True)
     ]
-    words = "Reproduced against published values; on the line the two are equal."
-    for study, part in frame.groupby("study", sort=True):
+    words = "Measured against published values; on the line the two are equal."
+    for panel, part in frame.groupby("panel", sort=True):
         middle = float(part["relative_deviation"].abs().median())
-        inside = int((part["verdict"] == Verdict.REPRODUCED).sum())
+        reproduced = int((part["verdict"] == Verdict.REPRODUCED).sum())
         words += (
-            f" {titles.get(str(study), study)}: {len(part)} numbers, {inside} within the "
-            f"tolerance, median deviation {three_digits(100 * middle)} %."
+            f" {panel}: {len(part)} measured, {reproduced} reproduced, median error "
+            f"{three_digits(100 * middle)} %."
         )
-    chart = alt.concat(*panels, columns=3) if panels else empty_chart()
-    return make_figure(
-        ["scatter"], "Every number: published against reproduced", chart, words, _tidy(frame)
-    )
+    chart = alt.concat(*panels, columns=4) if panels else empty_chart()
+    title = "Every printed number and trace statistic: published against measured"
+    return make_figure(["scatter"], title, chart, words, _tidy(frame))
 
 
 def _scatter_panel(frame: pd.DataFrame, title: str, present: pd.Series) -> Drawing:
@@ -185,9 +188,9 @@ def _scatter_panel(frame: pd.DataFrame, title: str, present: pd.Series) -> Drawi
     low, high = float(ends.min()) / 1.5, float(ends.max()) * 1.5
     scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
     axis = alt.Axis(tickCount=4, labelOverlap="greedy", format="~g")
-    picked, opacity = legend_filter("verdict", frame["study"].iloc[0])
+    picked, opacity = legend_filter("verdict", frame["study"].iloc[0], frame["kind"].iloc[0])
     x = alt.X("published:Q", title="Published", scale=scale, axis=axis)
-    y = alt.Y("reproduced_mean:Q", title="Reproduced", scale=scale, axis=axis)
+    y = alt.Y("reproduced_mean:Q", title="Measured", scale=scale, axis=axis)
     line = _diagonal(low, high, published=x, reproduced_mean=y)
     base = alt.Chart(_tidy(frame)).encode(x=x)
     band = base.transform_filter("datum.accepted_low > 0").mark_rule(
@@ -204,12 +207,12 @@ def _scatter_panel(frame: pd.DataFrame, title: str, present: pd.Series) -> Drawi
             *tips("N", row_label="Row", column_label="Column", table="Table", engine="Engine"),
             *tips("N", display_unit="Unit"),
             *tips("Q", ".6g", published="Published"),
-            *tips("Q", ".5g", reproduced_mean="Reproduced"),
+            *tips("Q", ".5g", reproduced_mean="Measured"),
             *_VERDICT_TIPS,
         ],
     )
     layers = alt.layer(band, line, points.add_params(picked))
-    return layers.properties(width=235, height=235, title=title)
+    return layers.properties(width=190, height=190, title=title)
 
 
 def _diagonal(low: float, high: float, **encodings: Any) -> Drawing:
@@ -250,7 +253,7 @@ def _tooltip(unit: str) -> list[alt.Tooltip]:
     return [
         *tips("N", table="Table", row_label="Row", column_label="Column", engine="Engine"),
         *tips("Q", ".6g", published=f"Published ({unit})"),
-        *tips("Q", ".5g", reproduced_mean=f"Reproduced ({unit})"),
+        *tips("Q", ".5g", reproduced_mean=f"Measured ({unit})"),
         *tips("Q", ".5g", reproduced_low="95 % interval from", reproduced_high="to"),
         *tips("Q", n="Replicates"),
         *_VERDICT_TIPS,
@@ -260,7 +263,7 @@ def _tooltip(unit: str) -> list[alt.Tooltip]:
 def _describe_cells(frame: pd.DataFrame, title: str) -> str:
     columns = ", ".join(dict.fromkeys(frame["column_label"]))
     words = (
-        f"{title}. Published values as hollow diamonds, their tolerance as grey bars, reproduced "
+        f"{title}. Published values as hollow diamonds, their tolerance as grey bars, our "
         f"means with 95 % intervals, a panel a column: {columns}."
     )
     run = frame[frame["reproduced_mean"].notna()]
@@ -316,7 +319,7 @@ _KEYS = ["study", "table", "row", "column", "unit"]
 
 
 def engine_figures(rows: Sequence[Judged], engines: Sequence[str]) -> list[Figure]:
-    """Return a figure for each pair of engines with reproduced cells in common, in their order."""
+    """Return a figure for each pair of engines with measured cells in common, in their order."""
     cells = pd.DataFrame(rows, columns=list(CELL_COLUMNS))
     figures = []
     for left, right in itertools.combinations(engines, 2):
@@ -348,7 +351,7 @@ def _engine_figure(frame: pd.DataFrame, left: str, right: str) -> Figure:
         for unit, part in frame.groupby("unit", sort=False)
         if (part[["left_mean", "right_mean"]] > 0).all(axis=1).any()
     ]
-    words = f"Reproduced values on {right} against those on {left}; on the line the two are equal."
+    words = f"Measured values on {right} against those on {left}; on the line the two are equal."
     for study, part in frame.groupby("study", sort=True):
         ratio = (part["right_mean"] / part["left_mean"] - 1).abs().median()
         words += (

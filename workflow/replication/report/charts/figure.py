@@ -273,7 +273,7 @@ class Panel:
     engines: Sequence[str] = ()
 
     def draw(self, width: int = WIDTH, height: int = HEIGHT) -> Drawing:
-        """Return the layers: intervals, lines, symbols, published bounds and values."""
+        """Return the layers: intervals, lines, symbols, bounds of claims, published values."""
         picked, opacity = legend_filter("series", self.name)
         y = alt.Y("mean:Q", title=self.display.title, scale=alt.Scale(zero=True))
         engines = self.engines or sorted(self.frame["engine"].unique())
@@ -341,9 +341,9 @@ def published_legend() -> alt.Fill:
 
 
 def bound_layers(bounds: pd.DataFrame, x: Horizontal, display: Display) -> list[Drawing]:
-    """Return the layers of published bounds: dashed lines in the text's colour, with a label."""
+    """Return the layers of what claims need: dashed lines in the text's colour, with a label."""
     base = alt.Chart(bounds).encode(x=x.encoding(), y=alt.Y("value:Q", title=display.title))
-    tooltip = tips("N", source="Published")
+    tooltip = tips("N", source="Bound")
     return [
         base.mark_rule(color=INK, strokeDash=[6, 3], strokeWidth=1.4, clip=True).encode(
             x2="x_end:Q", tooltip=tooltip

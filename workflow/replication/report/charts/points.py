@@ -56,8 +56,8 @@ def claimed_bounds(study: Study, experiment: Experiment, metric: str) -> pd.Data
         for bound, word in ((test.expect.at_least, "at least"), (test.expect.at_most, "at most")):
             if bound is not None:
                 value = bound * display.factor
-                source = f"claim {claim.id}: {word} {value:g} {display.unit}"
-                rows.append((min(xs), max(xs), value, f"{claim.id}: {word} {value:g}", source))
+                source = f"claim {claim.id} needs {word} {value:g} {display.unit}"
+                rows.append((min(xs), max(xs), value, f"{claim.id} needs {word} {value:g}", source))
     return pd.DataFrame(rows, columns=["x", "x_end", "value", "word", "source"])
 
 
@@ -96,10 +96,10 @@ def factor_figures(
         title = f"{experiment.title}: {display.label.lower()}"
         words = describe_lines(frame, order, x.title, display)
         if len(marks):
-            words += " What the paper says is drawn as hollow diamonds: "
+            words += " Published values are hollow diamonds: "
             words += "; ".join(dict.fromkeys(marks["source"])) + "."
         if len(bounds):
-            words += f" Bounds from the paper: {'; '.join(bounds['source'])}."
+            words += f" Dashed lines are what claims need: {'; '.join(bounds['source'])}."
         figures.append(make_figure([experiment.id, metric], title, chart, words, frame))
     return figures
 
@@ -178,7 +178,7 @@ def _published_figure(
         panels.append(panel.draw(230, 200).properties(title=name))
     title = f"{experiment.title}: {display.label.lower()}"
     words = describe_lines(frame, order, x.title, display)
-    words += f" {len(marks)} published values are drawn as hollow diamonds."
+    words += f" {len(marks)} published values are hollow diamonds."
     parts = [experiment.id, metric, *links, wanted.aggregate]
     return make_figure(parts, title, _grid(panels), words, frame)
 

@@ -1,4 +1,4 @@
-"""A published congestion window and the reproduced ones on one time axis."""
+"""A published congestion window and the measured ones on one time axis."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _overlay(trace: str, windows: pd.DataFrame, comparison: pd.DataFrame) -> Fig
         for flow, part in data.groupby("flow", sort=False)
     ]
     chart = stacked(panels, 10, picked, zoom_of(trace))
-    title = f"Trace {trace}: congestion windows, published and reproduced"
+    title = f"Trace {trace}: congestion windows, published and measured"
     return make_figure(["", "trace", trace], title, chart, _overlay_description(data, means), data)
 
 

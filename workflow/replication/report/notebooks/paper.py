@@ -16,7 +16,7 @@ from replication.study.verdict import Verdict
 from replication.verdicts.self_consistency import FAILS
 
 #: What is said of a claim whose test the paper's own data fail.
-OWN_WORDS = "the paper's own data do not meet these words"
+OWN_WORDS = "the paper's own data do not meet this claim"
 #: A verdict at a glance; its word stands beside it.
 SYMBOLS = dict(zip(Verdict, ("●", "▲", "✕", "–", "■"), strict=True))
 
@@ -66,7 +66,7 @@ def verdicts(claims: pd.DataFrame) -> Html:
 
 
 def numbers(cells: pd.DataFrame) -> Html:
-    """Return the published numbers beside the reproduced ones, a line a number and engine."""
+    """Return the published numbers beside the measured ones, a line a number and engine."""
     rows = []
     for row in cells[cells["n"] > 0].to_dict("records") if len(cells) else []:
         factor = row["display_factor"]
@@ -84,7 +84,7 @@ def numbers(cells: pd.DataFrame) -> Html:
         )
     if not rows:
         return Html("<p>The paper prints no number that these runs reach.</p>")
-    head = ["Number", "Engine", "Published", "Reproduced", "Unit", "Deviation", "Verdict"]
+    head = ["Number", "Engine", "Published", "Measured", "Unit", "Deviation", "Verdict"]
     return Html(table(head, rows, "Published numbers"))
 
 

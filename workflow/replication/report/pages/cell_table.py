@@ -140,7 +140,7 @@ def _shared(rows: Sequence[Judged]) -> list[str]:
 
 
 def _tolerances(table: Table | None) -> list[str]:
-    """Return the preset tolerances of a table's cells, each with its reason, once."""
+    """Return the preset rules of a table's cells, each with its reason, once."""
     if table is None:
         return []
     named: list[tuple[str, Cell]] = [
@@ -152,11 +152,11 @@ def _tolerances(table: Table | None) -> list[str]:
     for name, cell in named:
         tolerance, unit = cell.tolerance, METRICS[cell.metric].unit
         if tolerance.relative is not None:
-            width = f"±{100 * tolerance.relative:g} % of the published value"
+            width = f"tolerance ±{100 * tolerance.relative:g} % of the published value"
         elif tolerance.absolute is not None:
             shown = numbers.number(tolerance.absolute, unit).shown
-            width = f"±{shown} {numbers.display_unit(unit)}".rstrip()
+            width = f"tolerance ±{shown} {numbers.display_unit(unit)}".rstrip()
         else:
-            width = f"among our runs, within a factor of {tolerance.factor:g} of their mean"
+            width = f"central 95 % of our runs, and a factor of {tolerance.factor:g} of their mean"
         lines.setdefault((width, tolerance.reason), []).append(name)
     return [f"{', '.join(who)}: {width}. {reason}" for (width, reason), who in lines.items()]

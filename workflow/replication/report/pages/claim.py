@@ -84,7 +84,7 @@ def _tests(study: Study, claim: Claim) -> Iterator[tuple[str, str, str]]:
 def _apart(claim: Claim) -> str:
     """Return why a claim does not count in the shares; empty where it does."""
     if claim.repeats is not None:
-        return f"The same finding as {claim.repeats}: not counted again."
+        return f"The same finding as {claim.repeats}: excluded from the counts."
     return ""
 
 
@@ -142,7 +142,7 @@ def claim_chart(claim: Claim, results: list[Judged]) -> dict[str, Any] | None:
             for number, ((row, value), ends) in enumerate(zip(measured, intervals, strict=True))
         ],
         "ticks": _ticks(low, high, at),
-        "words": f"Asked for: {' and '.join(asked) or 'no bound'}. Observed: {'; '.join(found)}.",
+        "words": f"The claim needs {' and '.join(asked)}. Measured: {'; '.join(found)}.",
     }
 
 
@@ -165,17 +165,16 @@ def _scale(known: list[float]) -> Callable[[float], float]:
 def _ticks(
     low: float | None, high: float | None, at: Callable[[float], float]
 ) -> list[tuple[float, str, str]]:
-    """Return the bounds as text that runs into the band: its place, words and anchor."""
-    ticks = []
-    if low is not None:
-        word = _shown(low) if high is not None else f"asked for: ≥ {_shown(low)}"
-        # A band at the far right has no room for words after its start.
-        ticks.append((at(low), word, "end" if high is not None or at(low) > WIDTH / 2 else "start"))
-    if high is not None:
-        word = _shown(high) if low is not None else f"asked for: ≤ {_shown(high)}"
-        start = low is not None or at(high) < WIDTH / 2
-        ticks.append((at(high), word, "start" if start else "end"))
-    return ticks
+    """Return the bounds as text: its place, words and anchor."""
+    if low is not None and high is not None:
+        return [(at(low), _shown(low), "end"), (at(high), _shown(high), "start")]
+    bounds = ((low, "claim needs ≥"), (high, "claim needs ≤"))
+    # Words at the far right run towards the middle.
+    return [
+        (at(end), f"{word} {_shown(end)}", "end" if at(end) > WIDTH / 2 else "start")
+        for end, word in bounds
+        if end is not None
+    ]
 
 
 def _shown(value: float) -> str:

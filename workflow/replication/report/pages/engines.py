@@ -17,7 +17,7 @@ from replication.study.study import CONFORMANCE, Study
 from replication.verdicts.verdict_table import Judged
 
 #: What an engine shows in a canonical scenario.
-HOLDS = Badge("holds", "reproduced", "inside the tolerance that was set before any run")
+HOLDS = Badge("holds", "reproduced", "within the tolerance that was set before any run")
 NAMED = Badge("known deviation", "direction", "outside it, and the cause is named")
 DEVIATES = Badge("deviates", "failed", "outside it, for a cause that is not known yet")
 REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs, and says so")

@@ -33,12 +33,14 @@ from replication.report.charts.figure import (
 )
 from replication.report.pages.figure import write_figures
 from replication.report.pages.ledger import plain, plausible
+from replication.report.pages.source import Source, of_study
 from replication.study.files import read_json
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
 from replication.study.variation import Assumption, assumptions
 from replication.study.verdict import Verdict
+from replication.verdicts.wording import table_names
 
 
 def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | None:
@@ -53,6 +55,10 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     if not explanation.is_current(root, data, document):
         return None
     rows = read_rows(folder / "explained_cells.csv", EXPLAINED_COLUMNS)
+    sides = [document[f"claims_{when}"] for when in ("before", "after")]
+    names = table_names(study)
+    decided = {claim for one in sides for claim, v in one.items() if v != Verdict.NOT_TESTABLE}
+    tested = decided & {claim.id for claim in study.claims if claim.is_counted}
     return document | {
         "is_found": document["result"] != NONE_FOUND,
         "rows": rows,
@@ -61,12 +67,11 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
             what: int(document["seen"][what] + document["held_out"][what])
             for what in ("before", "after", "cells")
         },
-        # How many claims hold by the defaults, under it, and of how many.
-        "holding": [
-            *(holding(document[f"claims_{when}"]) for when in ("before", "after")),
-            len(document["claims_after"]),
-        ],
-        "outside": Counter(r["table"] for r in rows if r["matches"] != "true").most_common(3),
+        # How many claims hold at the defaults, under it, and of how many that were tested.
+        "holding": [*(holding(verdicts, tested) for verdicts in sides), len(tested)],
+        "outside": Counter(
+            names.get(row["table"], row["table"]) for row in rows if row["matches"] != "true"
+        ).most_common(3),
     }
 
 
@@ -110,21 +115,38 @@ def _beside_traces(rows: Sequence[Mapping[str, Any]]) -> list[dict[Any, Any]]:
     return found.reset_index().to_dict("records")
 
 
-def robust_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] | None:
+def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
+    """Return the robustness of the claims that count and can be tested, and the other claims."""
+    rows = robustness_table(source.data / "sensitivity" / study.id, "claims")
+    counted = {claim.id for claim in study.claims if claim.is_counted}
+    untested = {
+        (row["claim"], row["engine"])
+        for row in of_study(source.claims, study.id)
+        if row["verdict"] == Verdict.NOT_TESTABLE
+    }
+    kept = [
+        row
+        for row in rows
+        if row["claim"] in counted
+        and not untested & {(row["claim"], engine) for engine in ("", row["engine"])}
+    ]
+    return kept, [row["claim"] for row in rows if row not in kept]
+
+
+def robust_view(source: Source, study: Study, out: Path) -> dict[str, Any] | None:
     """Return the section, its figures written below `out`; None where there is nothing to say.
 
     Where results exist that were made from other files, they are ``stale`` and nothing is shown.
     """
-    folder = data / "sensitivity" / study.id
+    folder = source.data / "sensitivity" / study.id
     if not (folder / "claims.csv").is_file():
         return None
-    if not is_current(root, data, study.id):
+    if not is_current(source.root, source.data, study.id):
         return {"stale": True}
-    points, rows, effects = (
-        robustness_table(folder, part) for part in ("points", "claims", "effects")
-    )
+    points, effects = (robustness_table(folder, part) for part in ("points", "effects"))
+    rows, apart = varied_claims(source, study)
     spread = read_spread(folder)
-    settings = load_sensitivity(root)
+    settings = load_sensitivity(source.root)
     scale, engine = settings.of(study.id).exploration, read_made_from(folder)["engine"]
     claims = {claim.id: claim for claim in study.claims}
     known = [(claims[row["claim"]], row) for row in rows]
@@ -135,8 +157,10 @@ def robust_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, An
         "engine_note": settings.engine_note(study, engine),
         "points": list(Counter(row["kind"] for row in points).items()),
         "left_out": list(_left_out(study, scale)),
+        # Claims that cannot be tested today, or repeat another.
+        "apart": apart,
         "scale": scale,
-        "words": Counter(row["word"] for row in rows).most_common(),
+        "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
         "claims": [(claim, row, claim_sentence(row, claim, scale)) for claim, row in known],
         "effects": [
             _effect(a, rows, effects, settings.of(study.id).held) for a in assumptions(study)
@@ -161,10 +185,12 @@ def _effect(
     """Return an assumption, the claims that it flips alone, and those that it decides."""
     key = assumption.key
     own = [r for r in effects if r["parameter"] == key and r["method"] == ONE_AT_A_TIME]
+    shown = {row["claim"] for row in claims}
     flips = dict.fromkeys(
         row["claim"]
         for row in own
-        if (row["before"] == Verdict.REPRODUCED) != (row["after"] == Verdict.REPRODUCED)
+        if row["claim"] in shown
+        and (row["before"] == Verdict.REPRODUCED) != (row["after"] == Verdict.REPRODUCED)
         and Verdict.NOT_TESTABLE not in (row["before"], row["after"])
     )
     why = "" if own else held.get(key, "Not varied: no alternative, or an experiment left out.")

@@ -16,6 +16,7 @@ from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Study
 from replication.study.verdict import Subject
 from replication.verdicts.verdict_table import is_supported
+from replication.verdicts.wording import table_names
 
 #: One parameter or factor: the experiment it holds for (empty for all), name, value, unit, and it.
 Entry = tuple[str, str, str, str, Parameter | Factor]
@@ -89,18 +90,21 @@ def replicates_of(source: Source, study: Study) -> str:
 def changes_of(study: Study) -> list[dict[str, Any]]:
     """Return the changes to a study: its claims, then tables and parameters.
 
-    Of each what was changed, the words of a claim, where the study's page shows it (empty where
-    nowhere by itself), the entry of the file, and engine, verdict before and after.
+    Of each the kind, key and name of what was changed, the words of a claim, where the study's page
+    shows it (empty where nowhere by itself), the entry of the file, and engine, verdict before and
+    after.
     """
     quotes = {sentence.id: sentence.quote for sentence in study.sentences}
     parameters = dict.fromkeys(key for change in study.changes for key in change.parameters)
     subjects: list[tuple[Subject, str, str, str]] = [
         *(("claims", key, f"Claim {key}", f"claim-{key}") for key in quotes),
-        *(("tables", table.id, f"Table {table.id}", "") for table in study.tables),
+        *(("tables", key, name, "") for key, name in table_names(study).items()),
         *(("parameters", key, f"Parameter {key}", "parameters") for key in parameters),
     ]
     return [
         {
+            "kind": kind,
+            "key": key,
             "what": what,
             "quote": quotes[key] if kind == "claims" else "",
             "anchor": anchor,

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from replication.explore.study import is_current, robustness_table
+from replication.explore.study import is_current
 from replication.report.charts.cells import scatter_figure
 from replication.report.charts.figure import Figure
 from replication.report.pages import number as numbers
 from replication.report.pages.claim import not_counted
-from replication.report.pages.evidence import explanation_of
+from replication.report.pages.evidence import explanation_of, varied_claims
 from replication.report.pages.ledger import changes_of
 from replication.report.pages.page import short_title
 from replication.report.pages.source import Source, grouped, of_study
@@ -35,15 +35,21 @@ NAMED = 2
 def overview(source: Source) -> dict[str, Any]:
     """Gather the first page."""
     cells, claims = source.headline(source.cells), source.headline(source.claims)
-    flips = [found for name in source.studies if (found := _flips(source, name)) is not None]
+    flips = [one for s in source.studies.values() if (one := _flips(source, s)) is not None]
     divided = [_divided(source, study) for study in source.studies.values()]
+    changed = {
+        (study.id, one["kind"], one["key"]): one["kind"]
+        for study in source.studies.values()
+        for one in changes_of(study)
+    }
     return {
         "lines": [_line(source, study, cells, claims) for study in source.studies.values()],
         "rows": list(_rows(source)),
         "counted": tallies(cells, claims),
         # Sentences that do not count, by what they are.
         "apart": not_counted(source.studies.values()),
-        "changes": sum(len(changes_of(study)) for study in source.studies.values()),
+        # How many claims, tables and parameters were changed after results were seen.
+        "changed": Counter(changed.values()),
         "findings": _findings(source),
         "deviations": _deviations(source, cells),
         "divided": [one for one in divided if one[1].part],
@@ -70,13 +76,11 @@ def _line(
 ) -> dict[str, Any]:
     """Return a study in a line: what holds, and what is known of what does not."""
     cells, claims = of_study(cells, study.id), of_study(claims, study.id)
-    counted = tallies(cells, claims)
-    known = (numbers.parse(row["relative_deviation"]) for row in cells)
     return {
         "study": study,
-        "answer": answer(counted, [value for value in known if value is not None]),
+        "answer": answer(cells, claims),
         "mark": source.headlines[study.id].mark,
-        "impossible": counted["printed"].count(Verdict.IMPOSSIBLE),
+        "impossible": tallies(cells, [])["printed"].count(Verdict.IMPOSSIBLE),
         # Claims that the paper's own data do not meet.
         "own": sum(source.fails_own_data(row) for row in claims if row["counted"]),
         "explanation": explanation_of(source.root, source.data, study),
@@ -129,26 +133,27 @@ def _deviations(source: Source, cells: list[Judged]) -> list[tuple[Study, str, J
     return largest[:LARGEST]
 
 
-def _flips(source: Source, study: str) -> tuple[Study, Share, list[tuple[str, Row]]] | None:
+def _flips(source: Source, study: Study) -> tuple[Study, Share, list[tuple[str, Row]]] | None:
     """Return how many of the claims that were varied one choice flips, and the first's words.
 
     None where nothing was varied on the files as they are now.
     """
-    folder = source.data / "sensitivity" / study
-    if not (folder / "claims.csv").is_file() or not is_current(source.root, source.data, study):
+    folder = source.data / "sensitivity" / study.id
+    if not (folder / "claims.csv").is_file() or not is_current(source.root, source.data, study.id):
         return None
-    rows = robustness_table(folder, "claims")
+    rows, _ = varied_claims(source, study)
     tested = [row for row in rows if row["verdict_default"] != Verdict.NOT_TESTABLE]
     flipped = [row for row in tested if row["flipped_by"]]
-    quotes = {claim.id: claim.quote for claim in source.studies[study].claims}
-    named = [(quotes.get(row["claim"], ""), row) for row in flipped[:NAMED]]
-    return source.studies[study], Share(len(flipped), len(tested)), named
+    quotes = {claim.id: claim.quote for claim in study.claims}
+    named = [(quotes[row["claim"]], row) for row in flipped[:NAMED]]
+    return study, Share(len(flipped), len(tested)), named
 
 
 def _divided(source: Source, study: Study) -> tuple[Study, Share, list[list[Judged]]]:
     """Return how many of the claims that several engines decide divide them, and some rows."""
     shown, claims = source.shown_engines(study.id), of_study(source.claims, study.id)
-    decided = (r for r in claims if r["verdict"] in DECIDED and r["engine"] in shown)
+    counted = (r for r in claims if r["counted"] and r["engine"] in shown)
+    decided = (r for r in counted if r["verdict"] in DECIDED)
     several = [rows for rows in grouped(decided, "claim").values() if len(rows) > 1]
     apart = [rows for rows in several if len({row["verdict"] for row in rows}) > 1]
     named = [sorted(rows, key=lambda row: shown.index(row["engine"])) for rows in apart[:NAMED]]

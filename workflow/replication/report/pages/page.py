@@ -17,7 +17,7 @@ from replication.report.pages import number as numbers
 from replication.report.pages.figure import script_json, table_texts
 from replication.report.pages.ledger import plausible
 from replication.report.pages.source import Source
-from replication.report.pages.verdict import BADGES, badge
+from replication.report.pages.verdict import BADGES, badge, named
 from replication.study.study import MAPS_TABLE, REPORT_PAGES, Study
 from replication.verdicts.counts import WHAT
 
@@ -71,7 +71,11 @@ def _facts(provenance: dict[str, Any], written: str) -> Iterator[tuple[str, str]
         ("Scenarios", simulate.get("scenarios"), numbers.count),
         ("Simulator CPU time", simulate.get("simulator_cpu_s"), numbers.duration),
         ("Wall time of the simulations", simulate.get("wall_s"), numbers.duration),
-        ("Efficiency", simulate.get("efficiency"), lambda share: f"{100 * share:.0f} %"),
+        (
+            "Cores used by simulators",
+            simulate.get("efficiency"),
+            lambda share: f"{100 * share:.0f} %",
+        ),
         ("Peak memory of a run", simulate.get("peak_memory_bytes"), numbers.memory),
         ("Cores", platform.get("cores"), numbers.count),
         *(("Not as locked", package_warning(one.get("package")), str) for one in engines),
@@ -115,6 +119,7 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         duration=numbers.duration,
         interval=numbers.interval,
         metric_label=metric_label,
+        named=named,
         number=numbers.number,
         percent=numbers.percent,
         plausible=plausible,

@@ -1,4 +1,4 @@
-"""Where it holds: regions of claims in words and pictures, and claims on a stack of today.
+"""Where it holds: regions of claims in words and pictures, and claims on a modern kernel.
 
 A map's account says all. Its picture is an SVG that no script draws: cells by side of the border,
 points that link to their runs, the paper's own point and theory. It takes the page's colours.
@@ -13,6 +13,7 @@ from itertools import cycle, groupby
 from typing import Any
 
 from replication.compare.verdicts import compare_verdicts
+from replication.engines.catalogue import ENGINES, family_of
 from replication.explore.maps.map_model import load_map, load_mapping, map_path
 from replication.explore.maps.region_result import is_current, region_results
 from replication.explore.modern_kernel import modern_results
@@ -93,6 +94,7 @@ def today_views(source: Source) -> list[dict[str, Any]]:
                 "study": study,
                 "own_engine": source.headlines[study.id].engine,
                 "found": found,
+                "kernel": f"{family_of(found['engine'])} {ENGINES[found['engine']].version}",
                 "tally": Tally(one["today"] for one in claims),
                 "claims": claims,
                 "changed": sum(one["differs"] for one in claims),

@@ -12,7 +12,6 @@ from replication.report.charts.figure import Figure
 from replication.report.pages.cell_table import CellView, TableView, table_views
 from replication.report.pages.claim import claim_cards, not_counted
 from replication.report.pages.ledger import changes_of
-from replication.report.pages.number import parse
 from replication.report.pages.source import PointLinks, Source, grouped, of_study, point_links
 from replication.report.pages.topology import Topology, draw
 from replication.report.pages.verdict import answer
@@ -60,15 +59,13 @@ def study_page(
             "experiment": e,
             "factors": [_factor_line(factor) for factor in e.factors],
             "answer": _answer(
-                source,
-                tables.get(e.id, []),
-                [row for row in headline if homes.get(row["claim"]) == e.id],
+                tables.get(e.id, []), [row for row in headline if homes.get(row["claim"]) == e.id]
             ),
             "claims": [card for card in cards if homes.get(card["id"]) == e.id],
             "tables": tables.get(e.id, []),
             "points": _points(e, design, links),
             "topology": topologies.get(e.id),
-            # The first leads, with what is published beside what was reproduced.
+            # The first leads, with what is published beside what was measured.
             "figures": figures.get(e.id, []),
         }
         for e in study.experiments
@@ -88,7 +85,7 @@ def study_page(
         "checks": sum(not row["reading"] for row in of_study(source.audit, study.id)),
         "readings": _readings(source, study),
         "table_names": table_names(study),
-        "answer": _answer(source, [t for own in tables.values() for t in own], headline),
+        "answer": _answer([t for own in tables.values() for t in own], headline),
         "runs": len(ours),
         "scenarios": len({(row["engine"], row["scenario"]) for row in ours}),
     }
@@ -109,12 +106,10 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[TableView
     return found
 
 
-def _answer(source: Source, tables: Sequence[TableView], claims: Iterable[Judged]) -> list[str]:
+def _answer(tables: Sequence[TableView], claims: Iterable[Judged]) -> list[str]:
     """Return what holds and what does not, in a sentence or two made from the data."""
     shown = (cell for table in tables for _, cells in table["rows"] for cell in cells if cell)
-    rows = [cell["row"] for cell in shown]
-    deviations = [value for row in rows if (value := parse(row["relative_deviation"])) is not None]
-    return answer(tallies(rows, claims), deviations)
+    return answer([cell["row"] for cell in shown], claims)
 
 
 def _readings(source: Source, study: Study) -> list[tuple[str, int, int, int]]:

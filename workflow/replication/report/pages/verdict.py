@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from replication.report.pages.number import percent
+from replication.report.pages.number import parse, percent
 from replication.study.errors import InputError
 from replication.study.verdict import Verdict
-from replication.verdicts.counts import WHAT, Tally
+from replication.verdicts.counts import WHAT, Numbers, Tally, tallies
 from replication.verdicts.verdict_table import DEFAULT, Judged
 
 
@@ -22,9 +22,9 @@ class Badge(NamedTuple):
 
 
 BADGES = (
-    Badge(Verdict.REPRODUCED, "reproduced", "inside the tolerance that was set before the run"),
-    Badge(Verdict.DIRECTION_ONLY, "direction", "sign or order holds, the size does not"),
-    Badge(Verdict.NOT_REPRODUCED, "failed", "outside the tolerance, or the other way round"),
+    Badge(Verdict.REPRODUCED, "reproduced", "the number or claim meets its rule"),
+    Badge(Verdict.DIRECTION_ONLY, "direction", "the sign or order is right, the size is wrong"),
+    Badge(Verdict.NOT_REPRODUCED, "failed", "the number or claim does not meet its rule"),
     Badge(
         Verdict.NOT_TESTABLE,
         "untestable",
@@ -57,13 +57,29 @@ def beside(rows: Iterable[Judged], headline: str) -> Judged | None:
     return None if other["verdict"] == Verdict.NOT_TESTABLE else other
 
 
-def answer(counted: Mapping[str, Tally], deviations: Sequence[float]) -> list[str]:
-    """Return a sentence on each thing that was counted; none on what there is none of.
+def answer(cells: Sequence[Judged], claims: Iterable[Judged]) -> list[str]:
+    """Return sentences on printed numbers, on published traces and on claims, where there are."""
+    counted, said = tallies(cells, claims), []
+    for what in ("printed", "trace"):
+        own = (parse(row["relative_deviation"]) for row in cells if row["kind"] == what)
+        said += _of_numbers(counted[what], named(what, counted[what]))
+        said += _error([value for value in own if value is not None])
+    return [*said, *_of_claims(counted["claims"])]
 
-    `deviations` are the relative ones of the numbers that were measured.
-    """
-    printed, trace = (_of_numbers(counted[what], WHAT[what]) for what in ("printed", "trace"))
-    return [*printed, *trace, *_error(deviations), *_of_claims(counted["claims"])]
+
+def named(what: str, tally: Tally) -> str:
+    """Return what is counted, and of how many studies, traces and flows it is."""
+    if not isinstance(tally, Numbers):
+        return WHAT[what]
+    if what == "trace":
+        return (
+            f"statistics of {_many(tally.tables, 'published trace')} ({_many(tally.rows, 'flow')})"
+        )
+    return f"{WHAT[what]} in {tally.studies} studies" if tally.studies > 1 else WHAT[what]
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _of_numbers(numbers: Tally, what: str) -> list[str]:
@@ -85,7 +101,7 @@ def _error(deviations: Sequence[float]) -> list[str]:
     below = sum(value < 0 for value in deviations)
     side, most = ("high", above) if above > len(deviations) / 2 else ("low", below)
     size = percent(statistics.median(map(abs, deviations))).shown.lstrip("+")
-    return [f"The median error is {size}; {most} of our {len(deviations)} values are too {side}."]
+    return [f"Their median error is {size}; {most} of our {len(deviations)} values are too {side}."]
 
 
 def _of_claims(claims: Tally) -> list[str]:
