@@ -75,7 +75,7 @@ def today_views(source: Source) -> list[dict[str, Any]]:
         if (study := source.studies.get(found["study"])) is None:
             continue
         rows = of_study(source.headline(source.claims), study.id)
-        quotes = {claim.id: claim.quote for claim in study.claims}
+        quotes = {claim.id: claim.quote for claim in study.claims if claim.is_counted}
         compared = [one for one in compare_verdicts(rows, found["claims"], same=()) if one.after]
         claims: list[dict[str, Any]] = [
             {
