@@ -167,9 +167,19 @@ FLOW_ROW = {
 }
 
 
-def tolerance(relative=None, absolute=None):
-    kind = {"relative": relative} if absolute is None else {"absolute": absolute}
-    return {**kind, "reason": "usual"}
+def tolerance(relative):
+    return {"relative": relative, "reason": "usual"}
+
+
+def sampled(windows, ssthresh=np.nan, **columns):
+    """Return windows in segments, and what else is given, as samples one second apart."""
+    rows = {
+        "time_s": np.arange(1.0, len(windows) + 1),
+        "cwnd_bytes": np.array(windows) * SEGMENT_BYTES,
+        "ssthresh_bytes": np.array(ssthresh) * SEGMENT_BYTES,
+        **{"rtt_s": 1.0, "throughput_bps": 1e5, **columns},
+    }
+    return pd.DataFrame(rows).to_dict("records")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -186,22 +196,6 @@ def world(tmp_path: Path) -> World:
 
 
 @pytest.fixture
-def sampled():
-    """Turns windows in segments, and what else is given, into samples one second apart."""
-
-    def samples(windows, ssthresh=np.nan, **columns):
-        rows = {
-            "time_s": np.arange(1.0, len(windows) + 1),
-            "cwnd_bytes": np.array(windows) * SEGMENT_BYTES,
-            "ssthresh_bytes": np.array(ssthresh) * SEGMENT_BYTES,
-            **{"rtt_s": 1.0, "throughput_bps": 1e5, **columns},
-        }
-        return pd.DataFrame(rows).to_dict("records")
-
-    return samples
-
-
-@pytest.fixture
 def project(world, tmp_path):
     """A project folder whose report can be rendered."""
     from tests.unit.report_project import Project
@@ -212,7 +206,7 @@ def project(world, tmp_path):
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory):
     """A project of the example on one engine, rendered once, to be read."""
-    return _rendered(tmp_path_factory)
+    return render_example(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -220,10 +214,10 @@ def on_two_engines(tmp_path_factory):
     """The same on two engines, between which verdicts differ."""
     from tests.unit.report_project import faster_on_ns3
 
-    return _rendered(tmp_path_factory, engines=("ns3", "ns2"), flows=faster_on_ns3)
+    return render_example(tmp_path_factory, engines=("ns3", "ns2"), flows=faster_on_ns3)
 
 
-def _rendered(factory, **results):
+def render_example(factory, **results):
     from tests.unit.report_project import Project, example
 
     made = Project(World(factory.mktemp("world")), factory.mktemp("project"))

@@ -15,6 +15,8 @@ from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import write_self_consistency
 from replication.verdicts.verdict_table import primary_engine
 
+from tests.unit.conftest import ROOT, claim, quantity, tolerance
+
 NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"
 #: What is judged by no claim and stands in no table of the page.
 PROVENANCE = {
@@ -32,11 +34,7 @@ PROVENANCE = {
     "stages": {"simulate_batch": {"jobs": 3, "wall_s": 12.5, "cpu_s": 24.0}},
     "simulate": {"scenarios": 27, "simulator_cpu_s": 3723.0, "efficiency": 0.95},
 }
-CELL = {
-    "metric": "throughput_bps",
-    "aggregate": "sum",
-    "tolerance": {"relative": 0.1, "reason": "usual"},
-}
+CELL = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
 DIFFERENCES = {
     "schema_version": 1,
     "differences": [
@@ -57,7 +55,7 @@ TABLE = {
     "row_factor": "access",
     "columns": {"throughput": CELL},
 }
-RATES = {"metric": "throughput_bps", "experiment": "sweep", "aggregate": "sum"}
+RATES = quantity() | {"aggregate": "sum"}
 VALUE = {"kind": "value", "of": RATES, "expect": {"at_least": 7e5}}
 TESTS = {
     "value": VALUE,
@@ -81,28 +79,34 @@ class Project:
         self.provenance = PROVENANCE
         self.write("configs/engine_differences.yaml", json.dumps(DIFFERENCES, ensure_ascii=False))
 
-    def add(self, study: Study, **results) -> None:
-        document = study.model_dump(mode="json", exclude_none=True)
-        self.write(
-            f"configs/studies/{study.id}/study.yaml", json.dumps(document, ensure_ascii=False)
-        )
-        published = self.world.published(*(PUBLISHED if study.tables else []))
-        self.write(f"data/published/{study.id}.csv", published.read_text())
-        flows = {"slow": 4e5, "mid": 4.1e5, "fast": 4.2e5}
+    def link_engines(self) -> None:
+        """Make what was computed on this machine's engines be of this project's."""
+        (self.root / "workflow").mkdir()
+        (self.root / "workflow/engines").symlink_to(ROOT / "workflow/engines")
+
+    def put(self, study: Study, published=PUBLISHED) -> Path:
+        """Write a study and its published numbers; return the file of these."""
+        document = study.model_dump_json(exclude_none=True)
+        self.write(f"configs/studies/{study.id}/study.yaml", document)
+        numbers = self.world.published(*(published if study.tables else []))
+        return numbers.rename(self.write(f"data/published/{study.id}.csv", ""))
+
+    def add(self, study: Study, published=PUBLISHED, **results) -> None:
+        numbers = self.put(study, published)
+        rates = {"slow": 4e5, "mid": 4.1e5, "fast": 4.2e5}
         results.setdefault(
             "flows",
-            lambda access, replicate, **_: {"throughput_bps": flows[access] + 1000 * replicate},
+            lambda access, replicate, **_: {"throughput_bps": rates[access] + 1000 * replicate},
         )
         self.world.results(study, **results)
         collect_study(study, self.data)
         found = Results.load(self.data, study.id)
-        evaluate_study(study, published, found, self.data / "evaluation" / study.id)
+        evaluate_study(study, numbers, found, self.data / "evaluation" / study.id)
         write_self_consistency(self.root, self.data, study.id)
 
-    def write(self, name: str, text: str) -> None:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    def write(self, name: str, text: str) -> Path:
+        write_text(self.root / name, text)
+        return self.root / name
 
     def merge(self, *studies: str) -> None:
         primary = {name: primary_engine(self.root, self.data, name) for name in studies}
@@ -124,10 +128,7 @@ class Project:
 
 
 def example(world, **changes) -> Study:
-    claims = [
-        {"id": name, "quote": f"Words of {name}", "place": "p", "reading": "r", "test": test}
-        for name, test in TESTS.items()
-    ]
+    claims = [claim(test, name, quote=f"Words of {name}") for name, test in TESTS.items()]
     return world.study(tables=[TABLE], claims=claims, **changes)
 
 

@@ -1,37 +1,36 @@
-"""Agreement of engines: a case small enough to count by hand, and where the numbers come from."""
+"""Engines that agree or differ, on a case small enough to count by hand, and results that moved."""
 
 import csv
 import math
-from pathlib import Path
+import shutil
+import subprocess
 
+import pandas as pd
 import pytest
 from replication.compare.agreement import (
     EngineDifference,
     EngineDifferences,
     StudyVerdicts,
-    load_differences,
     rates,
     write_agreement,
 )
-from replication.compare.verdicts import CELL, CLAIM, Compared
-from replication.metrics.collect import collect_study
+from replication.compare.verdicts import BEYOND, CELL, CLAIM, WITHIN, Compared, compare_results
 from replication.metrics.statistic import wilson_interval
+from replication.report.difference import PAGE, TABLE, results_at, write_differences
+from replication.report.released import RELEASED
+from replication.study.errors import InputError
 from replication.study.files import write_text
-from replication.verdicts.evaluate import evaluate_study
+from replication.study.study import Study
 from replication.verdicts.verdict_table import read_verdicts, write_verdicts
 
-from tests.unit.conftest import tolerance
-
-RATE = {"metric": "throughput_bps", "experiment": "sweep", "aggregate": "sum"}
+from tests.unit.conftest import ROOT, claim, quantity, tolerance
+from tests.unit.report_project import soup
 
 
 def value(at_least, **where):
-    return {
-        "kind": "value",
-        "of": {**RATE, "where": where},
-        "expect": {"at_least": at_least},
-        "direction": {"at_least": 5e5},
-    }
+    of = quantity(**where) | {"aggregate": "sum"}
+    expect, direction = {"at_least": at_least}, {"at_least": 5e5}
+    return {"kind": "value", "of": of, "expect": expect, "direction": direction}
 
 
 #: Two flows: the statistic is twice what `flows` gives. ns3 has 8e5, ns2 6e5 at every point.
@@ -68,25 +67,15 @@ def flows(engine, replicate, flow, **_):
 
 
 @pytest.fixture
-def project(world, tmp_path):
+def project(project):
     cell = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.15)}
-    claims = [
-        {"id": name, "quote": "q", "place": "p", "reading": "r", "test": test}
-        for name, test in TESTS.items()
-    ]
+    study = project.world.table({"throughput": cell}).model_dump(mode="json")
+    study["claims"] = [claim(test, name) for name, test in TESTS.items()]
     # Not counted: it repeats another.
-    claims.append(claims[0] | {"id": "again", "repeats": "same"})
-    table = world.table({"throughput": cell}).model_dump(mode="json", exclude_none=True)["tables"]
-    study = world.study(tables=table, claims=claims)
-    root = tmp_path / "project"
-    published = world.published(*PUBLISHED)
-    document = study.model_dump_json(exclude_none=True)
-    write_text(root / "configs/studies/synthetic/study.yaml", document)
-    write_text(root / "data/published/synthetic.csv", published.read_text())
-    results = world.results(study, flows=flows, engines=ENGINES, refusal=refusal)
-    evaluate_study(study, published, results, world.folder / "evaluation" / "synthetic")
-    collect_study(study, world.folder)
-    return root, world.folder
+    study["claims"].append(claim(TESTS["same"], "again", repeats="same"))
+    run = {"flows": flows, "engines": ENGINES, "refusal": refusal}
+    project.add(Study.model_validate(study), PUBLISHED, **run)
+    return project.root, project.data
 
 
 @pytest.fixture
@@ -219,5 +208,79 @@ def test_a_difference_that_says_nothing_is_refused(change):
         EngineDifference.model_validate(TIMER | change)
 
 
-def test_the_committed_differences_are_valid():
-    assert load_differences(Path(__file__).parents[2]).differences
+# -- two results side by side: what moved, beyond what noise, and where results are found ---------
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Two folders with the same cells and claims."""
+    folders = tmp_path / "before", tmp_path / "after"
+    for folder in folders:
+        folder.mkdir()
+        for name in ("cells.csv", "claims.csv"):
+            shutil.copy(ROOT / RELEASED / name, folder)
+    return folders
+
+
+def change(path, where, **fields):
+    """Change fields of the first row that fits to what functions make of it."""
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    index = next(index for index, row in rows.iterrows() if where(row))
+    for name, new in fields.items():
+        rows.loc[index, name] = new(rows.loc[index])
+    rows.to_csv(path, index=False)
+    return rows.loc[index]
+
+
+def moved(results):
+    return [item for item in compare_results(*results) if item.has_moved]
+
+
+def test_the_same_results_have_not_moved(results, tmp_path):
+    assert compare_results(*results) and not moved(results)
+    counted = write_differences(compare_results(*results), ("a", "b"), tmp_path / "out")
+    assert all("0 changed in value" in one for one in counted)
+    assert "Nothing moved" in (tmp_path / "out" / PAGE).read_text()
+
+
+@pytest.mark.parametrize(("share", "word"), [(0.1, WITHIN), (5, BEYOND)])
+def test_a_change_is_held_against_both_intervals(results, share, word):
+    low, mean, high = names = ("reproduced_low", "reproduced_mean", "reproduced_high")
+    found = change(results[1] / "cells.csv", lambda row: row[low] and row[low] != row[mean])
+    shift = share * (float(found[high]) - float(found[low]))
+    moves = {name: lambda row, name=name: str(float(row[name]) + shift) for name in names}
+    change(results[1] / "cells.csv", lambda row: row.equals(found), **moves)
+    (item,) = moved(results)
+    assert item.beyond_noise == word and item.change == pytest.approx(shift, rel=1e-6)
+    assert not item.verdict_moved
+
+
+def test_a_verdict_that_moved_is_on_the_page_and_in_the_table(results, tmp_path):
+    reproduced = lambda row: row["verdict"] == "reproduced"  # noqa: E731
+    was = change(results[1] / "claims.csv", reproduced, verdict=lambda row: "not reproduced")
+    (item,) = moved(results)
+    assert item.verdict_moved and item.beyond_noise == ""
+    write_differences(compare_results(*results), ("old <b>", "new"), tmp_path / "out")
+    page = soup(tmp_path / "out" / PAGE)
+    (line,) = page.select("#moved tbody tr")
+    assert was["claim"] in line.get_text() and "not reproduced" in line.get_text()
+    assert "old <b>" in page.get_text() and not page.find("b")
+    (row,) = csv.DictReader((tmp_path / "out" / TABLE).open())
+    assert (row["verdict_before"], row["verdict_after"]) == ("reproduced", "not reproduced")
+
+
+def test_results_are_found_in_folders_and_releases(results, tmp_path):
+    clone = tmp_path / "clone"
+    shutil.copytree(results[0], clone / RELEASED)
+    git = ["git", "-C", str(clone), "-c", "user.name=x", "-c", "user.email=x"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["tag", "v1"]):
+        subprocess.run([*git, *words], check=True)
+    for root, name in ((ROOT, results[0]), (ROOT, clone), (ROOT, clone / RELEASED), (clone, "v1")):
+        with results_at(root, str(name)) as folder:
+            assert not [item for item in compare_results(results[0], folder) if item.has_moved]
+
+
+@pytest.mark.parametrize("name", ["/nowhere", "no-such-tag", "--upload-pack=x", "a b"])
+def test_what_has_no_results_is_named(name):
+    with pytest.raises(InputError, match=r"no folder with cells\.csv"), results_at(ROOT, name):
+        pass

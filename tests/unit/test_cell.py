@@ -6,21 +6,17 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.metrics.cell_map import MappedCell, map_cells
+from replication.metrics.cell_map import MappedCell
 from replication.metrics.statistic import Estimate, estimate
 from replication.study.claim_model import Quantity
 from replication.study.published import PublishedError, read_published
 from replication.study.table_model import Cell
 from replication.study.verdict import ReasonCode
-from replication.verdicts.cell import evaluate_cells, judge_cell, replicate_means
+from replication.verdicts.cell import judge_cell, replicate_means
+
+from tests.unit.conftest import tolerance
 
 SLOW = ("slow", "throughput", "bit/s", 800e3, "800.0")  # printed in kbit/s: half a digit is 50
-
-
-def judged(world, study, *published, **run):
-    cells = map_cells(study, read_published(world.published(*published)))
-    results = world.results(study, **run)
-    return list(evaluate_cells(cells, study, results, {}))
 
 
 def mapped(value=800e3, half_ulp=50.0, **tolerance):
@@ -78,7 +74,7 @@ def test_the_interval_does_not_decide_a_cell_but_is_given():
 
 def test_a_number_of_another_thing_is_not_testable_however_close(world):
     study = world.table(not_comparable={"slow": {"throughput": "The sender's count."}})
-    (row,) = judged(world, study, SLOW)
+    (row,) = world.judge_cells(study, SLOW)
     assert row["verdict"] == "not testable"
     assert "The sender's count." in row["reason"]
     assert row["reason_code"] == ReasonCode.PAPER_GIVES_TOO_LITTLE
@@ -103,13 +99,13 @@ def test_a_published_zero_has_no_relative_deviation():
     ("replicates", "verdict"), [(3, "reproduced"), (2, "not testable"), (4, "not reproduced")]
 )
 def test_a_printed_standard_deviation_is_held_against_that_of_the_runs(world, replicates, verdict):
-    tight = {"relative": 0.1, "reason": "r"}
+    tight = tolerance(0.1)
     cell = {"metric": "throughput_bps", "aggregate": "sum", "over_runs": "standard_deviation"}
     study = world.table({"throughput": {**cell, "tolerance": tight}})
     rates = [1e5, 3e5, 5e5, 90e5]
     published = ("slow", "throughput", "bit/s", 4e5, "0.40")  # two flows: 2e5, 6e5 and 10e5
     flows = {"flows": lambda replicate, **_: {"throughput_bps": rates[replicate]}}
-    (row,) = judged(world, study, published, **flows, replicates=replicates)
+    (row,) = world.judge_cells(study, published, **flows, replicates=replicates)
     assert row["verdict"] == verdict and row["quantities"] == []
     if replicates == 3:
         assert row["reproduced_mean"] == pytest.approx(4e5)
@@ -126,7 +122,7 @@ def test_a_column_in_another_unit_is_judged_in_the_metrics(world, factor, verdic
     cell = {"metric": "throughput_bps", "aggregate": "sum", "factor": factor}
     study = world.table({"throughput": {**cell, "tolerance": {"relative": 0.001, "reason": "r"}}})
     published = ("slow", "throughput", "bit/s", 1e5, "100.0")  # bytes: 800000 bit/s +- 400
-    (row,) = judged(world, study, published, flows=lambda **_: {"throughput_bps": 400.5e3})
+    (row,) = world.judge_cells(study, published, flows=lambda **_: {"throughput_bps": 400.5e3})
     assert row["verdict"] == verdict
     assert row["published"] == factor * 1e5
     assert row["published_half_ulp"] == pytest.approx(factor * 50)
@@ -151,12 +147,11 @@ def test_a_replicate_without_all_of_a_cells_points_does_not_count():
 
 
 def test_rows_can_be_flows_and_columns_levels(world):
-    cell = {"metric": "throughput_bps", "tolerance": {"relative": 0.1, "reason": "r"}}
+    cell = {"metric": "throughput_bps", "tolerance": tolerance(0.1)}
     rows = {"one": {"where": {}, "flows": ["tcp1"]}, "two": {"where": {}, "flows": ["tcp2"]}}
     shape = {"row_factor": None, "rows": rows, "columns": None, "column_factor": "variant"}
     study = world.table(where={"access": "slow"}, cell=cell, **shape)
-    found = judged(
-        world,
+    found = world.judge_cells(
         study,
         ("one", "vegas", "bit/s", 1e5, "100"),
         ("two", "vegas", "bit/s", 1e5, "100"),
@@ -168,28 +163,19 @@ def test_rows_can_be_flows_and_columns_levels(world):
     assert [row["verdict"] for row in found] == ["reproduced", "not reproduced"]
 
 
+LACKS = ReasonCode.ENGINE_LACKS_IT
+
+
 @pytest.mark.parametrize(
-    ("lacking", "code", "said"),
+    ("what", "given", "code", "said"),
     [
-        (
-            {"runs": lambda levels: levels["access"] == "mid"},
-            ReasonCode.TOO_FEW_RUNS,
-            "this tier leaves out 1",
-        ),
-        (
-            {"refusal": lambda engine, levels: "no such queue"},
-            ReasonCode.ENGINE_LACKS_IT,
-            "no such queue",
-        ),
-        (
-            {"flows": lambda access, **_: None if access == "slow" else {}},
-            ReasonCode.ENGINE_LACKS_IT,
-            "3 of 3 runs have no result",
-        ),
+        ("runs", lambda levels: levels["access"] == "mid", ReasonCode.TOO_FEW_RUNS, "leaves out 1"),
+        ("refusal", lambda engine, levels: "no such queue", LACKS, "no such queue"),
+        ("flows", lambda access, **_: None if access == "slow" else {}, LACKS, "3 of 3 runs have"),
     ],
 )
-def test_what_has_no_run_is_not_testable(world, lacking, code, said):
-    (row,) = judged(world, world.table(), SLOW, **lacking)
+def test_what_has_no_run_is_not_testable(world, what, given, code, said):
+    (row,) = world.judge_cells(world.table(), SLOW, **{what: given})
     assert (row["verdict"], row["reason_code"], row["n"]) == ("not testable", code, 0)
     assert said in row["reason"]
 
@@ -201,9 +187,9 @@ def test_what_has_no_run_is_not_testable(world, lacking, code, said):
 def test_a_count_of_a_shorter_run_decides_nothing(world, metric, unit, expected):
     cell = {"metric": metric, "tolerance": {"absolute": 100, "reason": "r"}}
     published = ("slow", "count", unit, 8, "8")
-    (row,) = judged(world, world.table({"count": cell}), published, duration_s=4.0)
+    (row,) = world.judge_cells(world.table({"count": cell}), published, duration_s=4.0)
     assert row["verdict"] == expected
-    (row,) = judged(world, world.table({"count": cell}), published)
+    (row,) = world.judge_cells(world.table({"count": cell}), published)
     assert row["verdict"] == "reproduced"
 
 
@@ -211,8 +197,8 @@ def test_a_count_of_a_shorter_run_decides_nothing(world, metric, unit, expected)
 
 
 def test_tables_that_are_not_mapped_are_left_alone(world):
-    published = world.published(SLOW, ("setup", "router", "rate", "bit/s", 1e6, "1"))
-    assert [c.table for c in map_cells(world.table(), read_published(published))] == ["1"]
+    found = world.mapped(world.table(), SLOW, ("setup", "router", "rate", "bit/s", 1e6, "1"))
+    assert [cell.table for cell in found] == ["1"]
 
 
 @pytest.mark.parametrize(
@@ -225,7 +211,20 @@ def test_tables_that_are_not_mapped_are_left_alone(world):
 )
 def test_a_number_that_maps_to_nothing_is_named(world, row, message):
     with pytest.raises(PublishedError, match=message):
-        map_cells(world.table(), read_published(world.published(row)))
+        world.mapped(world.table(), row)
+
+
+def test_rows_and_columns_have_labels_of_their_own(world):
+    rows = {
+        "first": {"where": {"access": "slow"}, "label": "The first hop"},
+        "last_hop": {"where": {"access": "fast"}},
+    }
+    cell = {"metric": "retransmissions", "tolerance": tolerance(0.1)}
+    columns = {"x": cell | {"label": "Packets sent again"}, "y": cell}
+    study = world.table(columns, rows=rows, row_factor=None)
+    numbers = [(row, column, "packets", 8.0, "8") for row in rows for column in columns]
+    found = [(cell.row_label, cell.column_label) for cell in world.mapped(study, *numbers)]
+    assert (found[0], found[3]) == (("The first hop", "Packets sent again"), ("last hop", "y"))
 
 
 def test_a_missing_or_foreign_file_is_named(tmp_path):

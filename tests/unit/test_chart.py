@@ -7,12 +7,15 @@ import itertools
 import json
 import math
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
+from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.design.config import load_study, study_ids
 from replication.metrics.results import Results
 from replication.metrics.sampled import kept_samples, thin
@@ -25,10 +28,23 @@ from replication.report.charts.data import (
     read_cells,
 )
 from replication.report.charts.experiment import figures_of
-from replication.report.charts.figure import MAXIMUM_POINTS, Horizontal, to_png
+from replication.report.charts.figure import (
+    INK,
+    MAXIMUM_POINTS,
+    Horizontal,
+    file_of,
+    name_of,
+    to_png,
+)
 from replication.report.charts.points import published_figures
+from replication.report.charts.trace import overlay_figures
+from replication.report.pages.page import environment
+from replication.report.pages.source import Source
+from replication.report.pages.topology import draw
+from replication.report.pages.traces import trace_figures, trace_section
 from replication.report.released import released_results
 from replication.study.claim_model import Quantity
+from replication.study.files import write_text
 from replication.verdicts.verdict_table import read_table
 
 from tests.unit.conftest import ROOT, study_document
@@ -177,7 +193,153 @@ def test_thinning_leaves_out_missing_samples_and_keeps_groups_apart():
     assert kept.groupby("flow")["value"].max().to_dict() == {"a": 5.0, "b": 7.0}
 
 
+parts = st.lists(st.text("ab1_-.~+ 𝒯", max_size=4), min_size=1, max_size=4)
+
+
+@given(parts, parts)
+def test_other_parts_give_another_name_that_is_safe_in_files_and_pages(one, other):
+    assert (name_of(*one) == name_of(*other)) == (one == other)
+    assert re.fullmatch(r"[A-Za-z0-9_.,=~+-]*", name_of(*one))
+    long = [file_of(name_of("s" * 64, "e" * 64, *["k" * 99] * 2, *more)) for more in (one, other)]
+    assert (long[0] == long[1]) == (one == other) and len(long[0]) <= 240
+
+
 def test_a_picture_is_the_same_bytes_each_time():
     specification = figures("liang_shen", "sweep")[0].specification()
     small = to_png(specification, scale=1)
     assert small.startswith(b"\x89PNG") and to_png(specification, scale=1) == small
+
+
+# -- drawings of topologies: senders left, receivers right ----------------------------------------
+
+
+def scenarios(study):
+    return json.loads((DATA / f"design/scenarios/{study}.json").read_text())
+
+
+@pytest.mark.parametrize("study", study_ids(ROOT))
+def test_every_node_stands_once_and_flows_go_to_the_right(study):
+    for scenario in scenarios(study).values():
+        view = draw(scenario)
+        spots = [(one.x, one.y) for one in view.places]
+        assert len(spots) == len(set(spots))
+        counted = [one.name.rpartition("(")[2].rstrip(")") for one in view.places]
+        nodes = sum(int(n) if n.isdigit() else 1 for n in counted)
+        assert nodes == len(scenario["nodes"])
+        x = {one.name.partition(" ")[0]: one.x for one in view.places}
+        for flow in scenario["flows"]:
+            if flow["source"] in x and flow["destination"] in x:
+                assert x[flow["source"]] < x[flow["destination"]]
+        assert all(wire.x1 < wire.x2 for wire in view.wires)
+        (watched,) = [wire for wire in view.wires if wire.is_bottleneck]
+        assert watched.queue and watched.queue in view.words
+
+
+def test_links_and_queues_have_the_scenarios_numbers():
+    scenario = next(iter(scenarios("nishitha").values()))
+    (wire,) = [one for one in draw(scenario).wires if one.is_bottleneck]
+    assert wire.label == "2 Mbit/s, 50 ms" and wire.queue == "DropTail, 49 packets"
+    bottleneck = next(link for link in scenario["links"] if link["id"] == "bottleneck")
+    bottleneck |= {"rate_bps": 64000.0, "delay_s": 2e-5}
+    bottleneck["queue_ab"] = {"kind": "codel", "limit_packets": 1000}
+    (wire,) = [one for one in draw(scenario).wires if one.is_bottleneck]
+    assert wire.label == "64 kbit/s, 20 µs" and wire.queue == "CoDel, 1,000 packets"
+
+
+def test_like_hosts_are_drawn_once_and_unlike_ones_apart():
+    scenario = max(scenarios("saxena").values(), key=lambda one: len(one["nodes"]))
+    view = draw(scenario)
+    assert len(view.places) == 4 and len(view.wires) == 3
+    scenario["links"][0]["delay_s"] *= 2
+    assert len(draw(scenario).places) == 5
+
+
+# -- published traces: the table's numbers, with or without raw traces ----------------------------
+
+PROVENANCE = {"engines": {}, "tier": {"id": "quick"}}
+
+
+@pytest.fixture
+def source(tmp_path):
+    data = shutil.copytree(DATA, tmp_path / "data")
+    write_text(data / "provenance.json", json.dumps(PROVENANCE))
+    return Source.load(ROOT, data)
+
+
+def section(source):
+    study = load_study(ROOT, "kapadia")
+    view = trace_section(source, study)
+    template = environment(source).get_template("traces.html")
+    return view, BeautifulSoup(template.module.trace_section(view), "html.parser")
+
+
+def test_every_number_of_the_table_is_on_the_page(source):
+    view, page = section(source)
+    table = pd.read_csv(source.data / COMPARISON, dtype=str, keep_default_na=False)
+    shown = {cell["data-value"] for cell in page.select("td[data-value]")}
+    ours = table[table["engine"].isin(view["engines"])]
+    assert len(ours) and set(ours["reproduced_mean"]) <= shown
+    assert set(ours[ours["metric"] != "cwnd_distance"]["published"]) <= shown
+    assert {name for name, _, _ in view["traces"]} == set(ours["trace"])
+    drawn = trace_figures(source, load_study(ROOT, "kapadia"))
+    homes = ours.drop_duplicates("trace").groupby("experiment").size().to_dict()
+    assert {experiment: len(figures) for experiment, figures in drawn.items()} == homes
+
+
+def test_the_page_says_what_was_not_there(source):
+    path = source.data / COMPARISON
+    raw = pd.read_csv(path).assign(evidence="raw trace")
+    for trace, is_said in (("", False), ("bbr", True)):
+        raw.loc[raw["trace"] == trace, "evidence"] = "summary figure"
+        write_text(path, raw.to_csv(index=False))
+        assert ("The raw trace bbr was not there" in section(source)[1].text) == is_said
+
+
+def test_without_a_comparison_there_is_no_section(source):
+    study, other = (load_study(ROOT, name) for name in ("kapadia", "saxena"))
+    assert trace_section(source, other) is None and not trace_figures(source, other)
+    for name in (COMPARISON, NEARNESS, WINDOWS):
+        (source.data / name).unlink()
+    assert trace_section(source, study) is None and not trace_figures(source, study)
+
+
+def windows(sources, samples=220):
+    rows = [
+        ("s", "reno", flow, source, float(second), 10.0 + number)
+        for flow in ("flow1", "flow2", "flow3")
+        for number, source in enumerate(sources)
+        for second in range(samples)
+    ]
+    names = ["study", "trace", "flow", "source", "time_s", "cwnd_segments"]
+    return pd.DataFrame(rows, columns=names)
+
+
+MEANS = pd.DataFrame({"flow": ["flow1", "flow2", "flow3"], "published": [20.0, 21.0, 22.0]}).assign(
+    trace="reno", metric="cwnd_mean"
+)
+
+
+def scales(figure):
+    """Return each line's name and colour of every panel."""
+    panels = figure.specification()["vconcat"]
+    layers = [layer for panel in panels for layer in panel["layer"]]
+    found = [one["encoding"]["color"]["scale"] for one in layers if one["mark"]["type"] == "line"]
+    return [dict(zip(scale["domain"], scale["range"], strict=True)) for scale in found]
+
+
+def test_the_published_window_has_the_ink_and_each_engine_its_own_colour():
+    (figure,) = overlay_figures(windows(["published", "linux", "ns3"]), MEANS)
+    first, *others = scales(figure)
+    assert len(others) == 2 and first.pop("Published") == INK and len(set(first.values())) == 2
+    (alone,) = overlay_figures(windows(["ns3"]), MEANS)
+    assert scales(alone)[0] == {"ns3": first["ns3"]}
+    assert len(figure.data) <= MAXIMUM_POINTS
+
+
+def test_without_the_raw_trace_the_published_mean_is_drawn():
+    (figure,) = overlay_figures(windows(["linux", "ns3"]), MEANS)
+    text = json.dumps(figure.specification())
+    assert text.count('"published mean"') == 3
+    assert "flow2: published mean 21" in figure.description
+    (raw,) = overlay_figures(windows(["published", "ns3"]), MEANS)
+    assert "published mean" not in json.dumps(raw.specification())

@@ -9,19 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.design.study_check import ClaimError, check_claims
-from replication.study.claim_model import Condition
+from replication.study.claim_model import Condition, PublishedRun, ShareTest, ValueTest
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.claim import Judgement, evaluate_claim, judge_parts, judge_statistic
 from replication.verdicts.comparison import Comparison, crossing
-from replication.verdicts.wording import Wording
+from replication.verdicts.wording import Wording, figure, wording
 
-from tests.unit.conftest import study_document
+from tests.unit.conftest import quantity, sampled, study_document
 
 ACCESS = {"slow": 0, "mid": 1, "fast": 2}
-
-
-def throughput(**where):
-    return {"experiment": "sweep", "metric": "throughput_bps", "where": where}
 
 
 def flows(reno=100.0, vegas=100.0, cubic=100.0, noise=(0.0, 0.0, 0.0)):
@@ -38,14 +34,10 @@ def flows(reno=100.0, vegas=100.0, cubic=100.0, noise=(0.0, 0.0, 0.0)):
 
 
 def judge(world, test, row=None, **run):
-    study = world.claim(test)
-    results = world.results(study, flows=row or flows(), **run)
-    rows = evaluate_claim(study, study.claims[0], results)
-    assert len(rows) == len(results.engines)
-    return rows[0]
+    return world.judge(test, flows=row or flows(), **run)
 
 
-VEGAS, RENO = throughput(variant="vegas"), throughput(variant="reno")
+VEGAS, RENO = quantity(variant="vegas"), quantity(variant="reno")
 
 
 def sides(kind, **more):
@@ -56,6 +48,13 @@ def ratio(expect, direction=None, **changes):
     return sides(
         "ratio", expect=expect, **({"direction": direction} if direction else {}), **changes
     )
+
+
+def over(kind, **more):
+    return {"kind": kind, "of": quantity(), "over": "access", **more}
+
+
+CROSSING = {"expect": {"at_least": 12, "at_most": 18}, "direction": {"at_least": 10, "at_most": 30}}
 
 
 def at_least(expect, direction):
@@ -198,41 +197,25 @@ KINDS = {
         flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 102.0, 120.0]),
     ),
     "share": (
-        sides("share", relation="above") | at_least(1.0, 0.6) | {"right": throughput(**OTHERS)},
+        sides("share", relation="above") | at_least(1.0, 0.6) | {"right": quantity(**OTHERS)},
         flows(vegas=101.0),
         flows(vegas=101.0, cubic=[100.0, 100.0, 102.0]),
         flows(vegas=101.0, cubic=[100.0, 102.0, 102.0]),
     ),
     "trend": (
-        {"kind": "trend", "of": throughput(), "over": "access", **at_least(0.9, 0.5)},
+        over("trend") | at_least(0.9, 0.5),
         flows(*[[1.0, 2.0, 3.0]] * 3),
         flows([1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [1.0, 2.0, 3.0]),  # the worst is 0.5
         flows([1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]),
     ),
     "steps": (
-        {
-            "kind": "steps",
-            "of": throughput(),
-            "over": "access",
-            "relation": "rises",
-            "factor": 1.1,
-            "worst": False,
-            **at_least(1.0, 0.5),
-        },
+        over("steps", relation="rises", factor=1.1, worst=False) | at_least(1.0, 0.5),
         flows(*[[1.0, 1.2, 1.4]] * 3),
         flows([1.0, 1.2, 1.4], [1.0, 1.2, 1.25], [1.0, 1.2, 1.4]),  # five of the six
         flows(*[[1.0, 1.2, 1.25]] * 3),  # half
     ),
     "crossover": (
-        {
-            "kind": "crossover",
-            "left": RENO,
-            "right": VEGAS,
-            "over": "access",
-            "before": "left",
-            "expect": {"at_least": 12, "at_most": 18},
-            "direction": {"at_least": 10, "at_most": 30},
-        },
+        sides("crossover", over="access", before="right") | CROSSING,
         flows(reno=[110.0, 90.0, 90.0]),  # at 15
         flows(reno=[110.0, 110.0, 90.0]),  # at 25
         flows(reno=[110.0, 110.0, 110.0]),  # never
@@ -240,7 +223,7 @@ KINDS = {
     "ordering": (
         {
             "kind": "ordering",
-            "of": throughput(),
+            "of": quantity(),
             "order": [{"variant": "cubic"}, {"variant": "reno"}, {"variant": "vegas"}],
             **at_least(1.0, 0.3),
         },
@@ -308,7 +291,7 @@ def _shaken(row, kind, variant, replicate, access, **_):
 
 def test_a_list_on_one_side_narrows_both(world):
     test = ratio({"at_least": 2.0}, reduce="minimum")
-    test["left"] = throughput(variant="vegas", access=["slow", "mid"])
+    test["left"] = quantity(variant="vegas", access=["slow", "mid"])
     row = judge(world, test, flows(vegas=[200.0, 200.0, 1.0]))
     assert row["verdict"] == Verdict.REPRODUCED and "over 2 points" in row["reason"]
 
@@ -365,6 +348,9 @@ def test_what_is_tied_has_no_order(world, kind, relation, row):
 # -- flows by their start -------------------------------------------------------------------------
 
 
+RATES = {"tcp1": 200.0, "tcp2": 50.0}
+
+
 @pytest.mark.parametrize(
     ("starts", "first"), [((0.0, 1.0), 200.0), ((1.0, 0.0), 50.0), ((0.0, 0.0), 200.0)]
 )
@@ -373,13 +359,10 @@ def test_flows_are_found_by_the_order_of_their_starts(world, starts, first):
     experiments = study_document()["experiments"]
     for flow, start_s in zip(experiments[0]["flows"], starts, strict=True):
         flow["start_s"] = start_s
-    of = {**throughput(), "flows": {"start_order": 1}}
+    of = {**quantity(), "flows": {"start_order": 1}}
     test = {"kind": "value", "of": of, "expect": {"at_least": 100.0}}
     study = world.claim(test, experiments=experiments)
-    results = world.results(
-        study, flows=lambda flow, **_: {"throughput_bps": 200.0 if flow == "tcp1" else 50.0}
-    )
-    row = evaluate_claim(study, study.claims[0], results)[0]
+    row = world.judge(study, flows=lambda flow, **_: {"throughput_bps": RATES[flow]})
     assert row["observed"] == first
     assert row["verdict"] == (Verdict.REPRODUCED if first > 100 else Verdict.NOT_REPRODUCED)
 
@@ -410,8 +393,8 @@ def test_crossing(difference, expected):
     assert math.isnan(found) if expected is None else found == expected
 
 
-def test_a_crossover_may_be_from_the_right_side(world):
-    test = {**KINDS["crossover"][0], "before": "right"}
+def test_a_crossover_may_be_from_the_left_side(world):
+    test = {**KINDS["crossover"][0], "before": "left"}
     assert judge(world, test, flows(reno=[90.0, 110.0, 110.0]))["verdict"] == Verdict.REPRODUCED
 
 
@@ -457,8 +440,8 @@ def test_a_tier_may_leave_points_out(world, kind, runs, expected, said):
     assert "points were run" not in judge(world, test, good)["reason"]
 
 
-def test_a_window_past_the_end_cannot_be_tested(world, sampled):
-    test = {"kind": "value", "of": {**throughput(), "window_s": (5, 10)}, "expect": {"at_least": 1}}
+def test_a_window_past_the_end_cannot_be_tested(world):
+    test = {"kind": "value", "of": {**quantity(), "window_s": (5, 10)}, "expect": {"at_least": 1}}
     found = judge(world, test, series=lambda **_: sampled([5.0] * 4), duration_s=4.0)
     assert found["verdict"] == Verdict.NOT_TESTABLE
     assert "no run gives a throughput from 5 to 10 s" in found["reason"]
@@ -519,6 +502,41 @@ def test_parts_for_each_level_of_what_is_not_there_are_refused(world, changes, m
     test = {"kind": "all", "for_each": "access", "parts": [ratio({"at_least": 1.1})]}
     with pytest.raises(ValidationError, match=message):
         world.claim(test | changes)
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+def test_a_share_is_so_many_of_so_many(world):
+    shown = sides("share", relation="above", expect={"at_least": 1.0})
+    test = ShareTest.model_validate(shown)
+    words = wording(world.study(), test)
+    assert words.value(0.75, 4) == "3 of 4 points"
+    assert words.value(0.7, 4) == "70 % of the points", "a mean over replicates"
+    assert words.asked(test.expect) == "all points"
+    assert words.asked(test.expect, 4) == "4 of 4"
+    assert words.asked(Condition(at_least=0.5), 4) == "at least 50 % of the points"
+
+
+def test_a_value_has_the_unit_that_people_read(world):
+    value = {"kind": "value", "of": RENO, "expect": {"at_least": 7e5}}
+    words = wording(world.study(), ValueTest.model_validate(value))
+    assert words.value(19641049.01) == "19.64 Mbit/s"
+    assert words.asked(Condition(at_least=7e5, at_most=8e5)) == "0.7 to 0.8 Mbit/s"
+    published = PublishedRun(published=7e5, factor=1.5)
+    assert words.asked(published).startswith("the published 0.7 Mbit/s among our runs")
+    lost = {"kind": "value", "of": quantity("loss_rate"), "expect": {"at_most": 0.1}}
+    assert wording(world.study(), ValueTest.model_validate(lost)).value(0.015) == "1.5 %"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0"), (1.0, "1"), (-0.95, "−0.95"), (1964.13, "1,964"), (1e-7, "1.000e−07"),
+     (12345678.0, "12,345,678"), (math.inf, "infinite")],
+)  # fmt: skip
+def test_figures_have_four_digits_and_no_exponent(value, shown):
+    assert figure(value) == shown
+    assert Wording("Any").value(math.nan) == "undefined"
 
 
 # -- checks ---------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
-"""The command line and the rules' scripts: examples that work, plain errors, exit codes."""
+"""The command line and the rules' scripts: plain errors, logs, exit codes."""
 
 import json
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from replication.design.config import load_study
 from replication.design.new_study import new_study
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from tests.unit.conftest import ROOT, minimal_scenario
@@ -32,18 +30,6 @@ def replicate(monkeypatch, capsys):
         return SimpleNamespace(returncode=left.value.code, **capsys.readouterr()._asdict())
 
     return run
-
-
-COMMANDS = get_command(app).commands
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_example_of_a_command_is_one_that_it_takes(name, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    _, _, example = COMMANDS[name].help.partition("Example: ")
-    words = shlex.split(example)
-    assert words[: 2 * bool(example)] == (["replicate", name] if example else [])
-    COMMANDS[name].make_context(name, words[2:], resilient_parsing=not example)
 
 
 def test_every_study_in_the_repository_is_valid(replicate):

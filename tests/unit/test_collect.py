@@ -13,7 +13,7 @@ from replication.study.errors import InputError
 from replication.study.files import atomic, write_text
 from replication.study.storage.parquet import write_parquet
 
-from tests.unit.conftest import claim, study_document
+from tests.unit.conftest import claim, sampled, study_document
 
 TCP = {"experiment": "sweep", "where": {"variant": "reno"}}
 WANTED = [
@@ -31,7 +31,7 @@ CLAIMS = [claim(test, f"c{number}") for number, test in enumerate(TESTS)]
 
 
 @pytest.fixture
-def collected(world, sampled):
+def collected(world):
     def series(flow, replicate, **_):
         if flow == "bottleneck:ab":
             numbers = {"queue_packets": [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0], "drops": 1.0}
@@ -62,7 +62,7 @@ def test_series_are_kept_of_first_replicates_alone_without_a_delay_that_nothing_
     assert series["delay_s"].isna().all() and series["queue_packets"].notna().any()
 
 
-def test_every_replicate_is_kept_with_its_delay_where_the_delay_is_drawn_over_time(world, sampled):
+def test_every_replicate_is_kept_with_its_delay_where_the_delay_is_drawn_over_time(world):
     document = study_document()
     document["experiments"][0]["type"] = "queuing"
     study = world.study(experiments=document["experiments"])
@@ -96,7 +96,7 @@ def test_how_runs_were_batched_leaves_no_trace(collected, world):
 
 
 @pytest.fixture
-def loaded(world, sampled):
+def loaded(world):
     world.results(world.study(), replicates=2, series=lambda **_: sampled([1, 2, 3]))
     return world.folder
 

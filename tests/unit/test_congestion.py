@@ -5,16 +5,12 @@ from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.congestion import runs_without_congestion
 
-from tests.unit.conftest import SEGMENT_BYTES, study_document
+from tests.unit.conftest import SEGMENT_BYTES, quantity, sampled, study_document
 
 #: A window that nothing reaches, and one in which every flow spends all its time.
 WIDE, TINY = 1000, 2
 EVERYWHERE = {"slow", "mid", "fast"}
 RATE = {"slow": 1e5, "mid": 2e5, "fast": 3e5}
-
-
-def quantity(metric="throughput_bps", **where):
-    return {"experiment": "sweep", "metric": metric, "where": where}
 
 
 def sides(metric="throughput_bps", **shared):
@@ -90,7 +86,7 @@ def windowed(world, test, segments):
     return world.claim(test, experiments=[experiment])
 
 
-def judge(world, sampled, test, segments=TINY, idle=EVERYWHERE, flows=unequal):
+def judge(world, test, segments=TINY, idle=EVERYWHERE, flows=unequal):
     """Judge a claim over lossless runs, of which those at some access rates fill their window."""
     study = windowed(world, test, segments)
 
@@ -99,22 +95,19 @@ def judge(world, sampled, test, segments=TINY, idle=EVERYWHERE, flows=unequal):
             return [{"time_s": n + 1.0, "queue_packets": 5.0} for n in range(10)]
         return sampled([2.0 if access in idle else 0.5] * 10)
 
-    results = world.results(study, flows=flows, series=series)
-    (row,) = evaluate_claim(study, study.claims[0], results)
-    return row
+    return world.judge(study, flows=flows, series=series)
 
 
 @pytest.mark.parametrize("kind", ALTERNATIVES)
-def test_a_window_that_holds_every_flow_takes_the_verdict_of_alternatives(world, sampled, kind):
-    assert judge(world, sampled, ALTERNATIVES[kind], WIDE)["verdict"] == Verdict.REPRODUCED
-    found = judge(world, sampled, ALTERNATIVES[kind], TINY)
-    assert (found["verdict"], found["reason_code"]) == (
-        Verdict.NOT_TESTABLE, ReasonCode.NO_CONGESTION,
-    )  # fmt: skip
+def test_a_window_that_holds_every_flow_takes_the_verdict_of_alternatives(world, kind):
+    assert judge(world, ALTERNATIVES[kind], WIDE)["verdict"] == Verdict.REPRODUCED
+    found = judge(world, ALTERNATIVES[kind], TINY)
+    assert found["verdict"] == Verdict.NOT_TESTABLE
+    assert found["reason_code"] == ReasonCode.NO_CONGESTION
 
 
-def test_one_lost_packet_a_run_gives_it_back(world, sampled):
-    found = judge(world, sampled, TWICE, flows=lambda **run: unequal(drops=1, **run))
+def test_one_lost_packet_a_run_gives_it_back(world):
+    found = judge(world, TWICE, flows=lambda **run: unequal(drops=1, **run))
     assert found["verdict"] == Verdict.REPRODUCED
 
 
@@ -128,17 +121,17 @@ def test_alternatives_that_were_not_run_are_not_testable_for_another_reason(worl
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_any_other_comparison_has_content_without_congestion(world, sampled, kind):
-    assert judge(world, sampled, OTHERS[kind])["verdict"] == Verdict.REPRODUCED
+def test_any_other_comparison_has_content_without_congestion(world, kind):
+    assert judge(world, OTHERS[kind])["verdict"] == Verdict.REPRODUCED
 
 
-def test_alternatives_at_different_points_have_content(world, sampled):
+def test_alternatives_at_different_points_have_content(world):
     apart = {
         **TWICE,
         "left": quantity(variant="vegas", access="fast"),
         "right": quantity(variant="reno", access="slow"),
     }
-    assert judge(world, sampled, apart)["verdict"] == Verdict.REPRODUCED
+    assert judge(world, apart)["verdict"] == Verdict.REPRODUCED
 
 
 @pytest.mark.parametrize(
@@ -149,19 +142,19 @@ def test_alternatives_at_different_points_have_content(world, sampled):
         ({"slow", "mid"}, None, "Congestion at only 1 of 3 points"),
     ],
 )
-def test_points_without_congestion_are_left_out(world, sampled, idle, observed, said):
+def test_points_without_congestion_are_left_out(world, idle, observed, said):
     def flows(variant, access, **_):
         # At the slowest Vegas has less, or else a tenth more.
         rate = {"slow": 0.8e5}.get(access, 1.1e5) if variant == "vegas" else 1e5
         return {"throughput_bps": rate, "packets_dropped": 0}
 
-    found = judge(world, sampled, {**TWICE, "expect": {"at_least": 1.05}}, TINY, idle, flows)
+    found = judge(world, {**TWICE, "expect": {"at_least": 1.05}}, TINY, idle, flows)
     assert said is None or said in found["reason"]
     assert (found["verdict"] == Verdict.REPRODUCED) is (observed == 1.1)
     assert observed is None or found["observed"] == pytest.approx(observed)
 
 
-def test_one_alternative_with_congestion_is_enough(world, sampled):
+def test_one_alternative_with_congestion_is_enough(world):
     found = judge(
         world,
         sampled,
@@ -171,11 +164,11 @@ def test_one_alternative_with_congestion_is_enough(world, sampled):
     assert found["verdict"] == Verdict.REPRODUCED
 
 
-def test_a_part_without_congestion_leaves_the_claim_to_what_fails(world, sampled):
+def test_a_part_without_congestion_leaves_the_claim_to_what_fails(world):
     fails = {"kind": "value", "of": quantity(), "expect": {"at_least": 1e9}}
     holds = OTHERS["value"]
     for other, verdict in ((holds, Verdict.NOT_TESTABLE), (fails, Verdict.NOT_REPRODUCED)):
-        found = judge(world, sampled, {"kind": "all", "parts": [TWICE, other]})
+        found = judge(world, {"kind": "all", "parts": [TWICE, other]})
         assert found["verdict"] == verdict
         assert (found["reason_code"] == ReasonCode.NO_CONGESTION) is (other == holds)
 
@@ -194,9 +187,7 @@ def test_a_part_without_congestion_leaves_the_claim_to_what_fails(world, sampled
         ([2.0] * 10, 0.0, 1, False),  # a packet was lost
     ],
 )
-def test_a_run_has_no_congestion_if_windows_hold_it_or_no_queue_is(
-    world, sampled, windows, queue, drops, idle
-):
+def test_windows_that_hold_a_run_or_no_queue_are_no_congestion(world, windows, queue, drops, idle):
     study = windowed(world, TWICE, TINY)
 
     def series(flow, **_):
@@ -210,5 +201,5 @@ def test_a_run_has_no_congestion_if_windows_hold_it_or_no_queue_is(
     assert len(runs_without_congestion(results)) == (9 if idle else 0)
 
 
-def test_a_window_may_be_a_segment_below_the_largest_one(world, sampled):
-    assert judge(world, sampled, TWICE, 2.9)["reason_code"] == ReasonCode.NO_CONGESTION
+def test_a_window_may_be_a_segment_below_the_largest_one(world):
+    assert judge(world, TWICE, 2.9)["reason_code"] == ReasonCode.NO_CONGESTION

@@ -10,7 +10,6 @@ from replication.study.claim_model import Quantity
 from replication.study.errors import InputError
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import (
-    AUDIT_COLUMNS,
     CELL_COLUMNS,
     CLAIM_COLUMNS,
     SELF_CONSISTENCY_COLUMNS,
@@ -18,12 +17,14 @@ from replication.study.storage.table import (
     write_table,
     written,
 )
-from replication.verdicts.evaluate import QUANTITY_COLUMNS, evaluate_study, merge
+from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import (
     COLUMNS,
     NAME,
     SCHEMA,
+    headline,
+    participations,
     read_verdicts,
     write_verdicts,
 )
@@ -67,12 +68,6 @@ def own(evaluated):
     """Write what merging asks for besides: the paper's own data, which say nothing of the claim."""
     row = {"study": "synthetic", "claim": "c1", "result": "none", "reason": ""}
     write_table(evaluated / SELF_CONSISTENCY, [row], SELF_CONSISTENCY_COLUMNS)
-
-
-def test_every_file_has_its_columns(evaluated):
-    for name, columns in (("audit", AUDIT_COLUMNS), ("quantities", QUANTITY_COLUMNS)):
-        assert list(pd.read_csv(evaluated / f"{name}.csv").columns) == list(columns)
-    assert sorted(path.name for path in evaluated.iterdir()) == sorted(FILES)
 
 
 # -- the typed tables -----------------------------------------------------------------------------
@@ -163,3 +158,49 @@ def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
         InputError, match=r"none/self_consistency\.csv: is missing or of another version"
     ):
         merge([evaluated, world.folder / "none"], ON_NS3, world.folder / "all")
+
+
+# -- whose verdicts stand for a study -------------------------------------------------------------
+
+
+def design(**engines):
+    """Rows of a design: engine to the points' refusals, empty where it runs the point."""
+    return [
+        {"experiment": "e", "point": str(number), "engine": engine}
+        | {"supported": str(not refusal), "reason": refusal}
+        for engine, refusals in engines.items()
+        for number, refusal in enumerate(refusals)
+    ]
+
+
+RAN, REFUSED = ["", ""], ["no queue 'codel'", "no queue 'codel'"]
+ABSENT, REFUSES = "which did not run here", "refuses all 2 points (no queue 'codel')"
+
+
+@pytest.mark.parametrize(
+    ("original", "engines", "stands", "said"),
+    [
+        ("ns2", {"ns3": RAN, "ns2": RAN}, "ns2", ""),
+        ("ns2", {"ns3": RAN, "ns2": ["no bbr", ""]}, "ns2", ""),
+        ("linux", {"ns2": RAN, "ns3": RAN}, "ns3", f"ns3; the paper ran Linux, {ABSENT}"),
+        ("ns2", {"ns2": REFUSED, "ns3": RAN}, "ns3", f"the paper ran ns-2, which {REFUSES}"),
+        ("ns3", {"ns2": RAN, "linux": RAN}, "ns2", f"ns2; the paper ran ns-3, {ABSENT}"),
+        (
+            "linux",
+            {"ns2": REFUSED, "ns3": REFUSED},
+            "ns2",
+            f"No engine ran this study; ns2 {REFUSES}",
+        ),
+        ("ns3", {}, "", "No engine ran this study."),
+    ],
+)
+def test_the_papers_own_engine_stands_if_it_ran(original, engines, stands, said):
+    chosen = headline(original, participations(design(**engines)))
+    assert (chosen.engine, chosen.original) == (stands, original)
+    assert said in chosen.mark and bool(said) == bool(chosen.mark)
+
+
+def test_participation_counts_points_not_replicates():
+    part = participations(design(ns2=["", "no bbr", "no prr", "no bbr"]) * 3)["ns2"]
+    assert (part.ran, part.refused, part.points) == (1, 3, 4)
+    assert part.reasons == ("no bbr", "no prr") and part.why_not() == ""

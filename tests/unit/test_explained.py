@@ -18,7 +18,7 @@ from replication.study.variation import Variation
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, Reading, combined, load_explanations
 
-from tests.unit.sensitivity_data import ROOT, cause
+from tests.unit.conftest import ROOT
 
 PAYS = [Leaving("a", "1", 12.0, 8), Leaving("b", "1", 3.0, 12)]
 
@@ -62,12 +62,9 @@ def test_claims_that_never_hold_together_are_told_with_counts():
 
 
 def test_a_level_takes_the_bits_to_name_it():
-    one = Cause.model_validate(
-        cause(
-            range={"low": 1, "high": 64, "log": True, "whole": True, "steps": 16, "tried": [2, 8]},
-            set={"parameters": {"queue": "$value"}},
-        )
-    )
+    queue = {"low": 1, "high": 64, "log": True, "whole": True, "steps": 16, "tried": [2, 8]}
+    document = {"id": "a", "title": "t", "reason": "r", "source": "s", "range": queue}
+    one = Cause.model_validate(document | {"set": {"parameters": {"queue": "$value"}}})
     assert one.level_bits("2") == 1.0 and one.level_bits("5") == 4.0
     assert one.variation("8") == Variation(parameters={"queue": 8})
     assert one.range.values()[0] == 1 and one.range.values()[-1] == 64

@@ -1,6 +1,7 @@
 """Lowering: one plan for every engine, whole and exact, or an error that names the field."""
 
 import importlib
+import json
 import sys
 from collections import deque
 from random import Random
@@ -8,11 +9,14 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from replication.design.config import load_study, load_tier
+from replication.design.design import design_study
 from replication.engines.catalogue import ENGINES, LINUX, NS2, NS3
 from replication.engines.lowering import lower, write_inputs
 from replication.engines.routing import Routes
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
+from replication.study.variation import Variation, apply
 
 from tests.engines.engine_scenarios import linux_tcp, tcp
 from tests.unit.conftest import ROOT, minimal_scenario
@@ -177,3 +181,47 @@ def test_the_lowering_is_a_part_of_every_fingerprint():
         assert {"lowering.py", "routing.py"} <= {p.name for p in engine.sources(ROOT)}
         # Images hold programs alone, and plans are made outside of them.
         assert not {"lowering.py"} & {p.name for p in engine.program_sources(ROOT)}
+
+
+# -- hosts: a default one changes nothing; any other is a part of the scenario, or refused ---------
+
+FAST = {"timer_hz": 1000, "clock_granularity_s": 0.001}
+
+
+def designed(name, engine, **values):
+    """Return a study's runs on an engine with other defaults."""
+    study = apply(load_study(ROOT, name), Variation(defaults=values))
+    return design_study(study, load_tier(ROOT, "quick"), [engine])
+
+
+@pytest.mark.parametrize("host", [None, {}, {"segmentation_offload": False, "timer_hz": 250}])
+def test_a_default_host_is_no_host(host):
+    given = scenario(host=host)
+    assert (given, given.id) == (scenario(), scenario().id)
+    assert "host" not in json.loads(given.model_dump_json())
+    assert NS3.refusal(given) == NS2.refusal(given) == ""
+
+
+def test_any_other_host_is_part_of_the_identity_and_refused_without_a_kernel():
+    host = {"segmentation_offload": True, "timer_hz": 100}
+    given = scenario(host=host)
+    assert given.id != scenario().id
+    again = Scenario.model_validate(json.loads(given.canonical_json()))
+    assert again == given and again.host_settings() == host
+    for engine in (NS3, NS2):
+        assert engine.refusal(given) == f"{engine.name} has no host setting 'segmentation_offload'"
+
+
+def test_a_study_sets_the_host_by_its_assumptions():
+    changes = {"segmentation_offload": True, **FAST}
+    runs = designed("kapadia", "linux", **changes)
+    assert {run.scenario.host.segmentation_offload for run in runs} == {True}
+    # On ns-3 the study puts a host without offload in its place, and says so.
+    on_ns3 = designed("kapadia", "ns3", **changes)
+    assert {run.refusal for run in on_ns3} == {"ns3 has no host setting 'timer_hz'"}
+    assert "\nhost segmentation_offload 1 timer_hz 1000\n" in lower(runs[0].scenario, LINUX)
+
+
+def test_linux_refuses_timers_that_do_not_fit_its_ticks():
+    runs = designed("kapadia", "linux", timer_hz=1000)
+    assert all("clock granularity other than 0.001 s" in run.refusal for run in runs)

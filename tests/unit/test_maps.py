@@ -13,7 +13,7 @@ from replication.explore.maps.space import Point, Space, TcpPath, cubic_response
 from replication.metrics.statistic import wilson_interval
 from replication.study.errors import InputError
 
-from tests.unit.sensitivity_data import ROOT
+from tests.unit.conftest import ROOT
 
 TIER = {"budget_factor": 1, "coarse_cells": 4, "width_factor": 1, "checks_a_side": 20, "tries": 3}
 SETTINGS = MapSettings(

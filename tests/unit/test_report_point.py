@@ -9,8 +9,8 @@ import pytest
 from replication.report.pages.point import SHOWN_ROWS
 from replication.report.pages.source import cell_id
 
-from tests.unit.conftest import World
-from tests.unit.report_project import Project, example, soup
+from tests.unit.conftest import render_example
+from tests.unit.report_project import soup
 
 
 def flows(engine, replicate, access, **_):
@@ -27,14 +27,11 @@ def series(flow, **_):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    made = Project(World(tmp_path_factory.mktemp("world")), tmp_path_factory.mktemp("project"))
-
     def refusal(engine, levels):
         return "no <b>vegas" if (engine, levels["variant"]) == ("ns2", "vegas") else ""
 
     given = {"flows": flows, "series": series, "refusal": refusal}
-    made.add(example(made.world), engines=("ns3", "ns2"), **given)
-    made.render("synthetic")
+    made = render_example(tmp_path_factory, engines=("ns3", "ns2"), **given)
     made.design = pd.read_csv(made.data / "design/synthetic.csv", dtype=str)
     made.points = {path: soup(path) for path in made.out.glob("runs/*.html")}
     return made

@@ -1,7 +1,6 @@
 """The section Why says what the search wrote; one of other files is gone."""
 
 import json
-import shutil
 
 import pytest
 from replication.design.config import load_study
@@ -13,8 +12,8 @@ from replication.report.pages.source import Source
 from replication.study.files import write_text
 from replication.study.storage.table import write_table
 
-from tests.unit.report_project import PROVENANCE, Project, example, soup
-from tests.unit.sensitivity_data import ROOT
+from tests.unit.conftest import ROOT
+from tests.unit.report_project import PROVENANCE, example, soup
 
 SHARE = {"cells": 2, "before": 0, "after": 2, "median_before": 0.5, "median_after": 0.04}
 CAUSE = {"reason": "r", "source": "s", "kind": "set-up", "outside_ledger": "", "cause_title": "t"}
@@ -22,9 +21,6 @@ CAUSE = {"reason": "r", "source": "s", "kind": "set-up", "outside_ledger": "", "
 
 def document(project, **changes):
     """What the search writes; the words hold a tag, which no page may take for one."""
-    shutil.copytree(
-        ROOT / "workflow/engines", project.root / "workflow/engines", dirs_exist_ok=True
-    )
     return {
         "study": "synthetic",
         "engine": "ns3",
@@ -65,15 +61,15 @@ def cell(row, matches, used):
 
 
 @pytest.fixture
-def project(world, tmp_path):
-    made = Project(world, tmp_path / "project")
-    made.add(example(world))
-    made.write("configs/sensitivity.yaml", (ROOT / "configs/sensitivity.yaml").read_text())
-    folder = made.data / "sensitivity/synthetic"
+def project(project):
+    project.add(example(project.world))
+    project.link_engines()
+    project.write("configs/sensitivity.yaml", (ROOT / "configs/sensitivity.yaml").read_text())
+    folder = project.data / "sensitivity/synthetic"
     rows = [cell("slow", True, True), cell("mid", True, True), cell("fast", False, False)]
     write_table(folder / "explained_cells.csv", rows, EXPLAINED_COLUMNS)
-    write_text(folder / NAME, json.dumps(document(made)))
-    return made
+    write_text(folder / NAME, json.dumps(document(project)))
+    return project
 
 
 def explained(project):

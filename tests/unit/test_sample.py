@@ -1,4 +1,4 @@
-"""Replicates that fall out, and means that stand for neither of two outcomes: both are said."""
+"""Runs as a sample: those that fall out, two outcomes, and a single published run among them."""
 
 import math
 
@@ -6,21 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.metrics.cell_map import map_cells
+from pydantic import ValidationError
 from replication.metrics.statistic import two_outcomes
-from replication.study.published import read_published
-from replication.study.verdict import Verdict
-from replication.verdicts.cell import evaluate_cells
-from replication.verdicts.claim import evaluate_claim
+from replication.study.verdict import ReasonCode, Verdict
+from replication.verdicts.published_run import Published, judge_published
 
-THROUGHPUT = {"experiment": "sweep", "metric": "throughput_bps", "where": {"variant": "vegas"}}
-AT_LEAST_100 = {"kind": "value", "of": THROUGHPUT, "expect": {"at_least": 100.0}}
+from tests.unit.conftest import quantity
 
-
-def judge(world, row, replicates, test=AT_LEAST_100, **run):
-    study = world.claim(test)
-    results = world.results(study, flows=row, replicates=replicates, **run)
-    return evaluate_claim(study, study.claims[0], results)[0]
+AT_LEAST_100 = {"kind": "value", "of": quantity(variant="vegas"), "expect": {"at_least": 100.0}}
 
 
 def silent(*replicates):
@@ -53,19 +46,16 @@ def undefined(replicate, **_):
     ],
 )
 def test_a_replicate_that_falls_out_is_named(world, row, expected, said):
-    found = judge(world, row, 5)
+    found = world.judge(AT_LEAST_100, flows=row, replicates=5)
     assert found["verdict"] == expected and said in found["reason"]
-    assert "left out" not in judge(world, silent(), 5)["reason"]
+    assert "left out" not in world.judge(AT_LEAST_100, flows=silent(), replicates=5)["reason"]
 
 
 def test_a_cell_inside_with_too_few_replicates_is_not_testable(world):
-    study = world.table()
     number = ("fast", "throughput", "bit/s", 240.0, "240")
-    cells = map_cells(study, read_published(world.published(number)))
 
     def verdict(*gone):
-        results = world.results(study, flows=silent(*gone), replicates=5)
-        (row,) = evaluate_cells(cells, study, results, {})
+        (row,) = world.judge_cells(world.table(), number, flows=silent(*gone), replicates=5)
         return row["verdict"], row["reason"]
 
     assert verdict()[0] == Verdict.REPRODUCED
@@ -87,7 +77,8 @@ def jumping(high, low, every):
 
 
 def test_two_outcomes_are_named_with_their_shares(world):
-    found = judge(world, jumping(1050.0, 270.0, 5), 30, runs=lambda lv: lv["access"] == "slow")
+    run = {"flows": jumping(1050.0, 270.0, 5), "replicates": 30}
+    found = world.judge(AT_LEAST_100, runs=lambda levels: levels["access"] == "slow", **run)
     assert "24 of 30, Wilson interval 63 to 90 %" in found["reason"]
 
 
@@ -100,7 +91,8 @@ def test_two_outcomes_are_named_with_their_shares(world):
     ],
 )
 def test_one_outcome_is_not_split(world, row, replicates):
-    assert "two outcomes" not in judge(world, row, replicates)["reason"]
+    found = world.judge(AT_LEAST_100, flows=row, replicates=replicates)
+    assert "two outcomes" not in found["reason"]
 
 
 @given(st.lists(st.floats(0.9, 1.1), min_size=10, max_size=40), st.integers(10, 40))
@@ -117,3 +109,153 @@ def test_counts_a_packet_apart_are_one_outcome():
     assert two_outcomes([0.0] * 15 + [1.0] * 15, least_width=1.0) is None
     found = two_outcomes([0.0] * 15 + [9.0, math.nan] * 15, least_width=1.0)
     assert found is not None and (found.low_count, found.high_count) == (15, 15)
+
+
+# -- numbers of one published run -----------------------------------------------------------------
+
+#: 99 runs from 51 to 149: a further one lies between 52.5 and 147.5 with 95 %.
+RUNS = np.arange(51.0, 150.0)
+
+
+def judged(value, values=RUNS, factor=1.5, counts=False, half_ulp=0.0, runs=None):
+    published = Published(value, half_ulp, factor, counts)
+    ruling = judge_published(published, values, runs or list(values), "{:g}".format)
+    return ruling.verdict, ruling.code, ruling.compatible
+
+
+REPRODUCED, OUTSIDE = (Verdict.REPRODUCED, None, True), (Verdict.NOT_REPRODUCED, None, False)
+WIDE = (Verdict.NOT_TESTABLE, ReasonCode.RUNS_SPREAD_TOO_WIDELY, True)
+# Not compared with the spread of the runs.
+FAR = (Verdict.NOT_REPRODUCED, None, None)
+ALIKE = (Verdict.NOT_TESTABLE, ReasonCode.RUNS_DO_NOT_VARY, None)
+FEW = (Verdict.NOT_TESTABLE, ReasonCode.TOO_FEW_RUNS, None)
+
+
+@pytest.mark.parametrize(
+    ("mutation", "expected"),
+    [
+        ({"value": 100.0}, REPRODUCED),
+        # compatible alone
+        ({"value": 60.0}, WIDE),
+        ({"value": 60.0, "factor": 1.7}, REPRODUCED),
+        # the ends of the central 95 %, and half a digit more
+        ({"value": 147.0}, REPRODUCED),
+        ({"value": 148.0}, OUTSIDE),
+        ({"value": 148.0, "half_ulp": 1.0}, REPRODUCED),
+        ({"value": 52.0, "factor": 3.0}, OUTSIDE),
+        # a count may differ by two, whatever the factor
+        ({"value": 101.0, "factor": 1.001}, WIDE),
+        ({"value": 101.0, "factor": 1.001, "counts": True}, REPRODUCED),
+        ({"value": 103.0, "factor": 1.001, "counts": True}, WIDE),
+        # runs that are few, or no runs of their own
+        ({"value": 100.0, "values": RUNS[1:]}, FEW),
+        ({"value": 100.0, "runs": [*range(89), *range(10)]}, ALIKE),
+        ({"value": 100.0, "runs": [*range(90), *range(9)]}, REPRODUCED),
+        ({"value": 160.0, "runs": [1] * 99}, FAR),
+    ],
+)
+def test_each_condition_flips_the_verdict(mutation, expected):
+    assert judged(**mutation) == expected
+
+
+@given(st.lists(st.floats(0.1, 1e3), min_size=99, max_size=120), st.floats(-1e3, 2e3))
+def test_a_number_outside_of_all_runs_is_never_reproduced(values, value):
+    found, *_ = judged(value, values, runs=list(range(len(values))))
+    if not min(values) <= value <= max(values):
+        assert found == Verdict.NOT_REPRODUCED
+
+
+@pytest.mark.parametrize("count", [99, 150, 208])
+def test_of_like_runs_one_in_twenty_is_outside(count):
+    """Whichever run is called the published one: 5 % of them, to one at either end."""
+    values = np.random.default_rng(count).normal(100, 1, count + 1)
+    outside = [
+        judged(value, np.delete(values, n), runs=list(range(count)))[0] != Verdict.REPRODUCED
+        for n, value in enumerate(values)
+    ]
+    assert np.mean(outside) == pytest.approx(0.05, abs=2 / count)
+
+
+def test_a_value_between_two_groups_of_runs_is_named():
+    groups = [*np.linspace(80, 81, 60), *np.linspace(120, 121, 60)]
+    ruling = judge_published(Published(100.0, 0.0, 1.5, False), groups, groups, "{:g}".format)
+    assert ruling.verdict == Verdict.REPRODUCED
+    assert "No run gives a value between 81 and 120, where it lies." in ruling.sentences
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+OF_ONE_RUN = {"metric": "throughput_bps", "tolerance": {"factor": 1.5, "reason": "r"}}
+
+
+def two_flows(world, first=1, second=2, replicates=99, draw=True, where=("one", "two")):
+    """Flows of around 300 and 100 bit/s, whose packets differ by replicate if `draw`."""
+    rows = {
+        name: {"where": {}, "flows": {"start_order": place}}
+        for name, place in (("one", first), ("two", second))
+        if name in where
+    }
+    shape = {"row_factor": None, "where": {"variant": "reno", "access": "slow"}}
+    study = world.table({"throughput": OF_ONE_RUN}, rows=rows, **shape)
+    printed = {"one": "300.0", "two": "100.0"}
+    numbers = [(name, "throughput", "bit/s", float(printed[name]), printed[name]) for name in rows]
+
+    def row(flow, replicate, **_):
+        rate = (290.0 if flow == "tcp1" else 90.0) + 0.2 * replicate
+        return {"throughput_bps": rate, "packets_sent": 500 + replicate * draw}
+
+    return world.judge_cells(study, *numbers, flows=row, replicates=replicates)
+
+
+def test_values_among_the_runs_are_reproduced(world):
+    one, two = two_flows(world)
+    assert one["verdict"] == two["verdict"] == Verdict.REPRODUCED
+    assert one["kind"] == "printed" and "95 % of 99 runs lie between" in one["reason"]
+
+
+def test_a_shuffled_flow_order_is_noticed(world):
+    one, two = two_flows(world, 2, 1)
+    assert one["verdict"] == two["verdict"] == Verdict.NOT_REPRODUCED
+
+
+def test_the_same_runs_are_no_replicates_in_every_table(world):
+    """Their rates differ in the last digits, their packets do not."""
+    rows = [*two_flows(world, draw=False), *two_flows(world, draw=False, where=("two",))]
+    assert {row["reason_code"] for row in rows} == {ReasonCode.RUNS_DO_NOT_VARY}
+
+
+def test_too_few_runs_decide_nothing(world):
+    one, _ = two_flows(world, replicates=98)
+    assert one["reason_code"] == ReasonCode.TOO_FEW_RUNS
+
+
+# -- claims ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("published", "direction", "expected"),
+    [
+        (1.5, None, Verdict.REPRODUCED),
+        (2.5, None, Verdict.NOT_REPRODUCED),
+        (2.5, 1.01, Verdict.DIRECTION_ONLY),
+        (2.5, 1.9, Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_a_claimed_number_of_one_run_is_judged_alike(world, published, direction, expected):
+    left, right = (quantity(variant=name, access="slow") for name in ("vegas", "reno"))
+    test = {"kind": "ratio", "left": left, "right": right}
+    test |= {"expect": {"published": published, "factor": 1.2}}
+    test |= {"direction": {"at_least": direction}} if direction else {}
+
+    def row(variant, replicate, **_):
+        value = 100.0 + replicate if variant == "vegas" else 100.0
+        return {"throughput_bps": value, "packets_sent": 500 + replicate}
+
+    run = {"flows": row, "replicates": 99, "runs": lambda levels: levels["access"] == "slow"}
+    assert world.judge(test, **run)["verdict"] == expected
+
+
+def test_a_tolerance_is_of_one_kind(world):
+    both = {**OF_ONE_RUN, "tolerance": {**OF_ONE_RUN["tolerance"], "relative": 0.1}}
+    with pytest.raises(ValidationError, match="exactly one of relative, absolute and factor"):
+        world.table({"throughput": both})

@@ -1,9 +1,9 @@
 """Self-consistency: claims' tests on printed numbers and on published traces."""
 
 import pytest
-from replication.metrics.cell_map import map_cells
-from replication.study.published import read_published
 from replication.verdicts.self_consistency import OwnNumbers
+
+from tests.unit.conftest import quantity, tolerance
 
 PRINTED = (
     ("slow", "throughput", "bit/s", 800e3, "800"),
@@ -13,12 +13,7 @@ PRINTED = (
 
 
 def rate(**where):
-    return {
-        "experiment": "sweep",
-        "metric": "throughput_bps",
-        "aggregate": "sum",
-        "where": {"variant": "reno", **where},
-    }
+    return quantity(variant="reno", **where) | {"aggregate": "sum"}
 
 
 def at_least(bound, **where):
@@ -28,8 +23,7 @@ def at_least(bound, **where):
 def own(world, test, files=(), printed=PRINTED, **table):
     """Return the word and the reason on a claim of a study that prints Reno's throughputs."""
     study = world.claim(test, tables=world.table(**table).model_dump()["tables"])
-    cells = map_cells(study, read_published(world.published(*printed)))
-    (row,) = OwnNumbers(study, cells, dict(files)).rows()
+    (row,) = OwnNumbers(study, world.mapped(study, *printed), dict(files)).rows()
     return row["result"], row["reason"]
 
 
@@ -98,7 +92,7 @@ def trace(world, windows, name="one", rates=None, starts=(0, 0)):
 
 def traced(world, test, files, *names):
     """Judge a claim on traces, each a table of Reno at the slow access rate."""
-    cell = {"metric": "cwnd_peak_segments", "tolerance": {"relative": 0.1, "reason": "r"}}
+    cell = {"metric": "cwnd_peak_segments", "tolerance": tolerance(0.1)}
     (shape,) = world.table({"peak": cell}).model_dump()["tables"]
     rows = {"first": {"where": {}, "flows": ["tcp1"]}, "second": {"where": {}, "flows": ["tcp2"]}}
     where = {"variant": "reno", "access": "slow"}

@@ -12,6 +12,7 @@ from replication.explore.design_point import (
     SEED,
     SPACE_FILLING,
     Design,
+    DesignPoint,
     design_points,
     positions,
 )
@@ -22,21 +23,39 @@ from replication.explore.robustness import (
     TOO_FEW,
     cell_rows,
     claim_rows,
+    claim_sentence,
     importances,
     robustness_word,
     verdicts_by_claim,
 )
-from replication.metrics.cell_map import map_cells
+from replication.explore.study import spread_rows
+from replication.study.claim_model import Claim
 from replication.study.errors import InputError
+from replication.study.files import write_text
 from replication.study.parameter import Assumed
-from replication.study.published import read_published
+from replication.study.sensitivity_settings import Scale, Sensitivity, load_sensitivity
+from replication.study.storage.table import written
 from replication.study.study import Study
 from replication.study.variation import Assumption, Variation, apply, check_ledger
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, Explanations, check_explanations, load_explanations
+from replication.verdicts.evaluate import QUANTITY_COLUMNS
 
-from tests.unit.conftest import PUBLISHED, study_document
-from tests.unit.sensitivity_data import ROOT, SETTINGS, cause, record, settings
+from tests.unit.conftest import PUBLISHED, ROOT, claim, quantity, study_document
+
+SETTINGS = load_sensitivity(ROOT)
+
+
+def settings(**changes):
+    return Sensitivity.model_validate({**SETTINGS.model_dump(), **changes})
+
+
+def cause(**change):
+    return {"id": "a", "title": "t", "reason": "r", "source": "s", **change}
+
+
+def record(number, kind, changed="", **values):
+    return DesignPoint(f"{kind}-{number}" if kind != DEFAULT else DEFAULT, kind, changed, values)
 
 
 def assumed(value, low=None, high=None, choices=None):
@@ -103,12 +122,9 @@ def test_a_parameter_that_no_template_reads_is_refused():
 
 
 @pytest.mark.parametrize("name", study_ids(ROOT))
-def test_the_repositorys_causes_fit_their_studies_which_have_no_dead_entries(name):
-    study, found = load_study(ROOT, name), load_explanations(ROOT, name)
-    check_ledger(study)
-    cells = map_cells(study, read_published(ROOT / f"data/published/{name}.csv"))
-    check_explanations(found, study, cells)
-    # Nothing that is held out is scored at any stage.
+def test_a_study_has_no_dead_entries_and_scores_nothing_that_is_held_out(name):
+    found = load_explanations(ROOT, name)
+    check_ledger(load_study(ROOT, name))
     for stage in found.stages:
         for table, rows in stage.rows.items():
             assert not set(rows) & set(found.held_out.rows.get(table, []))
@@ -135,8 +151,7 @@ def level(**change):
 )
 def test_a_cause_that_does_not_fit_is_refused(world, change, message):
     study = world.table()
-    published = world.published(("slow", "throughput", "bit/s", 8e5, "0.80"))
-    cells = map_cells(study, read_published(published))
+    cells = world.mapped(study, ("slow", "throughput", "bit/s", 8e5, "0.80"))
     document = {"study": study.id, "score": "cells", "cpu_budget_s": 1.0, "stages": [{"rows": {}}]}
     document |= {"held_out": {"rows": {"1": ["slow"]}, "reason": "a test"}}
     found = Explanations.model_validate(document | {"causes": [cause(**change)]})
@@ -290,3 +305,58 @@ def test_chance_makes_nothing_important(seed):
     matrix = positions(6, SETTINGS)
     outcome = np.random.default_rng(seed).integers(0, 2, 64).astype(float)
     assert importances(matrix, outcome, list("abcdef"), 1).important == []
+
+
+# --- what varies, by its source ---
+
+DESIGN = Design("nishitha", "ns2", [record(0, DEFAULT), record(1, ONE_AT_A_TIME, "mss_bytes")])
+
+
+def judged(point, **values):
+    row = {"point": point, "experiment": "homogeneous", "levels": "{}", "engine": "ns2"}
+    return [row | {"flow": "tcp", "metric": name, "value": x} for name, x in values.items()]
+
+
+def quantities(**means):
+    known = {"experiment": "homogeneous", "point": "variant=reno", "levels": "{}", "flow": "tcp"}
+    known = dict.fromkeys(QUANTITY_COLUMNS, "x") | known | {"metric": "throughput_bps"}
+    return pd.DataFrame([known | {"engine": name, "mean": mean} for name, mean in means.items()])
+
+
+def changes(rows, evaluation):
+    table = spread_rows(DESIGN, pd.DataFrame(rows), evaluation)
+    return {(row["source"], row["metric"]): row["change"] for row in table}
+
+
+def test_changes_are_relative_and_those_of_ratios_differences(tmp_path):
+    rows = judged(DEFAULT, throughput_bps=100.0, loss_rate=0.0)
+    rows += judged("one at a time-1", throughput_bps=150.0, loss_rate=0.25)
+    assert changes(rows, tmp_path) == {
+        ("one assumption", "throughput_bps"): pytest.approx(0.5),
+        ("one assumption", "loss_rate"): pytest.approx(0.25),
+    }
+
+
+def test_other_engines_are_compared_with_the_explored_one_in_the_tiers_own_table(tmp_path):
+    table = quantities(ns2=100.0, ns3=90.0)
+    write_text(tmp_path / "quantities.csv", table.to_csv(index=False))
+    found = changes(judged(DEFAULT, throughput_bps=7.0), tmp_path)
+    assert found == {("other engines", "throughput_bps"): pytest.approx(-0.1)}
+
+
+# --- sentences ---
+
+
+def sentence(*verdicts, **more):
+    row = {name: written(value) for name, value in claim_row(*verdicts, **more).items()}
+    test = {"kind": "value", "of": quantity(), "expect": {"at_least": 1.0}}
+    scale = Scale(levels="quick", cpu_budget_s=1.0, reason="r")
+    return claim_sentence(row, Claim.model_validate(claim(test)), scale)
+
+
+def test_a_claims_sentence_says_what_its_row_says():
+    holds, fails = "reproduced", "not reproduced"
+    said = sentence([holds] * 3 + [fails] * 61, [fails] * 28, fails, seeds=[fails, holds])
+    assert "Holds in 3 of 64 designs (5 %, interval 2 % to 13 %)." in said
+    assert "None of the 28 single changes makes it hold." in said and "2 of 3 seeds" in said
+    assert "Fails by one change alone: p1 = 1." in sentence([], [holds, fails])

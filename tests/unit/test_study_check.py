@@ -1,13 +1,18 @@
 """A study and its published numbers are checked whole, before anything runs."""
 
 import json
+import re
 import shutil
+from decimal import Decimal
 
+import pandas as pd
 import pytest
-from replication.design.config import chosen_studies, load_config, load_study
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from replication.design.config import chosen_studies, load_config, load_study, study_ids
 from replication.design.study_check import check_study
 from replication.study.errors import InputError
-from replication.study.files import read_model
+from replication.study.files import read_model, read_yaml
 from replication.study.published import read_published
 from replication.study.study import Study
 from snakemake.cli import parse_config
@@ -57,22 +62,6 @@ def test_a_slip_in_the_file_is_named_by_its_line(tmp_path, rows, message):
         read_published(path)
     assert str(path) in str(caught.value)
     assert str(caught.value).isprintable() and len(str(caught.value)) < 400
-
-
-@pytest.mark.parametrize(
-    ("unit", "value", "printed"),
-    [
-        ("s", "0.122144", "122.144"),
-        ("bit/s", "121000", "~121 kbps"),
-        ("1", "0.1", "about 10%"),
-        ("1", "4", "four"),
-        ("segments", "14.65", "derived:14.65"),
-        ("packets", "1234", "1,234"),
-    ],
-)
-def test_a_value_may_be_what_is_printed_in_another_unit(tmp_path, unit, value, printed):
-    row = f'1,slow,x,{unit},{value},"{printed}",Table 1\n'
-    assert [number.value for number in read_published(write(tmp_path, row))] == [float(value)]
 
 
 @pytest.mark.parametrize(
@@ -188,3 +177,107 @@ def test_a_study_of_any_name_can_be_selected(tmp_path, name):
     config = load_config(ROOT / "configs/config.yaml", parse_config([f"studies={name},"]))
     assert chosen_studies(tmp_path, config) == [name]
     assert load_study(tmp_path, name).id == name
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def read(tmp_path, text):
+    path = tmp_path / "x.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_yaml(path)
+
+
+@pytest.mark.parametrize("text", ["yes", "010", "0x10", "1:30", "1_000", ".inf", "2017-08-01"])
+def test_what_is_no_json_value_is_text(tmp_path, text):
+    assert read(tmp_path, f"x: {text}\n") == {"x": text}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: 2\na: 3", "line 3: key 'a' is given twice"),
+        ("a: !!python/name:os.system x", "line 1: could not determine a constructor"),
+        ("a: 1\n2: x", "line 2: key '2' is not text"),
+        ("a: [1\nb: 2", "line 2: did not find"),
+    ],
+)
+def test_what_is_no_document_is_refused_by_line(tmp_path, text, message):
+    with pytest.raises(InputError, match=message) as caught:
+        read(tmp_path, text)
+    assert "x.yaml: " in str(caught.value) and str(caught.value).isprintable()
+
+
+def test_a_wrong_field_is_named_with_its_line(tmp_path):
+    path = tmp_path / "x.yaml"
+    text = json.dumps(study_document(), indent=1).replace('"mid",', '"Mid One",')
+    line = text[: text.index("Mid One")].count("\n") + 1
+    path.write_text(text)
+    with pytest.raises(
+        InputError, match=rf"x\.yaml, line {line}: experiments\.0\.factors\."
+    ) as got:
+        read_model(path, Study)
+    assert "(got 'Mid One')" in str(got.value)
+
+
+@settings(deadline=None, max_examples=50)
+@given(raw=st.binary(max_size=200))
+def test_no_bytes_give_a_traceback(raw, tmp_path_factory):
+    path = tmp_path_factory.mktemp("bytes") / "s.yaml"
+    path.write_bytes(raw)
+    with pytest.raises(InputError):
+        read_model(path, Study)
+
+
+# -- the published numbers ------------------------------------------------------------------------
+
+NUMBER_WORDS = {"single": "1", "two": "2", "three": "3", "four": "4"}
+SUFFIX_FACTORS = {"%": "0.01", "ms": "1e-3", "μs": "1e-6", "MB": "1e6", "Mbps": "1e6"}
+SUFFIX_FACTORS |= dict.fromkeys(("s", "sec", "seconds"), "1")
+SUFFIX_FACTORS |= dict.fromkeys(("kbps", "Kbps"), "1e3")
+#: Cells printed without a unit: the factor that their `place` states.
+COLUMN_FACTORS = {
+    **{("saxena", name): "1e6" for name in ("newreno", "westwood", "highspeed")},
+    **{("nishitha", "delay"): "1e-3", ("nishitha", "throughput"): "1e3"},
+    ("liang_shen", "lower_loss_newreno_cbr_rate"): "1e6",
+}
+
+
+def printed(study):
+    path = ROOT / "data" / "published" / f"{study}.csv"
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def printed_value(study, column, printed):
+    """Number in the printed text, in the unit that the text or the column's header implies."""
+    text = printed.removeprefix("derived:")
+    for word, digit in NUMBER_WORDS.items():
+        text = re.sub(rf"^{word}$", digit, text, flags=re.IGNORECASE)
+    match = re.search(r"(\d+(?:\.\d+)?)\s*([%\wμ]*)$", text)
+    assert match, f"no number in {printed!r}"
+    number, suffix = match.groups()
+    factor = SUFFIX_FACTORS[suffix] if suffix else COLUMN_FACTORS.get((study, column), "1")
+    return Decimal(number) * Decimal(factor)
+
+
+@pytest.mark.parametrize("study", study_ids(ROOT))
+def test_value_is_the_printed_number_in_si(study):
+    for row in printed(study).to_dict("records"):
+        assert Decimal(row["value"]) == printed_value(study, row["column"], row["printed"]), row
+
+
+@pytest.mark.parametrize(
+    ("trace", "text_row", "after_the_test"),
+    [
+        ("trace:reno", "trio_reno", 0),
+        ("trace:cubic", "trio_cubic", 1),
+        ("trace:vegas-itr-2", "trio_vegas", 0),
+    ],
+)
+def test_traces_confirm_the_counts_in_the_text(trace, text_row, after_the_test):
+    # CUBIC's trace runs on past iperf3's 60 s and sees one more retransmission.
+    rows = printed("kapadia")
+    counts = rows[rows["column"] == "retransmissions"].astype({"value": float})
+    total = counts[counts["table"] == trace]["value"].sum()
+    told = counts[(counts["table"] == "text") & (counts["row"] == text_row)]["value"].item()
+    assert total == told + after_the_test

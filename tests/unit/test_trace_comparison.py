@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from operator import itemgetter
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -20,7 +18,7 @@ from replication.study.errors import InputError
 from replication.study.files import digest_of, write_text
 from replication.study.storage.table import SERIES_NUMBERS, TRACE_COLUMNS
 
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import ROOT, SEGMENT_BYTES, tolerance
 
 DURATION_S = 61
 CELLS = {
@@ -37,82 +35,54 @@ def tooth(second: int) -> float:
     return 20.0 + 2 * (second % 10)
 
 
-def trace_text(shift=0.0, flows=2) -> str:
-    """Return a trace of like flows, `shift` segments above `tooth`, and of no slow start."""
-    lines = [
-        f"{1.6e9 + second},10.0.0.1:{500 + flow},0,1,{tooth(second) + shift:.0f},{20 + shift:.0f}"
+def trace_text(above=0, sampled=""):
+    """Return a trace of two flows by `tooth`, the second `above` it; none has a slow start."""
+    windows = ((s, flow, tooth(s) + above * flow) for s in range(DURATION_S) for flow in (0, 1))
+    return "".join(
+        f"{1.6e9 + second},10.0.0.1:{500 + flow},{sampled}0,1,{window:.0f},20\n"
+        for second, flow, window in windows
+    )
+
+
+def series(engine, replicate, **_):
+    # Linux is one segment too high, ns-3 five, and replicates differ by a tenth.
+    shift = (1.0 if engine == "linux" else 5.0) + 0.1 * replicate
+    return [
+        {
+            **{"time_s": second + 1.0, "cwnd_bytes": (tooth(second) + shift) * SEGMENT_BYTES},
+            **{"ssthresh_bytes": (20 + shift) * SEGMENT_BYTES, "rtt_s": 0.1 + shift / 100},
+            "throughput_bps": 1e5,
+        }
         for second in range(DURATION_S)
-        for flow in range(flows)
     ]
-    return "\n".join(lines) + "\n"
 
 
-class Project:
-    """A project with one study of one trace, runs of it, and perhaps the raw trace."""
-
-    def __init__(self, world, root: Path) -> None:
-        self.root, self.data, self.raw = root, world.folder, root / FOLDER
-        columns = {
-            name: {"metric": metric, "tolerance": {"relative": 0.1, "reason": "r"}}
-            for name, (metric, _, _) in CELLS.items()
-        }
-        table = {
-            "id": "trace:made-up",
-            "title": "Trace",
-            "experiment": "sweep",
-            "where": {"variant": "reno", "access": "slow"},
-            "rows": {flow: {"where": {}, "flows": ours} for flow, ours in FLOWS.items()},
-            "columns": columns,
-        }
-        study = world.study(tables=[table])
-        rows = [
-            ("trace:made-up", flow, column, unit, value, f"derived:{value:g}")
-            for flow in FLOWS
-            for column, (_, unit, value) in CELLS.items()
-        ]
-        self.write("configs/studies/synthetic/study.yaml", study.model_dump_json(exclude_none=True))
-        self.write("data/published/synthetic.csv", world.published(*rows).read_text())
-        world.results(
-            study,
-            engines=("linux", "ns3"),
-            runs=lambda levels: levels == {"variant": "reno", "access": "slow"},
-            series=self.series,
-            duration_s=float(DURATION_S),
-        )
-
-    @staticmethod
-    def series(engine, replicate, **_):
-        # Linux is one segment too high, ns-3 five, and replicates differ by a tenth.
-        shift = (1.0 if engine == "linux" else 5.0) + 0.1 * replicate
-        return [
-            {
-                "time_s": second + 1.0,
-                "cwnd_bytes": (tooth(second) + shift) * 960,
-                "ssthresh_bytes": (20 + shift) * 960,
-                "throughput_bps": 1e5,
-                "rtt_s": 0.1 + shift / 100,
-            }
-            for second in range(DURATION_S)
-        ]
-
-    def write(self, name: str, text: str) -> None:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-    def compare(self) -> pd.DataFrame:
-        compare_traces(self.root, self.data, ["synthetic"])
-        return self.table("trace_comparison.csv")
-
-    def table(self, name: str) -> pd.DataFrame:
-        return pd.read_csv(self.data / name)
+TRACE = "data/traces/synthetic/made-up.sender-ss.csv"
 
 
 @pytest.fixture
-def project(world, tmp_path, monkeypatch):
-    made = Project(world, tmp_path / "project")
-    made.write("data/traces/synthetic/made-up.sender-ss.csv", trace_text())
-    return made
+def project(project):
+    """A project with one study of one trace, runs of it, and the raw trace."""
+    point = {"variant": "reno", "access": "slow"}
+    columns = {n: {"metric": m, "tolerance": tolerance(0.1)} for n, (m, _, _) in CELLS.items()}
+    rows = {flow: {"where": {}, "flows": ours} for flow, ours in FLOWS.items()}
+    shape = {"id": "trace:made-up", "where": point, "row_factor": None, "rows": rows}
+    study = project.world.table(columns, **shape)
+    numbers = [
+        ("trace:made-up", flow, column, unit, value, f"derived:{value:g}")
+        for flow in FLOWS
+        for column, (_, unit, value) in CELLS.items()
+    ]
+    project.put(study, numbers)
+    run = {"engines": ("linux", "ns3"), "runs": lambda levels: levels == point}
+    project.world.results(study, **run, series=series, duration_s=float(DURATION_S))
+    project.write(TRACE, trace_text())
+    return project
+
+
+def compare(project):
+    compare_traces(project.root, project.data, ["synthetic"])
+    return pd.read_csv(project.data / "trace_comparison.csv")
 
 
 def row(table, metric, engine, flow="flow1"):
@@ -123,7 +93,7 @@ def row(table, metric, engine, flow="flow1"):
 
 
 def test_figures_of_both_sides_and_their_deviation(project):
-    table = project.compare()
+    table = compare(project)
     assert list(table) == list(TRACE_COLUMNS)
     assert set(table["metric"]) == {*FIGURES, "cwnd_distance"}
     assert (table["evidence"] == "raw trace").all()
@@ -136,12 +106,8 @@ def test_figures_of_both_sides_and_their_deviation(project):
     assert mean["reproduced_high"] - mean["reproduced_mean"] == pytest.approx(0.2484, abs=1e-4)
     assert (mean["n"], mean["congestion_control"]) == (3, "reno")
     assert mean["relative_deviation"] == pytest.approx(1.1 / published)
-    for metric, value in {
-        "sawtooth_period": 10.0,
-        "sawtooth_height": 18.0,
-        "reductions_per_minute": 6.0,
-        "slow_start_share": 0.0,
-    }.items():
+    shape = {"sawtooth_period": 10.0, "sawtooth_height": 18.0}
+    for metric, value in (shape | {"reductions_per_minute": 6.0, "slow_start_share": 0.0}).items():
         for engine in ("linux", "ns3"):
             found = row(table, metric, engine)
             assert found["published"] == found["reproduced_mean"] == pytest.approx(value)
@@ -149,12 +115,8 @@ def test_figures_of_both_sides_and_their_deviation(project):
 
 def test_distance_is_the_shift_beside_that_between_the_papers_own_flows(project):
     # The second published flow is three segments above the first.
-    lines = [
-        line.rsplit(",", 2)[0] + f",{float(line.split(',')[-2]) + 3 * (n % 2):.0f},20"
-        for n, line in enumerate(trace_text().splitlines())
-    ]
-    project.write("data/traces/synthetic/made-up.sender-ss.csv", "\n".join(lines) + "\n")
-    table = project.compare()
+    project.write(TRACE, trace_text(above=3))
+    table = compare(project)
     for engine, shift in (("linux", 1.1), ("ns3", 5.1)):
         found = row(table, "cwnd_distance", engine)
         assert found["published"] == pytest.approx(3)
@@ -164,12 +126,7 @@ def test_distance_is_the_shift_beside_that_between_the_papers_own_flows(project)
 
 def test_an_explanation_is_judged_by_distributions_of_what_a_trace_samples(project):
     # A pair's trace has round trips too: 0.1 s.
-    lines = [
-        ",".join([*line.split(",")[:2], "1000", "100", *line.split(",")[2:]])
-        for line in trace_text().splitlines()
-    ]
-    path = project.raw / "synthetic/made-up.sender-ss.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path = project.write(TRACE, trace_text(sampled="1000,100,"))
     study = load_study(project.root, "synthetic")
     results = load_sampled(project.data, "synthetic", SERIES_NUMBERS)
     before, after = (
@@ -188,8 +145,8 @@ def test_an_explanation_is_judged_by_distributions_of_what_a_trace_samples(proje
 
 
 def test_without_a_folder_the_summary_figures_are_compared_alone(project):
-    shutil.rmtree(project.raw)
-    table = project.compare()
+    (project.root / TRACE).unlink()
+    table = compare(project)
     assert (table["evidence"] == "summary figure").all()
     assert set(table["metric"]) == {"cwnd_mean", "cwnd_peak", "reductions_per_minute"}
     assert row(table, "cwnd_mean", "linux")["published"] == 33
@@ -199,9 +156,8 @@ def test_without_a_folder_the_summary_figures_are_compared_alone(project):
 
 
 def test_a_shorter_trace_cuts_both_sides(project):
-    short = "".join(line + "\n" for line in trace_text().splitlines()[: 2 * 26])
-    project.write("data/traces/synthetic/made-up.sender-ss.csv", short)
-    found = row(project.compare(), "cwnd_mean", "linux")
+    project.write(TRACE, "\n".join(trace_text().splitlines()[: 2 * 26]))
+    found = row(compare(project), "cwnd_mean", "linux")
     published = (2 * 290 + sum(tooth(s) for s in range(6))) / 26
     assert found["published"] == pytest.approx(published)
     assert found["reproduced_mean"] == pytest.approx(published + 1.1)
