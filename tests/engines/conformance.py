@@ -8,7 +8,6 @@ import csv
 import itertools
 import math
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,7 @@ from replication.study.scenario import TCP_IP_HEADER_BYTES, Scenario
 from replication.study.storage.table import CONFORMANCE_COLUMNS
 from replication.study.study import CONFORMANCE
 
-from tests.engines.engine_bench import Bench, Result
+from tests.engines.engine_bench import Bench
 from tests.engines.engine_scenarios import document, droptail, link, listed
 from tests.workflow.project import ROOT, program
 
@@ -33,102 +32,66 @@ RECOVERY = DOCUMENT["recovery"]
 SEGMENT = DOCUMENT["tcp"]["segment_bytes"]
 
 
-@dataclass(frozen=True)
 class Observed:
-    """One run: its scenario and what was written."""
+    """One run: its scenario, what was written, and what its first link gives of TCP's packets."""
 
-    scenario: Scenario
-    result: Result
-
-    @property
-    def rate_bps(self):
-        """Rate of the link."""
-        return self.scenario.links[0].rate_bps
-
-    @property
-    def packet_bytes(self):
-        """IP size of the first flow's data packets (timestamps off)."""
-        return self.scenario.flows[0].packet_bytes
-
-    @property
-    def packet_s(self):
-        """How long a data packet takes to be sent."""
-        return 8 * self.packet_bytes / self.rate_bps
-
-    @property
-    def rtt_s(self):
-        """Round trip of a data packet and its acknowledgement on the empty link."""
-        ack_s = 8 * TCP_IP_HEADER_BYTES / self.rate_bps
-        return 2 * self.scenario.links[0].delay_s + self.packet_s + ack_s
-
-    @property
-    def first(self):
-        """Id of the first flow."""
-        return self.scenario.flows[0].id
+    def __init__(self, scenario, result):
+        self.scenario, self.result = scenario, result
+        self.flows = pd.read_csv(result.directory / "flows.csv", index_col="flow")
+        self.series = pd.read_csv(result.directory / "series.csv")
+        wire = scenario.links[0]
+        self.rate_bps = wire.rate_bps
+        self.packet_s = 8 * (SEGMENT + TCP_IP_HEADER_BYTES) / wire.rate_bps
+        self.rtt_s = 2 * wire.delay_s + self.packet_s + 8 * TCP_IP_HEADER_BYTES / wire.rate_bps
 
     def total(self, column):
         """Return a number of flows.csv of the first flow."""
-        return float(self.result.flows[self.first][column] or math.nan)
-
-    def mean(self, column, after_s, **where):
-        """Return the mean of a flow's samples, or of a link's, after a time; NaN without any."""
-        values = self.result.samples(column, after_s=after_s, **where)
-        return float(np.mean(values)) if values else math.nan
+        return float(self.flows[column].iloc[0])
 
     def throughput_bps(self, after_s, flow=None):
         """Return the mean of a flow's sampled throughput, or of the first one's."""
-        return self.mean("throughput_bps", after_s, flow=flow or self.first)
+        return self._mean("flow", flow or self.flows.index[0], "throughput_bps", after_s)
 
     def queue_packets(self, after_s):
         """Return the mean length of the queue."""
-        return self.mean("queue_packets", after_s, link="wire:ab")
+        return self._mean("link", "wire:ab", "queue_packets", after_s)
 
+    def _mean(self, kind, name, column, after_s):
+        chosen = (self.series[kind] == name) & (self.series["time_s"] > after_s)
+        return float(self.series.loc[chosen, column].mean())
+
+    @property
     def window(self):
-        """Return the first flow's samples as features are taken from."""
-        rows = [row for row in self.result.series if row["flow"] == self.first]
-        segment = self.packet_bytes - TCP_IP_HEADER_BYTES
-
-        def column(name, unit=1):
-            return np.array([float(row[name] or math.nan) for row in rows]) / unit
-
-        return FlowSeries(
-            time_s=column("time_s"),
-            cwnd_segments=column("cwnd_bytes", segment),
-            ssthresh_segments=column("ssthresh_bytes", segment),
-            rtt_s=column("rtt_s"),
-        )
-
-    def feature(self, name):
-        """Return a feature of the window."""
-        return feature(name, self.window())
+        """The first flow's samples as features are taken from."""
+        rows = self.series[self.series["flow"] == self.flows.index[0]]
+        columns = ("time_s", "cwnd_bytes", "ssthresh_bytes", "rtt_s")
+        time_s, cwnd, ssthresh, rtt_s = (rows[name].to_numpy(float) for name in columns)
+        return FlowSeries(time_s, cwnd / SEGMENT, ssthresh / SEGMENT, rtt_s)
 
     def segments_per_rtt(self):
         """Return the segments delivered a round trip."""
-        segment_bits = 8 * (self.packet_bytes - TCP_IP_HEADER_BYTES)
-        return self.total("goodput_bps") / segment_bits * self.rtt_s
+        return self.total("goodput_bps") / (8 * SEGMENT) * self.rtt_s
 
-    def mathis_constant(self):
-        """Return segments delivered a round trip times the root of the loss rate."""
-        return self.segments_per_rtt() * math.sqrt(self.total("loss_rate"))
+    def growth_per_rtt_segments(self):
+        """Return the median growth of the window a round trip after start-up."""
+        growth = np.diff(self.window.known.steady_cwnd)
+        return float(np.median(growth) / (self.scenario.sampling_interval_s / self.rtt_s))
+
+    def sawtooth_period_s(self):
+        """Return the mean time between window reductions."""
+        known = self.window.known
+        times = known.time_s[known.steady][find_reductions(known.steady_cwnd)]
+        return float(np.diff(times).mean())
 
     def unaccounted_packets(self):
         """Return the packets neither received, dropped nor in flight, over all flows."""
-        counts = [self.result.packets(flow) for flow in self.result.flows]
-        return float(sum(abs(sent - sum(ends)) for sent, *ends in counts))
+        ends = self.flows[["packets_received", "packets_dropped", "packets_in_flight"]]
+        return float((self.flows["packets_sent"] - ends.sum(axis=1)).abs().sum())
 
 
-def growth_per_rtt_segments(run):
-    """Return the median growth of the window a round trip after start-up."""
-    steady = run.window().known.steady_cwnd
-    step = run.scenario.sampling_interval_s / run.rtt_s
-    return float(np.median(np.diff(steady)) / step) if steady.size > 1 else math.nan
-
-
-def sawtooth_period_s(run):
-    """Return the mean time between window reductions."""
-    known = run.window().known
-    times = known.time_s[known.steady][find_reductions(known.steady_cwnd)]
-    return float(np.diff(times).mean()) if times.size > 1 else math.nan
+def mathis_constant(run):
+    """Return segments delivered a round trip times the root of the loss rate."""
+    return run.segments_per_rtt() * math.sqrt(run.total("loss_rate"))
 
 
 def loss_exponent(runs):
@@ -139,7 +102,7 @@ def loss_exponent(runs):
 
 def jain(run, after_s):
     """Return Jain's index of the flows' mean throughput."""
-    return jain_index([run.throughput_bps(after_s, flow.id) for flow in run.scenario.flows])
+    return jain_index([run.throughput_bps(after_s, flow) for flow in run.flows.index])
 
 
 #: By name: unit, and how it is taken from a check's runs after a time in s.
@@ -149,11 +112,11 @@ QUANTITIES = {
     "rtt_mean_s": ("s", lambda runs, t: runs[0].total("rtt_mean_s")),
     "delay_mean_s": ("s", lambda runs, t: runs[0].total("delay_mean_s")),
     "loss_rate": ("1", lambda runs, t: runs[0].total("loss_rate")),
-    "slow_start_growth": ("1", lambda runs, t: runs[0].feature("slow_start_growth")),
-    "growth_per_rtt_segments": ("segments", lambda runs, t: growth_per_rtt_segments(runs[0])),
-    "sawtooth_depth": ("1", lambda runs, t: runs[0].feature("sawtooth_depth")),
-    "sawtooth_period_s": ("s", lambda runs, t: sawtooth_period_s(runs[0])),
-    "mathis_constant": ("1", lambda runs, t: runs[0].mathis_constant()),
+    "slow_start_growth": ("1", lambda runs, t: feature("slow_start_growth", runs[0].window)),
+    "growth_per_rtt_segments": ("segments", lambda runs, t: runs[0].growth_per_rtt_segments()),
+    "sawtooth_depth": ("1", lambda runs, t: feature("sawtooth_depth", runs[0].window)),
+    "sawtooth_period_s": ("s", lambda runs, t: runs[0].sawtooth_period_s()),
+    "mathis_constant": ("1", lambda runs, t: mathis_constant(runs[0])),
     "loss_exponent": ("1", lambda runs, t: loss_exponent(runs)),
     "jain_index": ("1", lambda runs, t: jain(runs[0], t)),
     "queue_mean_packets": ("packets", lambda runs, t: runs[0].queue_packets(t)),

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
@@ -28,8 +29,7 @@ NS2_LINUX = {"bic", "cubic", "highspeed", "htcp", "hybla", "illinois", "linuxren
 NS2_LINUX |= {"veno", "westwood_plus", "yeah"}
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """A row of the packet-level trace; cwnd and ssthresh in bytes."""
 
     time_s: float
@@ -40,8 +40,7 @@ class Event:
     ssthresh: int | None
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """What one run wrote."""
 
     directory: Path
@@ -111,69 +110,40 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def outstanding_bytes(result, segment_bytes=1000):
-    """Return the most bytes that were ever sent and not acknowledged."""
-    most, highest, acked = 0, 0, 0
-    for event in result.trace:
-        if event.event == "send":
-            highest = event.sequence + segment_bytes
-        else:
-            acked = max(acked, event.sequence)
-        most = max(most, highest - acked)
-    return most
-
-
 def write_plan(folder, engine, scenario):
     """Write a scenario and its plan for an engine into a folder; return the plan's path."""
     write_inputs(folder, Scenario.model_validate(scenario), ENGINES[engine])
     return folder / PLAN_FILE
 
 
-@dataclass(frozen=True)
-class Traits:
+class Traits(NamedTuple):
     """Where an engine differs, as its README says."""
 
     #: How far a time may be off: rounding, or the reading of a clock.
     tick_s: float
-    #: Congestion controls that must fill a link.
-    filling: tuple[str, ...]
-    queues: tuple[dict, ...]
     red: dict
+    #: Which queues it has beside FIFO and RED.
+    managed: tuple[dict, ...]
     #: Its plain Reno with the recovery of its time.
     control: str = "newreno"
     #: What a link adds to an IP packet.
     framing_bytes: int = 0
-    #: Whether `--trace` and listed losses are there.
-    traced: bool = True
+
+    @property
+    def queues(self):
+        """Every queue that it has."""
+        fifo = (droptail(20), {"kind": "droptail", "limit_bytes": 20000}, pfifo(20))
+        return (*fifo, self.red, *self.managed)
 
 
-_PLAIN = (droptail(20), {"kind": "droptail", "limit_bytes": 20000}, pfifo(20))
 _DELAY = (codel(), codel(kind="fq_codel"), pie())
-_FILLING = ("cubic", "vegas", "linuxreno")
 TRAITS = {
-    "ns3": Traits(
-        framing_bytes=2,
-        tick_s=1e-9,
-        filling=("newreno", "reno", "tahoe", *_FILLING),
-        queues=(*_PLAIN, red(5, 15), *_DELAY),
-        red=red(5, 15),
-    ),
-    "ns2": Traits(
-        tick_s=1e-6,
-        filling=("newreno", "reno", "tahoe", "highspeed", *_FILLING),
-        queues=(*_PLAIN, red(5, 15)),
-        red=red(5, 15),
-    ),
-    "linux": Traits(
-        control="linuxreno",
-        tick_s=5e-6,
-        traced=False,
-        filling=("westwood_plus", "htcp", *_FILLING),
-        queues=(*_PLAIN, linux_red(5, 15), *_DELAY, pie(kind="fq_pie"), cake()),
-        red=linux_red(5, 15),
-    ),
+    "ns3": Traits(1e-9, red(5, 15), _DELAY, framing_bytes=2),
+    "ns2": Traits(1e-6, red(5, 15), ()),
+    "linux": Traits(5e-6, linux_red(5, 15), (*_DELAY, pie(kind="fq_pie"), cake()), "linuxreno"),
 }
-TRACED = [name for name, traits in TRAITS.items() if traits.traced]
+#: The engines that have `--trace` and listed losses.
+TRACED = ["ns3", "ns2"]
 
 
 @dataclass(frozen=True)
@@ -211,11 +181,6 @@ class Bench:
         if self.name == "ns2" and control in NS2_LINUX:
             changes = {"sack": True, "limited_transmit": True} | changes
         return tcp(name, control, **changes)
-
-    def sack(self, control=""):
-        """Return the setting of SACK, which ns-2's native agents but NewReno lack."""
-        lacks = self.name == "ns2" and control in ("tahoe", "reno", "vegas")
-        return {} if lacks else {"sack": True}
 
     def serialisation_s(self, ip_bytes, rate_bps):
         """Return how long an IP packet takes to be sent."""

@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from tests.engines.engine_bench import TRAITS, Bench, mean, write_plan
+from tests.engines.engine_bench import Bench, mean, write_plan
 from tests.engines.engine_scenarios import (
     SEGMENT,
     TCP_IP_HEADER_BYTES,
@@ -58,18 +58,6 @@ def test_an_empty_link_gives_the_same_goodput(linux):
     assert rates[1] == pytest.approx(rates[0], rel=0.01)
 
 
-def test_offload_makes_bursts(linux):
-    # A window of 20 segments far below the pipe, once slow start is over. Segment by segment, each
-    # comes as the one before leaves: nothing waits. Merged, two or more come at once: 10 of 20 wait
-    # for a transmission (0.416 ms) in each round trip (0.1 s), 0.04 packets on average.
-    flow = linux_tcp("t", maximum_window_bytes=20 * SEGMENT)
-    scenario = dumbbell([flow], rate_bps=2e7, delay_s=0.05, duration_s=3)
-    results = both(linux, scenario | {"sampling_interval_s": 0.0001})
-    off, on = (mean(result.queue("bottleneck:ab", after_s=2)) for result in results)
-    assert off < 0.005
-    assert on > 0.03
-
-
 def test_merged_segments_arrive_together(linux):
     # On a wire where each takes 10 ms, no interval of 9 ms sees two come, unless they are merged.
     flow = linux_tcp("t", initial_window_segments=10, maximum_window_bytes=10 * SEGMENT)
@@ -80,37 +68,6 @@ def test_merged_segments_arrive_together(linux):
     )
     assert off == 1
     assert on >= 2
-
-
-@pytest.mark.parametrize("queue", TRAITS["linux"].queues, ids=lambda queue: queue["kind"])
-def test_merged_packets_are_conserved_in_every_queue(linux, queue):
-    # The guest itself requires that each packet arrive or be dropped, and that the queues' own
-    # counters agree: it ends with code 3 otherwise.
-    flows = [linux_tcp(n, c, sack=True) for n, c in (("a", "cubic"), ("b", "linuxreno"))]
-    loss = {"kind": "random", "probability": 0.003}
-    # A short round trip: the kernel merges more the shorter it is (ip-sysctl, tcp_tso_rtt_log).
-    scenario = dumbbell(flows, rate_bps=5e6, delay_s=5e-4, queue=queue, loss=loss, duration_s=20)
-    # Often enough to see the largest window.
-    result = linux.run(scenario | {"host": OFFLOAD, "sampling_interval_s": 0.01})
-    for flow in ("a", "b"):
-        sent, received, dropped, flying = result.packets(flow)
-        again = result.number(flow, "retransmissions")
-        assert sent == received + dropped + flying
-        assert dropped > 0
-        # What was dropped was sent again, but for what the end cut off, a window at most (RED keeps
-        # dropping what a starved flow sends: README.md) and a probe beyond it, which may be of new
-        # data (RFC 8985, section 7.3); with SACK hardly anything else was.
-        window = max(result.samples("cwnd_bytes", flow=flow)) / SEGMENT + 1
-        assert dropped - window <= again <= 1.1 * dropped + 100
-        assert sum(result.samples("retransmissions", flow=flow)) == again
-        assert sum(result.samples("drops", flow=flow)) == dropped
-    lost = sum(result.packets(flow)[2] for flow in ("a", "b"))
-    lost += result.run["control_packets_dropped"]
-    assert sum(result.samples("drops", link="bottleneck:ab")) == lost
-    assert min(result.queue("bottleneck:ab")) >= 0
-    # The link carries its rate, and one packet more where an interval begins within it.
-    rates = result.samples("throughput_bps", link="bottleneck:ab")
-    assert max(rates) <= 5e6 + PACKET_BITS / 0.01
 
 
 def test_the_queue_is_counted_in_segments(linux):

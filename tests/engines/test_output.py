@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from replication.engines.catalogue import ENGINES
-from replication.study.scenario import CONGESTION_CONTROLS, Scenario
+from replication.study.scenario import Scenario
 from replication.study.storage.table import FLOW_COLUMNS, SERIES_COLUMNS
 
 from tests.engines.engine_bench import TRAITS
@@ -107,20 +107,3 @@ def test_run_json_states_the_scenario_and_no_machine(bench, busy, busy_run):
     # ns-3 does not know the wheel's post-release, nor the workflow the kernel's patch level.
     pinned, said = ENGINES[bench.name].version, busy_run.run["version"]
     assert pinned.startswith(said) or said.startswith(f"{pinned}.")
-
-
-@pytest.mark.parametrize("control", CONGESTION_CONTROLS)
-def test_every_supported_congestion_control_runs(bench, control):
-    # The options without which an engine refuses it.
-    needs = {"sack": True, "limited_transmit": True, "timestamps": True}
-    if bench.name == "ns3":
-        needs = {"sack": control == "bbr", "timestamps": control in ("ledbat", "lp")}
-    elif bench.name == "ns2" and control in ("tahoe", "reno", "newreno", "vegas"):
-        needs = {}
-    scenario = dumbbell([bench.tcp("t", control, **needs)], queue=droptail(20))
-    engine = ENGINES[bench.name]
-    if control not in engine.congestion_controls:
-        refused = engine.refusal(Scenario.model_validate(scenario))
-        assert refused == f"{bench.name} has no congestion control {control!r}"
-    else:
-        assert bench.run(scenario).number("t", "goodput_bps") > 0.4 * 2e6

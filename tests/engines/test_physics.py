@@ -5,11 +5,12 @@ conformance.yaml and tested by test_conformance.
 """
 
 import math
-from collections import Counter
 
 import pytest
+from replication.engines.catalogue import ENGINES
+from replication.study.scenario import CONGESTION_CONTROLS, Scenario
 
-from tests.engines.engine_bench import TRACED, TRAITS, mean, outstanding_bytes
+from tests.engines.engine_bench import TRACED, TRAITS, mean
 from tests.engines.engine_scenarios import (
     SEGMENT,
     TCP_IP_HEADER_BYTES,
@@ -22,20 +23,22 @@ from tests.engines.engine_scenarios import (
 )
 
 PACKET_BITS = 8 * (SEGMENT + TCP_IP_HEADER_BYTES)
-SATURATING = [(name, control) for name, t in TRAITS.items() for control in t.filling]
-ALL_QUEUES = [(name, queue) for name, t in TRAITS.items() for queue in t.queues]
+#: Every queue of every engine; on Linux with merged segments too.
+QUEUES = [(name, queue, None) for name, traits in TRAITS.items() for queue in traits.queues]
+QUEUES += [("linux", queue, {"segmentation_offload": True}) for queue in TRAITS["linux"].queues]
 
 
 @pytest.mark.parametrize(
-    ("bench", "queue"),
-    ALL_QUEUES,
+    ("bench", "queue", "host"),
+    QUEUES,
     indirect=["bench"],
-    ids=lambda value: value if isinstance(value, str) else value["kind"],
+    ids=lambda value: value["kind"] if isinstance(value, dict) and "kind" in value else None,
 )
-def test_packets_are_conserved(bench, queue):
+def test_packets_are_conserved(bench, queue, host):
     flows = [bench.tcp("t"), cbr("c", 1.5e6, start_s=2), bench.tcp("v", "cubic", sack=True)]
     loss = {"kind": "random", "probability": 0.01}
-    result = bench.run(dumbbell(flows, queue=queue, loss=loss, duration_s=7))
+    scenario = dumbbell(flows, queue=queue, loss=loss, duration_s=7)
+    result = bench.run(scenario | ({"host": host} if host else {}))
     # The bottleneck path holds its queue, and per link what fits into its delay, and one packet.
     room = 1000 + 3 + 1
     least_s = 0.02 + 2e-4 + bench.serialisation_s(1000, 2e6) + 2 * bench.serialisation_s(1000, 1e9)
@@ -49,8 +52,11 @@ def test_packets_are_conserved(bench, queue):
         assert result.number(flow, "loss_rate") == pytest.approx(dropped / sent)
         assert result.number(flow, "delivery_ratio") == pytest.approx(received / sent)
         assert sum(result.samples("drops", flow=flow)) == dropped
-    again = sum(result.samples("retransmissions", flow="t"))
-    assert again == result.number("t", "retransmissions")
+    for flow in ("t", "v"):
+        # What was dropped was sent again, but for what the end cut off: a window, and a probe.
+        again, dropped = result.number(flow, "retransmissions"), result.packets(flow)[2]
+        assert again >= dropped - max(result.samples("cwnd_bytes", flow=flow)) / SEGMENT - 1
+        assert sum(result.samples("retransmissions", flow=flow)) == again
     monitored = sum(result.samples("drops", link="bottleneck:ab"))
     of_flows = sum(result.packets(flow)[2] for flow in result.flows)
     control = result.run["control_packets_dropped"]
@@ -58,28 +64,23 @@ def test_packets_are_conserved(bench, queue):
     assert of_flows + (0 if bench.name == "linux" else control) <= monitored <= of_flows + control
 
 
-def test_cbr_spacing_and_counts(bench):
-    # 1000 bytes at 300 kbit/s: one packet each 26.67 ms, so 375 in 10 s; the last left at 9.973 s
-    # and takes 44 ms.
-    result = bench.run(single_link([cbr("c", 3e5)], delay_s=0.04))
-    assert result.packets("c") == [375, 374, 0, 1]
-    rates = result.samples("throughput_bps", flow="c", after_s=1)
-    assert mean(rates) == pytest.approx(3e5, rel=0.01)
-
-
-@pytest.mark.parametrize(("bench", "control"), SATURATING, indirect=["bench"])
-def test_a_saturating_flow_fills_the_link_and_no_more(bench, control):
+@pytest.mark.parametrize("control", CONGESTION_CONTROLS)
+def test_every_congestion_control_fills_the_link_and_no_more(bench, control):
     # The buffer holds twice the bandwidth-delay product (20 packets), so even halving keeps the
     # link busy; where a threshold may be set it avoids the initial burst of losses.
-    changes = {
-        "ns3": {"initial_ssthresh_bytes": 20000},
-        "ns2": {"initial_ssthresh_bytes": 20000, "limited_transmit": True},
-        "linux": {"sack": True},
-    }
-    flow = bench.tcp("t", control, **changes[bench.name])
-    result = bench.run(single_link([flow], rate_bps=4e6, duration_s=30, queue=droptail(40)))
+    changes = {"initial_ssthresh_bytes": 20000} if bench.name in TRACED else {"sack": True}
+    if control in ("bbr", "ledbat", "lp"):
+        changes |= {"sack": True, "timestamps": True}
+    flow = bench.tcp("t", control, **changes)
+    scenario = single_link([flow], rate_bps=4e6, duration_s=30, queue=droptail(40))
+    if control not in ENGINES[bench.name].congestion_controls:
+        refused = ENGINES[bench.name].refusal(Scenario.model_validate(scenario))
+        assert refused == f"{bench.name} has no congestion control {control!r}"
+        return
+    result = bench.run(scenario)
     # Tahoe restarts from one segment: about log2(30) of some 60 round trips a cycle are not full.
-    least = 0.9 if control == "tahoe" else 0.96 if bench.name == "linux" else 0.97
+    # ns-3's LP leaves the link to others, and takes itself for one.
+    least = {"tahoe": 0.9, "lp": 0.4}.get(control, 0.96)
     assert least * 4e6 <= result.number("t", "throughput_bps") <= 4e6
     packet_bits = 8 * bench.traits.framing_bytes + PACKET_BITS
     assert max(result.samples("throughput_bps", link="wire:ab")) <= 4e6 + packet_bits / 0.1
@@ -93,15 +94,12 @@ def test_a_saturating_flow_fills_the_link_and_no_more(bench, control):
 )
 def test_window_cap_gives_window_over_rtt(bench, control, over):
     # 101 000 bytes need window scaling; 10 segments are in conformance.yaml.
-    cap = 101 * SEGMENT
-    flow = bench.tcp("t", control, maximum_window_bytes=cap + over)
+    flow = bench.tcp("t", control, maximum_window_bytes=101 * SEGMENT + over)
     if control == "vegas":
         flow |= {"vegas_alpha_packets": 1000, "vegas_beta_packets": 1000}
     scenario = single_link([flow], rate_bps=1e9, delay_s=0.05, duration_s=5)
-    result = bench.run(scenario, trace=bench.traits.traced)
-    rate = mean(result.samples("throughput_bps", flow="t", after_s=3))
-    assert rate == pytest.approx(101 * PACKET_BITS / 0.1, rel=0.01)
-    assert not bench.traits.traced or outstanding_bytes(result) == cap
+    rate = mean(bench.run(scenario).samples("throughput_bps", flow="t", after_s=3))
+    assert rate == pytest.approx(101 * PACKET_BITS / 0.1, rel=0.005)
 
 
 @pytest.mark.parametrize("first", [1, 7, 10])
@@ -111,14 +109,9 @@ def test_slow_start_doubles_the_initial_window_each_round_trip(bench, first):
     flow = bench.tcp("t", initial_window_segments=first, start_s=0.1, **fixed)
     # Sampled half a round trip after each burst, from the first on.
     scenario = single_link([flow], rate_bps=1e9, delay_s=0.1, duration_s=1.8)
-    result = bench.run(scenario | {"sampling_interval_s": 0.2}, trace=bench.traits.traced)
+    result = bench.run(scenario | {"sampling_interval_s": 0.2})
     cwnd = result.samples("cwnd_bytes", flow="t", after_s=0.3)
-    doubled = [first * 2**n for n in range(7)]
-    assert [window / SEGMENT for window in cwnd[:7]] == doubled
-    if bench.traits.traced:
-        sent_s = [event.time_s for event in result.events("send")]
-        rounds = Counter(int((time_s - sent_s[0]) / 0.2 + 0.02) for time_s in sent_s)
-        assert [rounds[n] for n in range(6)] == doubled[:6]
+    assert [window / SEGMENT for window in cwnd[:7]] == [first * 2**n for n in range(7)]
 
 
 def test_random_loss_has_its_probability(bench):
@@ -156,9 +149,7 @@ def test_flows_on_one_node_keep_their_own_options(bench):
 def test_a_stopped_flow_is_silent(bench):
     flow = bench.tcp("t", start_s=1, stop_s=3)
     loss = {"kind": "random", "probability": 0.02}
-    result = bench.run(single_link([flow], duration_s=8, loss=loss), trace=bench.traits.traced)
-    times = [event.time_s for event in result.events("send", "retransmit")]
-    assert not bench.traits.traced or (min(times) > 1 and max(times) <= 3)
+    result = bench.run(single_link([flow], duration_s=8, loss=loss))
     assert result.number("t", "packets_in_flight") == 0
     before = [row for row in result.series if row["flow"] == "t" and float(row["time_s"]) < 1]
     assert {(row["cwnd_bytes"], row["throughput_bps"]) for row in before} == {("", "0")}
@@ -182,19 +173,15 @@ def test_routes_take_the_fewest_hops_and_the_earlier_link_with_its_delay(bench):
     result = bench.run(scenario)
     expected = 0.0271 + bench.serialisation_s(1000, 1e6) + bench.serialisation_s(1000, 1.5e6)
     for column in ("delay_mean_s", "delay_p95_s"):
-        slack = 3 * bench.traits.tick_s
-        assert result.number("c", column) == pytest.approx(expected, abs=slack)
-    names = [one["id"] for one in links]
-    assert [n for n in names if sum(result.samples("throughput_bps", link=f"{n}:ab"))] == [
-        "first",
-        "last",
-    ]
+        assert result.number("c", column) == pytest.approx(expected, abs=3 * bench.traits.tick_s)
+    used = {row["link"] for row in result.series if row["link"] and float(row["throughput_bps"])}
+    assert used == {"first:ab", "last:ab"}
 
 
 @pytest.mark.parametrize("control", ["", "cubic"])
 def test_each_flow_has_its_own_congestion_control(bench, control):
     # On one pair of hosts: Vegas sees the other's queue and gives way.
-    flows = [bench.tcp("n", control, sack=True), bench.tcp("v", "vegas", **bench.sack("vegas"))]
+    flows = [bench.tcp("n", control, sack=True), bench.tcp("v", "vegas", sack=bench.name != "ns2")]
     result = bench.run(dumbbell(flows, rate_bps=4e6, duration_s=30, queue=droptail(40)))
     assert result.number("n", "goodput_bps") > 2 * result.number("v", "goodput_bps")
 

@@ -92,30 +92,13 @@ class Project:
 
     def adopt_engines(self, root):
         """Copy what another copy, or the checkout itself, has compiled."""
-        for source in (root / BUILT).glob("*"):
-            target = self.root / BUILT / source.name
-            if not source.name.startswith("ns3-wheel"):
-                shutil.copytree(source, target)
-                continue
-            # Thousands of headers, and large libraries, that are only read.
-            (target / "ns3").mkdir(parents=True)
-            for path in (source / "ns3").iterdir():
-                copy = target / "ns3" / path.name
-                if path.is_dir():
-                    copy.symlink_to(path.resolve())
-                else:
-                    shutil.copy2(path, copy)
+        if (root / BUILT).is_dir():
+            shutil.copytree(root / BUILT, self.root / BUILT)
 
     def adopt_results(self, root):
         """Copy what a finished run has left beside its engines."""
-        made = (root / BUILT).parent
         for name in ("data/reproduced", "reports/notebooks", "reports/html"):
-            shutil.copytree(
-                root / name,
-                self.root / name,
-                ignore=lambda folder, _: ["engines"] if Path(folder) == made else [],
-                dirs_exist_ok=True,
-            )
+            shutil.copytree(root / name, self.root / name, dirs_exist_ok=True)
         records = root / ".snakemake/metadata"
         for path in filter(Path.is_file, records.rglob("*")):
             # How an engine was built names the folder that it was built in.
