@@ -199,19 +199,3 @@ def test_notebooks_open_without_errors_or_requests(tab, report):
         assert page.inner_text("body").strip()
         assert not one.errors and not one.outside(), name
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
-
-
-def test_the_engines_page_shows_what_differs_first(tab, report):
-    one = tab()
-    page = one.open("engines.html")
-    assert page.locator("h1").inner_text() == "Do the engines agree?"
-    assert page.locator("nav a[aria-current]").inner_text() == "Engines"
-    for form in page.locator("form.filter").all():
-        table = "#" + form.get_attribute("data-filter")
-        chosen = form.locator("select[name=agreement]").input_value()
-        rows = f"{table} tbody tr" + (f"[data-agreement={chosen}]" if chosen else "")
-        assert page.locator(f"{table} tbody tr:visible").count() == page.locator(rows).count()
-    for details in page.locator("details.disagreement").all()[:3]:
-        details.locator("summary").first.click()
-        assert details.locator("table, p").first.is_visible()
-    assert not one.errors and not one.outside()

@@ -4,7 +4,6 @@
 data/conformance.csv, which the report shows.
 """
 
-import csv
 import itertools
 import math
 import tempfile
@@ -254,12 +253,6 @@ def write(rows, path):
     """Write rows as CSV, numbers with nine digits."""
     frame = pd.DataFrame(rows, columns=list(CONFORMANCE_COLUMNS))
     frame.to_csv(path, index=False, float_format="%.9g", lineterminator="\n")
-
-
-def read(path=TABLE):
-    """Return the rows of the table by engine and check, as text."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return {(row["engine"], row["check"]): row for row in csv.DictReader(file)}
 
 
 def main():

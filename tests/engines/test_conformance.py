@@ -5,13 +5,14 @@ from functools import cache
 
 import pytest
 from replication.engines.catalogue import ENGINES
+from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows
 
 from tests.engines.conformance import (
     DOCUMENT,
     RECOVERY,
+    TABLE,
     check_rows,
     known_deviation,
-    read,
     recovery_rows,
     write,
 )
@@ -39,6 +40,12 @@ def measured(request):
         return {row["check"]: row for row in found}
 
     return rows
+
+
+def read(path):
+    """Return the rows of a table by engine and check, as text."""
+    rows = read_rows(path, CONFORMANCE_COLUMNS)
+    return {(row["engine"], row["check"]): row for row in rows}
 
 
 def judge(row):
@@ -70,7 +77,7 @@ def test_our_variants_recover_as_those_of_the_reference(measured, check):
 def test_the_committed_table_is_what_the_engines_give(measured, tmp_path, part):
     rows = list(measured(part).values())
     write(rows, tmp_path / "now.csv")
-    now, kept = read(tmp_path / "now.csv"), read()
+    now, kept = read(tmp_path / "now.csv"), read(TABLE)
     assert set(now) <= set(kept)
     if rows[0]["version"] != kept[next(iter(now))]["version"]:
         pytest.skip("this machine has another build: python -m tests.engines.conformance")
@@ -79,7 +86,7 @@ def test_the_committed_table_is_what_the_engines_give(measured, tmp_path, part):
 
 def test_the_committed_table_has_every_check_and_nothing_else():
     rows = {(engine, check) for engine in ENGINES for check in CHECKS}
-    assert set(read()) == rows | {(RECOVERY["subject"], check) for check in RECOVERIES}
+    assert set(read(TABLE)) == rows | {(RECOVERY["subject"], check) for check in RECOVERIES}
 
 
 PACKET_BITS, ACK_BITS = 8 * 1040, 8 * 40

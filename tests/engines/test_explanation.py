@@ -2,6 +2,8 @@
 
 import csv
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,20 +15,36 @@ from replication.explore.explanation import explain_study
 from replication.explore.machine import Machine
 from replication.simulate.process import Limits
 from replication.simulate.runtime import Launch
+from replication.study.files import read_yaml
 from replication.study.variation import apply
 from replication.verdicts.cause import Cause
 
-from tests.engines import planted
-
+ROOT = Path(__file__).parents[2]
+PLANTED = Path(__file__).parent / "planted"
+EXPLANATIONS = read_yaml(PLANTED / "explanations.yaml")
+UNITS = {"throughput": "bit/s", "delay": "s"}
 NOISE = 0.03
 
 
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory, ns3_program):
     """Return the tiny paper's project, and what runs scenarios of it: all tests share its runs."""
-    folder = planted.project(tmp_path_factory.mktemp("planted"))
+    folder = tmp_path_factory.mktemp("planted")
+    for path in ("configs/studies/planted", "configs/explanations", "data/published"):
+        (folder / path).mkdir(parents=True)
+    shutil.copy(PLANTED / "study.yaml", folder / "configs/studies/planted/study.yaml")
+    search(folder, {})
+    settings = read_yaml(ROOT / "configs/sensitivity.yaml")
+    settings["explanation"] |= {"trials": 4, "permutations": 100, "paired_causes": 5, "depth": 4}
+    (folder / "configs/sensitivity.yaml").write_text(yaml.safe_dump(settings))
     launch = Launch("native", "ns3", ns3_program, None)
-    return folder, Machine.open(planted.ROOT, launch, folder / "store", Limits(2**30, 60.0))
+    return folder, Machine.open(ROOT, launch, folder / "store", Limits(2**30, 60.0))
+
+
+def search(folder, changes):
+    """Write what is searched for the tiny paper, with changes."""
+    text = yaml.safe_dump(EXPLANATIONS | changes)
+    (folder / "configs/explanations/planted.yaml").write_text(text)
 
 
 def printing(throughput=1.0, half_a_round_trip=False):
@@ -48,20 +66,26 @@ HALF_A_ROUND_TRIP = printing(half_a_round_trip=True)
 
 
 def explained(paper, configuration, read, noise=NOISE, seed=7):
-    """Publish what a configuration gives, read in a way; return what the search found."""
+    """Publish what a configuration gives, read in a way; return what the search found.
+
+    `noise` is the standard deviation of the logarithm.
+    """
     folder, machine = paper
     study = load_study(folder, "planted")
     for name, level in configuration.items():
-        cause = Cause.model_validate(next(c for c in planted.CAUSES if c["id"] == name))
+        cause = Cause.model_validate(next(c for c in EXPLANATIONS["causes"] if c["id"] == name))
         study = apply(study, cause.variation(str(level)))
     runs = design_study(study, explored_tier("all"), ["ns3"])
     machine.simulate({r.scenario_id: r.scenario for r in runs})
-    flows = {}
+    random = np.random.Generator(np.random.PCG64(seed))
+    lines = ["table,row,column,unit,value,printed,place"]
     for one in runs:
-        ((name, key),) = one.levels.items()
-        table = machine.store.tables(one.scenario_id)["flows.csv"].decode()
-        flows[name, key] = list(csv.DictReader(table.splitlines()))
-    planted.publish(folder, flows, read, noise, seed)
+        ((table, row),) = one.levels.items()
+        flows = machine.store.tables(one.scenario_id)["flows.csv"].decode()
+        for column, value in read(list(csv.DictReader(flows.splitlines()))).items():
+            printed = f"{value * np.exp(noise * random.standard_normal()):.6g}"
+            lines.append(f"{table},{row},{column},{UNITS[column]},{printed},{printed},a test")
+    (folder / "data/published/planted.csv").write_text("\n".join(lines) + "\n")
     out = folder / "data/reproduced/sensitivity/planted"
     explain_study(folder, "planted", out, machine)
     return json.loads((out / "explanation.json").read_text(encoding="utf-8"))
@@ -107,10 +131,12 @@ def test_the_same_search_gives_the_same_bytes(paper):
 
 
 def test_the_smallest_change_under_which_claims_hold_together_is_found(paper):
-    path = paper[0] / "configs/explanations/planted.yaml"
-    path.write_text(yaml.safe_dump(planted.BY_CLAIMS), encoding="utf-8")
+    held_out = {"claims": ["short_3"], "reason": "a test"}
+    search(
+        paper[0], {"score": "claims", "held_out": held_out, "stages": [{"levels": {"rate": {}}}]}
+    )
     found = explained(paper, {}, AS_STATED)
-    path.write_text(yaml.safe_dump(planted.EXPLANATIONS), encoding="utf-8")
+    search(paper[0], {})
     # Two single changes do it, of different kinds: which of them it was is not identified.
     assert len(found["causes"]) == 1 and not found["identified"]
     alone = {tuple(cause for cause, _ in one["causes"]) for one in found["equally_good"]}

@@ -9,8 +9,6 @@ from tests.engines.engine_scenarios import SEGMENT, droptail, dumbbell, single_l
 #: The engines that have these keys.
 WITH_KEYS = pytest.mark.parametrize("bench", ["ns3", "linux"], indirect=True)
 DELAY_S, START_S = 0.1, 2.0
-#: A segment and its headers, and what a process takes to read the clock.
-SENT_S = 1e-3
 
 
 def run_connected(bench, control="", **changes):
@@ -32,7 +30,8 @@ def test_data_come_when_they_are_there_and_the_handshake_is_over(bench, connect_
     rows = [row for row in result.series if row["flow"] == "t"]
     first_arrival_s = min(float(row["time_s"]) for row in rows if float(row["throughput_bps"]))
     expected = START_S + ways * DELAY_S
-    assert expected < first_arrival_s <= expected + SENT_S + 0.01
+    # A sample, and a millisecond for a segment and for what a process takes to read the clock.
+    assert expected < first_arrival_s <= expected + 0.011
     assert min(float(row["time_s"]) for row in rows if row["cwnd_bytes"]) >= START_S
     # Four segments a round trip, from the first on.
     rounds = (3 - START_S - ways * DELAY_S) / (2 * DELAY_S)

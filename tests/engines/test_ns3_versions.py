@@ -73,11 +73,9 @@ def test_a_window_full_to_the_byte_does_not_crash_it(other, version):
         tcp(f"t{i}", "newreno", source=f"s{i}", destination=f"d{i}", start_s=0.001 * i, **common)
         for i in range(10)
     ]
-    queue = pfifo(1000) | {"device_queue_packets": 100}
     path = {"rate_bps": 1e8, "delay_s": 0.03, "access_bps": 1e8, "access_delay_s": 1e-7}
-    check_conserved(
-        other.run(dumbbell(flows, pairs=10, duration_s=2, queue=queue, **path)), version
-    )
+    path |= {"pairs": 10, "queue": pfifo(1000) | {"device_queue_packets": 100}}
+    check_conserved(other.run(dumbbell(flows, duration_s=2, **path)), version)
 
 
 def test_what_a_version_lacks_is_refused_by_name(other, version, tmp_path):

@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -42,22 +41,6 @@ VETHS = (
     (("q", "q0", "10.3.0.2"), ("b", "b0", "10.3.0.1")),
 )
 GATEWAYS = {"a": "10.1.0.2", "r": "10.2.0.2", "q": "10.2.0.1", "b": "10.3.0.2"}
-
-
-class State(NamedTuple):
-    """A sender at a sampling time: window and threshold in segments, and all it sent again."""
-
-    cwnd: int
-    ssthresh: int
-    retransmissions: int
-
-
-class Outcome(NamedTuple):
-    """What a run by hand gave."""
-
-    states: list[State]
-    received_bytes: int
-    dropped: int
 
 
 @pytest.fixture(scope="session")
@@ -121,7 +104,10 @@ def network(queue, burst):
 
 
 def by_hand(machine, control, queue, burst):
-    """Run an experiment typed by hand."""
+    """Run an experiment typed by hand; return states of the sender, bytes received and drops.
+
+    A state is window and threshold in segments, and all that was sent again, at a sampling time.
+    """
     text = machine(
         [
             *network(queue, burst),
@@ -136,12 +122,12 @@ def by_hand(machine, control, queue, burst):
     )
     rows = [line.split() for line in text.splitlines()]
     states = [
-        State(int(row[3]), int(row[4]) if int(row[4]) < 2**31 - 1 else 0, int(row[5]))
+        (int(row[3]), int(row[4]) if int(row[4]) < 2**31 - 1 else 0, int(row[5]))
         for row in rows
         if row[:1] == ["sender"]
     ]
     received = [int(row[6]) for row in rows if row[:1] == ["receiver"]][-1]
-    return Outcome(states, received, int(re.findall(r"dropped (\d+)", text)[0]))
+    return states, received, int(re.findall(r"dropped (\d+)", text)[0])
 
 
 def as_scenario(linux, control, queue):
@@ -154,9 +140,9 @@ def as_scenario(linux, control, queue):
         if row["flow"] == "t":
             again += int(row["retransmissions"])
             cwnd, ssthresh = (int(row[f"{what}_bytes"] or 0) for what in ("cwnd", "ssthresh"))
-            states.append(State(cwnd // 1448, ssthresh // 1448, again))
+            states.append((cwnd // 1448, ssthresh // 1448, again))
     received = round(result.number("t", "goodput_bps") * DURATION_S / 8)
-    return Outcome(states, received, result.packets("t")[2])
+    return states, received, result.packets("t")[2]
 
 
 #: The kernel's name, the scenario's.

@@ -115,39 +115,29 @@ def burst(bench, packets, through, packet_bytes=1000):
     return round(waiting), dropped
 
 
-def full(bench, through, held, packet_bytes=1000):
-    """Require that a burst just fits, and that one packet more does not."""
-    assert burst(bench, 1 + held, through, packet_bytes) == (held, 0)
-    waiting, dropped = burst(bench, 2 + held, through, packet_bytes)
+FULL = [(engine, *limited(kind, limit), 1000) for engine, kind in KINDS for limit in (1, 20)]
+for name in ("ns3", "linux"):
+    fits = 20 * (1000 + TRAITS[name].framing_bytes)
+    for less in (0, 1):
+        FULL += [(name, {"kind": "droptail", "limit_bytes": fits - less}, 20 - less, 1000)]
+    # RED's limit is in packets of any size.
+    red_of_20, held = limited("red", 20)
+    FULL += [(name, red_of_20 | {"mean_packet_bytes": size}, held, 1000) for size in (500, 2000)]
+    # Linux also bounds the memory of a queue, by default at 32 MiB: not where we set a limit.
+    FULL += [(name, *limited("fq_codel", 700), 60000)]
+FULL += [("linux", *limited("fq_pie", 700), 60000)]
+# In byte mode RED counts mean packets.
+in_bytes = red_of_20 | {"byte_mode": True, "mean_packet_bytes": 2000}
+FULL += [("ns3", in_bytes, 40 + DEVICE_PACKETS, 1000)]
+
+
+@pytest.mark.parametrize(("bench", "through", "held", "size"), FULL, indirect=["bench"])
+def test_a_limit_is_what_waits_besides_the_one_in_transmission(bench, through, held, size):
+    assert burst(bench, 1 + held, through, size) == (held, 0)
+    waiting, dropped = burst(bench, 2 + held, through, size)
     assert waiting + dropped == held + 1
     # FQ-CoDel drops a batch where there is no room for one (RFC 8290, section 4.1.2, and Linux).
     assert dropped == 1 or (through["kind"] == "fq_codel" and 1 < dropped <= held)
-
-
-FULL = [(engine, *limited(kind, limit)) for engine, kind in KINDS for limit in (1, 20)]
-for name in ("ns3", "linux"):
-    fits = 20 * (1000 + TRAITS[name].framing_bytes)
-    FULL += [(name, {"kind": "droptail", "limit_bytes": fits - less}, 20 - less) for less in (0, 1)]
-    # RED's limit is in packets of any size.
-    red_of_20, held = limited("red", 20)
-    FULL += [(name, red_of_20 | {"mean_packet_bytes": size}, held) for size in (500, 2000)]
-# In byte mode it counts mean packets.
-FULL += [("ns3", red_of_20 | {"byte_mode": True, "mean_packet_bytes": 2000}, 40 + DEVICE_PACKETS)]
-
-
-@pytest.mark.parametrize(("bench", "through", "held"), FULL, indirect=["bench"])
-def test_a_limit_is_what_waits_besides_the_one_in_transmission(bench, through, held):
-    full(bench, through, held)
-
-
-@pytest.mark.parametrize(
-    "bench, kind",
-    [("ns3", "fq_codel"), ("linux", "fq_codel"), ("linux", "fq_pie")],
-    indirect=["bench"],
-)
-def test_a_limit_in_packets_bounds_no_memory(bench, kind):
-    # Linux also bounds the memory of a queue, by default at 32 MiB.
-    full(bench, *limited(kind, 700), packet_bytes=60000)
 
 
 def test_the_limit_of_cake_is_memory(linux):

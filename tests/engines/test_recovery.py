@@ -68,11 +68,6 @@ def spread(result):
     return times(result)[-1] - times(result)[0]
 
 
-def timeouts(result):
-    """Return how often the timer expired."""
-    return result.number("t", "timeouts")
-
-
 def next_sends(result, after):
     """Return what was sent for the first time after an event."""
     later = result.trace[result.trace.index(after) + 1 :]
@@ -91,7 +86,7 @@ def next_sends(result, after):
 )
 def test_what_is_sent_again_without_a_timeout(recover, variant, lost, expected):
     result = recover(variant, *lost)
-    assert (resent(result), timeouts(result)) == (expected, 0)
+    assert (resent(result), result.number("t", "timeouts")) == (expected, 0)
     assert result.number("t", "packets_dropped") == len(lost)
 
 
@@ -139,7 +134,7 @@ def test_a_lost_repair_waits_for_the_timeout(recover, variant):
     # crosses after the 12 others of the window (31..42) and what recovery sent before it: none.
     result = recover(variant, 30, 43)
     assert resent(result)[0:2] == [29, 29], "packet 43 was not the repair"
-    assert timeouts(result) >= 1
+    assert result.number("t", "timeouts") >= 1
     timeout = result.events("timeout")[0]
     restart = next(e for e in result.events("retransmit") if e.time_s >= timeout.time_s)
     assert (restart.sequence, restart.cwnd) == (29 * SEGMENT, SEGMENT)
@@ -150,7 +145,7 @@ def test_the_timer_backs_off_by_two_and_gives_no_round_trip(recover, variant):
     # The window is one segment: no duplicates, so only the timer can repair.
     result = recover(variant, 5, 6, maximum_window_bytes=SEGMENT)
     first = next(e for e in result.events("send") if e.sequence == 4 * SEGMENT)
-    assert (resent(result), timeouts(result)) == ([4, 4], 2)
+    assert (resent(result), result.number("t", "timeouts")) == ([4, 4], 2)
     assert times(result)[0] - first.time_s == pytest.approx(MINIMUM_RTO_S, rel=1e-5)
     assert spread(result) == pytest.approx(2 * MINIMUM_RTO_S, rel=1e-5)
     # Karn's rule: a repair a second late must not count as a round trip of a second.
@@ -163,7 +158,7 @@ def test_the_timer_backs_off_by_two_and_gives_no_round_trip(recover, variant):
 def test_the_syn_gives_the_timer_its_first_sample(recover, variant):
     # The SYN is not a data packet: the loss of packet 1 meets a timer that has its sample.
     result = recover(variant, 1)
-    assert timeouts(result) == 1
+    assert result.number("t", "timeouts") == 1
     waited = times(result)[0] - result.events("send")[0].time_s
     assert waited == pytest.approx(MINIMUM_RTO_S, rel=1e-5)
 
@@ -174,7 +169,7 @@ def test_no_false_fast_retransmit_after_a_timeout(recover, variant):
     # A whole window lost but for its last five: go-back-N sends those five again, and their echoes
     # are three and more duplicates of an acknowledgement that nothing is missing behind.
     result = recover(variant, *range(30, 38), 43, 44, 45, 46)
-    assert timeouts(result) >= 1
+    assert result.number("t", "timeouts") >= 1
     last = result.events("timeout")[-1].time_s
     later = [e for e in result.events("retransmit") if e.time_s > last]
     assert [e for e in later if e.sequence >= 60 * SEGMENT] == []
@@ -214,7 +209,7 @@ def test_reno_recovers_one_loss_without_slow_start(recover):
 def test_reno_needs_a_second_fast_retransmit_for_two_losses(recover):
     result = recover("reno", *TWO)
     first, second = result.events("retransmit")
-    assert (resent(result), timeouts(result)) == ([29, 31], 0)
+    assert (resent(result), result.number("t", "timeouts")) == ([29, 31], 0)
     # Halved twice: 13 -> 6.5 -> 3.25 segments. The first new acknowledgement ended recovery, so
     # the second repair waited for three duplicates of its own: nearly two RTT after the first.
     assert (first.ssthresh, second.ssthresh) == (6500, 3250)

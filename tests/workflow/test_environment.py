@@ -92,37 +92,22 @@ def test_of_the_callers_environment_only_what_is_listed_reaches_a_job(folder, tm
     assert seen["PYTHONPATH"] == f"{folder}/workflow"
 
 
-def test_make_and_python_read_the_same_list(folder, monkeypatch, tmp_path):
-    for name in (*STRANGERS, *WANTED, "LC_TIME", "REPLICATION_X", "NS3_PREFIX"):
-        monkeypatch.setenv(name, "x")
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    monkeypatch.delenv("XDG_CONFIG_HOME")
-    (folder / ".venv").unlink()
-    replicate = folder / ".venv/bin/replicate"
-    replicate.parent.mkdir(parents=True)
-    replicate.write_text("#!/bin/sh\nenv > made\n")
-    replicate.chmod(0o755)
-    make(folder, "plan")
+def test_python_keeps_what_make_keeps_and_simulators_the_core_alone(monkeypatch, tmp_path):
+    def kept(environment):
+        return {name for name, value in environment.items() if value == "strange"}
+
+    for name in (*STRANGERS, *WANTED):
+        monkeypatch.setenv(name, "strange")
+    assert kept(environment.core()) == {"LC_ALL"}
     with mock.patch.dict(os.environ):
         environment.enter(tmp_path)
-        entered = set(os.environ)
-    assert made(folder).keys() - {"PWD", "OLDPWD", "SHLVL", "_"} == entered
-
-
-def test_simulators_get_the_core_alone(monkeypatch):
-    for name in (*STRANGERS, *WANTED, "REPLICATION_X"):
-        monkeypatch.setenv(name, "strange")
-    seen = environment.core()
-    assert [name for name, value in seen.items() if value == "strange"] == ["LC_ALL"]
+        assert kept(os.environ) == set(WANTED)
 
 
 CELLS = (
     "# + tags\nstudy = 'x'",
     "import os, sys\nimport pandas as pd\n1 / 3\n2",
-    "HOME = 1",
-    "pd.DataFrame({'a': [1 / 3] * 5})",
-    "sorted(n for n in os.environ if 'STR' in n)",
+    "pd.DataFrame({'a': [1 / 3] * 5}), sorted(n for n in os.environ if 'STR' in n)",
 )
 PROFILE = {
     "startup/10-mine.py": "import pandas as pd\npd.options.display.precision = 1\nprint('mine')\n",
@@ -211,34 +196,23 @@ def test_every_other_sign_may_stand_in_a_folders_name(tmp_path):
     environment.require_usable(path)
 
 
-def git(folder, *words):
-    names = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
-    done = run(["git", *names, *words], folder, GIT_DIR=None, GIT_WORK_TREE=None)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def committed(folder, content):
-    """Commit a study in a new repository; return its file and the commit."""
-    study = folder / "configs/studies/a.yaml"
-    study.parent.mkdir(parents=True)
-    study.write_text(content)
-    git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "c")
-    return study, git(folder, "rev-parse", "HEAD")
+COMMITTED = """git init -q other; git init -q own; cd own; git add .
+git -c user.name=a -c user.email=a@b commit -qm c; git rev-parse HEAD"""
 
 
 def test_the_commit_is_that_of_the_projects_own_repository_or_none(tmp_path, monkeypatch):
-    own, other = tmp_path / "own", tmp_path / "other"
-    study, head = committed(own, "id: a\n")
-    committed(other, "id: other\n")
-    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
-    monkeypatch.setenv("GIT_WORK_TREE", str(other))
-    assert commit_of(own) == head
+    own = tmp_path / "own"
+    study = own / "configs/studies/a.yaml"
+    study.parent.mkdir(parents=True)
+    study.write_text("id: a\n")
+    done = run(["sh", "-ec", COMMITTED], tmp_path, GIT_DIR=None, GIT_WORK_TREE=None)
+    head = done.stdout.strip()
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
+    assert commit_of(own) == head != ""
     study.with_name("b.yaml").touch()
     assert commit_of(own) == f"{head}, untracked: configs/studies/b.yaml"
     study.write_text("id: b\n")
     assert commit_of(own).startswith(f"{head} with changes, untracked")
-    assert commit_of(other / "configs") is None
+    assert commit_of(own / "configs") is None
     assert commit_of(tmp_path) is None
