@@ -8,12 +8,11 @@ from tests.engines.engine_scenarios import cbr, dumbbell, tcp
 
 SHORT = cbr("c", 1.5e6, source="r0", destination="r1")
 FULL = tcp("t", "newreno", maximum_window_bytes=60_000)
-DELAYED = tcp("t", "newreno", delayed_ack_segments=2, maximum_window_bytes=20_000)
 SCENARIOS = [
     # A flow that its window bounds, and one that fills the link.
     dumbbell([FULL | {"maximum_window_bytes": 4000}], delay_s=0.05),
     dumbbell([FULL]),
-    dumbbell([DELAYED]),
+    dumbbell([FULL | {"delayed_ack_segments": 2, "maximum_window_bytes": 20_000}]),
     # CBR, of which the link carries a half, and TCP beside CBR that crosses one link.
     dumbbell([cbr("c", 4e6)]),
     dumbbell([FULL, SHORT]),

@@ -15,9 +15,8 @@ from tests.engines.engine_scenarios import cbr, droptail, dumbbell, pie, single_
 @pytest.fixture(scope="session")
 def busy(bench):
     """Return a scenario that uses every source of randomness, and flows of several kinds."""
-    first, second = {"ns3": ("bbr", "reno"), "ns2": ("cubic", "reno")}.get(
-        bench.name, ("bbr", "linuxreno")
-    )
+    first = "cubic" if bench.name == "ns2" else "bbr"
+    second = "linuxreno" if bench.name == "linux" else "reno"
     flows = [
         bench.tcp("t", first, sack=True, timestamps=bench.name == "ns2"),
         bench.tcp("r", second),
