@@ -84,11 +84,10 @@ def test_no_page_of_the_release_counts_more_than_there_are():
 
 @pytest.mark.parametrize("data", ["example", "release"])
 def test_the_first_page_has_the_counts_of_counts_csv(project, data):
+    pages, table = ROOT / "reports/release", ROOT / "data/release/counts.csv"
     if data == "example":
         project.add(example(project.world))
         pages, table = project.render("synthetic"), project.data / "counts.csv"
-    else:
-        pages, table = ROOT / "reports/release", ROOT / "data/release/counts.csv"
     page = soup(pages / "index.html")
     if data == "example":
         answer = " ".join(page.select_one(".answer").get_text().split())

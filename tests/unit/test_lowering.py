@@ -194,9 +194,12 @@ def designed(name, engine, **values):
     return design_study(study, load_tier(ROOT, "quick"), [engine])
 
 
-@pytest.mark.parametrize("host", [None, {}, {"segmentation_offload": False, "timer_hz": 250}])
-def test_a_default_host_is_no_host(host):
-    given = scenario(host=host)
+DEFAULT = {"segmentation_offload": False, "timer_hz": 250}
+
+
+@pytest.mark.parametrize("same", [*({"host": h} for h in (None, {}, DEFAULT)), {"duration_s": 1}])
+def test_a_default_host_is_no_host_and_a_whole_number_a_float(same):
+    given = scenario(**same)
     assert (given, given.id) == (scenario(), scenario().id)
     assert "host" not in json.loads(given.model_dump_json())
     assert NS3.refusal(given) == NS2.refusal(given) == ""

@@ -1,4 +1,4 @@
-"""Studies and scenarios: what they mean, and what is refused."""
+"""Studies: what they mean, and what is refused."""
 
 import json
 
@@ -11,11 +11,10 @@ from replication.study.claim_model import Quantity, covers
 from replication.study.errors import describe
 from replication.study.files import read_yaml
 from replication.study.parameter import Factor
-from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 
-from tests.unit.conftest import CLAIM, ROOT, minimal_scenario
+from tests.unit.conftest import CLAIM, ROOT
 from tests.unit.report_project import TABLE
 
 STUDIES = study_ids(ROOT)
@@ -130,10 +129,3 @@ def test_a_quantity_covers_the_points_of_its_levels_listed_or_not():
     assert Quantity.model_validate_json(two.model_dump_json()) == two
     assert covers(two.where, {"x": "a", "y": "c", "z": "d"}) and covers({}, {"x": "a"})
     assert not covers(two.where, {"x": "d", "y": "c"}) and not covers(two.where, {"x": "a"})
-
-
-def test_a_scenario_survives_its_json_with_the_same_id():
-    scenario = Scenario.model_validate(minimal_scenario())
-    assert Scenario.model_validate(json.loads(scenario.canonical_json())).id == scenario.id
-    whole = minimal_scenario() | {"duration_s": 1}
-    assert Scenario.model_validate(whole).id == scenario.id

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-from dataclasses import dataclass
-from pathlib import Path
 
 import nbformat
 import pandas as pd
@@ -20,6 +18,8 @@ from typer.testing import CliRunner
 from tests.unit.conftest import World
 from tests.unit.report_project import Project, example, soup
 
+DATA = "data/reproduced"
+
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
@@ -27,7 +27,7 @@ def original(tmp_path_factory):
     project = Project(World(tmp_path_factory.mktemp("world")), tmp_path_factory.mktemp("project"))
     project.add(example(project.world))
     project.merge("synthetic")
-    data = project.root / "data" / "reproduced"
+    data = project.root / DATA
     shutil.copytree(project.data, data)
     provenance = json.loads((data / "provenance.json").read_text()) | {"studies": {"synthetic": {}}}
     write_text(data / "provenance.json", json.dumps(provenance))
@@ -38,29 +38,20 @@ def original(tmp_path_factory):
 def with_release(original, tmp_path_factory):
     """The same with a release made of it."""
     root = shutil.copytree(original, tmp_path_factory.mktemp("release") / "project")
-    release.make_release(root, root / "data" / "reproduced")
+    release.make_release(root, root / DATA)
     return root
-
-
-@dataclass(frozen=True)
-class Copy:
-    """A copy of a project, for one test."""
-
-    root: Path
-
-    @property
-    def data(self) -> Path:
-        return self.root / "data" / "reproduced"
-
-    def replicate(self, monkeypatch, *words):
-        """Run a command in the project's folder."""
-        monkeypatch.chdir(self.root)
-        return CliRunner().invoke(app, list(words))
 
 
 @pytest.fixture
 def made(with_release, tmp_path):
-    return Copy(shutil.copytree(with_release, tmp_path / "project"))
+    """A copy of that, for one test."""
+    return shutil.copytree(with_release, tmp_path / "project")
+
+
+def replicate(root, monkeypatch, *words):
+    """Run a command in the project's folder."""
+    monkeypatch.chdir(root)
+    return CliRunner().invoke(app, list(words))
 
 
 @pytest.mark.parametrize(
@@ -73,35 +64,35 @@ def made(with_release, tmp_path):
     ],
 )
 def test_an_altered_release_is_said_and_not_rendered(made, name, text):
-    path = made.root / name
+    path = made / name
     path.unlink() if text is None else write_text(path, text)
     said = f"altered since it was made: {name}; .*git checkout -- data/release reports/release"
     for use in (release.check_release, released.released_results):
         with pytest.raises(InputError, match=said):
-            use(made.root)
+            use(made)
 
 
 def test_verdicts_that_do_not_follow_from_the_results_are_said(made, monkeypatch):
     """The manifest was altered together with them."""
-    path = made.root / "data/release/cells.csv"
+    path = made / "data/release/cells.csv"
     write_text(path, path.read_text().replace(",not reproduced,", ",reproduced,"))
-    write_text(made.root / released.MANIFEST, released.manifest(made.root))
-    done = made.replicate(monkeypatch, "release", "--check")
+    write_text(made / released.MANIFEST, released.manifest(made))
+    done = replicate(made, monkeypatch, "release", "--check")
     assert isinstance(done.exception, InputError)
     assert "judging its features and flows again gives another cells.csv" in str(done.exception)
 
 
 def test_a_study_that_designs_other_scenarios_is_said(made):
-    path = made.root / "configs/studies/synthetic/study.yaml"
+    path = made / "configs/studies/synthetic/study.yaml"
     document = json.loads(path.read_text())
     document["parameters"]["duration_s"]["value"] += 1
     write_text(path, json.dumps(document))
     with pytest.raises(InputError, match=r"synthetic: does not design 27 of 27 released scenarios"):
-        released.released_results(made.root)
+        released.released_results(made)
 
 
 def test_what_is_made_from_the_release_are_the_results_it_was_made_of(original, made):
-    data, results = original / "data/reproduced", released.released_results(made.root)
+    data, results = original / DATA, released.released_results(made)
     for name in (
         "design/synthetic.csv",
         "evaluation/synthetic/self_consistency.csv",
@@ -122,45 +113,43 @@ def test_what_is_made_from_the_release_are_the_results_it_was_made_of(original, 
 
 
 def test_series_are_packed_for_another_place_and_fetched_from_it(made):
-    (packed,) = (made.root / "data").glob("series-*.zip")
-    kept = packed.rename(made.root / "elsewhere.zip")
+    (packed,) = (made / "data").glob("series-*.zip")
+    kept = packed.rename(made / "elsewhere.zip")
     with pytest.raises(InputError, match=r"archive.yaml: has no address"):
-        release.fetch_results(made.root)
-    release.fetch_results(made.root, kept.as_uri())
-    ours = pd.read_parquet(made.root / "data/series/synthetic")
-    theirs = pd.read_parquet(made.data / "batches/synthetic-batch.series.parquet")
+        release.fetch_results(made)
+    release.fetch_results(made, kept.as_uri())
+    ours = pd.read_parquet(made / "data/series/synthetic")
+    theirs = pd.read_parquet(made / DATA / "batches/synthetic-batch.series.parquet")
     pd.testing.assert_frame_equal(ours, theirs)
-    path = made.root / released.ARCHIVE
+    path = made / released.ARCHIVE
     write_text(path, path.read_text() + f"address: {kept.as_uri()}\n")
     packed.unlink()
-    assert "data/series" in release.fetch_results(made.root)
+    assert "data/series" in release.fetch_results(made)
     packed.unlink()
     kept.write_bytes(b"another")
     with pytest.raises(InputError, match="the file has changed"):
-        release.fetch_results(made.root)
+        release.fetch_results(made)
     assert not packed.exists()
 
 
 def test_a_release_that_is_too_large_is_refused_and_changes_nothing(made, monkeypatch):
     monkeypatch.setitem(release.LIMITS, released.PAGES, 1000)
-    (made.data / "agreement_more.csv").write_text("x\n")
+    (made / DATA / "agreement_more.csv").write_text("x\n")
     with pytest.raises(InputError, match="more than 0"):
-        release.make_release(made.root, made.data)
-    assert released.verified(made.root)
+        release.make_release(made, made / DATA)
+    assert released.verified(made)
 
 
 def test_a_release_is_rendered_again_from_itself(made, tmp_path):
-    folder, link = made.root / released.PAGES, "../../data/release"
-    render(
-        made.root, released.released_results(made.root), tmp_path / "none", tmp_path / "html", link
-    )
+    folder, link = made / released.PAGES, "../../data/release"
+    render(made, released.released_results(made), tmp_path / "none", tmp_path / "html", link)
     for found in [*(tmp_path / "html").rglob("*.html"), *(tmp_path / "html").rglob("*.csv")]:
         name = found.relative_to(tmp_path / "html")
         assert found.read_bytes() == (folder / name).read_bytes(), name
 
 
 def test_a_release_has_no_notebooks_and_no_broken_links(made):
-    folder = made.root / released.PAGES
+    folder = made / released.PAGES
     assert not (folder / "notebooks").exists() and not (folder / "data").exists()
     assert "notebooks/" not in (folder / "synthetic.html").read_text()
     for found in folder.rglob("*.html"):
@@ -171,26 +160,26 @@ def test_a_release_has_no_notebooks_and_no_broken_links(made):
 def test_every_page_says_what_its_results_are_of_and_a_release_does_not_take_their_place(
     made, monkeypatch
 ):
-    notebook = made.root / "reports/notebooks/synthetic.any_study.ipynb"
+    notebook = made / "reports/notebooks/synthetic.any_study.ipynb"
     cell = nbformat.v4.new_markdown_cell("# Example")
     write_notebook(notebook, nbformat.v4.new_notebook(cells=[cell]))
-    assert made.replicate(monkeypatch, "render").exit_code == 0
-    pages = made.root / "reports/html"
+    assert replicate(made, monkeypatch, "render").exit_code == 0
+    pages = made / "reports/html"
     assert (pages / "notebooks" / f"{notebook.stem}.html").is_file()
-    done = made.replicate(monkeypatch, "render", "--data", str(made.root / "data"))
+    done = replicate(made, monkeypatch, "render", "--data", str(made / "data"))
     assert "--output: is needed" in str(done.exception)
-    shutil.rmtree(made.data)
+    shutil.rmtree(made / DATA)
     kept = (pages / "index.html").read_bytes()
-    assert made.replicate(monkeypatch, "render").exit_code == 0
+    assert replicate(made, monkeypatch, "render").exit_code == 0
     assert (pages / "index.html").read_bytes() == kept
-    for folder in (pages, made.root / "reports/html-release"):
+    for folder in (pages, made / "reports/html-release"):
         assert len(list(folder.rglob("*.html"))) > 9
         for found in folder.rglob("*.html"):
             said = " ".join(soup(found).footer.text.split())
             assert said.startswith(
                 "Results of 2026-01-02 03:04 UTC: tier paper; studies synthetic; engines ns3 3.44."
             )
-    shutil.rmtree(made.root / "data/release")
+    shutil.rmtree(made / "data/release")
     for words in (("release", "--check"), ("render",)):
-        done = made.replicate(monkeypatch, *words)
+        done = replicate(made, monkeypatch, *words)
         assert "there is no release; `make release` makes one" in str(done.exception)

@@ -28,8 +28,6 @@ def document(project, **changes):
         "result": "best guess",
         "reasons": ["It does not hold."],
         "causes": [CAUSE | {"cause": "queue", "level": "5", "title": "Queues of <b>five</b>"}],
-        "bits": 5.0,
-        "gain_bits": 20.0,
         "null_p": 0.005,
         "permutations": 200,
         "seen": SHARE,
