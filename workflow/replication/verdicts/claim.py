@@ -151,11 +151,11 @@ class _Measurements:
             if where == engine and side.startswith(prefix)
         ]
         found = {said for side in sides for said in outcomes(self.study, *side)}
-        found |= {" ".join(self.coverage.notes(engine, wanted)) for wanted, _ in sides}
+        found |= {said for wanted, _ in sides for said in self.coverage.notes(engine, wanted)}
         count = sum(int(values["value"].isna().sum()) for _, values in sides)
         if count:
             found.add(f"{count} undefined value{'s' if count > 1 else ''} left out.")
-        return found - {""}
+        return found
 
 
 def _judge_test(measurements: _Measurements, claim: Claim, engine: str) -> Judgement:
