@@ -13,7 +13,7 @@ from replication.study.files import write_text
 from replication.study.study import Study
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import write_self_consistency
-from replication.verdicts.verdict_table import primary_engine
+from replication.verdicts.verdict_table import primary_engines
 
 from tests.unit.conftest import ROOT, claim, quantity, tolerance
 
@@ -109,8 +109,8 @@ class Project:
         return self.root / name
 
     def merge(self, *studies: str) -> None:
-        primary = {name: primary_engine(self.root, self.data, name) for name in studies}
-        merge([self.data / "evaluation" / name for name in studies], primary, self.data)
+        evaluations = [self.data / "evaluation" / name for name in studies]
+        merge(evaluations, primary_engines(self.root, self.data, studies), self.data)
         write_agreement(self.root, self.data, studies)
         write_text(self.data / "provenance.json", json.dumps(self.provenance))
 

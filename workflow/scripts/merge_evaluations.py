@@ -2,9 +2,9 @@
 
 from replication.cli.script import DATA, ROOT, job
 from replication.verdicts.evaluate import merge
-from replication.verdicts.verdict_table import primary_engine
+from replication.verdicts.verdict_table import primary_engines
 
 with job(snakemake, "putting the verdicts together"):
     studies = snakemake.params.studies
-    primary = {study: primary_engine(ROOT, DATA, study) for study in studies}
-    merge([DATA / "evaluation" / study for study in studies], primary, DATA)
+    evaluations = [DATA / "evaluation" / study for study in studies]
+    merge(evaluations, primary_engines(ROOT, DATA, studies), DATA)

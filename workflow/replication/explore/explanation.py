@@ -34,7 +34,7 @@ from replication.study.sensitivity_settings import explanations_path, load_sensi
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import write_table
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import Explanations, load_explanations
+from replication.verdicts.cause import Cause, Explanations, load_explanations
 
 #: What is found, and the scenarios of its configuration: `replicate run` starts any of them.
 NAME, SCENARIOS = "explanation.json", "explained_scenarios.json"
@@ -258,7 +258,7 @@ def _row(document: Mapping[str, Any], found: Finding) -> dict[str, object]:
 def _cause_rows(causes: Explanations, found: Finding) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for one in found.leaving:
-        cause = causes.by_id[one.cause.split("@")[0]]
+        cause = _known(causes, one.cause)
         rows.append(
             {
                 "study": causes.study,
@@ -289,8 +289,13 @@ def _tried(search: Search) -> pa.Table:
     return pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
 
 
+def _known(causes: Explanations, name: str) -> Cause:
+    """Return a cause by its name, which for an exception is `cause@table`."""
+    return causes.by_id[name.split("@")[0]]
+
+
 def _cause(causes: Explanations, name: str, level: str) -> dict[str, Any]:
-    cause = causes.by_id[name.split("@")[0]]
+    cause = _known(causes, name)
     own = next((v for v in cause.levels or [] if v.key == level), None)
     return {
         "cause": name,

@@ -48,7 +48,7 @@ from replication.verdicts.counts import COUNTS
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY, write_self_consistency
 from replication.verdicts.verdict_table import NAME as VERDICTS
-from replication.verdicts.verdict_table import primary_engine
+from replication.verdicts.verdict_table import primary_engines
 
 #: Where the released results are rendered again: never where one's own report stands.
 RENDERED_TO = Path("reports/html-release")
@@ -187,8 +187,8 @@ def judge_again(root: Path, data: Path, studies: list[str]) -> None:
     """Write the verdicts in `data` anew from its results, the studies a process each."""
     with ProcessPoolExecutor(min(len(studies), os.cpu_count() or 1)) as pool:
         list(pool.map(partial(_judge, root, data), studies))
-    primary = {study: primary_engine(root, data, study) for study in studies}
-    merge([data / "evaluation" / study for study in studies], primary, data)
+    evaluations = [data / "evaluation" / study for study in studies]
+    merge(evaluations, primary_engines(root, data, studies), data)
     write_agreement(root, data, studies)
 
 

@@ -48,6 +48,7 @@ from replication.study.study import Study
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import Comparison, UntestableError, compare
 from replication.verdicts.congestion import Places, compared_places
+from replication.verdicts.counts import Share
 from replication.verdicts.published_run import Published, fingerprints, judge_published
 from replication.verdicts.sample import Coverage, left_out, outcomes
 from replication.verdicts.verdict_table import Judged
@@ -65,9 +66,9 @@ INTERVAL_DECIDES = (RatioTest, ValueTest, EquivalenceTest)
 class Judgement:
     """One claim on one engine: the last columns of claims.csv, and the reason in its parts.
 
-    `runs_passing` is as "12 of 30", of a claim of several parts that of the part with the least
-    share; empty without runs. `finding` says what was found, without spread and expectation;
-    `reasons` are sentences.
+    `passing` is how many runs pass on their own, of a claim of several parts that of the part with
+    the least share; None without runs. `finding` says what was found, without spread and
+    expectation; `reasons` are sentences.
     """
 
     statistic: str
@@ -79,7 +80,7 @@ class Judgement:
     finding: str
     reasons: list[str]
     reason_code: ReasonCode | str = ""
-    runs_passing: str = ""
+    passing: Share | None = None
 
     @property
     def reason(self) -> str:
@@ -103,6 +104,7 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
                 "counted": claim.is_counted,
                 **judgement.__dict__,
                 "reason": judgement.reason,
+                "runs_passing": str(judgement.passing or ""),
                 "statistic_unit": statistic_unit(claim),
                 "quantities": [wanted.model_dump_json() for wanted in claim.quantities()],
                 "points": measurements.coverage.points(engine, claim.quantities()),
@@ -184,6 +186,7 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     numbers: dict[str, list[str]] = {}
     for number, part in enumerate(parts, start=1):
         numbers.setdefault(part.reason, []).append(str(number))
+    passing = [part.passing for part in parts if part.passing]
     return Judgement(
         statistic="share of the parts that are reproduced",
         observed=reproduced / testable if decided else math.nan,
@@ -194,14 +197,10 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
         finding=" ".join([counted, *_told(parts)]),
         reasons=[counted, *(f"({', '.join(of)}) {reason}" for reason, of in numbers.items())],
         reason_code="" if decided else code,
-        runs_passing=min((part.runs_passing for part in parts), key=_share) if decided else "",
+        passing=min(passing, key=lambda one: one.part / one.whole, default=None)
+        if decided
+        else None,
     )
-
-
-def _share(passing: str) -> float:
-    """Return the share of "12 of 30"; more than any for an empty text."""
-    passed, _, runs = passing.partition(" of ")
-    return int(passed) / int(runs) if runs else math.inf
 
 
 def combined(verdicts: Sequence[Verdict]) -> Verdict:
@@ -268,8 +267,8 @@ def judge_statistic(
     """Apply the verdict rule of the module's docstring to a statistic."""
     found = estimate(comparison.values, comparison.lowest, comparison.highest)
     total = len(comparison.values)
-    passing = _count(comparison.values, expect)
-    enough = passing == total if total < FEW_RUNS else passing >= PASSING_SHARE * total
+    passing = Share(sum(map(expect.holds, comparison.values.dropna())), total)
+    enough = passing.part == total if total < FEW_RUNS else passing.part >= PASSING_SHARE * total
     ends = (found.low, found.high) if interval_decides and found.n >= FEW_RUNS else ()
     led = _led(comparison.values, direction or expect, words)
     verdict = Verdict.DIRECTION_ONLY if led else Verdict.NOT_REPRODUCED
@@ -277,7 +276,7 @@ def judge_statistic(
         verdict = Verdict.REPRODUCED
     points = _counted(comparison, words)
     finding = _finding(comparison, found, total - found.n, words)
-    spread = _spread(comparison, found, expect, words)
+    spread = _spread(found, passing, words)
     less = f" (direction: {words.asked(direction, points)})" if direction and found.n else ""
     few = []
     if verdict == Verdict.DIRECTION_ONLY and total < FEW_RUNS:
@@ -291,7 +290,7 @@ def judge_statistic(
         verdict,
         finding + ("." if found.has_interval else f"{spread}."),
         [f"{finding}{spread}; asked for: {words.asked(expect, points)}{less}.", *few],
-        runs_passing=f"{passing} of {total}",
+        passing=passing,
     )
 
 
@@ -324,13 +323,8 @@ def _judge_run(
         finding,
         [finding, *ruling.sentences],
         ruling.code or "",
-        f"{near} of {len(comparison.values)}",
+        Share(near, len(comparison.values)),
     )
-
-
-def _count(values: pd.Series[float], condition: Condition) -> int:
-    """Return in how many runs a condition holds; it does not where the statistic is undefined."""
-    return sum(condition.holds(value) for value in values.dropna())
 
 
 def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool:
@@ -363,15 +357,15 @@ def _counted(comparison: Comparison, words: Wording) -> int:
     return comparison.points if words.counts == "points" else 0
 
 
-def _spread(comparison: Comparison, found: Estimate, expect: Condition, words: Wording) -> str:
+def _spread(found: Estimate, passing: Share, words: Wording) -> str:
     if not found.n:
         return ""
-    total = len(comparison.values)
     interval = ""
     if found.has_interval:
         interval = f"95 % interval {words.interval(found.low, found.high)}; "
-    passes = f"passes in {_count(comparison.values, expect)} of {_runs(total)}"
-    gaps = f"; undefined in {total - found.n} of them" if found.n < total else ""
+    passes = f"passes in {passing.part} of {_runs(passing.whole)}"
+    undefined = passing.whole - found.n
+    gaps = f"; undefined in {undefined} of them" if undefined else ""
     return f" ({interval}{passes}{gaps})"
 
 

@@ -198,8 +198,11 @@ def headline(original: str, parts: Mapping[str, Participation]) -> Headline:
     return Headline(engine, original, f"Verdicts of {engine}; {said}.")
 
 
-def primary_engine(root: Path, data: Path, study: str) -> str:
-    """Return the engine whose verdicts are a study's headline, by the design in `data`."""
-    design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
-    original = load_study(root, study).original_system.engine
-    return headline(original, participations(design)).engine
+def primary_engines(root: Path, data: Path, studies: Iterable[str]) -> dict[str, str]:
+    """Return of each study the engine whose verdicts are its headline, by the design in `data`."""
+    found = {}
+    for study in studies:
+        design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
+        original = load_study(root, study).original_system.engine
+        found[study] = headline(original, participations(design)).engine
+    return found

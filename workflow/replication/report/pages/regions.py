@@ -46,8 +46,7 @@ def regions_page(source: Source) -> dict[str, Any] | None:
         "regions": found,
         "maps": [_region(source, name, list(own)) for name, own in groups],
         # Mapped before a file behind them changed: shown, and named.
-        "stale": [] if stale == found else [f"{one['title']} ({one['engine']})" for one in stale],
-        "all_stale": bool(found) and stale == found,
+        "stale": [f"{one['title']} ({one['engine']})" for one in stale],
         "changes": load_mapping(source.root).changed if found else [],
         "today": today_views(source),
         "areas": areas,
