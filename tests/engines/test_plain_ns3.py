@@ -29,7 +29,7 @@ DURATION_S = 5
 #: Ethernet packet, a first timeout that ns-3 has in two places, a receive buffer for any window and
 #: a send buffer for all that the link can carry.
 SCENARIO = {
-    "recovery": "prr",
+    "recovery": "ns3_prr",
     "sack": True,
     "timestamps": True,
     "limited_transmit": True,

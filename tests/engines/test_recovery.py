@@ -15,7 +15,7 @@ from itertools import pairwise
 import pytest
 
 from tests.engines.engine_bench import TRACED
-from tests.engines.engine_scenarios import SEGMENT, listed, single_link
+from tests.engines.engine_scenarios import SEGMENT, droptail, listed, single_link
 
 RTT_S, MINIMUM_RTO_S = 0.1, 1.0
 VARIANTS = ("tahoe", "reno", "newreno", "sack")
@@ -217,3 +217,38 @@ def test_reno_needs_a_second_fast_retransmit_for_two_losses(recover):
     assert spread(result) > 1.5 * RTT_S
     # NewReno is not inflated by the duplicates.
     assert recover("newreno", *ONE).events("retransmit")[0].cwnd == 6000
+
+
+PRR = {"recovery": "prr", "sack": True, "limited_transmit": True}
+
+
+@OURS
+@pytest.mark.parametrize("sack", [True, False])
+@pytest.mark.parametrize("variant", ["cubic", "newreno"])
+def test_prr_sends_what_rfc_6937_lets_go(recover, variant, sack):
+    # Section 3: when n segments of RecoverFS are delivered, n ssthresh / RecoverFS have been sent,
+    # the first at once; until no more than ssthresh is out.
+    result = recover(variant, 201, initial_ssthresh_bytes=72_000, **PRR | {"sack": sack})
+    start = result.trace.index(result.events("retransmit")[0])
+    ssthresh, highest = result.trace[start].ssthresh, max(e.sequence for e in result.trace[:start])
+    flight = (highest - 200 * SEGMENT) // SEGMENT + 1
+    sent = [0]
+    for event in result.trace[start - 1 :]:
+        if event.event == "ack" and event.sequence > highest:
+            break
+        sent = [*sent, sent[-1]] if event.event == "ack" else [*sent[:-1], sent[-1] + 1]
+    early = range(1, flight // 2)
+    assert sent[1 : flight // 2] == [max(1, n * ssthresh // SEGMENT // flight) for n in early]
+    assert sent[-1] == ssthresh // SEGMENT
+
+
+@OURS
+@pytest.mark.parametrize(("variant", "left"), [("cubic", 0.7), ("linuxreno", 0.5)])
+def test_prr_reduces_once_where_a_full_queue_drops(bench, variant, left):
+    # A queue of one BDP, which what is sent in recovery must not fill anew: ns-3's own PRR does,
+    # and CUBIC then falls to 0.49.
+    flow = bench.tcp("t", variant, **PRR, minimum_rto_s=0.5)
+    path = {"rate_bps": 8e6, "delay_s": 0.03, "queue": droptail(60), "duration_s": 30}
+    result = bench.run(single_link([flow], **path), trace=True)
+    windows = [event.cwnd for event in result.trace if event.time_s > 10]
+    assert min(windows) / max(windows) == pytest.approx(left, abs=0.03)

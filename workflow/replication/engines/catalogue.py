@@ -24,7 +24,7 @@ def _named(names: str) -> frozenset[str]:
 
 def _ns3_refuses_flow(flow: TcpFlow) -> str:
     control = flow.congestion_control
-    if control in ("tahoe", "reno") and (flow.sack or flow.recovery == "prr"):
+    if control in ("tahoe", "reno") and (flow.sack or flow.recovery != "classic"):
         return "with SACK or PRR"
     if control in ("ledbat", "lp") and not flow.timestamps:
         return "without timestamps"
@@ -71,7 +71,7 @@ def _ns2_refuses_flow(flow: TcpFlow) -> str:
     if flow.connects_early and shakes_hands:
         # Its agents send the first segment on the SYN's acknowledgement, whatever they are told.
         return "with a connection before its data"
-    if flow.recovery == "prr":
+    if flow.recovery != "classic":
         return "with PRR"
     if flow.delayed_ack_segments > 2:
         return "with an acknowledgement for more than two segments"

@@ -85,8 +85,8 @@ class TcpFlow(_Flow):
     congestion_control: CongestionControl
     """`tahoe`, `reno`, `newreno`, `linuxreno`, `cubic`, `vegas`, `westwood`, `westwood_plus`,
     `highspeed`, `bbr` and others; an engine refuses by name what it lacks."""
-    recovery: Literal["classic", "prr"] = "classic"
-    """`classic` or `prr`."""
+    recovery: Literal["classic", "prr", "ns3_prr"] = "classic"
+    """`classic`, `prr` (RFC 6937) or `ns3_prr` (ns-3.44's own, which sends too much)."""
     sack: bool = False
     """Selective acknowledgements."""
     timestamps: bool = False

@@ -93,7 +93,7 @@ ns3::Ptr<ns3::TcpCongestionOps> MakeCongestionControl(const FlowSpec& spec)
 
 ns3::Ptr<ns3::TcpRecoveryOps> MakeRecovery(const FlowSpec& spec)
 {
-    if (spec.prr)
+    if (spec.recovery == Recovery::Ns3Prr)
         return ns3::CreateObject<ns3::TcpPrrRecovery>();
     return ns3::CreateObject<ns3::TcpClassicRecovery>();
 }
@@ -163,6 +163,8 @@ void FlowSocket::Configure(const FlowSpec& spec)
     m_rto = ns3::NanoSeconds(spec.initial_rto_ns);
     SetCongestionControlAlgorithm(MakeCongestionControl(spec));
     SetRecoveryAlgorithm(MakeRecovery(spec));
+    if (spec.recovery == Recovery::Prr && !m_congestionControl->HasCongControl())
+        m_prr.emplace();
     auto rtt = ns3::CreateObject<RecordingRtt>();
     rtt->SetAttribute("InitialEstimation", ns3::TimeValue(ns3::NanoSeconds(spec.initial_rto_ns)));
     rtt->SetAttribute("Alpha", ns3::DoubleValue(0.125)); // RFC 6298
@@ -271,9 +273,29 @@ void FlowSocket::ProcessAck(const ns3::SequenceNumber32& ack, bool scoreboard_up
     const bool grow = GrowsOnLastAckOfLoss() && ack > head && ack >= m_recover &&
                       ack < m_recover + m_tcb->m_segmentSize &&
                       m_tcb->m_congState == ns3::TcpSocketState::CA_LOSS;
+    if (m_prr) {
+        const std::uint32_t segment = m_tcb->m_segmentSize;
+        if (m_tcb->m_congState != ns3::TcpSocketState::CA_RECOVERY)
+            m_prr->Begin(UnAckDataCount(), m_dupAckCount * segment);
+        m_prr->Acknowledged(m_sackEnabled                      ? delivered
+                            : IsDuplicate(ack, head, has_data) ? m_prr->Duplicate(segment)
+                                                               : m_prr->Cumulative(ack - head));
+    }
     SocketBase::ProcessAck(ack, scoreboard_updated, delivered, head, has_data);
+    if (m_prr && m_tcb->m_congState == ns3::TcpSocketState::CA_RECOVERY)
+        ReduceProportionally();
     if (grow)
         m_congestionControl->IncreaseWindow(m_tcb, 1);
+}
+
+/// The window in recovery: what is out, and what this acknowledgement lets go. ns-3 may have sent a
+/// segment already; SendPendingData, which follows, sends the rest.
+void FlowSocket::ReduceProportionally()
+{
+    const std::uint32_t now = BytesInFlight();
+    const std::uint32_t pipe = now - std::min(now, m_prr->SentNow());
+    m_tcb->m_cWnd = pipe + m_prr->SendCount(pipe, m_tcb->m_ssThresh, m_tcb->m_segmentSize);
+    m_tcb->m_cWndInfl = m_tcb->m_cWnd;
 }
 
 /// With SACK, ns-3 always lets the first two duplicates send new data, as RFC 6675 permits; where
@@ -304,6 +326,8 @@ void FlowSocket::SegmentSent(ns3::Ptr<const ns3::Packet> packet, const ns3::TcpH
     if (packet->GetSize() == 0)
         return;
     m_metrics->Sent(m_flow, packet);
+    if (m_prr)
+        m_prr->Sent(packet->GetSize());
     const bool again = header.GetSequenceNumber() < m_tcb->m_highTxMark;
     if (again) {
         ++m_metrics->Flow(m_flow).retransmissions;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "metrics.hpp"
+#include "prr.hpp"
 #include "release.hpp"
 #include "scenario.hpp"
 #include "trace.hpp"
@@ -76,6 +77,7 @@ private:
     void SegmentSent(ns3::Ptr<const ns3::Packet> packet, const ns3::TcpHeader& header,
                      ns3::Ptr<const ns3::TcpSocketBase> socket);
     void Refill();
+    void ReduceProportionally();
     void TraceEvent(const char* event, ns3::SequenceNumber32 sequence) const;
 
     Metrics* m_metrics = nullptr;
@@ -85,6 +87,7 @@ private:
     bool m_begun = false;
     bool m_stopped = false;
     bool m_ignoring_echoes = false;
+    std::optional<Prr> m_prr; ///< of flows that recover by it
 };
 
 } // namespace replicate

@@ -248,7 +248,8 @@ void ReadTcp(Statement& line, FlowSpec& flow)
 {
     flow.connect_ns = line.Value<std::int64_t>("connect_ns");
     flow.congestion_control = line.Text("congestion_control");
-    flow.prr = line.Choice("recovery", {"classic", "prr"}) == 1;
+    // In the order of Recovery.
+    flow.recovery = static_cast<Recovery>(line.Choice("recovery", {"classic", "prr", "ns3_prr"}));
     flow.sack = line.Flag("sack");
     flow.timestamps = line.Flag("timestamps");
     flow.segment_bytes = line.Value<std::uint32_t>("segment_bytes");

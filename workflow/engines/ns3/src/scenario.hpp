@@ -59,6 +59,9 @@ struct LinkSpec {
     std::optional<ShaperSpec> shaper[2];
 };
 
+/// How a sender recovers from losses; `Ns3Prr` is ns-3's own PRR, `Prr` that of RFC 6937.
+enum class Recovery { Classic, Prr, Ns3Prr };
+
 /// A TCP bulk transfer or a CBR stream.
 struct FlowSpec {
     std::string id;
@@ -73,7 +76,7 @@ struct FlowSpec {
     // TCP
     std::int64_t connect_ns = 0; ///< at most start_ns
     std::string congestion_control;
-    bool prr = false;
+    Recovery recovery = Recovery::Classic;
     bool sack = false;
     bool timestamps = false;
     std::uint32_t segment_bytes = 0;
