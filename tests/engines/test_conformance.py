@@ -25,7 +25,8 @@ RECOVERIES = [
     for quantity in RECOVERY["quantities"]
 ]
 #: What ns-2 lacks; anything else that is refused is a check that was lost.
-REFUSED = {("codel_wait", "ns2"), ("two_flows_codel_jain", "ns2")}
+REFUSED = {(check, "ns2") for check in ("codel_wait", "two_flows_codel_jain", "prr_depth")}
+REFUSED |= {("ns3_prr_depth", "ns2"), ("ns3_prr_depth", "linux")}
 
 
 @pytest.fixture(scope="session")

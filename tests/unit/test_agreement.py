@@ -11,6 +11,7 @@ from replication.compare.agreement import (
     EngineDifference,
     EngineDifferences,
     StudyVerdicts,
+    load_differences,
     rates,
     write_agreement,
 )
@@ -20,7 +21,8 @@ from replication.report.difference import PAGE, TABLE, results_at, write_differe
 from replication.report.released import RELEASED
 from replication.study.errors import InputError
 from replication.study.files import write_text
-from replication.study.study import Study
+from replication.study.storage.table import DIFFERENCE_COLUMNS, read_rows
+from replication.study.study import DIFFERENCES, Study
 from replication.verdicts.verdict_table import read_verdicts, write_verdicts
 
 from tests.unit.conftest import ROOT, claim, quantity, tolerance
@@ -284,3 +286,18 @@ def test_results_are_found_in_folders_and_releases(results, tmp_path):
 def test_what_has_no_results_is_named(name):
     with pytest.raises(InputError, match=r"no folder with cells\.csv"), results_at(ROOT, name):
         pass
+
+
+def test_every_large_difference_of_one_flow_has_a_cause_and_every_cause_shows():
+    rows, named = read_rows(ROOT / DIFFERENCES, DIFFERENCE_COLUMNS), set()
+    same: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for row in rows:
+        same.setdefault((row["variant"], row["condition"], row["metric"]), []).append(row)
+    for key, group in same.items():
+        values = [float(row["value"]) for row in group]
+        values += [float(row["law"]) for row in group if row["law"]]
+        is_large = max(values) > 1.25 * min(values)
+        entries = {name for row in group for name in row["entry"].split("; ") if name}
+        assert bool(entries) == is_large, key
+        named |= entries
+    assert named == {one.id for one in load_differences(ROOT).differences if one.found_in}

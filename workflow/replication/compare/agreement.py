@@ -105,6 +105,8 @@ class EngineDifference(Document):
     concerns: Concerns = Concerns()
     shows_in: Annotated[list[Identifier], Field(min_length=1)]
     sources: Annotated[list[Text], Field(min_length=1)]
+    found_in: list[Text] = []
+    """What it causes of data/engine_differences.csv: "variant, condition, metric", with `*`."""
 
     @model_validator(mode="after")
     def _known_metrics(self) -> EngineDifference:

@@ -25,7 +25,7 @@ from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import run_chart
 from replication.report.notebooks.notebook import to_html
-from replication.report.pages.engines import MEANINGS, OUTCOMES, engines_page
+from replication.report.pages.engines import MEANINGS, OUTCOMES, differences_of, engines_page
 from replication.report.pages.evidence import robust_view, why_view
 from replication.report.pages.figure import (
     chart_script,
@@ -163,6 +163,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
             source, study, notebooks, folder, with_sensitivity=bool(robust and not robust["stale"])
         ),
         downloads=study_downloads(source.data, name),
+        known_differences=differences_of(source.root, results),
     )
     write_text(folder / f"{name}.html", text)
     template, numbers = templates.get_template("point.html"), numbers_of_points(view)

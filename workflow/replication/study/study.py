@@ -37,6 +37,8 @@ REPORT_PAGES = {"index": "", "changes": "", "engines": "Engines", "maps": "Where
 MAPS_TABLE = "maps.csv"
 #: What the engines show in canonical scenarios, written by tests/engines/conformance.py.
 CONFORMANCE = Path("data/conformance.csv")
+#: Where engines differ in what one flow gets, written by tests/engines/differences.py.
+DIFFERENCES = Path("data/engine_differences.csv")
 #: What no study may be called, since it stands for something else.
 RESERVED = frozenset({*REPORT_PAGES, ALL_STUDIES, "available"})
 

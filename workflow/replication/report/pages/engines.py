@@ -9,11 +9,12 @@ from typing import Any
 from replication.compare.agreement import TABLES, EngineDifference, load_differences
 from replication.engines.catalogue import ENGINES, family_of, package_warning
 from replication.metrics.metric_model import metric_label
+from replication.metrics.results import Results
 from replication.report.pages import number as numbers
 from replication.report.pages.source import Source, grouped
 from replication.report.pages.verdict import Badge
-from replication.study.storage.table import CONFORMANCE_COLUMNS, Row, read_rows
-from replication.study.study import CONFORMANCE, Study
+from replication.study.storage.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, read_rows
+from replication.study.study import CONFORMANCE, DIFFERENCES, Study
 from replication.verdicts.verdict_table import Judged
 
 #: What an engine shows in a canonical scenario.
@@ -33,6 +34,8 @@ def engines_page(source: Source) -> dict[str, Any]:
         "headlines": [(study, source.headlines[name]) for name, study in source.studies.items()],
         "agreement": agreement_view(source),
         "conformance": _conformance(source.root),
+        "flows": _flow_differences(source.root),
+        "known": {one.id: one for one in load_differences(source.root).differences if one.found_in},
     }
 
 
@@ -42,6 +45,35 @@ def _conformance(root: Path) -> list[tuple[Row, Badge]]:
     rows = read_rows(path, CONFORMANCE_COLUMNS) if path.is_file() else []
     known = {"refused": REFUSED, "true": HOLDS}
     return [(row, known.get(row["holds"], NAMED if row["note"] else DEVIATES)) for row in rows]
+
+
+def _flow_differences(root: Path) -> list[dict[str, Any]]:
+    """Return what one flow gets where a cause is named: its value on each engine, and the law's."""
+    path = root / DIFFERENCES
+    rows = read_rows(path, DIFFERENCE_COLUMNS) if path.is_file() else []
+    found = []
+    for same in grouped(rows, "variant", "condition", "metric").values():
+        largest = max(same, key=lambda row: float(row["difference"]))
+        if largest["entry"]:
+            values = {row["engine"]: row["value"] for row in same}
+            unit = "s" if largest["metric"] == "rtt_s" else "bit/s"
+            entries = largest["entry"].split("; ")
+            found.append({**largest, "values": values, "unit": unit, "entries": entries})
+    return found
+
+
+def differences_of(root: Path, results: Results) -> list[EngineDifference]:
+    """Return the differences that one flow shows and that concern runs of a study.
+
+    An entry concerns a study if one of its runs, on an engine that the entry names, has the traits.
+    """
+    ran = results.design[results.design["supported"]][["engine", "scenario"]].drop_duplicates()
+    runs = [(row.engine, results.scenarios[row.scenario]) for row in ran.itertuples()]
+    return [
+        one
+        for one in load_differences(root).differences
+        if one.found_in and any(e in one.engines and one.concerns.holds(run) for e, run in runs)
+    ]
 
 
 def _engine(source: Source, name: str) -> dict[str, Any]:

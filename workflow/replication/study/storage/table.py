@@ -64,6 +64,8 @@ TRACE_WINDOW_COLUMNS = ("study", "trace", "flow", "source", "time_s", "cwnd_segm
 CONFORMANCE_COLUMNS = _named(
     "engine version check scenario quantity unit expected low high value holds source note"
 )
+#: What one flow of a variant gets on each engine; `entry` names the causes of a large difference.
+DIFFERENCE_COLUMNS = _named("variant condition engine metric value law difference entry")
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
