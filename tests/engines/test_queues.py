@@ -37,6 +37,15 @@ def test_red_in_byte_mode_drops_in_proportion_to_size(bench, byte_mode, low, hig
     assert low < result.number("c1000", "loss_rate") / result.number("c250", "loss_rate") < high
 
 
+def test_red_forgets_a_burst_while_it_is_idle(bench):
+    # Floyd and Jacobson 1993, section 11: the average falls while the queue is empty. Slow start
+    # leaves it above the threshold, where all packets are dropped: without idle periods for good.
+    flow = bench.tcp("t", sack=True, initial_window_segments=10)
+    scenario = single_link([flow], rate_bps=5e6, duration_s=20, queue=bench.traits.red)
+    result = bench.run(scenario)
+    assert mean(result.samples("throughput_bps", flow="t", after_s=10)) > 0.8 * 5e6
+
+
 @pytest.mark.parametrize(
     "bench, fair",
     [

@@ -184,7 +184,7 @@ def _linux_refuses_size(scenario: Scenario) -> str:
 
 
 def _linux_refuses_scenario(scenario: Scenario) -> str:
-    """Return which flow wants timers or windows that do not fit the one kernel."""
+    """Return what does not fit the one kernel: a flow's timers or windows, or the hosts."""
     if refused := _linux_refuses_size(scenario):
         return refused
     tcp = [LINUX.resolved(flow) for flow in scenario.flows if isinstance(flow, TcpFlow)]
@@ -193,6 +193,9 @@ def _linux_refuses_scenario(scenario: Scenario) -> str:
     if len({w for w in windows if w is None or w >= _LINUX_LEAST_TUNED_WINDOW_BYTES}) > 1:
         return "flows whose maximum windows, from 3145728 bytes on, differ"
     host = scenario.host_or_default()
+    queues = (queue for link in scenario.links for queue in (link.queue_ab, link.queue_ba))
+    if host.segmentation_offload and any(isinstance(queue, Red) for queue in queues):
+        return "RED with segmentation offload: its shaper would cut merged packets"
     for control, names in _LINUX_SHARED.items():
         alike = [flow for flow in tcp if flow.congestion_control == control]
         for name in names:
@@ -317,7 +320,8 @@ NS2 = Engine(
 LINUX = Engine(
     name="linux",
     title="Linux",
-    version="6.1",
+    version="6.12",
+    released="2024, long-term",
     congestion_controls=_named(
         "bbr bic cubic highspeed htcp hybla illinois linuxreno lp scalable vegas "
         "veno westwood_plus yeah"

@@ -49,6 +49,8 @@ class Engine:
 
     Attributes
     ----------
+    released : str
+        When its version came out, where readers judge by that whether it is modern.
     congestion_controls, queues, losses : frozenset of str
         What is supported; anything else is refused by name.
     refuse_flow, refuse_queue, refuse_scenario : callable
@@ -87,12 +89,18 @@ class Engine:
     refuse_scenario: Callable[[Scenario], str] = knows_no_host
     cubic_beta: float = 0.7
     cubic_hystart: bool = True
+    released: str = ""
     most_hops: int = 250
     shared: bool = False
     missing: Callable[[Path], list[str]] = lambda root: []
     built: Callable[[Path], bool] = lambda root: True
     machine: Callable[[Path], str] = lambda root: ""
     own_program: Callable[[Path], OwnProgram | None] = lambda root: None
+
+    @property
+    def full_title(self) -> str:
+        """Return name and version, with when that came out."""
+        return f"{self.title} {self.version}" + (f" ({self.released})" if self.released else "")
 
     def source_folder(self, root: Path) -> Path:
         """Return the folder with what runs inside the engine."""

@@ -13,6 +13,7 @@
 
 #define LEAF_PARENT TC_H_MAKE(1u << 16, 1)
 #define RED_PARENT TC_H_MAKE(2u << 16, 1)
+#define RED_FIFO_PARENT TC_H_MAKE(3u << 16, 1)
 #define TICK_NS 64 /* unit of time of the traffic control interface */
 #define DEEPEST 1000000
 
@@ -63,6 +64,14 @@ static void count_frames(struct request *request, const struct plan_queue *queue
 	request_end(request, stab);
 }
 
+static struct tc_ratespec rate_of(const struct plan_queue *queue)
+{
+	struct tc_ratespec rate = {.linklayer = TC_LINKLAYER_ETHERNET};
+
+	rate.rate = queue->rate_Bps < UINT32_MAX ? (uint32_t)queue->rate_Bps : UINT32_MAX;
+	return rate;
+}
+
 static void add_shaper(int socket, int device, const struct plan_queue *queue)
 {
 	struct tc_htb_glob root = {.version = 3, .rate2quantum = 10, .defcls = 1};
@@ -78,9 +87,7 @@ static void add_shaper(int socket, int device, const struct plan_queue *queue)
 	request_end(&request, options);
 	netlink_do(socket, &request, "htb");
 
-	class.rate.rate = queue->rate_Bps < UINT32_MAX ? (uint32_t)queue->rate_Bps : UINT32_MAX;
-	class.rate.linklayer = TC_LINKLAYER_ETHERNET;
-	class.ceil = class.rate;
+	class.ceil = class.rate = rate_of(queue);
 	class.buffer = class.cbuffer = (uint32_t)(burst_ns / TICK_NS);
 	begin(&request, RTM_NEWTCLASS, device, 1u << 16, LEAF_PARENT, "htb");
 	options = request_nest(&request, TCA_OPTIONS);
@@ -135,12 +142,38 @@ static void put_red(struct request *request, const struct plan_queue *queue)
 	request_end(request, options);
 }
 
-/// RED holds its packets in a queue of its own, which is limited in bytes unless another is given.
-static void add_red_fifo(int socket, int device, const struct plan_queue *queue)
+/// RED notices that it is idle when it is asked for a packet and has none. HTB asks no empty queue, and
+/// TBF only looks for one; but to look into ETS is to ask its first band. What TBF looks at has left RED:
+/// it is the first packet of the device queue. RED holds its packets in a queue of its own, which is
+/// limited in bytes unless another is given.
+static void add_red(int socket, int device, const struct plan_queue *queue)
 {
+	const struct tc_tbf_qopt bucket = {.rate = rate_of(queue)};
+	const uint8_t one = 1;
 	struct request request;
+	struct nlattr *options;
 
-	begin(&request, RTM_NEWQDISC, device, RED_PARENT, 3u << 16, "pfifo");
+	begin(&request, RTM_NEWQDISC, device, TC_H_ROOT, 1u << 16, "tbf");
+	count_frames(&request, queue);
+	options = request_nest(&request, TCA_OPTIONS);
+	request_put(&request, TCA_TBF_PARMS, &bucket, sizeof(bucket));
+	request_put(&request, TCA_TBF_RATE64, &queue->rate_Bps, sizeof(queue->rate_Bps));
+	request_put_u32(&request, TCA_TBF_BURST, queue->burst_bytes);
+	request_end(&request, options);
+	netlink_do(socket, &request, "tbf");
+
+	begin(&request, RTM_NEWQDISC, device, LEAF_PARENT, 2u << 16, "ets");
+	options = request_nest(&request, TCA_OPTIONS);
+	request_put(&request, TCA_ETS_NBANDS, &one, sizeof(one));
+	request_put(&request, TCA_ETS_NSTRICT, &one, sizeof(one));
+	request_end(&request, options);
+	netlink_do(socket, &request, "ets");
+
+	begin(&request, RTM_NEWQDISC, device, RED_PARENT, 3u << 16, "red");
+	put_red(&request, queue);
+	netlink_do(socket, &request, "red");
+
+	begin(&request, RTM_NEWQDISC, device, RED_FIFO_PARENT, 4u << 16, "pfifo");
 	put_fifo(&request, queue);
 	netlink_do(socket, &request, "red fifo");
 }
@@ -223,19 +256,21 @@ void add_queue(int socket, int device, const struct plan_queue *queue)
 	static const struct {
 		const char *kind;
 		void (*put)(struct request *, const struct plan_queue *);
-	} known[] = {{"pfifo", put_fifo}, {"bfifo", put_fifo},	     {"red", put_red},
-		     {"codel", put_codel}, {"fq_codel", put_fq_codel}, {"pie", put_pie},
-		     {"fq_pie", put_fq_pie}, {"cake", put_cake}};
+	} known[] = {{"pfifo", put_fifo}, {"bfifo", put_fifo}, {"codel", put_codel},
+		     {"fq_codel", put_fq_codel}, {"pie", put_pie}, {"fq_pie", put_fq_pie},
+		     {"cake", put_cake}};
 	struct request request;
 
+	if (!strcmp(queue->kind, "red")) {
+		add_red(socket, device, queue);
+		return;
+	}
 	add_shaper(socket, device, queue);
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (!strcmp(known[i].kind, queue->kind)) {
 			begin(&request, RTM_NEWQDISC, device, LEAF_PARENT, 2u << 16, queue->kind);
 			known[i].put(&request, queue);
 			netlink_do(socket, &request, queue->kind);
-			if (known[i].put == put_red)
-				add_red_fifo(socket, device, queue);
 			return;
 		}
 	die("plan: queue %s", queue->kind);

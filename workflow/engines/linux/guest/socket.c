@@ -18,7 +18,7 @@ enum role { SENDER, LISTENER, RECEIVER };
 
 struct connection {
 	int sender, listener, receiver;
-	bool connected, started, stopped;
+	bool connected, started, stopped, clamped;
 	struct tcp_state last;
 };
 
@@ -80,6 +80,11 @@ static int kernel_segment(const struct plan_flow *flow)
 	return (int)flow->segment_bytes + (flow->timestamps ? TIMESTAMP_BYTES : 0);
 }
 
+static void clamp_window(int file, const struct plan_flow *flow)
+{
+	set(file, IPPROTO_TCP, TCP_WINDOW_CLAMP, (int)flow->maximum_window, "window");
+}
+
 static void open_tcp(int number)
 {
 	const struct plan_flow *flow = &the_plan->flow[number];
@@ -93,7 +98,7 @@ static void open_tcp(int number)
 	set(listener, IPPROTO_TCP, TCP_MAXSEG, kernel_segment(flow), "segment");
 	if (flow->maximum_window) {
 		set(listener, SOL_SOCKET, SO_RCVBUFFORCE, (int)flow->receive_buffer, "receive buffer");
-		set(listener, IPPROTO_TCP, TCP_WINDOW_CLAMP, (int)flow->maximum_window, "window");
+		clamp_window(listener, flow);
 	}
 	if (listen(listener, 1))
 		die("listen: %m");
@@ -297,6 +302,11 @@ void socket_event(uint64_t token)
 		accept_flow(flow);
 		break;
 	case RECEIVER:
+		/* The first segment gave the kernel its ratio of payload to memory, and with that a new
+		 * clamp out of the buffer (tcp_measure_rcv_mss). */
+		if (!connection->clamped && the_plan->flow[flow].maximum_window)
+			clamp_window(connection->receiver, &the_plan->flow[flow]);
+		connection->clamped = true;
 		/* One byte less would do; MSG_TRUNC spares the copy. */
 		while (recv(connection->receiver, sink, sizeof(sink), MSG_TRUNC) == sizeof(sink))
 			;

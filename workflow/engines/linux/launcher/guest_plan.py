@@ -151,6 +151,8 @@ def _queue_values(link: Link, direction: int, largest: int) -> str:
     shaper = link.shapers[direction]
     if isinstance(shaper, TokenBucket):
         line_bps, burst_bytes = shaper.line_rate_bps, shaper.burst_bytes
+    if kind == "red":  # a bucket of its shaper holds a packet
+        burst_bytes = max(burst_bytes, largest) + link.frame_bytes * device_packets
     loss = round(_probability(link.losses[direction]) * (2**32 - 1))
     padded = [*values, *[0] * (QUEUE_VALUES - len(values))]
     return (

@@ -13,7 +13,7 @@ from itertools import cycle, groupby
 from typing import Any
 
 from replication.compare.verdicts import compare_verdicts
-from replication.engines.catalogue import ENGINES, family_of
+from replication.engines.catalogue import ENGINES
 from replication.explore.maps.map_model import load_map, load_mapping, map_path
 from replication.explore.maps.region_result import is_current, region_results
 from replication.explore.modern_kernel import modern_results
@@ -93,7 +93,7 @@ def today_views(source: Source) -> list[dict[str, Any]]:
                 "study": study,
                 "own_engine": source.headlines[study.id].engine,
                 "found": found,
-                "kernel": f"{family_of(found['engine'])} {ENGINES[found['engine']].version}",
+                "kernel": ENGINES[found["engine"]].full_title,
                 "tally": Tally(one["today"] for one in claims),
                 "claims": claims,
                 "changed": sum(one["differs"] for one in claims),
