@@ -313,6 +313,14 @@ def test_nothing_over_nothing_is_equal_and_something_over_nothing_infinite(world
     assert judge(world, test, flows(vegas=1.0, reno=0.0))["observed"] == math.inf
 
 
+def test_two_points_are_a_whole_trend_and_three_almost_in_order_are_not(world):
+    falls = over("trend") | {"expect": {"at_most": -1.0}}
+    two = falls | {"of": quantity(access=["slow", "fast"])}
+    row = judge(world, two, flows(*[[2.0, 3.0, 1.0]] * 3))
+    assert (row["verdict"], row["runs_passing"]) == (Verdict.REPRODUCED, "3 of 3")
+    assert judge(world, falls, flows(*[[2.0, 3.0, 1.0]] * 3))["verdict"] != Verdict.REPRODUCED
+
+
 def test_steps_may_fall(world):
     test = {**KINDS["steps"][0], "relation": "falls", "factor": 1.0}
     assert judge(world, test, flows(*[[3.0, 2.0, 1.0]] * 3))["observed"] == 1

@@ -43,6 +43,26 @@ def test_a_number_is_read_whatever_aggregate_we_took_it_for(world):
     assert own(world, {**test, "of": {**of, "aggregate": "jain"}})[0] == "none"
 
 
+def test_an_index_of_fairness_is_no_second_printing_of_the_rates_it_is_of(world):
+    cell = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
+    columns = {"throughput": cell, "jain": {**cell, "aggregate": "jain"}}
+    both = (*PRINTED, ("slow", "jain", "1", 0.5, "0.5"))
+    word, reason = own(world, at_least(8e5, access="slow"), (), both, columns=columns)
+    assert word == "holds" and "passes in 1 of 1 run)" in reason
+    of = {**rate(access="slow"), "aggregate": "jain"}
+    for bound, expected in ((0.5, "holds"), (0.51, "fails")):
+        test = {"kind": "value", "of": of, "expect": {"at_least": bound}}
+        assert own(world, test, (), both, columns=columns)[0] == expected
+
+
+def test_a_number_in_two_columns_is_printed_twice(world):
+    cell = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
+    twice = (*PRINTED, ("slow", "again", "bit/s", 790e3, "790"))
+    columns = {"throughput": cell, "again": {**cell, "aggregate": "mean"}}
+    reason = own(world, at_least(8e5, access="slow"), (), twice, columns=columns)[1]
+    assert "passes in 1 of 2 printings)" in reason
+
+
 @pytest.mark.parametrize(
     "of",
     [

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from replication.study.model import OPTIONAL, PROSE, Document, Identifier, Window
+from replication.study.model import OPTIONAL, PROSE, Document, Identifier, Window, reaches
 
 
 def _listed(keys: Any) -> Any:
@@ -102,9 +102,9 @@ class Condition(Document):
         return self
 
     def holds(self, value: float) -> bool:
-        """Return whether `value` lies inside the bounds."""
-        above = self.at_least is None or value >= self.at_least
-        below = self.at_most is None or value <= self.at_most
+        """Return whether `value` lies inside the bounds, up to rounding."""
+        above = self.at_least is None or reaches(value, self.at_least)
+        below = self.at_most is None or reaches(self.at_most, value)
         return above and below
 
     def __str__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from typing import Annotated, Any, Literal
 
@@ -35,6 +36,11 @@ def _window(window: tuple[float, float]) -> tuple[float, float]:
     if not 0 <= window[0] < window[1]:
         raise ValueError("must be [from, to] with 0 <= from < to")
     return window
+
+
+def reaches(value: float, bound: float) -> bool:
+    """Return whether a value is at least a bound, or equals it up to rounding in its last digits."""
+    return value >= bound or math.isclose(value, bound, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _whole(value: Any) -> Any:

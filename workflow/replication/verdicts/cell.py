@@ -29,6 +29,7 @@ from replication.metrics.statistic import (
     relative_deviation,
 )
 from replication.metrics.trace_folder import TABLE_PREFIX
+from replication.study.model import reaches
 from replication.study.study import Study
 from replication.study.table_model import Tolerance
 from replication.study.verdict import ReasonCode, Verdict
@@ -223,7 +224,7 @@ def within_tolerance(cell: MappedCell, mean: float) -> bool | None:
     if math.isnan(margin) or math.isnan(mean):
         return None
     low, high = cell.band
-    return low - margin <= mean <= high + margin
+    return reaches(mean, low - margin) and reaches(high + margin, mean)
 
 
 def _deviation(cell: MappedCell, found: Estimate) -> list[str]:

@@ -363,14 +363,14 @@ def _spread(found: Estimate, passing: Share, words: Wording) -> str:
     interval = ""
     if found.has_interval:
         interval = f"95 % interval {words.interval(found.low, found.high)}; "
-    passes = f"passes in {passing.part} of {_runs(passing.whole)}"
+    passes = f"passes in {passing.part} of {_runs(passing.whole, words.sample)}"
     undefined = passing.whole - found.n
     gaps = f"; undefined in {undefined} of them" if undefined else ""
     return f" ({interval}{passes}{gaps})"
 
 
-def _runs(count: int) -> str:
-    return f"{count} run{'s' if count > 1 else ''}"
+def _runs(count: int, name: str = "run") -> str:
+    return f"{count} {name}{'s' if count > 1 else ''}"
 
 
 def _untestable(statistic: str, margin: str, code: ReasonCode, reason: str) -> Judgement:

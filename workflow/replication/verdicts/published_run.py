@@ -24,6 +24,7 @@ import numpy.typing as npt
 from replication.metrics.results import Results
 from replication.metrics.statistic import two_outcomes
 from replication.study.claim_model import Quantity
+from replication.study.model import reaches
 from replication.study.verdict import ReasonCode, Verdict
 
 #: The fewest whose central 95 % leave room for a value outside.
@@ -65,7 +66,7 @@ class Published:
         if self.counts and abs(mean - self.value) <= COUNT_SLACK:
             return True
         low, high = sorted((abs(mean), abs(self.value)))
-        return mean * self.value >= 0 and high - self.half_ulp <= self.factor * low
+        return mean * self.value >= 0 and reaches(self.factor * low, high - self.half_ulp)
 
     def is_within(self, low: float, high: float) -> bool:
         """Return whether the number lies in a range, give or take half its last digit."""

@@ -2,7 +2,7 @@
 
 A printed number stands for points, a metric, flows and a window. A claim's quantity of the same
 reads it whatever its aggregate: what a printed number aggregates is our reading and not the
-paper's. Only Jain's index is never printed under another name. A number that is said to be of
+paper's. Only Jain's index is another number than the rates that it is of. A number that is said to be of
 another thing than its metric (`not_comparable`) says nothing. What is not printed is taken from
 the raw traces, where there are any, in the shape of our results.
 
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -208,13 +209,11 @@ class OwnNumbers:
             comparison = compare(self.study, test, look_up)
         except UntestableError as error:
             return NONE, f"No number of the paper's own: {error}"
-        judgement = judge_statistic(
-            comparison,
-            expect,
-            direction,
-            wording(self.study, test),
-            isinstance(test, INTERVAL_DECIDES),
-        )
+        words = wording(self.study, test)
+        if sources == {PRINTED} and len(comparison.values) > 1:
+            words = replace(words, sample="printing")
+        decides = isinstance(test, INTERVAL_DECIDES)
+        judgement = judge_statistic(comparison, expect, direction, words, decides)
         where = " and ".join(sorted(sources))
         word = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
         return word, f"By the {where}: {' '.join(judgement.reasons)}"
@@ -225,7 +224,7 @@ class OwnNumbers:
         UntestableError where some of its points have none.
         """
         frame = self._printed(wanted)
-        if not frame.empty and wanted.aggregate != "jain" and self._is_whole(wanted, frame):
+        if not frame.empty and self._is_whole(wanted, frame):
             return PRINTED, frame
         frame = self._traced(wanted) if can_tell(wanted, alone) else frame.iloc[:0]
         if frame.empty:
@@ -276,7 +275,8 @@ def _printed(study: Study, cells: Sequence[MappedCell]) -> Callable[[Quantity], 
 
 def _kind(wanted: Quantity) -> str:
     kept = {"experiment", "metric", "flows", "window_s", "links"}
-    return json.dumps(wanted.model_dump(mode="json", include=kept), sort_keys=True)
+    found = wanted.model_dump(mode="json", include=kept) | {"jain": wanted.aggregate == "jain"}
+    return json.dumps(found, sort_keys=True)
 
 
 def write_self_consistency(root: Path, data: Path, study: str, kept: Sequence[Row] = ()) -> None:

@@ -60,13 +60,14 @@ class Wording:
 
     `statistic` says what it measures and begins with a capital; its value times `factor` is shown
     in `unit`. `counts` says what a share is a share of ("points"): it is shown as so many of so
-    many where that is known.
+    many where that is known. `sample` is what of the values is counted.
     """
 
     statistic: str
     factor: float = 1.0
     unit: str = ""
     counts: str = ""
+    sample: str = "run"
 
     def value(self, statistic: float, points: int = 0) -> str:
         """Return the statistic as people read it, "3 of 4 points" for a share of `points`."""
