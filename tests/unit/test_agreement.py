@@ -1,6 +1,7 @@
 """Engines that agree or differ, on a case small enough to count by hand, and results that moved."""
 
 import csv
+import json
 import math
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ from replication.compare.agreement import (
 )
 from replication.compare.verdicts import BEYOND, CELL, CLAIM, WITHIN, Compared, compare_results
 from replication.metrics.statistic import wilson_interval
-from replication.report.difference import PAGE, TABLE, results_at, write_differences
+from replication.report.difference import PAGE, TABLE, results_at, tier_of, write_differences
 from replication.report.released import RELEASED
 from replication.study.errors import InputError
 from replication.study.files import write_text
@@ -26,7 +27,7 @@ from replication.study.study import DIFFERENCES, Study
 from replication.verdicts.verdict_table import read_verdicts, write_verdicts
 
 from tests.unit.conftest import ROOT, claim, quantity, tolerance
-from tests.unit.report_project import soup
+from tests.unit.report_project import Project, example, faster_on_ns3, soup
 
 
 def value(at_least, **where):
@@ -194,6 +195,17 @@ def test_a_known_difference_is_offered_only_for_runs_that_it_concerns(project, c
     assert all(row["agree"] == "false" for row in rows if row["causes"])
 
 
+def test_causes_are_found_where_an_engine_runs_another_value(world, tmp_path):
+    reason = "It merges no packets."
+    other = {"engine": "ns2", "set": {"segment_bytes": 1000}, "reason": reason}
+    document = example(world).model_dump(mode="json", exclude_none=True)
+    study = Study.model_validate(document | {"substitutions": [other]})
+    found = Project(world, tmp_path / "root")
+    found.add(study, engines=("ns3", "ns2"), flows=faster_on_ns3)
+    tables = write((found.root, found.data))
+    assert {row["causes"] for row in tables["agreement_pairs"]} == {"", "timer"}
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -219,7 +231,7 @@ def results(tmp_path):
     folders = tmp_path / "before", tmp_path / "after"
     for folder in folders:
         folder.mkdir()
-        for name in ("cells.csv", "claims.csv"):
+        for name in ("cells.csv", "claims.csv", "provenance.json"):
             shutil.copy(ROOT / RELEASED / name, folder)
     return folders
 
@@ -269,6 +281,22 @@ def test_a_verdict_that_moved_is_on_the_page_and_in_the_table(results, tmp_path)
     assert "old <b>" in page.get_text() and not page.find("b")
     (row,) = csv.DictReader((tmp_path / "out" / TABLE).open())
     assert (row["verdict_before"], row["verdict_after"]) == ("reproduced", "not reproduced")
+
+
+def test_what_one_side_lacks_has_not_changed_and_other_tiers_are_said(results, tmp_path):
+    table = pd.read_csv(results[1] / "cells.csv", dtype=str, keep_default_na=False)
+    table.iloc[3:].to_csv(results[1] / "cells.csv", index=False)
+    tiers = tuple(map(tier_of, results))
+    out = tmp_path / "out"
+    numbers, _ = write_differences(compare_results(*results), ("a", "b"), out, tiers)
+    assert numbers.startswith(f"Of {len(table) - 3} numbers, 0 changed in value")
+    assert numbers.endswith(" and 0 in verdict; 3 more are in one of the two only.")
+    quick = json.loads((results[1] / "provenance.json").read_text())
+    quick["tier"]["id"] = "quick"
+    write_text(results[1] / "provenance.json", json.dumps(quick))
+    tiers = tuple(map(tier_of, results))
+    said = write_differences(compare_results(*results), ("a", "b"), out, tiers)[0]
+    assert "paper and quick" in said and said in soup(out / PAGE).get_text()
 
 
 def test_results_are_found_in_folders_and_releases(results, tmp_path):

@@ -222,10 +222,13 @@ def test_only_the_chosen_studies_are_shown_and_a_quick_tier_says_so(project):
     assert soup(out / "words.html").select(".claim") and soup(out / "other.html").select(".cells")
     pages = [soup(path) for path in out.glob("*.html")]
     assert len(pages) == 6 and not any(page.select(".banner") for page in pages)
-    project.provenance = PROVENANCE | {"tier": {"id": "quick", "levels": "quick"}}
+    quick = {"tier": {"id": "quick", "levels": "quick"}, "config": {"studies": ["other"]}}
+    project.provenance = PROVENANCE | quick
     pages = [soup(path) for path in project.render("other").glob("*.html")]
     assert len(pages) == 4 and "synthetic.html" not in str(pages)
     assert all("provisional" in page.select_one(".banner").get_text() for page in pages)
+    again = soup(out / "index.html").select_one("dl.commands code").get_text()
+    assert again == "make report TIER=quick ENGINES=ns3 STUDIES=other"
 
 
 def notebooks_of(out, study):

@@ -14,7 +14,7 @@ from replication.study.files import read_yaml, write_text
 from replication.study.study import Study
 
 from tests.unit.conftest import ROOT
-from tests.unit.report_project import RATES, example, soup
+from tests.unit.report_project import CELL, RATES, TABLE, example, soup
 
 
 def read(path):
@@ -40,6 +40,16 @@ def test_the_table_has_the_papers_rows_and_columns(rendered):
         assert shown == pytest.approx(float(row["published"]) * 1e-6)
         assert row["verdict"] in cell.get_text() and cell.select("svg.icon")
         assert f"off-{shade(float(row['relative_deviation']))}" in cell["class"]
+
+
+def test_a_table_shows_the_papers_own_number_and_its_factor(project):
+    halved = TABLE | {"columns": {"throughput": CELL | {"factor": 0.5}}}
+    project.add(project.world.study(tables=[halved]))
+    page = soup(project.render("synthetic") / "synthetic.html")
+    shown = [one.get_text() for one in page.select("table.grid .published")]
+    assert shown == ["0.80 × 0.5", "1.20 × 0.5", "0.123456 × 0.5"]
+    (row, *_) = page.select("tr[data-row=slow] td.num")
+    assert (row.get_text(), row["data-value"]) == ("0.80 × 0.5", "400000")
 
 
 def test_an_answer_counts_what_can_be_told():

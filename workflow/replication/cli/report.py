@@ -103,11 +103,11 @@ def compare(
     Example: replicate compare HEAD data/reproduced
     """
     from replication.compare.verdicts import compare_results
-    from replication.report.difference import PAGE, results_at, write_differences
+    from replication.report.difference import PAGE, results_at, tier_of, write_differences
 
     with results_at(ROOT, before) as old, results_at(ROOT, after) as new:
-        found = compare_results(old, new)
-    for counted in write_differences(found, (before, after), output):
+        found, tiers = compare_results(old, new), (tier_of(old), tier_of(new))
+    for counted in write_differences(found, (before, after), output, tiers):
         print(counted)
     for item in found:
         if item.verdict_moved and item.before and item.after:

@@ -394,11 +394,11 @@ class _Group:
         return [difference.id for difference in known.concerning(*engines, runs)]
 
     def _scenarios(self, side: _Side, engines: Iterable[str]) -> list[Mapping[str, Any]]:
-        ran: list[set[str]] = []
-        for engine in engines:
-            runs = pd.concat(self.results.runs(side.experiment, where) for where in side.wheres)
-            ran.append(set(runs.loc[(runs["engine"] == engine) & runs["supported"], "scenario"]))
-        return [self.results.scenarios[name] for name in sorted(set.intersection(*ran))]
+        """Return the scenarios of what both engines ran; a substitution makes them differ."""
+        runs = pd.concat(self.results.runs(side.experiment, where) for where in side.wheres)
+        ran = runs[runs["supported"] & runs["engine"].isin(list(engines))]
+        both = ran.groupby(["point", "replicate"])["engine"].transform("nunique") == 2
+        return [self.results.scenarios[name] for name in sorted(set(ran.loc[both, "scenario"]))]
 
 
 def _shared(wheres: Sequence[Where]) -> Where:

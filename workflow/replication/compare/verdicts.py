@@ -167,12 +167,12 @@ def compare_results(before: Path, after: Path) -> list[Compared]:
 def counted(kind: str, found: Iterable[Compared]) -> str:
     """Return in words how many items of a kind moved: verdicts, and values beyond noise or not."""
     own = [item for item in found if item.kind == kind]
-    words = [item.beyond_noise for item in own]
-    alone = sum(item.before is None or item.after is None for item in own)
+    both = [item for item in own if item.before and item.after]
+    words, alone = [item.beyond_noise for item in both], len(own) - len(both)
     said = (
-        f"Of {len(own)} {'claims' if kind == CLAIM else 'numbers'}, "
+        f"Of {len(both)} {'claims' if kind == CLAIM else 'numbers'}, "
         f"{len(words) - words.count('')} changed in value ({words.count(BEYOND)} beyond noise, "
         f"{words.count(WITHIN)} within it, {words.count(UNKNOWN)} without intervals to tell) and "
-        f"{sum(item.verdict_moved for item in own)} in verdict"
+        f"{sum(item.verdict_moved for item in both)} in verdict"
     )
-    return f"{said}; {alone} are in one of the two only." if alone else f"{said}."
+    return f"{said}; {alone} more are in one of the two only." if alone else f"{said}."

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from replication.compare.verdicts import CELL, CLAIM, COLUMNS, Compared, counted
 from replication.report.pages.page import ASSETS, environment
-from replication.report.released import RELEASED
+from replication.report.pages.source import read_provenance
+from replication.report.released import PROVENANCE, RELEASED
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.storage.table import write_table
@@ -25,17 +26,34 @@ from replication.study.storage.table import write_table
 PAGE, TABLE = "index.html", "differences.csv"
 
 
-def write_differences(found: Sequence[Compared], names: tuple[str, str], folder: Path) -> list[str]:
-    """Write the page of all items of two results, and its table; return the counts in words."""
+def write_differences(
+    found: Sequence[Compared],
+    names: tuple[str, str],
+    folder: Path,
+    tiers: tuple[str, str] = ("", ""),
+) -> list[str]:
+    """Write the page of all items of two results, and its table; return the counts in words.
+
+    Results of different `tiers` have a sentence on it first.
+    """
     moved = [item for item in found if item.has_moved]
     moved.sort(key=lambda item: (not item.verdict_moved, item.beyond_noise != "yes"))
     counts = [counted(kind, found) for kind in (CELL, CLAIM)]
+    if all(tiers) and tiers[0] != tiers[1]:
+        what = "their runs differ in points, replicates and length"
+        counts.insert(0, f"The tiers differ, {tiers[0]} and {tiers[1]}: {what}.")
     template = environment().get_template("difference.html")
     text = template.render(page="index", names=names, counts=counts, rows=moved, table=TABLE)
     shutil.copytree(ASSETS, folder / "assets", dirs_exist_ok=True)
     write_table(folder / TABLE, (item.row() for item in moved), COLUMNS)
     write_text(folder / PAGE, text)
     return counts
+
+
+def tier_of(folder: Path) -> str:
+    """Return the tier of the results in a folder; empty where it is not said."""
+    path = folder / PROVENANCE
+    return str(read_provenance(path)["tier"]["id"]) if path.is_file() else ""
 
 
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/~^-]*")
@@ -66,8 +84,8 @@ def _of_commit(root: Path, name: str) -> bytes:
     )
     if not _REVISION.fullmatch(name):
         raise InputError(problem)
-    command = ["git", "-C", str(root), "archive", name, f"{RELEASED}/cells.csv"]
-    command += [f"{RELEASED}/claims.csv"]
+    files = [f"{RELEASED}/{file}" for file in ("cells.csv", "claims.csv", PROVENANCE)]
+    command = ["git", "-C", str(root), "archive", name, *files]
     try:
         found = subprocess.run(command, capture_output=True, check=False)
     except OSError:

@@ -293,14 +293,28 @@ def check_ledger(study: Study) -> None:
             )
 
 
-def _read(study: Study, experiment: Experiment) -> set[str]:
-    """Return the keys of the parameters that an experiment's templates lead to."""
+def without_effect(study: Study) -> list[str]:
+    """Return the assumptions whose values no run has: levels set them wherever they are read."""
+    used = set().union(*(_read(study, experiment, True) for experiment in study.experiments))
+    return [assumption.key for assumption in assumptions(study) if assumption.key not in used]
+
+
+def _read(study: Study, experiment: Experiment, own_values: bool = False) -> set[str]:
+    """Return the keys of the parameters that an experiment's templates lead to.
+
+    With `own_values` without those that a factor sets at each of its levels.
+    """
     parameters = parameters_of(study, experiment)
     values: dict[str, list[Any]] = {name: [p.value] for name, p in parameters.items()}
+    always_set: set[str] = set()
     for factor in experiment.factors:
+        if own_values:
+            always_set |= set.intersection(*(set(level.set) for level in factor.levels))
         for level in factor.levels:
             for name, value in level.set.items():
                 values[name].append(value)
+    for name in always_set:
+        del values[name][0]
     found: set[str] = set()
     templates = experiment.model_dump(exclude={"parameters", "factors", "flows"})
     flows = [whole_flow(flow, values) for flow in experiment.flows]
@@ -310,6 +324,7 @@ def _read(study: Study, experiment: Experiment) -> set[str]:
         if name not in found:
             found.add(name)
             waiting += _references(values.get(name, []))
+    found -= always_set
     return {f"{experiment.id}/{n}" if n in experiment.parameters else n for n in found}
 
 

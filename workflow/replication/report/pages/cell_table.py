@@ -48,7 +48,7 @@ def _table(
     #: That of the headline first.
     engines = source.shown_engines(study)
     notes = _shared(rows)
-    cells = list(_cells(rows, notes, source, links))
+    cells = list(_cells(rows, notes, source, links, table))
     title = table.title if table else ""
     name = table_name(rows[0]["table"], title)
     shown = ("", *engines[:1])
@@ -89,7 +89,11 @@ def _grid(cells: Sequence[CellView]) -> dict[str, Any]:
 
 
 def _cells(
-    rows: Sequence[Judged], notes: Sequence[str], source: Source, links: PointLinks
+    rows: Sequence[Judged],
+    notes: Sequence[str],
+    source: Source,
+    links: PointLinks,
+    table: Table | None,
 ) -> Iterator[CellView]:
     study = rows[0]["study"]
     printed, engines = source.published(study), source.shown_engines(study)
@@ -102,7 +106,7 @@ def _cells(
             "row": row,
             "unit": numbers.display_unit(unit),
             "printed": printed.get(key),
-            "published": numbers.published(row["published"], row["published_half_ulp"], unit),
+            "published": _printed(row, table),
             "reproduced": numbers.number(row["reproduced_mean"], unit),
             "deviation": numbers.percent(row["relative_deviation"]),
             "shade": shade(numbers.parse(row["relative_deviation"])),
@@ -114,6 +118,16 @@ def _cells(
             "html_id": cell_id(*key),
             "points": points[key],
         }
+
+
+def _printed(row: Judged, table: Table | None) -> numbers.Number:
+    """Return a number with the paper's digits, and what it is multiplied by to be the metric."""
+    cell = table and (table.cell or (table.columns or {}).get(row["column"]))
+    factor = cell.factor if cell else 1.0
+    value, half_ulp = row["published"], row["published_half_ulp"]
+    shown = numbers.published(value / factor, half_ulp / factor, row["unit"]).shown
+    raw = numbers.published(value, half_ulp, row["unit"]).raw
+    return numbers.Number(raw, shown if factor == 1 else f"{shown} × {factor:g}")
 
 
 def shade(deviation: float | None) -> str:

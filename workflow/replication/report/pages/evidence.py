@@ -38,8 +38,8 @@ from replication.study.files import read_json
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
-from replication.study.variation import Assumption, assumptions
-from replication.study.verdict import Verdict
+from replication.study.variation import Assumption, assumptions, without_effect
+from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.wording import table_names
 
 
@@ -162,9 +162,7 @@ def robust_view(source: Source, study: Study, out: Path) -> dict[str, Any] | Non
         "scale": scale,
         "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
         "claims": [(claim, row, claim_sentence(row, claim, scale)) for claim, row in known],
-        "effects": [
-            _effect(a, rows, effects, settings.of(study.id).held) for a in assumptions(study)
-        ],
+        "effects": assumption_effects(study, rows, effects, points, settings.of(study.id).held),
         "figures": write_figures(spread_figures(spread, study.id), out),
         # Whether the charts of what varies have other engines too.
         "engines_compared": bool((spread["source"] == SOURCES["engine"]).any()),
@@ -179,10 +177,32 @@ def _left_out(study: Study, scale: Scale) -> Iterator[tuple[str, list[str]]]:
             yield experiment.title, [c for c, needed in needs.items() if experiment.id in needed]
 
 
+def assumption_effects(
+    study: Study,
+    claims: list[Row],
+    effects: list[Row],
+    points: Sequence[Row],
+    held: Mapping[str, str],
+) -> list[dict[str, Any]]:
+    """Return each assumption with the claims that it flips, or why nothing is known of that.
+
+    `claims`, `effects` and `points` are the tables of the exploration, `held` the reasons of what
+    is not varied.
+    """
+    ran = {row["changed"] for row in points if row["scenarios"] != "0"}
+    refused = {r["changed"]: f"Not run: {r['reason']}." for r in points if r["changed"] not in ran}
+    levels_set = dict.fromkeys(without_effect(study), "Never takes effect: levels set it.")
+    why_not = {**refused, **levels_set, **held}
+    return [_effect(one, claims, effects, why_not) for one in assumptions(study)]
+
+
 def _effect(
-    assumption: Assumption, claims: list[Row], effects: list[Row], held: Mapping[str, str]
+    assumption: Assumption, claims: list[Row], effects: list[Row], why_not: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return an assumption, the claims that it flips alone, and those that it decides."""
+    """Return an assumption, the claims that it flips alone, and those that it decides.
+
+    `why_not` says of assumptions why nothing is known of their effects.
+    """
     key = assumption.key
     own = [r for r in effects if r["parameter"] == key and r["method"] == ONE_AT_A_TIME]
     shown = {row["claim"] for row in claims}
@@ -191,14 +211,16 @@ def _effect(
         for row in own
         if row["claim"] in shown
         and (row["before"] == Verdict.REPRODUCED) != (row["after"] == Verdict.REPRODUCED)
-        and Verdict.NOT_TESTABLE not in (row["before"], row["after"])
+        # Where the engine refused the runs there is no verdict after.
+        and row["before"] in DECIDED
+        and row["after"] in DECIDED
     )
-    why = "" if own else held.get(key, "Not varied: no alternative, or an experiment left out.")
+    unknown = "" if own else "Not varied: no alternative, or an experiment left out."
     return {
         "key": key,
         "default": plain(assumption.default),
         "plausible": plausible(assumption.tag, assumption.unit),
-        "not_varied": why,
+        "not_varied": why_not.get(key, unknown),
         "flips": [*flips],
         "decides": [r["claim"] for r in claims if key in r["important"].split("; ")],
     }

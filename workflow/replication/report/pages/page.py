@@ -39,6 +39,8 @@ def ran(provenance: dict[str, Any]) -> dict[str, Any]:
         f"engines {versions}" if versions else "",
     ]
     chosen = ",".join(engine for engine, _ in engines)
+    settings = f"TIER={name}" + (f" ENGINES={chosen}" if chosen else "")
+    selected = provenance.get("config", {}).get("studies", "all")
     return {
         "tier": name,
         "tier_title": str(tier.get("title", "")),
@@ -47,8 +49,9 @@ def ran(provenance: dict[str, Any]) -> dict[str, Any]:
         "facts": list(_facts(provenance, written)),
         # Stages of the workflow and what they took: jobs, wall_s, cpu_s.
         "stages": provenance.get("stages", {}),
-        # The settings of make by which the same is run again.
-        "settings": f"TIER={name}" + (f" ENGINES={chosen}" if chosen else ""),
+        # The settings of make by which the same is run again, without and with the studies.
+        "settings": settings,
+        "again": settings + ("" if selected == "all" else f" STUDIES={','.join(selected)}"),
         # Of when these results are, and of what: for the foot of every page.
         "whose": "; ".join(part for part in whose if part) + ".",
     }
