@@ -14,7 +14,7 @@ from replication.study.table_model import Cell
 from replication.study.verdict import ReasonCode
 from replication.verdicts.cell import judge_cell, replicate_means
 
-from tests.unit.conftest import tolerance
+from tests.unit.conftest import quantity, tolerance
 
 SLOW = ("slow", "throughput", "bit/s", 800e3, "800.0")  # printed in kbit/s: half a digit is 50
 
@@ -78,6 +78,18 @@ def test_a_number_of_another_thing_is_not_testable_however_close(world):
     assert row["verdict"] == "not testable"
     assert "The sender's count." in row["reason"]
     assert row["reason_code"] == ReasonCode.PAPER_GIVES_TOO_LITTLE
+
+
+def test_the_interval_of_an_index_of_fairness_ends_at_one(world):
+    cell = {"metric": "throughput_bps", "aggregate": "jain", "tolerance": tolerance(0.1)}
+    uneven = lambda replicate, flow, **_: {  # noqa: E731
+        "throughput_bps": 4e5 if replicate and flow == "tcp2" else 1e5
+    }
+    study, printed = world.table({"jain": cell}), ("slow", "jain", "1", 0.9, "0.9")
+    (row,) = world.judge_cells(study, printed, flows=uneven)
+    assert (row["n"], row["reproduced_high"]) == (3, 1.0) and row["reproduced_mean"] < 1
+    test = {"kind": "value", "of": quantity(variant="reno") | {"aggregate": "jain"}}
+    assert world.judge(test | {"expect": {"at_least": 0.5}}, flows=uneven)["high"] == 1.0
 
 
 def test_an_impossible_value_is_impossible_however_close():

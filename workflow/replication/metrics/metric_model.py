@@ -6,6 +6,7 @@ Computing them takes `metrics.metric` and `metrics.sampled`; checking a study ta
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,6 +166,12 @@ def validate_study_metrics(study: Study) -> None:
 def metric_label(metric: str) -> str:
     """Return what a metric is called within a sentence."""
     return METRICS[metric].label if metric in METRICS else metric.replace("_", " ")
+
+
+def largest(metric: str, aggregate: str = "mean") -> float:
+    """Return the largest value that a metric can have: 1 for shares of packets and Jain's index."""
+    is_share = metric in ("delivery_ratio", "loss_rate") or metric.startswith("jain")
+    return 1.0 if aggregate == "jain" or (is_share and aggregate != "sum") else math.inf
 
 
 def capitalised(words: str) -> str:

@@ -39,7 +39,7 @@ def _window(window: tuple[float, float]) -> tuple[float, float]:
 
 
 def reaches(value: float, bound: float) -> bool:
-    """Return whether a value is at least a bound, or equals it up to rounding in its last digits."""
+    """Return whether a value is at least a bound, or differs from it by rounding alone."""
     return value >= bound or math.isclose(value, bound, rel_tol=1e-9, abs_tol=1e-12)
 
 

@@ -19,7 +19,7 @@ import pandas as pd
 
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric import quantity
-from replication.metrics.metric_model import COUNTS, display_unit, metric_label
+from replication.metrics.metric_model import COUNTS, display_unit, largest, metric_label
 from replication.metrics.results import Results
 from replication.metrics.statistic import (
     MINIMUM_REPLICATES,
@@ -68,7 +68,8 @@ def evaluate_cells(
             ours = values[values["engine"] == engine].drop(columns="engine")
             means = replicate_means(ours)
             sample = means.to_numpy(dtype=float)
-            found = deviation_estimate(sample) if cell.is_spread else estimate(sample)
+            most = largest(cell.quantity.metric, cell.quantity.aggregate)
+            found = deviation_estimate(sample) if cell.is_spread else estimate(sample, highest=most)
             gone = left_out(coverage, engine, [cell.quantity], means.index)
             ruling = untestable(coverage, engine, cell, found.n)
             if ruling is None and gone.too_many:

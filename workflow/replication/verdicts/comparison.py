@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from replication.metrics.metric_model import largest
 from replication.metrics.statistic import kendall, ranked, spearman
 from replication.study.claim_model import (
     Condition,
@@ -301,4 +302,5 @@ def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
 def _value(study: Study, test: ValueTest, look_up: Lookup) -> Comparison:
     frame = complete(look_up("of", test.of))
     values = _reduce(frame["value"], frame["replicate"], test.reduce)
-    return Comparison(values, _count(frame, "value"))
+    most = largest(test.of.metric, test.of.aggregate)
+    return Comparison(values, _count(frame, "value"), highest=most)

@@ -2,9 +2,9 @@
 
 A printed number stands for points, a metric, flows and a window. A claim's quantity of the same
 reads it whatever its aggregate: what a printed number aggregates is our reading and not the
-paper's. Only Jain's index is another number than the rates that it is of. A number that is said to be of
-another thing than its metric (`not_comparable`) says nothing. What is not printed is taken from
-the raw traces, where there are any, in the shape of our results.
+paper's. Only Jain's index is another number than the rates that it is of. A number that is said to
+be of another thing than its metric (`not_comparable`) says nothing. What is not printed is taken
+from the raw traces, where there are any, in the shape of our results.
 
 A `trace:<stem>` table says of which point a trace is and, by its rows, of which flows. Published
 runs of one point are its replicates. What `ss` does not sample is undefined: delays, timeouts,

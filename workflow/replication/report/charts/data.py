@@ -12,7 +12,13 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from replication.metrics.metric import quantity
-from replication.metrics.metric_model import METRICS, capitalised, display_unit, metric_label
+from replication.metrics.metric_model import (
+    METRICS,
+    capitalised,
+    display_unit,
+    largest,
+    metric_label,
+)
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.claim_model import Flows, Links, Quantity
@@ -48,10 +54,9 @@ def display_metric(metric: str) -> Display:
     """Return how a metric is shown; rates of loss in per cent."""
     label = capitalised(metric_label(metric))
     if metric == "loss_rate":
-        return Display(label, "%", 100.0, 100.0)
+        return Display(label, "%", 100.0, 100.0 * largest(metric))
     unit, factor = display_unit(METRICS[metric].unit if metric in METRICS else "1")
-    highest = 1.0 if metric == "delivery_ratio" or metric.startswith("jain") else math.inf
-    return Display(label, unit, factor, highest)
+    return Display(label, unit, factor, largest(metric))
 
 
 def display_factor(factor: Factor) -> Display:
