@@ -32,7 +32,7 @@ SNAKEMAKE = exec $(RUN) snakemake --quiet progress rules reason host --workflow-
 PIP = $(RUN) HOME="$$([ -w "$$HOME" ] && echo "$$HOME" || echo .cache/home)" python -m pip install --quiet --disable-pip-version-check --no-compile
 COMPILE = $(RUN) pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
-.PHONY: help setup setup-dev setup-lab setup-slurm report plan explain maps release fetch-results traces engines images lab test bench lint lock unlock clean
+.PHONY: help setup setup-dev setup-lab setup-slurm report plan explain regions release fetch-results traces engines images lab test bench lint lock unlock clean
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 	@echo; echo "  settings: TIER=quick|paper|deep STUDIES=a,b ENGINES=ns3,ns2,linux RUNTIME=podman NS3_VERSION=3.39.post2 CORES=n PROFILE=slurm"
@@ -46,9 +46,9 @@ plan: setup ## Say what would run, how many scenarios, and the expected cost
 explain: setup ## Vary what the papers do not state, and search why numbers differ (some 70 minutes on 2 cores)
 	@$(SNAKEMAKE) explain $(CONFIG)
 	@echo "explanations: $(CURDIR)/data/reproduced/sensitivity; the next \`make report\` shows them"
-maps: setup ## Map where the papers' sentences hold (an hour of CPU; TIER=quick: some 5 minutes)
-	@$(SNAKEMAKE) maps $(CONFIG)
-	@echo "maps: $(CURDIR)/data/reproduced/maps.csv; the next \`make report\` shows them"
+regions: setup ## Find where the papers' claims hold (45 CPU minutes; TIER=quick: some 5 minutes)
+	@$(SNAKEMAKE) regions $(CONFIG)
+	@echo "regions: $(CURDIR)/data/reproduced/regions.csv; the next \`make report\` shows them"
 release: report ## Render what is finished into data/release and reports/release, to be committed
 	@$(RUN) replicate release
 fetch-results: setup ## Get the full series of the released runs, and verify them

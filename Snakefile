@@ -26,7 +26,7 @@ from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.engines.ns3 import WHEEL_VERSIONS
 from replication.simulate.runtime import image_file
 from replication.design.pipeline import Pipeline
-from replication.explore.maps.map_model import load_map, maps_or_exit
+from replication.explore.regions.region_model import load_region, regions_or_exit
 from replication.explore.modern_kernel import load_modern, modern_studies
 
 
@@ -62,7 +62,7 @@ include: "workflow/rules/simulate.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/sensitivity.smk"
-include: "workflow/rules/maps.smk"
+include: "workflow/rules/regions.smk"
 
 
 rule all:
@@ -83,8 +83,8 @@ rule engines:
 
 
 onstart:
-    # The sensitivity analysis and the maps have a plan of their own.
-    if not {"explain", "maps"} & set(workflow.dag_settings.targets):
+    # The sensitivity analysis and the regions have a plan of their own.
+    if not {"explain", "regions"} & set(workflow.dag_settings.targets):
         PIPE.write_goal()
         for line in PIPE.summary():
             print(line, file=sys.stderr)

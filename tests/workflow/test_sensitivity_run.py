@@ -103,18 +103,18 @@ def test_a_second_run_does_nothing_and_a_lost_result_is_made_from_the_store(expl
     assert lost.read_bytes() == before
 
 
-def test_a_change_that_makes_the_plan_anew_makes_the_maps_anew_as_well(tmp_path):
+def test_a_change_that_makes_the_plan_anew_makes_the_regions_anew_as_well(tmp_path):
     project = copy_project(tmp_path / "p", engines_from=ROOT)
-    for path in (project.root / "configs/maps").glob("*.yaml"):
+    for path in (project.root / "configs/regions").glob("*.yaml"):
         if path.stem != "kapadia_random_loss":
             path.unlink()
-    project.snakemake("maps", tier="quick")
-    assert project.jobs("maps", tier="quick") == {}
-    project.edit("configs/mapping.yaml", "noise_points: 3", "noise_points: 4")
-    jobs = project.jobs("maps", tier="quick")
-    assert {"plan_maps": 1, "explore_map": 1, "merge_maps": 1}.items() <= jobs.items()
-    # What only the plan tells does not make a map anew.
-    project.edit("configs/mapping.yaml", "noise_points: 4", "noise_points: 3")
-    project.snakemake("maps", tier="quick")
-    (project.root / "data/reproduced/maps/forecast.txt").unlink()
-    assert set(project.jobs("maps", tier="quick")) == {"plan_maps", "maps"}
+    project.snakemake("regions", tier="quick")
+    assert project.jobs("regions", tier="quick") == {}
+    project.edit("configs/regions.yaml", "enough: 0.03", "enough: 0.04")
+    jobs = project.jobs("regions", tier="quick")
+    assert {"plan_regions": 1, "explore_region": 1, "merge_regions": 1}.items() <= jobs.items()
+    # What only the plan tells does not make a region anew.
+    project.edit("configs/regions.yaml", "enough: 0.04", "enough: 0.03")
+    project.snakemake("regions", tier="quick")
+    (project.root / "data/reproduced/regions/forecast.txt").unlink()
+    assert set(project.jobs("regions", tier="quick")) == {"plan_regions", "regions"}

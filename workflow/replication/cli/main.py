@@ -56,15 +56,15 @@ _SHOWN = (
 
 @app.command()
 def validate(studies: Studies = None) -> None:
-    """Check configuration, tiers, studies, published numbers and mappings; change nothing.
+    """Check configuration, tiers, studies, published numbers and regions; change nothing.
 
     Example: replicate validate --studies saxena
     """
     from replication.design.design import design_study, repeat_warnings
     from replication.design.study_check import check_study
-    from replication.explore.maps.map_model import load_mapping, map_names
-    from replication.explore.maps.region_result import check_map
     from replication.explore.modern_kernel import forecast_modern, load_modern
+    from replication.explore.regions.region_model import load_settings, region_names
+    from replication.explore.regions.region_result import check_region
     from replication.study.published import published_path
     from replication.study.sensitivity_settings import load_sensitivity
     from replication.verdicts.cause import check_explanations, load_explanations
@@ -86,12 +86,12 @@ def validate(studies: Studies = None) -> None:
         )
         for warning in repeat_warnings(runs):
             print(f"warning: {name}, {warning}")
-    load_mapping(ROOT)
+    load_settings(ROOT)
     if everything:
         for name in sorted(set(load_modern(ROOT).studies) & set(study_ids(ROOT))):
             print(f"{forecast_modern(ROOT, name, 'paper')[0]}: valid")
-        for name in map_names(ROOT):
-            print(f"{name}: {check_map(ROOT, name)}: valid")
+        for name in region_names(ROOT):
+            print(f"{name}: {check_region(ROOT, name)}: valid")
 
 
 @app.command()
@@ -170,7 +170,7 @@ def find_scenario(data: Path, scenario: str) -> Scenario:
     folder = data / "design" / "scenarios"
     explored = [
         *sorted((data / "sensitivity").glob("*/explained_scenarios.json")),
-        *sorted((data / "maps").glob("*/*.scenarios.json")),
+        *sorted((data / "regions").glob("*/*.scenarios.json")),
     ]
     for path in [*sorted(folder.glob("*.json")), *explored]:
         document = read_json(path).get(scenario)

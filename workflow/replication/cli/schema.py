@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from replication.compare.agreement import EngineDifferences
 from replication.design.config import Config, Tier
-from replication.explore.maps.map_model import Map, MapSettings
 from replication.explore.modern_kernel import ModernKernel
+from replication.explore.regions.region_model import Region, RegionSettings
 from replication.study.files import write_text
 from replication.study.model import Document
 from replication.study.scenario import Scenario
@@ -26,8 +26,8 @@ MODELS: dict[str, type[BaseModel]] = {
     "config": Config,
     "engine_differences": EngineDifferences,
     "explanations": Explanations,
-    "map": Map,
-    "mapping": MapSettings,
+    "region": Region,
+    "regions": RegionSettings,
     "scenario": Scenario,
     "sensitivity": Sensitivity,
     "today": ModernKernel,

@@ -237,9 +237,9 @@ class Paths:
         return self.data / "sensitivity"
 
     @property
-    def maps(self) -> Path:
-        """A folder for each map."""
-        return self.data / "maps"
+    def regions(self) -> Path:
+        """A folder for each region."""
+        return self.data / "regions"
 
     def program(self, name: str, fingerprint: str) -> Path:
         """Return an engine's program."""

@@ -35,7 +35,7 @@ from replication.study.sensitivity_settings import (
     explanations_path,
     load_sensitivity,
 )
-from replication.study.study import CONFORMANCE, MAPS_TABLE, Study
+from replication.study.study import CONFORMANCE, REGIONS_TABLE, Study
 
 #: What gathering the tables of a batch may take on top of a simulator, in units of 2^20 bytes.
 WORKER_MB = 1024
@@ -53,7 +53,7 @@ WRITTEN_FOR = {
 ANY_STUDY = "any_study"
 #: What `make explain` executes, and the notebooks on no study, which the report does not have.
 SENSITIVITY = "sensitivity"
-GUIDES = ("start_here", "your_paper", "maps")
+GUIDES = ("start_here", "your_paper", "regions")
 TRACE_TABLES = ("trace_comparison.csv", "trace_nearness.csv", "trace_windows.parquet")
 
 
@@ -223,8 +223,8 @@ class Pipeline(Start):
         """Return a hash over what the report shows if it is there, and never waits for."""
         found = [
             *self.paths.sensitivity.glob("*/*.csv"),
-            *self.paths.maps.glob("*/*.json"),
-            self.paths.data / MAPS_TABLE,
+            *self.paths.regions.glob("*/*.json"),
+            self.paths.data / REGIONS_TABLE,
             CONFORMANCE,
         ]
         return self.content(*sorted(found))

@@ -157,7 +157,7 @@ def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
 def modern_results(root: Path, data: Path) -> list[dict[str, Any]]:
     """Return what was found of each study, in the order of their names, where it is current."""
     found = []
-    for path in sorted((data / "maps" / "today").glob(f"*{JUDGED}")):
+    for path in sorted((data / "regions" / "today").glob(f"*{JUDGED}")):
         document, modern = read_json(path), load_modern(root)
         now = partial(made_from, root, document["study"])
         is_known = document["engine"] == modern.engine and document["study"] in modern.studies

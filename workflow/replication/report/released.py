@@ -37,7 +37,7 @@ MANIFEST = RELEASED / "manifest.sha256"
 #: Where the packed series are; their address is written down later.
 ARCHIVE = RELEASED / "archive.yaml"
 PROVENANCE = "provenance.json"
-MAPS = "maps.parquet"
+REGIONS = "regions.parquet"
 #: Where the folder of results is made, below the project's folder: one for each release.
 CACHE = Path(".cache/release")
 #: What is released as it is, as patterns below the folder of results. The last files name, of each
@@ -48,11 +48,11 @@ PLAIN = (
     VERDICTS,
     *("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv"),
     *("agreement*.csv", "trace_*.csv", "trace_*.parquet"),
-    *("maps.csv", "explanations.csv", "explanation_causes.csv", "explained_cells.csv"),
+    *("regions.csv", "explanations.csv", "explanation_causes.csv", "explained_cells.csv"),
     "sensitivity/*/*.csv",
     *("sensitivity/*/explanation.json", "sensitivity/*/made_from.json"),
 )
-#: Working files of maps.
+#: Working files of regions.
 SCENARIOS = ".scenarios.json"
 #: The release is written once and read often.
 _LEVEL = 19
@@ -78,13 +78,13 @@ def write_released(data: Path, folder: Path) -> None:
         # As text, so that the same file comes out again.
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         _write(table, folder / "design" / f"{path.stem}.parquet")
-    maps = [
+    regions = [
         {"file": path.relative_to(data).as_posix(), "document": path.read_text(encoding="utf-8")}
-        for path in sorted((data / "maps").glob("*/*.json"))
+        for path in sorted((data / "regions").glob("*/*.json"))
         if not path.name.endswith(SCENARIOS)
     ]
-    if maps:
-        _write(pd.DataFrame(maps), folder / MAPS)
+    if regions:
+        _write(pd.DataFrame(regions), folder / REGIONS)
 
 
 def _write(frame: pd.DataFrame, path: Path) -> None:
@@ -149,15 +149,15 @@ def released_results(root: Path) -> Path:
 
 def restore(root: Path, released: Path, folder: Path) -> None:
     """Make a folder of results from released data."""
-    shutil.copytree(released, folder, ignore=shutil.ignore_patterns("design", MAPS))
+    shutil.copytree(released, folder, ignore=shutil.ignore_patterns("design", REGIONS))
     provenance = read_json(folder / PROVENANCE)
     for path in sorted((released / "design").glob("*.parquet")):
         study, table = path.stem, read_parquet(path).to_pandas()
         write_text(folder / "design" / f"{study}.csv", table.to_csv(index=False))
         _write_scenarios(root, study, table, provenance, folder)
         _write_evaluation(folder, study)
-    if (released / MAPS).is_file():
-        for row in read_parquet(released / MAPS).to_pylist():
+    if (released / REGIONS).is_file():
+        for row in read_parquet(released / REGIONS).to_pylist():
             write_text(folder / row["file"], row["document"])
 
 

@@ -45,7 +45,7 @@ from replication.report.pages.traces import trace_figures, trace_section
 from replication.study.files import write_text
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import Row, read_frame
-from replication.study.study import MAPS_TABLE, Study
+from replication.study.study import REGIONS_TABLE, Study
 from replication.verdicts.counts import COUNTS
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 
@@ -53,7 +53,7 @@ PACKAGE = Path(__file__).parent
 #: Merged results that a reader can download from the pages.
 DOWNLOADS = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv", "provenance.json")
 #: Those that not every folder of results has.
-OPTIONAL_DOWNLOADS = (MAPS_TABLE, *TRACE_FILES, *TABLES)
+OPTIONAL_DOWNLOADS = (REGIONS_TABLE, *TRACE_FILES, *TABLES)
 #: Where a report has its own copy of them; the release's pages link to the released tables.
 COPIED = "data"
 #: What each column of the downloads means.
@@ -133,7 +133,7 @@ _PAGES: dict[str, Callable[[Source, Path], dict[str, Any] | None]] = {
     "index": _index,
     "changes": _changes,
     "engines": _engines,
-    "maps": lambda source, _: regions_page(source),
+    "regions": lambda source, _: regions_page(source),
 }
 
 

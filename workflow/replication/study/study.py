@@ -32,9 +32,9 @@ ExperimentType = Literal[
 ]
 
 #: The report's own pages, which no study may be called, with their titles in the menu, if any.
-REPORT_PAGES = {"index": "", "changes": "", "engines": "Engines", "maps": "Where it holds"}
-#: The table of results without which there is no page of maps.
-MAPS_TABLE = "maps.csv"
+REPORT_PAGES = {"index": "", "changes": "", "engines": "Engines", "regions": "Where it holds"}
+#: The table of results without which there is no page of regions.
+REGIONS_TABLE = "regions.csv"
 #: What the engines show in canonical scenarios, written by tests/engines/conformance.py.
 CONFORMANCE = Path("data/conformance.csv")
 #: Where engines differ in what one flow gets, written by tests/engines/differences.py.

@@ -50,6 +50,7 @@ from replication.verdicts.comparison import Comparison, UntestableError, compare
 from replication.verdicts.congestion import Places, compared_places
 from replication.verdicts.counts import Share
 from replication.verdicts.published_run import Published, fingerprints, judge_published
+from replication.verdicts.starved import starved, starved_note
 from replication.verdicts.sample import Coverage, left_out, outcomes
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import Wording, statistic_unit, wording
@@ -254,6 +255,8 @@ def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: s
     notes = [*([gone.sentence] if gone.count else []), *sorted(measurements.notes(engine, prefix))]
     if places is not None and places.left_out:
         notes.insert(0, f"Taken over {places}: the others have no congestion.")
+    if note := starved_note(starved(measurements.results, engine, sides(test))):
+        notes.append(note)
     return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *notes])
 
 

@@ -21,7 +21,12 @@ from replication.engines.catalogue import ENGINES
 from replication.explore.study import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
-from replication.report.notebooks.map_data import MapData, map_list, read_map, scenarios_at
+from replication.report.notebooks.region_data import (
+    RegionData,
+    read_region,
+    region_list,
+    scenarios_at,
+)
 from replication.report.notebooks.session import LiveRun, run_live
 from replication.report.released import RELEASED, released_results
 from replication.study.errors import InputError, describe
@@ -151,17 +156,17 @@ class Collection:
         return is_current(self.root, self.data, study)
 
     @property
-    def maps(self) -> pd.DataFrame:
-        """Return one row a map and engine; none where `make maps` did not run."""
-        return map_list(self.root, self.data)
+    def regions(self) -> pd.DataFrame:
+        """Return one row a region and engine; none where `make regions` did not run."""
+        return region_list(self.root, self.data)
 
-    def map(self, name: str, engine: str) -> MapData:
-        """Return a map on an engine, its points and cells as frames."""
-        return read_map(self.data, name, engine)
+    def region(self, name: str, engine: str) -> RegionData:
+        """Return a region on an engine, its surface and runs as frames."""
+        return read_region(self.data, name, engine)
 
-    def at(self, found: MapData, across: float, up: float) -> list[Scenario]:
-        """Return the scenarios of any place of a map, to be run."""
-        return scenarios_at(self.root, found, across, up)
+    def at(self, found: RegionData, x: float, y: float) -> list[Scenario]:
+        """Return the scenarios of any point of a region, to be run."""
+        return scenarios_at(self.root, found, x, y)
 
     def scenario(self, study: str, experiment: str) -> Mapping[str, Any]:
         """Return the scenario of an experiment's first run, as the engines are given it."""

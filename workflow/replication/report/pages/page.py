@@ -18,7 +18,7 @@ from replication.report.pages.figure import script_json, table_texts
 from replication.report.pages.ledger import plausible
 from replication.report.pages.source import Source
 from replication.report.pages.verdict import BADGES, badge, named
-from replication.study.study import MAPS_TABLE, REPORT_PAGES, Study
+from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
 from replication.verdicts.counts import WHAT
 
 
@@ -138,8 +138,8 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         verdicts=BADGES, counted_words=WHAT, up="", studies=[], further_pages={}, ran=None
     )
     if source is not None:
-        maps = (source.data / MAPS_TABLE).is_file()
-        is_there = {"engines": bool(source.engines), "maps": maps}
+        regions = (source.data / REGIONS_TABLE).is_file()
+        is_there = {"engines": bool(source.engines), "regions": regions}
         made.globals.update(
             studies=list(source.studies.values()),
             ran=ran(source.provenance),

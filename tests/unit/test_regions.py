@@ -1,0 +1,258 @@
+"""Regions recover planted surfaces, say where there is no contour, and refuse invalid files."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import yaml
+from replication.design.config import load_study
+from replication.explore.regions.contour import contour
+from replication.explore.regions.explore import Exploration
+from replication.explore.regions.quantity import Clause, Compared
+from replication.explore.regions.region_model import RegionSettings, load_region, region_names
+from replication.explore.regions.region_result import check_region
+from replication.explore.regions.sampler import PointResult, replicate_point
+from replication.explore.regions.space import Point, Space, TcpPath, cubic_response, mathis, ware
+from replication.explore.regions.surface import CELLS, GRID, Bounds
+from replication.study.claim_model import EquivalenceTest, Quantity, ShareTest, TrendTest
+from replication.study.errors import InputError
+
+from tests.unit.conftest import ROOT
+
+TIER = {"budget_factor": 1, "first_points": 8, "validation_points": 40}
+SETTINGS = RegionSettings(
+    seed=1,
+    replicates=2,
+    replicate_offset=0.005,
+    batch_share=0.2,
+    validation_share=0.5,
+    enough=0.03,
+    tiers={"paper": TIER},
+)
+ABOVE_ONE = Bounds(low=0.0)
+
+
+class Planted:
+    """A planted logarithm of the quantity with noise; a second of CPU a run."""
+
+    def __init__(self, truth, noise, bounds, seed):
+        self.truth, self.noise, self.seed = truth, noise, seed
+        self.compared = SimpleNamespace(bounds=bounds)
+        self.runs = {}
+
+    @property
+    def spent_s(self):
+        return float(len(self.runs))
+
+    def cost_s(self, trials):
+        return float(len(set(trials) - self.runs.keys()))
+
+    def sample(self, trials):
+        for point, number in trials:
+            at = replicate_point(point, number, SETTINGS.replicate_offset)
+            seed = [self.seed, int(1e4 * point.x), int(1e4 * point.y), number]
+            value = self.truth(at.x, at.y) + self.noise * np.random.default_rng(seed).normal()
+            self.runs[point, number] = PointResult(at, value)
+        return {trial: self.runs[trial] for trial in trials}
+
+
+def explored(truth, noise=0.0, bounds=ABOVE_ONE, budget_s=160.0, panels=((),), seed=0):
+    sampler, spending = Planted(truth, noise, bounds, seed), SETTINGS.tiers["paper"]
+    found = Exploration(f"planted {seed}", panels, sampler, SETTINGS, spending, budget_s)
+    found.run()
+    return found
+
+
+def truths(truth):
+    return np.array([truth(x, y) for x, y in GRID]).reshape(CELLS, CELLS)
+
+
+def slope(x, y):
+    return 0.8 * (x - 0.3 - 0.4 * y)
+
+
+def cliff(x, y):
+    """A cliff, and beyond it a plateau on the threshold, whose runs hold or fail by chance."""
+    return 0.6 if x < 0.4 + 0.2 * y else 0.0
+
+
+def covered(found):
+    return np.mean([one.covered for one in found.validation])
+
+
+def test_a_smooth_surface_is_recovered_within_its_band():
+    inside = []
+    for seed in range(4):
+        found = explored(slope, noise=0.05, seed=seed)
+        (surface,) = found.surfaces.values()
+        holds, fails, undecided = surface.shares()
+        assert undecided < 0.2 and holds + fails + undecided == pytest.approx(1)
+        known, truth = surface.probability(), truths(slope)
+        assert (truth[known > 0.95] > 0).mean() > 0.98 and (truth[known < 0.05] < 0).mean() > 0.98
+        # The true contour: x = 0.3 + 0.4 y.
+        on = np.array([(0.3 + 0.4 * y, y) for y in np.linspace(0.02, 0.98, 25)])
+        mean, sd = surface.predict(on)
+        inside.append(np.mean(np.abs(mean) <= surface.reach * sd))
+        assert len(found.validation) == 40 and covered(found) >= 0.8
+    assert np.mean(inside) >= 0.8
+    # Points are spent where the contour is.
+    chosen = [point for point, _ in found.results][2 * TIER["first_points"] :]
+    near = np.mean([abs(slope(point.x, point.y)) < 0.1 for point in chosen])
+    assert near > 1.5 * (np.abs(truths(slope)) < 0.1).mean()
+
+
+def test_a_cliff_beside_a_noisy_plateau_is_recovered_and_the_plateau_stays_undecided():
+    truth = truths(cliff)
+    found = [explored(cliff, noise=0.2, seed=seed) for seed in range(3)]
+    for one in found:
+        known = one.surfaces[()].probability()
+        assert (known[truth > 0] > 0.95).mean() > 0.8
+        assert ((known >= 0.05) & (known <= 0.95))[truth == 0].mean() > 0.5
+        assert (known[truth > 0] >= 0.05).all()
+    assert np.mean([covered(one) for one in found]) >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("truth", "noise", "bounds", "side"),
+    [
+        (lambda x, y: 0.5 + 0.2 * x, 0.05, ABOVE_ONE, 0),
+        (lambda x, y: 0.5 + 0.2 * x, 0.05, Bounds(high=0.0), 1),
+        # A tie is no difference, and fails what asks for one; it is alike where that is asked.
+        (lambda x, y: 0.0, 0.0, ABOVE_ONE, 1),
+        (lambda x, y: 0.0, 0.0, Bounds(-0.2, 0.2), 0),
+    ],
+)
+def test_a_region_without_a_contour_has_none(truth, noise, bounds, side):
+    found = explored(truth, noise, bounds, budget_s=100.0)
+    (surface,) = found.surfaces.values()
+    assert surface.shares()[side] == 1
+    mean, _ = surface.predict(GRID)
+    steps = [float(x) for x, _ in GRID[:CELLS]]
+    ends = [end for end in bounds.ends() if math.isfinite(end)]
+    assert not any(contour(mean.reshape(CELLS, CELLS) - end, steps) for end in ends)
+    assert (surface.model is None) == (noise == 0)
+    # Nothing is left to find out: no run is spent beyond the first and the validation points.
+    assert len(found.results) == 2 * TIER["first_points"]
+
+
+def test_ties_beside_a_slope_fail_as_a_plateau():
+    found = explored(lambda x, y: max(0.0, 0.5 * (x - 0.6)))
+    known = found.surfaces[()].probability()
+    assert (known[:, : CELLS // 2] < 0.05).mean() > 0.9 and (known[:, -3:] > 0.95).mean() > 0.8
+
+
+def test_a_budget_that_ends_leaves_more_undecided_and_panels_out():
+    short, long = (explored(slope, 0.2, budget_s=budget_s) for budget_s in (60.0, 300.0))
+    assert short.sampler.spent_s <= 62 and long.sampler.spent_s <= 302
+    assert long.undecided() < short.undecided()
+    found = explored(slope, budget_s=20.0, panels=(("a",), ("b",)))
+    assert list(found.surfaces) == [("a",)] and found.left_out == [("b",)]
+
+
+def test_a_contour_is_where_the_sign_changes():
+    steps = [(n + 0.5) / 40 for n in range(40)]
+    circle = [[0.3 - math.hypot(x - 0.5, y - 0.5) for x in steps] for y in steps]
+    pieces = contour(circle, steps)
+    ends = [(x, y) for a, b, c, d in pieces for x, y in ((a, b), (c, d))]
+    assert all(math.hypot(x - 0.5, y - 0.5) == pytest.approx(0.3, abs=1e-3) for x, y in ends)
+    assert sum(math.hypot(a - c, b - d) for a, b, c, d in pieces) == pytest.approx(1.88, abs=0.02)
+    assert contour([[1, 2], [3, 4]], [0, 1]) == []
+
+
+def side(variant):
+    return Quantity(experiment="e", metric="throughput_bps", where={"variant": variant})
+
+
+def test_a_clause_is_a_ratio_between_bounds():
+    sides = {"left": side("a"), "right": side(["b", "c"])}
+    above = ShareTest(kind="share", relation="above", factor=1.02, expect={"at_least": 1}, **sides)
+    assert Clause.of(above).test.reduce == "minimum"
+    assert Clause.of(above).bounds == Bounds(low=math.log(1.02))
+    below = above.model_copy(update={"relation": "below", "factor": 0.98})
+    assert Clause.of(below).test.reduce == "maximum"
+    assert Clause.of(below).bounds == Bounds(high=math.log(0.98))
+    alike = EquivalenceTest(kind="equivalence", margin=0.2, **sides)
+    assert Clause.of(alike).bounds == Bounds(math.log(0.8), math.log(1.2))
+    with pytest.raises(InputError, match="kind 'trend' has no quantity"):
+        Clause.of(TrendTest(kind="trend", of=side("a"), over="x", expect={"at_least": 0.9}))
+
+
+def test_a_region_may_name_one_clause_of_its_claim():
+    study = load_study(ROOT, "kapadia")
+    first, second = (
+        Compared.of(load_region(ROOT, f"kapadia_bbr_{name}").claim_of(study)).bounds
+        for name in ("beside_cubic", "unlike_reno")
+    )
+    assert (math.exp(first.low), math.exp(second.low)) == pytest.approx((0.67, 1.5))
+
+
+def test_a_path_is_that_of_the_first_tcp_flow_at_a_point():
+    point, study = Point(("reno",), 0.5, 0.5), load_study(ROOT, "kapadia")
+    lossy, buffered = (
+        Space(load_region(ROOT, f"kapadia_{name}"), study, "ns3")
+        for name in ("random_loss", "buffer_for_full_link")
+    )
+    own = lossy.path(point)
+    assert (own.rate_bps, own.segment_bytes, own.packet_bytes) == (1e6, 1448, 1500)
+    assert (own.loss, own.rtt_s) == pytest.approx(lossy.values(point), rel=1e-4)
+    assert own.queue_packets == pytest.approx(104857 / 1500)
+    # The middle of the buffer's axis is one product.
+    own = buffered.path(point)
+    assert own.bdp_packets == pytest.approx(1e6 * own.rtt_s / 8 / 1500)
+    assert own.queue_packets == pytest.approx(own.bdp_packets, abs=0.01)
+
+
+def path(**changes):
+    base = {"rate_bps": 1e7, "rtt_s": 0.1, "segment_bytes": 1448, "packet_bytes": 1500}
+    return TcpPath(**base | {"queue_packets": 100.0, "loss": 0.01, "active_s": 100.0} | changes)
+
+
+def test_laws_are_those_of_their_sources():
+    law = load_region(ROOT, "kapadia_random_loss").laws[0]
+    # 1448 * 8 * C / (0.1 * sqrt(0.01)) of 10 Mbit/s.
+    assert mathis(law, path()) == pytest.approx(1448 * 8 * law.constant / 0.01 / 1e7)
+    assert mathis(law, path(loss=0.04)) == pytest.approx(mathis(law, path()) / 2)
+    # Small products: Reno's window is the larger; large ones: CUBIC's, of p to the power of 3/4.
+    assert cubic_response(law, path()) == pytest.approx(math.sqrt(1.5) * 1448 * 8 / 0.01 / 1e7)
+    often, seldom = (cubic_response(law, path(rtt_s=1.0, loss=p)) for p in (1e-5, 1e-6))
+    assert often / seldom == pytest.approx(10**-0.75)
+    # Near one product BBR takes all, in deep buffers about a half.
+    bdp = path().bdp_packets
+    assert ware(law, path(queue_packets=bdp)) == 1.0
+    deep = ware(law, path(queue_packets=8 * bdp))
+    assert 0.4 < deep < 0.55 < 0.8 < ware(law, path(queue_packets=1.5 * bdp))
+
+
+def test_all_five_papers_have_a_region():
+    assert len({load_region(ROOT, name).study for name in region_names(ROOT)}) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda m: m["axes"].pop(0), "axes: 1 have a range"),
+        (lambda m: m.update(id="other"), "must be 'kapadia_buffer_for_full_link'"),
+        (lambda m: m.update(study="nobody"), "there are dzivhani"),
+        (lambda m: (m.pop("own_claim"), m.update(claim="c99")), "it has c01"),
+        (lambda m: (m.pop("own_claim"), m.update(claim="c07")), "c07 cannot be tested"),
+        (lambda m: m.pop("reason"), "say why"),
+        (lambda m: m["axes"][0]["range"].update(low=20.0), "low must be below high"),
+        (lambda m: m["axes"][0]["of_bdp"].update(parameter="bufer"), "bufer"),
+        (lambda m: m["axes"][0].pop("of_bdp"), "one of set and of_bdp"),
+        (lambda m: m["own_claim"]["test"]["of"].update(metric="thruput"), "thruput"),
+        (lambda m: m["laws"][0].update(axis="rate"), "no axis"),
+        (lambda m: m["traits"][0].update(entry="no_such"), "no entry 'no_such'"),
+        (lambda m: m.update(test=1), "goes with claim"),
+    ],
+)
+def test_an_invalid_region_file_is_named_with_its_field(tmp_path, change, words):
+    (tmp_path / "configs/regions").mkdir(parents=True)
+    for name in ("studies", "tiers", "config.yaml", "engine_differences.yaml"):
+        (tmp_path / "configs" / name).symlink_to(ROOT / "configs" / name)
+    file = "configs/regions/kapadia_buffer_for_full_link.yaml"
+    document = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
+    change(document)
+    (tmp_path / file).write_text(yaml.safe_dump(document), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"kapadia_buffer_for_full_link(.|\n)*{words}"):
+        check_region(tmp_path, "kapadia_buffer_for_full_link")

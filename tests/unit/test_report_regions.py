@@ -1,0 +1,291 @@
+"""The page of regions: surfaces in words and pictures, and studies on a modern kernel."""
+
+import json
+import shutil
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+from replication.design.config import load_study, study_ids
+from replication.engines.catalogue import ENGINES
+from replication.explore import modern_kernel
+from replication.explore.regions.region_result import REGION_COLUMNS, merge_regions, sources
+from replication.report.pages import regions
+from replication.report.pages.page import environment
+from replication.report.pages.source import Source
+from replication.study.errors import InputError
+from replication.study.files import write_text
+from replication.study.storage.table import read_rows
+
+from tests.unit.conftest import ROOT
+from tests.unit.report_project import example, soup
+
+CHANGED = {"date": "2026-11-25", "was": "60 s", "now": "90 s", "why": "it was <u>wide</u>"}
+DIFFERENCES = "configs/engine_differences.yaml"
+SET = {"parameters": {"segment_bytes": "$value"}}
+REGION = {
+    "id": "m",
+    "title": "It <i>holds</i>",
+    "study": "synthetic",
+    "claim": "c01",
+    "axes": [
+        {"id": name, "title": title, "unit": "s", "range": {"low": 0.1, "high": high}, "set": SET}
+        for name, title, high in (("b", "Buffer", 10), ("d", "Delay", 0.4))
+    ],
+    "engines": ["ns3"],
+    "cpu_budget_s": 90,
+    "changed": [CHANGED],
+}
+PANEL = {
+    "panel": ["bbr"],
+    **{"holds": 0.5, "fails": 0.25, "undecided": 0.25, "ties": False},
+    **{"noise": 0.1, "inflation": 1.0},
+    "quantity": [[0.5, 2.0], [0.95, 8.0]],
+    "probability": [[0.01, 0.99], [0.4, 1.0]],
+    "contour": [[0.25, 0.25, 0.5, 1.0]],
+    "band": [[0.2, 0.2, 0.4, 1.0]],
+    "paper": {"at": [0.25, 0.25], "probability": 0.01},
+    "laws": [
+        {"title": "A <b>law</b>", "source": "S", "condition": "Always", "segments": [[0, 0, 1, 1]]}
+    ],
+    "traits": [{"entry": "least_rto", "effect": "It times out early."}],
+    **{"starved": 1, "runs": 3},
+}
+BUFFER = {"id": "b", "title": "Buffer", "unit": "BDP"}
+AXES = [
+    BUFFER | {"low": 0.1, "high": 10, "log": True, "paper": 0.3},
+    {"id": "d", "title": "Delay", "unit": "s", "low": 0, "high": 0.4, "log": False, "paper": 0.1},
+]
+
+
+def point(x, y, note=""):
+    at = {"panel": ["bbr"], "x": x, "y": y, "quantity": 1.5, "note": note}
+    return at | {"scenarios": ["0123456789abcdef"]}
+
+
+def checked(x, y, covered):
+    found = {"holds": True, "probability": 0.9, "covered": covered, "standardised": 1.0}
+    return {"panel": ["bbr"], "x": x, "y": y, "runs": [point(x, y)]} | found
+
+
+def result(**changes):
+    return {
+        "region": "m",
+        "title": "It <i>holds</i>",
+        "study": "synthetic",
+        "claim": "",
+        "quote": "Words <script>",
+        "place": "p",
+        "reading": "r",
+        "asked": ["a: at least 1"],
+        "reason": "",
+        "engine": "ns3",
+        "bounds": [1.0, None],
+        "axes": AXES,
+        "level_axes": [{"id": "s", "title": "Sender", "levels": {"bbr": "BBR", "cubic": "CUBIC"}}],
+        "panels": [PANEL],
+        "left_out": [["cubic"]],
+        "points": [point(0.1, 0.0), point(10, 0.4), point(5, 0.3, "Starved: flow a")],
+        "validation": [checked(1, 0.2, True), checked(2, 0.2, False)],
+        "ties_everywhere": False,
+        **{"holds": 0.5, "fails": 0.25, "undecided": 0.25},
+        **{"coverage_90": 0.5, "brier": 0.01, "validation_points": 2},
+        **{"cpu_s": 120.0, "budget_s": 200.0, "tier": "paper"},
+    } | changes
+
+
+WORDS = (
+    environment()
+    .get_template("region_words.html")
+    .make_module(regions.WORDS | {"entries": {"least_rto": SimpleNamespace(title="Least RTO")}})
+)
+OUTSIDE = PANEL | {"paper": {"at": [3, -0.1], "probability": None}}
+TIES = result(ties_everywhere=True, holds=0.0, fails=1.0, undecided=0.0, panels=[])
+REST = [result(engine="ns2", holds=0.95), result(region="n", fails=0.99), TIES]
+NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (
+            WORDS.headline(result()),
+            "On ns3 it holds in 50 % of the area, fails in 25 %, and is undecided in 25 %. "
+            "Of 2 random validation points 1 lie inside their 90 % interval (Brier score 0.01).",
+        ),
+        (WORDS.headline(NOTHING), "On ns3 nothing can be said: no queue."),
+        (WORDS.headline(TIES | {"panels": [PANEL]}), "no difference anywhere: all runs tie."),
+        (WORDS.details(result(), PANEL), "In 1 of 3 runs a compared flow is starved"),
+        (WORDS.details(result(), PANEL), "It times out early. Known difference: least rto."),
+        (
+            WORDS.details(result(), PANEL),
+            "(buffer 0.3 BDP and delay 100 ms) lies where it fails (probability 0.01).",
+        ),
+        (WORDS.details(result(), PANEL | {"contour": []}), "No contour crosses the area."),
+        (WORDS.details(result(), OUTSIDE), "lies outside of the area."),
+        (
+            WORDS.learned(regions.summary([result(), *REST])),
+            "2 claims from 1 papers, on up to two engines: 4 regions. The claim holds in at least "
+            "90 % of the area in 1 of them, fails in at least 90 % in 1, and shows no difference "
+            "anywhere in 1; it depends on the parameters in the other 1. On average 25 %",
+        ),
+    ],
+)
+def test_sentences_are_made_from_what_was_found(shown, words):
+    assert words in BeautifulSoup(" ".join(str(shown).split()), "html.parser").get_text()
+
+
+def test_a_picture_has_what_was_found_where_it_was_found():
+    shown = regions.picture(result(), PANEL)
+    left, right = shown["left"], shown["left"] + shown["side"]
+    bottom, top = shown["top"] + shown["side"], shown["top"]
+    middle = (left + right) / 2
+    # Rows go up: at the bottom half of the threshold and twice it, above it 5 % less and 8 times.
+    assert [(x, y, shade) for x, y, _, shade in shown["cells"]] == [
+        *((left, bottom - 150, -3), (middle, bottom - 150, 3)),
+        *((left, top, -1), (middle, top, 4)),
+    ]
+    assert [(x, y) for x, y, *_ in shown["undecided"]] == [(left, top)]
+    assert shown["points"] == f"M{left} {bottom}h0M{right} {top}h0"
+    assert shown["starved"].count("M") == 1 and shown["contour"].startswith(f"M{left + 75}")
+    assert (shown["validation"].count("M"), shown["missed"].count("M")) == (2, 1)
+    assert shown["paper"] == (left + 75, bottom - 75) and not shown["beyond"]
+    beyond = regions.picture(result(), OUTSIDE)
+    assert beyond["paper"] == (right, bottom) and beyond["beyond"]
+    assert [label for _, label in shown["y_ticks"]] == ["0", "100", "200", "300", "400"]
+    ticks = regions.ticks(regions.axes_of(result())[0])
+    assert [label for _, label in ticks] == ["0.1", "0.3", "1", "3", "10"]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "values", "shades"),
+    [
+        ((1.5, None), (1.4, 1.6, 6.0), (-1, 1, 4)),
+        ((None, 0.98), (0.97, 1.2, 0.1), (1, -2, 4)),
+        # Between two bounds the colours part at their middle.
+        ((0.8, 1.2), (0.97, 1.0, 4.0), (-1, 1, 4)),
+    ],
+)
+def test_a_colour_is_how_far_a_value_is_from_its_threshold(bounds, values, shades):
+    assert tuple(regions.shade(bounds, value) for value in values) == shades
+
+
+@pytest.fixture
+def mapped(project):
+    project.add(example(project.world))
+    project.link_engines()
+    for name in ("configs/sensitivity.yaml", "configs/regions.yaml"):
+        project.write(name, (ROOT / name).read_text())
+    project.write("configs/engine_differences.yaml", (ROOT / DIFFERENCES).read_text())
+    project.write("configs/regions/m.yaml", yaml.safe_dump(REGION))
+    path = project.data / "regions/m/ns3.json"
+    own = {"sources": sources(project.root, "m", "synthetic", ENGINES["ns3"])}
+    write_text(path, json.dumps(result() | own))
+    merge_regions([path], project.data)
+    return project
+
+
+def test_the_page_is_linked_reads_without_scripts_and_escapes_words(mapped):
+    out = mapped.render("synthetic")
+    page = soup(out / "regions.html")
+    assert soup(out / "index.html").find("a", href="regions.html") is not None
+    bar = page.find("table", class_="shares").find("svg")
+    assert [one["class"][1] for one in bar.find_all("rect")] == ["holds", "undecided", "fails"]
+    figure = page.find("figure", class_="region")
+    assert len(figure.find_all("rect", class_=["above", "below"])) == 4
+    assert figure.find("path", class_="own") and figure.find("path", class_="law")
+    assert "0123456789abcdef" in page.get_text() and "Beyond the budget: CUBIC" in page.get_text()
+    assert "It <i>holds</i>" in page.get_text() and page.find("i") is None
+    assert "Was: 60 s. Is: 90 s. Why: it was <u>wide</u>." in page.get_text()
+    (row,) = read_rows(out / "data/regions.csv", REGION_COLUMNS)
+    assert (row["points"], row["undecided"], row["coverage_90"]) == ("3", "0.25", "0.5")
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_stale"),
+    [({"title": "other"}, True), ({"changed": [CHANGED | {"why": "A note alone."}]}, False)],
+)
+def test_a_region_of_other_files_is_said_to_be_but_not_for_a_note(mapped, changes, is_stale):
+    mapped.write("configs/regions/m.yaml", "# A comment.\n" + yaml.safe_dump(REGION | changes))
+    page = soup(mapped.render("synthetic") / "regions.html")
+    assert page.find("figure", class_="region") is not None
+    assert ("were made before a file" in page.get_text()) == is_stale
+    assert is_stale or "A note alone." in page.get_text()
+
+
+# -- a modern kernel ------------------------------------------------------------------------------
+
+TODAY = {
+    "engine": "linux",
+    "tiers": {"quick": {"levels": "quick", "replicates": [{"count": 1}]}},
+    "studies": {"synthetic": {"reasons": ["Nothing <is> replaced."]}},
+}
+
+
+@pytest.mark.parametrize("name", study_ids(ROOT))
+def test_the_kernel_runs_all_of_each_study_but_tahoe(name):
+    _, runs = modern_kernel.plan_modern(ROOT, name, "quick")
+    reasons = {run.refusal for run in runs}
+    assert {""} <= reasons <= {"", "linux has no congestion control 'tahoe'"}
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"set": {"parameters": {"no_such": 1}}}, "no_such"),
+        ({"set": {"flows": {"*": {"recovery": "none"}}}}, "recovery"),
+    ],
+)
+def test_a_wrong_stand_in_is_named(tmp_path, change, named):
+    for folder in ("configs", "data/published"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    path = tmp_path / "configs/today.yaml"
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    document["studies"]["nishitha"] |= change
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    with pytest.raises(InputError, match=f"today.yaml: nishitha: .*{named}"):
+        modern_kernel.plan_modern(tmp_path, "nishitha", "quick")
+
+
+@pytest.fixture
+def today(project):
+    """A project whose study was judged on the modern kernel."""
+    project.add(example(project.world))
+    project.link_engines()
+    project.write("configs/today.yaml", yaml.safe_dump(TODAY))
+    claims = [
+        {"claim": claim.id, "verdict": "not reproduced", "reason": f"Why <{claim.id}>"}
+        for claim in load_study(project.root, "synthetic").claims
+    ]
+    document = {
+        **{"study": "synthetic", "engine": "linux", "tier": "quick", "replicates": 1},
+        **{"reasons": ["Nothing <is> replaced."], "cpu_s": 60.0, "claims": claims},
+        "refusals": {"linux has no congestion control 'tahoe'": 2},
+        "made_from": modern_kernel.made_from(project.root, "synthetic", ENGINES["linux"]),
+    }
+    write_text(project.data / "regions/today/synthetic.claims.json", json.dumps(document))
+    merge_regions([], project.data)
+    return project
+
+
+def test_the_page_sets_today_beside_the_study(today):
+    page = soup(today.render("synthetic") / "regions.html")
+    assert page.find("a", href="#today") is not None
+    source = Source.load(today.root, today.data)
+    (view,) = regions.today_views(source)
+    own = {r["claim"]: r["verdict"] for r in source.headline(source.claims)}
+    assert {one["id"]: one["own"] for one in view["claims"]} == own
+    rows = page.find(id="today").find_parent("section").find_all("tr")[1:]
+    assert len(rows) == len(view["claims"])
+    assert any(one["differs"] for one in view["claims"])
+    assert {one["today"] for one in view["claims"]} == {"not reproduced"}
+    text = page.get_text()
+    assert "Nothing <is> replaced." in text and "2 runs are left out" in text
+
+
+def test_claims_of_other_files_are_left_out(today):
+    today.merge("synthetic")
+    assert regions.today_views(Source.load(today.root, today.data))
+    today.write("configs/today.yaml", yaml.safe_dump(TODAY | {"engine": "ns3"}))
+    assert regions.today_views(Source.load(today.root, today.data)) == []

@@ -1,0 +1,312 @@
+"""Runs a region, and writes its result: surfaces with their contours, points, validation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+from threadpoolctl import threadpool_limits
+
+from replication.compare.agreement import load_differences
+from replication.design.config import load_study
+from replication.design.input_hashes import input_hashes, is_same
+from replication.design.study_check import check_claims
+from replication.engines.model import Engine
+from replication.engines.ns3 import NS3_VERSION
+from replication.explore.machine import Machine
+from replication.explore.modern_kernel import JUDGED
+from replication.explore.regions.contour import Segments, contour
+from replication.explore.regions.explore import Exploration
+from replication.explore.regions.quantity import Compared
+from replication.explore.regions.region_model import (
+    Region,
+    RegionSettings,
+    Spending,
+    load_region,
+    load_settings,
+    region_path,
+)
+from replication.explore.regions.sampler import PointResult, Sampler
+from replication.explore.regions.space import Panel, Point, Space, drawn_laws
+from replication.explore.regions.surface import CELLS, TIE, Surface, middles
+from replication.metrics.metric_model import validate_study_metrics
+from replication.study.errors import InputError, describe
+from replication.study.files import read_json, write_text
+from replication.study.scenario import canonical_json
+from replication.study.storage.table import write_table
+from replication.study.study import REGIONS_TABLE, Study
+from replication.verdicts.claim import conditions
+from replication.verdicts.wording import wording
+
+REGION_COLUMNS = (
+    *("region", "study", "claim", "engine", "axes", "points", "holds", "fails", "undecided"),
+    *("coverage_90", "brier", "validation_points", "cpu_minutes"),
+)
+#: Ends of the two files of a region on an engine: what was found, and its scenarios.
+FOUND, SCENARIOS = ".json", ".scenarios.json"
+
+
+def region_results(data: Path) -> list[dict[str, Any]]:
+    """Return the results of all regions in the folder of results, by region and engine."""
+    paths = sorted((data / "regions").glob(f"*/*{FOUND}"))
+    return [read_json(path) for path in paths if not path.name.endswith((SCENARIOS, JUDGED))]
+
+
+def sources(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]:
+    """Return the hashes of all that decides a region, as it is now; notes on changes do not."""
+    own, settings = (
+        document.model_dump(mode="json", exclude={"changed"})
+        for document in (load_region(root, name), load_settings(root))
+    )
+    return input_hashes(root, study, engine, region=own, settings=settings)
+
+
+def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
+    """Return whether a region's result in the folder of results is what would be made now."""
+    name, study = str(document.get("region", "")), str(document.get("study", ""))
+    if not region_path(root, name).is_file():
+        return False
+    then = document.get("sources", {})
+    return is_same(data, then, lambda engine: sources(root, name, study, engine))
+
+
+def merge_regions(paths: Sequence[Path], data: Path) -> None:
+    """Write regions.csv to `data` from the results of regions."""
+    write_table(data / REGIONS_TABLE, [_row(read_json(path)) for path in paths], REGION_COLUMNS)
+
+
+def _row(found: Mapping[str, Any]) -> dict[str, object]:
+    columns = {name: found[name] for name in REGION_COLUMNS if name in found}
+    return columns | {
+        "axes": "; ".join(axis["id"] for axis in (*found["axes"], *found["level_axes"])),
+        "points": len(found["points"]),
+        "cpu_minutes": round(found["cpu_s"] / 60, 2),
+    }
+
+
+def _document(space: Space, found: Exploration) -> dict[str, Any]:
+    own, paper, checked = space.region, space.paper(), found.validation
+    shares = np.array([one.shares() for one in found.surfaces.values()] or [(0.0, 0.0, 1.0)])
+    tests = [(test, wording(space.study, test)) for test in space.claim.tests()]
+    every = [one.value for one in found.results.values() if not math.isnan(one.value)]
+    return {
+        "region": own.id,
+        **own.model_dump(mode="json", include={"title", "study"}),
+        "claim": own.claim or "",
+        **space.claim.model_dump(mode="json", include={"quote", "place", "reading"}),
+        "asked": [f"{words.statistic}: {words.asked(conditions(test)[0])}" for test, words in tests],
+        "reason": own.reason or "",
+        "engine": space.engine,
+        "bounds": [_number(math.exp(end)) for end in _ends(found.sampler.compared)],
+        "axes": [
+            {
+                **axis.model_dump(mode="json", include={"id", "title", "unit"}),
+                **axis.range.model_dump(include={"low", "high", "log"}),
+                "paper": _number(paper.get(axis.id)),
+            }
+            for axis in own.ranges
+            if axis.range
+        ],
+        "level_axes": [
+            {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels or []}}
+            for a in own.level_axes
+        ],
+        "panels": [_panel(space, found, panel, paper) for panel in found.surfaces],
+        "left_out": [list(panel) for panel in found.left_out],
+        "points": [_point(space, one) for one in found.results.values()],
+        "validation": [
+            {
+                **{"x": x, "y": y, "panel": list(one.point.panel)},
+                **{"holds": one.holds, "probability": round(one.probability, 4)},
+                **{"covered": one.covered, "standardised": _number((one.observed - one.mean) / one.sd)},
+                "runs": [_point(space, single) for single in one.results],
+            }
+            for one in checked
+            for x, y in [space.values(one.point)]
+        ],
+        "ties_everywhere": bool(every) and max(every) - min(every) <= TIE,
+        **dict(zip(("holds", "fails", "undecided"), map(_share, shares.mean(axis=0)), strict=True)),
+        "coverage_90": _mean([one.covered for one in checked]),
+        "brier": _mean([(one.probability - one.holds) ** 2 for one in checked]),
+        "validation_points": len(checked),
+        "cpu_s": round(found.sampler.spent_s, 3),
+        "budget_s": found.budget_s,
+    }
+
+
+def _ends(compared: Compared) -> tuple[float, float]:
+    return compared.bounds.low, compared.bounds.high
+
+
+def _panel(
+    space: Space, found: Exploration, panel: Panel, paper: Mapping[str, float]
+) -> dict[str, Any]:
+    surface, known = found.surfaces[panel], found.surfaces[panel].probability()
+    holds, fails, undecided = map(_share, surface.shares())
+    mean, sd = (part.reshape(CELLS, CELLS) for part in surface.predict(_cells()))
+    own = [one for (point, _), one in found.results.items() if point.panel == panel]
+    reached = Surface.reach * sd
+    return {
+        "panel": list(panel),
+        **{"holds": holds, "fails": fails, "undecided": undecided, "ties": surface.model is None},
+        "noise": _number(surface.noise),
+        "inflation": _number(surface.inflation),
+        "quantity": [[_number(v) for v in row] for row in np.exp(surface.bounds.unwarp(mean))],
+        "probability": [[round(float(v), 3) for v in row] for row in known],
+        "contour": _crossed(surface, mean),
+        "band": [*_crossed(surface, mean - reached), *_crossed(surface, mean + reached)],
+        "paper": _paper(space, surface, paper),
+        "laws": drawn_laws(space, panel),
+        "traits": [
+            {"entry": one.entry, "effect": one.effect}
+            for one in space.region.traits
+            if one.engine == space.engine and (not one.panels or set(one.panels) & set(panel))
+        ],
+        "starved": sum(bool(one.note) for one in own),
+        "runs": len(own),
+    }
+
+
+def _cells() -> Any:
+    from replication.explore.regions.surface import GRID
+
+    return GRID
+
+
+def _crossed(surface: Surface, values: Any) -> Segments:
+    """Return where values on the warped scale cross the bounds."""
+    ends = [end for end in surface.bounds.ends() if math.isfinite(end)]
+    steps = [float(step) for step in middles(CELLS)]
+    return [segment for end in ends for segment in contour(values - end, steps)]
+
+
+def _paper(space: Space, surface: Surface, paper: Mapping[str, float]) -> dict[str, Any] | None:
+    """Return where the paper's own point lies, and how probable it is that the claim holds there."""
+    axes = space.region.ranges
+    if any(axis.id not in paper for axis in axes):
+        return None
+    at = [axis.range.position(paper[axis.id]) for axis in axes if axis.range]
+    inside = all(0 <= place <= 1 for place in at)
+    means = surface.predict(np.array([at])) if inside else None
+    return {
+        "at": [_number(place) for place in at],
+        "probability": None if means is None else round(float(surface.bounds.holds(*means)[0]), 3),
+    }
+
+
+def _point(space: Space, result: PointResult) -> dict[str, Any]:
+    x, y = space.values(result.at)
+    return {
+        "panel": list(result.at.panel),
+        **{"x": x, "y": y, "quantity": _number(math.exp(result.value))},
+        "scenarios": list(dict.fromkeys(run.scenario_id for run in result.runs)),
+        "note": result.note or result.reason,
+    }
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(f"{value:.5g}")
+
+
+def _share(value: float) -> float:
+    return round(float(value), 6)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(float(np.mean(values)), 4) if values else None
+
+
+def forecast(
+    root: Path, name: str, engine: str, tier: str, ns3_version: str = NS3_VERSION
+) -> tuple[str, float]:
+    """Return what a region may cost on an engine, as a line and in seconds of CPU."""
+    found, spending, settings = _load(root, name, tier)
+    space = Space(found, load_study(root, found.study), engine, ns3_version)
+    runs = [run for panel in space.panels for run in space.runs(Point(panel, 0.5, 0.5))]
+    ran = [run for run in runs if not run.refusal]
+    if not ran:
+        why = f"refused: {runs[0].refusal}" if runs else "no runs"
+        return f"{name} on {engine}: {why}", 0.0
+    # Its budget, or the first design of one panel where that costs more.
+    first = spending.first_points * settings.replicates
+    first_s = first * sum(run.cost_s for run in ran) / len(space.panels)
+    cpu_s = max(first_s, found.cpu_budget_s * spending.budget_factor)
+    return f"{name} on {engine}: at most about {cpu_s:.0f} s of CPU", cpu_s
+
+
+def check_region(root: Path, name: str) -> str:
+    """Check all of a region that can be known before anything runs; return it in words."""
+    found, path = load_region(root, name), region_path(Path(), name)
+    try:
+        base = load_study(root, found.study)
+        # Alone: what it repeats is not there.
+        claim = found.claim_of(base).model_copy(update={"repeats": None})
+        document = base.model_dump() | {"claims": [claim.model_dump()], "tables": [], "changes": []}
+        study = Study.model_validate(document)
+        validate_study_metrics(study)
+        check_claims(study)
+        Compared.of(claim)
+    except ValidationError as error:
+        raise InputError(f"{path}: own_claim: {describe(error)}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    known = {one.id for one in load_differences(root).differences}
+    for unknown in sorted({trait.entry for trait in found.traits} - known):
+        raise InputError(f"{path}: traits: engine_differences.yaml has no entry {unknown!r}")
+    for engine in found.engines:
+        space = Space(found, base, engine)
+        for panel in space.panels:
+            if not space.runs(Point(panel, 0.5, 0.5)):
+                raise InputError(f"{path}: keep: leaves no run that the claim is about")
+    x, y = found.ranges
+    return f"{claim.id} of {found.study} over {x.id} and {y.id}, {len(space.panels)} panels"
+
+
+def run_region(
+    root: Path, name: str, tier: str, folder: Path, machine: Machine, say: Callable[[str], None]
+) -> Path:
+    """Explore a region on an engine; write its result and scenarios to `folder`.
+
+    Returns
+    -------
+    Path
+        The file of the result.
+    """
+    region, spending, settings = _load(root, name, tier)
+    space = Space(region, load_study(root, region.study), machine.engine, machine.ns3_version)
+    found = Exploration(
+        name=f"{name} on {machine.engine}",
+        panels=space.panels,
+        sampler=Sampler(space, machine, settings.replicate_offset),
+        settings=settings,
+        spending=spending,
+        budget_s=region.cpu_budget_s * spending.budget_factor,
+        say=say,
+    )
+    # One thread: sums in another order would choose other points.
+    with threadpool_limits(1):
+        found.run()
+        document = _document(space, found)
+    results = [*found.results.values(), *(r for one in found.validation for r in one.results)]
+    scenarios = {
+        run.scenario_id: run.scenario.model_dump(mode="json") for r in results for run in r.runs
+    }
+    write_text(folder / f"{machine.engine}{SCENARIOS}", canonical_json(scenarios) + "\n")
+    document |= {"tier": tier, "sources": sources(root, name, region.study, machine.exact_engine)}
+    path = folder / f"{machine.engine}{FOUND}"
+    write_text(path, canonical_json(document) + "\n")
+    return path
+
+
+def _load(root: Path, name: str, tier: str) -> tuple[Region, Spending, RegionSettings]:
+    settings = load_settings(root)
+    if tier not in settings.tiers:
+        raise InputError(
+            f"tier: configs/regions.yaml has none called {tier!r}; it has "
+            f"{', '.join(settings.tiers)}"
+        )
+    return load_region(root, name), settings.tiers[tier], settings

@@ -1,0 +1,211 @@
+"""The response surface of a panel: a Gaussian process of the compared quantity over both axes.
+
+The quantity is a logarithm, warped by asinh around the claim's threshold: near it a step of the
+surface is a relative difference, and far from it, where nothing is decided, a large difference is
+as good as a very large one. Exact ties of a comparison whose threshold is equality lie a step
+away from it, on the failing side: they are a plateau, not a contour.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+Numbers = NDArray[np.float64]
+
+#: Relative difference at which the warp passes from linear to logarithmic, at the least, and in
+#: standard deviations of runs: the noise has to be alike on both sides of that.
+SCALE, DEVIATIONS = 0.1, 4.0
+#: Relative difference up to which two quantities tie.
+TIE = 1e-6
+#: Where ties lie on the warped scale.
+TIED = 1.0
+#: Probability from which a side counts as known, and the two-sided level of intervals.
+SURE, LEVEL = 0.95, 0.9
+#: Cells of the drawn area along each axis, and of that from which points are chosen.
+CELLS, COARSE_CELLS = 32, 16
+
+
+def middles(cells: int) -> Numbers:
+    """Return the middles of so many cells along an axis."""
+    return (np.arange(cells) + 0.5) / cells
+
+
+def _grid(cells: int) -> Numbers:
+    return np.array([(x, y) for y in middles(cells) for x in middles(cells)])
+
+
+#: Places in the middles of the cells, row by row.
+GRID, COARSE = _grid(CELLS), _grid(COARSE_CELLS)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Between which logarithms of the quantity the claim holds; either end may be infinite.
+
+    `scale` is the distance from the threshold at which the warp passes from linear to logarithmic.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    scale: float = SCALE
+
+    @property
+    def centre(self) -> float:
+        """Where the warp is steepest."""
+        ends = [end for end in (self.low, self.high) if math.isfinite(end)]
+        return sum(ends) / len(ends)
+
+    @property
+    def is_equality(self) -> bool:
+        """Whether the one threshold is equality, so that a tie is no difference."""
+        return self.centre == 0 and not (math.isfinite(self.low) and math.isfinite(self.high))
+
+    def warp(self, values: Numbers) -> Numbers:
+        """Return logarithms of the quantity on the warped scale."""
+        warped = np.arcsinh((values - self.centre) / self.scale)
+        if self.is_equality:
+            warped[np.abs(values) <= TIE] = TIED if math.isfinite(self.high) else -TIED
+        return warped
+
+    def unwarp(self, warped: Numbers) -> Numbers:
+        """Return logarithms of the quantity."""
+        return self.centre + self.scale * np.sinh(warped)
+
+    def ends(self) -> tuple[float, float]:
+        """Return both bounds on the warped scale."""
+        low, high = (math.asinh((end - self.centre) / self.scale) for end in (self.low, self.high))
+        return low, high
+
+    def holds(self, mean: Numbers, sd: Numbers) -> Numbers:
+        """Return the probability that a normal value on the warped scale lies within the bounds."""
+        low, high = self.ends()
+        sd = np.maximum(sd, 1e-9)
+        return norm.cdf((high - mean) / sd) - norm.cdf((low - mean) / sd)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A fitted surface, on the warped scale.
+
+    Attributes
+    ----------
+    model
+        The Gaussian process; None where all runs tie at `level`.
+    noise
+        Standard deviation of single runs.
+    inflation
+        By how much intervals are widened, so that they hold `LEVEL` of the runs when each of them
+        is predicted from all others; at least 1.
+    runs
+        How many runs it was fitted to.
+    """
+
+    model: GaussianProcessRegressor | None
+    bounds: Bounds
+    runs: int
+    level: float = 0.0
+    noise: float = 0.0
+    inflation: float = 1.0
+    #: Half the width of an interval in standard deviations.
+    reach: ClassVar[float] = float(norm.ppf((1 + LEVEL) / 2))
+
+    @classmethod
+    def fit(cls, places: Numbers, values: Numbers, bounds: Bounds, noise: float = 0.0) -> Surface:
+        """Fit a surface to single runs: places (0 to 1, a row a run), logarithms of the quantity.
+
+        `noise` is how much runs at one place differ, a standard deviation.
+        """
+        bounds = replace(bounds, scale=max(SCALE, DEVIATIONS * noise))
+        if np.ptp(values) <= TIE:
+            return cls(None, bounds, len(values), float(bounds.warp(values)[0]))
+        warped = bounds.warp(values)
+        kernel = ConstantKernel(1.0, (0.1, 30.0)) * Matern([0.4, 0.4], (0.05, 4.0), nu=1.5)
+        model = GaussianProcessRegressor(
+            kernel + WhiteKernel(0.05, (1e-5, 1.0)),
+            normalize_y=True,
+            n_restarts_optimizer=1,
+            random_state=0,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(places, warped)
+        noise = float(np.std(warped)) * math.sqrt(model.kernel_.k2.noise_level)
+        return cls(model, bounds, len(values), noise=noise, inflation=_inflation(model))
+
+    def predict(self, places: Numbers, runs: int = 0) -> tuple[Numbers, Numbers]:
+        """Return mean and standard deviation of the surface, or of a mean of so many runs."""
+        if self.model is None:
+            return np.full(len(places), self.level), np.full(len(places), TIE)
+        mean, sd = self.model.predict(places, return_std=True)
+        variance = np.maximum(sd**2 - self.noise**2, TIE**2)
+        if runs:
+            variance += self.noise**2 / runs
+        return mean, self.inflation * np.sqrt(variance)
+
+    def covariance(self, places: Numbers) -> Numbers:
+        """Return the covariance of the surface between places."""
+        if self.model is None:
+            return np.zeros((len(places), len(places)))
+        _, found = self.model.predict(places, return_cov=True)
+        return self.inflation**2 * (found - self.noise**2 * np.eye(len(places)))
+
+    def probability(self) -> Numbers:
+        """Return the probability that the claim holds in each cell of the area, a row a y."""
+        return self.bounds.holds(*self.predict(GRID)).reshape(CELLS, CELLS)
+
+    def shares(self) -> tuple[float, float, float]:
+        """Return the shares of the area in which the claim holds, fails, and is undecided."""
+        known = self.probability()
+        holds, fails = float((known > SURE).mean()), float((known < 1 - SURE).mean())
+        return holds, fails, 1 - holds - fails
+
+
+def _inflation(model: GaussianProcessRegressor) -> float:
+    inverse = cho_solve((model.L_, True), np.eye(len(model.L_)))
+    residuals = np.abs(np.ravel(model.alpha_)) / np.sqrt(np.diag(inverse))
+    return max(1.0, float(np.quantile(residuals, LEVEL)) / Surface.reach)
+
+
+class Candidates:
+    """Places of a panel where a run may be made, and what each is expected to make known."""
+
+    def __init__(self, surface: Surface) -> None:
+        self._bounds, self._noise = surface.bounds, (surface.inflation * surface.noise) ** 2
+        self._mean, _ = surface.predict(COARSE)
+        self._covariance = surface.covariance(COARSE)
+        self._choose()
+
+    def _choose(self) -> None:
+        variance = np.maximum(np.diag(self._covariance), TIE**2)
+        now = _entropy(self._bounds.holds(self._mean, np.sqrt(variance))).mean()
+        falls = self._covariance**2 / (variance + self._noise)[:, None]
+        after = np.sqrt(np.maximum(variance[None, :] - falls, TIE**2))
+        gains = now - _entropy(self._bounds.holds(self._mean[None, :], after)).mean(axis=1)
+        # Rounded: a last digit of another machine must not choose another place.
+        gains = np.round(gains, 6)
+        self._best = int(np.argmax(gains))
+        self.gain = float(gains[self._best])
+
+    def take(self) -> Numbers:
+        """Return the best place, and count it as run."""
+        taken, column = self._best, self._covariance[:, self._best]
+        weight = column[taken] + self._noise
+        self._covariance = self._covariance - np.outer(column, column) / max(weight, TIE**2)
+        self._choose()
+        return COARSE[taken]
+
+
+def _entropy(share: Numbers) -> Numbers:
+    share = np.clip(share, 1e-12, 1 - 1e-12)
+    return -(share * np.log(share) + (1 - share) * np.log(1 - share))

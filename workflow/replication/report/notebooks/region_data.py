@@ -1,0 +1,142 @@
+"""A region as a notebook sees it: its runs, surface and validation as tidy data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from replication.design.config import load_study
+from replication.explore.regions.region_model import load_region
+from replication.explore.regions.region_result import is_current, region_results
+from replication.explore.regions.space import Point, Space
+from replication.explore.regions.surface import middles
+from replication.report.pages.regions import panel_title
+from replication.study.errors import InputError
+from replication.study.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class RegionData:
+    """A region on an engine; `document` has the claim, its test, axes, surfaces, laws and runs."""
+
+    document: Mapping[str, Any]
+
+    @property
+    def axes(self) -> list[Mapping[str, Any]]:
+        """Its axes x and y: id, title, unit, low, high, log, and the paper's own value."""
+        return list(self.document["axes"])
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row a run that the surfaces are fitted to: panel, a column an axis, quantity, note."""
+        return self._points(self.document["points"])[["panel", *self._names, "quantity", "note"]]
+
+    @property
+    def validation(self) -> pd.DataFrame:
+        """One row a validation point: whether the claim holds, how probable that was, and more.
+
+        `covered` is whether the mean of its runs lies inside the predicted 90 % interval,
+        `standardised` how many standard deviations it is off.
+        """
+        shown = ["holds", "probability", "covered", "standardised"]
+        return self._points(self.document["validation"])[["panel", *self._names, *shown]]
+
+    @property
+    def surface(self) -> pd.DataFrame:
+        """One row a cell of the area: panel, its middle on each axis, quantity, probability."""
+        rows = []
+        for panel in self.document["panels"]:
+            places = middles(len(panel["quantity"]))
+            for y, quantities, probabilities in zip(
+                places, panel["quantity"], panel["probability"], strict=True
+            ):
+                rows += [
+                    (self._title(panel["panel"]), self._value(0, x), self._value(1, y), *found)
+                    for x, *found in zip(places, quantities, probabilities, strict=True)
+                ]
+        return pd.DataFrame(rows, columns=["panel", *self._names, "quantity", "probability"])
+
+    @property
+    def lines(self) -> pd.DataFrame:
+        """One row a straight piece of a contour, its band or a law: panel, line, both ends."""
+        rows = []
+        for panel in self.document["panels"]:
+            laws = {law["title"]: law["segments"] for law in panel["laws"]}
+            for name, pieces in ({"contour": panel["contour"], "band": panel["band"]} | laws).items():
+                rows += [
+                    (
+                        *(self._title(panel["panel"]), name),
+                        *(self._value(n % 2, at) for n, at in enumerate(piece)),
+                    )
+                    for piece in pieces
+                ]
+        ends = [f"{name}{end}" for end in ("", "_end") for name in self._names]
+        return pd.DataFrame(rows, columns=["panel", "line", *ends])
+
+    @property
+    def _names(self) -> list[str]:
+        return [str(axis["id"]) for axis in self.axes]
+
+    def _points(self, points: list[dict[str, Any]]) -> pd.DataFrame:
+        columns = ["panel", "x", "y", "quantity", "note", "holds", "probability", "covered", "standardised"]
+        frame = pd.DataFrame(points, columns=columns)
+        frame["panel"] = frame["panel"].map(self._title)
+        return frame.rename(columns=dict(zip("xy", self._names, strict=True)))
+
+    def _title(self, keys: list[str]) -> str:
+        return panel_title(self.document, keys)
+
+    def _value(self, number: int, place: float) -> float:
+        axis = self.axes[number]
+        low, high = float(axis["low"]), float(axis["high"])
+        return low * (high / low) ** place if axis["log"] else low + place * (high - low)
+
+
+def region_list(root: Path, data: Path) -> pd.DataFrame:
+    """Return one row a region and engine: title, study, shares of the area, validation.
+
+    `current` is whether no file behind it changed since it was made.
+    """
+    names = ("region", "engine", "title", "study", "holds", "fails", "undecided", "coverage_90")
+    rows = [
+        {name: row[name] for name in names} | {"current": is_current(root, data, row)}
+        for row in region_results(data)
+    ]
+    return pd.DataFrame(rows, columns=[*names, "current"])
+
+
+def read_region(data: Path, name: str, engine: str) -> RegionData:
+    """Return a region on an engine.
+
+    Raises
+    ------
+    InputError
+        It is not there; the message says what to run.
+    """
+    for document in region_results(data):
+        if (document["region"], document["engine"]) == (name, engine):
+            return RegionData(document)
+    raise InputError(f"{data}: no region {name!r} on {engine}; run `make regions` first")
+
+
+def scenarios_at(root: Path, found: RegionData, x: float, y: float) -> list[Scenario]:
+    """Return the scenarios of any point of a region, in its first panel.
+
+    Raises
+    ------
+    InputError
+        The region is not there any more, or the values make no scenario.
+    """
+    own = load_region(root, found.document["region"])
+    space = Space(own, load_study(root, own.study), found.document["engine"])
+    shares = [
+        axis.range.position(value)
+        for axis, value in zip(own.ranges, (x, y), strict=True)
+        if axis.range is not None
+    ]
+    runs = space.runs(Point(space.panels[0], *shares))
+    return [run.scenario for run in runs]

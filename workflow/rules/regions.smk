@@ -1,0 +1,121 @@
+# Regions: where the papers' claims hold, over buffers, delays, rates and what else a region varies.
+# Not part of the report's rules: `make regions` asks for it, the report shows it if it is there.
+
+
+REGION = f"{PATHS.regions}/{{region}}"
+TODAY = f"{PATHS.regions}/today/{{study}}"
+
+
+wildcard_constraints:
+    region="[a-z0-9][a-z0-9_.-]*",
+
+
+# Every region on each of its engines that is there, and the studies that are judged on a modern kernel.
+regions_to_explore = lambda wildcards: [
+    f"{name}/{engine}" for name, engine in regions_or_exit(REPO, PIPE.engines)
+]
+judged_on_today = lambda wildcards: modern_studies(REPO, PIPE.studies, PIPE.engines)
+
+
+rule plan_regions:
+    input:
+        regions=lambda wildcards: sorted(
+            {
+                f"configs/regions/{name}.yaml"
+                for name, _ in regions_or_exit(REPO, PIPE.engines)
+            }
+        ),
+        settings="configs/regions.yaml",
+        today="configs/today.yaml",
+    output:
+        forecast=f"{PATHS.regions}/forecast.txt",
+    log:
+        f"{PATHS.data}/logs/plan_regions.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/plan_regions.tsv"
+    # Says what all cost before any runs: first of all, and alone. It is no region's input, not as `ancient` either:
+    # where it is made anew, Snakemake looks for no other reason to make the regions.
+    priority: 1000
+    localrule: True
+    threads: workflow.cores
+    params:
+        code=PIPE.code.judge,
+        regions=regions_to_explore,
+        today=judged_on_today,
+        tier=PIPE.config.tier,
+        ns3_version=PIPE.config.ns3_version,
+    script:
+        "../scripts/plan_regions.py"
+
+
+rule explore_region:
+    input:
+        region="configs/regions/{region}.yaml",
+        settings="configs/regions.yaml",
+        study=lambda wildcards: PIPE.study_files(load_region(REPO, wildcards.region).study),
+        program=lambda wildcards: PIPE.program_of(wildcards.engine),
+    output:
+        result=f"{REGION}/{{engine}}.json",
+        scenarios=f"{REGION}/{{engine}}.scenarios.json",
+    log:
+        f"{PATHS.data}/logs/explore_region/{{region}}.{{engine}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/explore_region/{{region}}.{{engine}}.tsv"
+    resources:
+        mem_mb=PIPE.memory_mb,
+    params:
+        code=PIPE.code.judge,
+        tier=PIPE.config.tier,
+        machine=lambda wildcards: PIPE.machine(wildcards.engine),
+    script:
+        "../scripts/explore_region.py"
+
+
+rule judge_today:
+    input:
+        today="configs/today.yaml",
+        study=lambda wildcards: PIPE.study_files(wildcards.study),
+        program=lambda wildcards: PIPE.program_of(load_modern(REPO).engine),
+    output:
+        claims=f"{TODAY}.claims.json",
+        scenarios=f"{TODAY}.claims.scenarios.json",
+    log:
+        f"{PATHS.data}/logs/judge_today/{{study}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/judge_today/{{study}}.tsv"
+    resources:
+        mem_mb=PIPE.memory_mb,
+    params:
+        code=PIPE.code.judge,
+        tier=PIPE.config.tier,
+        machine=lambda wildcards: PIPE.machine(load_modern(REPO).engine),
+    script:
+        "../scripts/judge_today.py"
+
+
+rule merge_regions:
+    input:
+        results=lambda wildcards: [
+            f"{PATHS.regions}/{one}.json" for one in regions_to_explore(wildcards)
+        ],
+        today=lambda wildcards: expand(
+            rules.judge_today.output.claims, study=judged_on_today(wildcards)
+        ),
+    output:
+        table=f"{PATHS.data}/regions.csv",
+    log:
+        f"{PATHS.data}/logs/merge_regions.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/merge_regions.tsv"
+    localrule: True
+    params:
+        code=PIPE.code.judge,
+    script:
+        "../scripts/merge_regions.py"
+
+
+rule regions:
+    input:
+        rules.plan_regions.output.forecast,
+        rules.merge_regions.output.table,
+    localrule: True
