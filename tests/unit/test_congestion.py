@@ -200,3 +200,22 @@ def test_windows_that_hold_a_run_or_no_queue_are_no_congestion(world, windows, q
 
 def test_a_window_may_be_a_segment_below_the_largest_one(world):
     assert judge(world, TWICE, 2.9)["reason_code"] == ReasonCode.NO_CONGESTION
+
+
+@pytest.mark.parametrize(
+    ("kind", "rate", "said"),
+    [
+        ("ratio", 0.04e6, "Starved: flow tcp1 gets 0.04 of 0.5 Mbit/s ("),
+        ("ratio", 0.06e6, None),
+        # One quantity alone compares no flows.
+        ("value", 0.04e6, None),
+    ],
+)
+def test_a_flow_below_a_tenth_of_its_fair_share_is_called_starved(world, kind, rate, said):
+    def flows(variant, flow="tcp1", **_):
+        return {"throughput_bps": rate if variant == "vegas" else 1e6, "packets_dropped": 1}
+
+    test = {**TWICE, "expect": {"at_most": 1}} if kind == "ratio" else OTHERS["value"]
+    found = judge(world, test, WIDE, flows=flows)
+    assert found["verdict"] == Verdict.REPRODUCED
+    assert (said in found["reason"]) if said else ("Starved" not in found["reason"])

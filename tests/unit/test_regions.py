@@ -18,7 +18,7 @@ from replication.explore.regions.surface import CELLS, GRID, Bounds
 from replication.study.claim_model import EquivalenceTest, Quantity, ShareTest, TrendTest
 from replication.study.errors import InputError
 
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import ROOT, quantity
 
 TIER = {"budget_factor": 1, "first_points": 8, "validation_points": 40}
 SETTINGS = RegionSettings(
@@ -176,6 +176,27 @@ def test_a_clause_is_a_ratio_between_bounds():
     assert Clause.of(alike).bounds == Bounds(math.log(0.8), math.log(1.2))
     with pytest.raises(InputError, match="kind 'trend' has no quantity"):
         Clause.of(TrendTest(kind="trend", of=side("a"), over="x", expect={"at_least": 0.9}))
+
+
+def test_a_claims_quantity_is_read_from_runs(world):
+    def read(test):
+        study = world.claim(test)
+        return Compared.of(study.claims[0]).values(study, world.results(study, flows=flows))
+
+    def flows(variant, **_):
+        return {"throughput_bps": {"vegas": 3e5, "reno": 2e5, "cubic": 0.0}.get(variant, 1e5)}
+
+    def ratio(left, right, least):
+        sides = {"left": quantity(variant=left), "right": quantity(variant=right)}
+        return {"kind": "ratio", **sides, "expect": {"at_least": least}}
+
+    assert set(read(ratio("vegas", "reno", 1.2)).values()) == {math.log(1.5)}
+    # Nothing at all is a thousandth of the threshold, and not minus infinity.
+    (least, *_) = read(ratio("cubic", "reno", 1.2)).values()
+    assert least == pytest.approx(math.log(1.2 / 1000))
+    both = {"kind": "all", "parts": [ratio("vegas", "reno", 1.2), ratio("vegas", "reno", 2)]}
+    # Of two clauses the one that is closest to failing: 1.5 against 2.
+    assert next(iter(read(both).values())) == pytest.approx(math.log(0.75))
 
 
 def test_a_region_may_name_one_clause_of_its_claim():

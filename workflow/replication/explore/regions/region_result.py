@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from replication.compare.agreement import load_differences
 from replication.design.config import load_study
@@ -32,7 +32,7 @@ from replication.explore.regions.region_model import (
 )
 from replication.explore.regions.sampler import PointResult, Sampler
 from replication.explore.regions.space import Panel, Point, Space, drawn_laws
-from replication.explore.regions.surface import CELLS, TIE, Surface, middles
+from replication.explore.regions.surface import CELLS, GRID, TIE, Surface, middles
 from replication.metrics.metric_model import validate_study_metrics
 from replication.study.errors import InputError, describe
 from replication.study.files import read_json, write_text
@@ -98,7 +98,9 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
         **own.model_dump(mode="json", include={"title", "study"}),
         "claim": own.claim or "",
         **space.claim.model_dump(mode="json", include={"quote", "place", "reading"}),
-        "asked": [f"{words.statistic}: {words.asked(conditions(test)[0])}" for test, words in tests],
+        "asked": [
+            f"{words.statistic}: {words.asked(conditions(test)[0])}" for test, words in tests
+        ],
         "reason": own.reason or "",
         "engine": space.engine,
         "bounds": [_number(math.exp(end)) for end in _ends(found.sampler.compared)],
@@ -122,7 +124,10 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
             {
                 **{"x": x, "y": y, "panel": list(one.point.panel)},
                 **{"holds": one.holds, "probability": round(one.probability, 4)},
-                **{"covered": one.covered, "standardised": _number((one.observed - one.mean) / one.sd)},
+                **{
+                    "covered": one.covered,
+                    "standardised": _number((one.observed - one.mean) / one.sd),
+                },
                 "runs": [_point(space, single) for single in one.results],
             }
             for one in checked
@@ -147,7 +152,7 @@ def _panel(
 ) -> dict[str, Any]:
     surface, known = found.surfaces[panel], found.surfaces[panel].probability()
     holds, fails, undecided = map(_share, surface.shares())
-    mean, sd = (part.reshape(CELLS, CELLS) for part in surface.predict(_cells()))
+    mean, sd = (part.reshape(CELLS, CELLS) for part in surface.predict(GRID))
     own = [one for (point, _), one in found.results.items() if point.panel == panel]
     reached = Surface.reach * sd
     return {
@@ -171,12 +176,6 @@ def _panel(
     }
 
 
-def _cells() -> Any:
-    from replication.explore.regions.surface import GRID
-
-    return GRID
-
-
 def _crossed(surface: Surface, values: Any) -> Segments:
     """Return where values on the warped scale cross the bounds."""
     ends = [end for end in surface.bounds.ends() if math.isfinite(end)]
@@ -185,7 +184,7 @@ def _crossed(surface: Surface, values: Any) -> Segments:
 
 
 def _paper(space: Space, surface: Surface, paper: Mapping[str, float]) -> dict[str, Any] | None:
-    """Return where the paper's own point lies, and how probable it is that the claim holds there."""
+    """Return where the paper's own point lies, and the probability that the claim holds there."""
     axes = space.region.ranges
     if any(axis.id not in paper for axis in axes):
         return None

@@ -94,7 +94,8 @@ class Sampler:
             values = self.compared.values(self.space.study, results)
             wanted = [one for test in self.space.claim.tests() for one in sides(test)]
             hungry = starved(results, self.machine.engine, wanted)
-            notes = {int(n): starved_note(own) for n, own in hungry.groupby("replicate")}  # type: ignore[call-overload]
+            for place, own in hungry.groupby(hungry["replicate"].astype(int)):
+                notes[int(str(place))] = starved_note(own)
         number = {trial: place for place, (trial, _) in enumerate(ran)}
         found = {}
         for trial, runs in trials:

@@ -91,7 +91,8 @@ class Bounds:
         """Return the probability that a normal value on the warped scale lies within the bounds."""
         low, high = self.ends()
         sd = np.maximum(sd, 1e-9)
-        return norm.cdf((high - mean) / sd) - norm.cdf((low - mean) / sd)
+        inside: Numbers = norm.cdf((high - mean) / sd) - norm.cdf((low - mean) / sd)
+        return inside
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,8 @@ class Surface:
         if self.model is None:
             return np.zeros((len(places), len(places)))
         _, found = self.model.predict(places, return_cov=True)
-        return self.inflation**2 * (found - self.noise**2 * np.eye(len(places)))
+        inflated: Numbers = self.inflation**2 * (found - self.noise**2 * np.eye(len(places)))
+        return inflated
 
     def probability(self) -> Numbers:
         """Return the probability that the claim holds in each cell of the area, a row a y."""
@@ -208,4 +210,5 @@ class Candidates:
 
 def _entropy(share: Numbers) -> Numbers:
     share = np.clip(share, 1e-12, 1 - 1e-12)
-    return -(share * np.log(share) + (1 - share) * np.log(1 - share))
+    entropy: Numbers = -(share * np.log(share) + (1 - share) * np.log(1 - share))
+    return entropy

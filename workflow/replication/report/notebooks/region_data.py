@@ -32,7 +32,7 @@ class RegionData:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """One row a run that the surfaces are fitted to: panel, a column an axis, quantity, note."""
+        """One row a run that surfaces are fitted to: panel, a column an axis, quantity, note."""
         return self._points(self.document["points"])[["panel", *self._names, "quantity", "note"]]
 
     @property
@@ -66,7 +66,9 @@ class RegionData:
         rows = []
         for panel in self.document["panels"]:
             laws = {law["title"]: law["segments"] for law in panel["laws"]}
-            for name, pieces in ({"contour": panel["contour"], "band": panel["band"]} | laws).items():
+            for name, pieces in (
+                {"contour": panel["contour"], "band": panel["band"]} | laws
+            ).items():
                 rows += [
                     (
                         *(self._title(panel["panel"]), name),
@@ -82,7 +84,17 @@ class RegionData:
         return [str(axis["id"]) for axis in self.axes]
 
     def _points(self, points: list[dict[str, Any]]) -> pd.DataFrame:
-        columns = ["panel", "x", "y", "quantity", "note", "holds", "probability", "covered", "standardised"]
+        columns = [
+            "panel",
+            "x",
+            "y",
+            "quantity",
+            "note",
+            "holds",
+            "probability",
+            "covered",
+            "standardised",
+        ]
         frame = pd.DataFrame(points, columns=columns)
         frame["panel"] = frame["panel"].map(self._title)
         return frame.rename(columns=dict(zip("xy", self._names, strict=True)))

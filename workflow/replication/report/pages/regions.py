@@ -186,7 +186,13 @@ def side_of(probability: float) -> str:
 
 
 #: What the sentences of `region_words.html` are made with.
-WORDS = {"axes_of": axes_of, "panel_title": panel_title, "phrase": lower, "short": _short, "side_of": side_of}
+WORDS = {
+    "axes_of": axes_of,
+    "panel_title": panel_title,
+    "phrase": lower,
+    "short": _short,
+    "side_of": side_of,
+}
 #: Ground of the picture and what is left around it for words, in its own units.
 SIDE, LEFT, BELOW, ABOVE, RIGHT = 300.0, 58.0, 46.0, 8.0, 14.0
 _TICK_STEPS = (1, 2, 5)
@@ -251,7 +257,12 @@ def _merged(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[float, float, float
         at = 0
         for value, same in groupby(row):
             width = len(list(same))
-            yield _x(at / len(row)), _y((number + 1) / len(rows)), round(SIDE * width / len(row), 1), value
+            yield (
+                _x(at / len(row)),
+                _y((number + 1) / len(rows)),
+                round(SIDE * width / len(row), 1),
+                value,
+            )
             at += width
 
 
