@@ -114,6 +114,7 @@ rule compare_traces:
     output:
         comparison=f"{PATHS.data}/trace_comparison.csv",
         nearness=f"{PATHS.data}/trace_nearness.csv",
+        samples=f"{PATHS.data}/trace_samples.csv",
         windows=f"{PATHS.data}/trace_windows.parquet",
     log:
         f"{PATHS.data}/logs/compare_traces.log",

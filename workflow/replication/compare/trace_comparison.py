@@ -12,13 +12,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from scipy.stats import wasserstein_distance
 
+from replication.compare.raw_samples import SAMPLES, read_transcribed, sample_rows
 from replication.design.config import load_study
+from replication.engines.routing import Routes
 from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
 from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, FloatArray, Samples, Window
@@ -33,6 +36,7 @@ from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
     TRACE_NEARNESS_COLUMNS,
+    TRACE_SAMPLE_COLUMNS,
     TRACE_WINDOW_COLUMNS,
     write_table,
 )
@@ -112,7 +116,10 @@ def known(numbers: pd.Series[float]) -> FloatArray:
 
 @dataclass(frozen=True)
 class OurFlow:
-    """One flow of one run of ours."""
+    """One flow of one run of ours.
+
+    `empty_rtt_s` is the shortest and the longest round trip of a small packet on the empty path.
+    """
 
     engine: str
     replicate: int
@@ -122,6 +129,15 @@ class OurFlow:
     samples: Samples
     rtt_s: FloatArray
     retransmissions: float
+    empty_rtt_s: tuple[float, float]
+    first_window_segments: float
+    first_age_s: float
+
+    def window_at(self, age_s: float) -> float:
+        """Return the window at an age of the flow, in segments."""
+        ages = [0.0, *(self.first_age_s + self.samples.time_s)]
+        windows = [self.first_window_segments, *self.samples.cwnd_segments]
+        return float(np.interp(age_s, ages, windows))
 
 
 @dataclass(frozen=True)
@@ -233,17 +249,22 @@ def _mean(values: Sequence[float]) -> float:
 def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
     """Compare the traces of studies; write the tables and return a line that says what was done."""
     rows: list[dict[str, object]] = []
+    first: list[dict[str, object]] = []
     windows = [pd.DataFrame(columns=list(TRACE_WINDOW_COLUMNS))]
     for name in studies:
         study = load_study(root, name)
         results = load_sampled(data, name, _SAMPLED)
         published = published_path(root, name)
         flows = published_flows(study, published, trace_files(root, name))
+        transcribed = read_transcribed(root, name)
         for comparison in compare_flows(results, flows):
             rows += comparison_rows(name, comparison)
             windows.append(drawn_windows(name, comparison))
+            if transcribed is not None:
+                first += sample_rows(name, comparison, transcribed)
     write_table(data / COMPARISON, rows, TRACE_COLUMNS)
     table = pd.DataFrame(rows, columns=list(TRACE_COLUMNS))
+    write_table(data / SAMPLES, first, TRACE_SAMPLE_COLUMNS)
     write_table(data / NEARNESS, nearness(table), TRACE_NEARNESS_COLUMNS)
     drawn = pa.Table.from_pandas(pd.concat(windows, ignore_index=True), preserve_index=False)
     write_parquet(drawn, data / WINDOWS)
@@ -301,9 +322,22 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
                 ),
                 rtt_s=known(group["rtt_s"]),
                 retransmissions=float(row["retransmissions"]),
+                empty_rtt_s=_empty_rtt(results.scenarios[row["scenario"]], document),
+                first_window_segments=float(document["initial_window_segments"]),
+                first_age_s=float(group["time_s"].min()) - float(document["start_s"]),
             )
         )
     return found
+
+
+def _empty_rtt(scenario: Mapping[str, Any], flow: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the shortest and the longest round trip of a small packet where no queue is."""
+    place = {node: number for number, node in enumerate(scenario["nodes"])}
+    links = scenario["links"]
+    routes = Routes(len(place), [(place[link["a"]], place[link["b"]]) for link in links])
+    path = [links[hop // 2] for hop in routes.path(place[flow["source"]], place[flow["destination"]])]
+    least = 2 * sum(link["delay_s"] for link in path)
+    return least, least + 2 * sum(link.get("jitter_s", 0.0) for link in path)
 
 
 def comparison_rows(study: str, comparison: TraceComparison) -> list[dict[str, object]]:

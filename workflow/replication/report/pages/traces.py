@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from replication.compare.raw_samples import SAMPLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
 from replication.metrics.cwnd import LABELS
 from replication.metrics.trace_folder import TABLE_PREFIX
@@ -15,13 +16,14 @@ from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
     TRACE_NEARNESS_COLUMNS,
+    TRACE_SAMPLE_COLUMNS,
     Row,
     read_frame,
     read_rows,
 )
 from replication.study.study import Study
 
-FILES = (COMPARISON, NEARNESS)
+FILES = (COMPARISON, NEARNESS, SAMPLES)
 
 
 def trace_rows(source: Source, study: Study) -> list[Row]:
@@ -63,11 +65,38 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
             (name, f"compared={name_of(name)}", _by_engine(own, "flow", "metric"))
             for name, own in by_trace.items()
         ],
+        "samples": _samples(source, study),
         # For one metric, to how many of the flows each engine is the nearest.
         "nearness": _by_engine(of_study(nearness, study.id), "metric"),
         "missing": [name for name, own in by_trace.items() if own[0]["evidence"] != RAW],
         "labels": LABELS,
     }
+
+
+def _samples(source: Source, study: Study) -> list[Row]:
+    """Return the published first samples and those of the study's primary engine, as shown."""
+    path = source.data / SAMPLES
+    rows = of_study(read_rows(path, TRACE_SAMPLE_COLUMNS), study.id) if path.is_file() else []
+    primary = source.shown_engines(study.id)[:1]
+    return [
+        {
+            **row,
+            "minrtt": _in(1e-3, row["minrtt_s"]),
+            "our_rtt": _in(1e-3, row["our_rtt_low_s"], row["our_rtt_high_s"]),
+            "pacing": _in(1e6, row["first_pacing_rate_bps"]),
+            "our_pacing": _in(1e6, row["our_pacing_low_bps"], row["our_pacing_high_bps"]),
+            "age": _in(1e-3, row["first_busy_s"]),
+            "our_cwnd": _in(1.0, row["our_cwnd_segments"]),
+        }
+        for row in rows
+        if row["engine"] in primary
+    ]
+
+
+def _in(unit: float, *numbers: str) -> str:
+    """Return a number, or a range, with three digits in a unit; a dash for none."""
+    known = [f"{float(number) / unit:.3g}" for number in numbers if number]
+    return " to ".join(dict.fromkeys(known)) or "–"
 
 
 def _by_engine(rows: Sequence[Row], *keys: str) -> list[dict[str, Row]]:

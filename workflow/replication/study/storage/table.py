@@ -59,6 +59,10 @@ TRACE_COLUMNS = _named(
     "reproduced_mean reproduced_low reproduced_high n relative_deviation"
 )
 TRACE_NEARNESS_COLUMNS = ("study", "metric", "engine", "nearest", "flows", "share")
+TRACE_SAMPLE_COLUMNS = _named(
+    "study trace flow engine minrtt_s our_rtt_low_s our_rtt_high_s first_pacing_rate_bps "
+    "our_pacing_low_bps our_pacing_high_bps first_busy_s first_cwnd_segments our_cwnd_segments n"
+)
 TRACE_WINDOW_COLUMNS = ("study", "trace", "flow", "source", "time_s", "cwnd_segments")
 #: What an engine shows in a canonical scenario; `holds` is true, false or refused.
 CONFORMANCE_COLUMNS = _named(
