@@ -40,7 +40,6 @@ REGION = {
 PANEL = {
     "panel": ["bbr"],
     **{"holds": 0.5, "fails": 0.25, "undecided": 0.25, "ties": False},
-    **{"noise": 0.1, "inflation": 1.0},
     "quantity": [[0.5, 2.0], [0.95, 8.0]],
     "probability": [[0.01, 0.99], [0.4, 1.0]],
     "contour": [[0.25, 0.25, 0.5, 1.0]],
@@ -65,7 +64,7 @@ def point(x, y, note=""):
 
 
 def checked(x, y, covered):
-    found = {"holds": True, "probability": 0.9, "covered": covered, "standardised": 1.0}
+    found = {"holds": True, "probability": 0.9, "covered": covered, "deviations": 1.0}
     return {"panel": ["bbr"], "x": x, "y": y, "runs": [point(x, y)]} | found
 
 

@@ -52,7 +52,9 @@ rule explore_region:
     input:
         region="configs/regions/{region}.yaml",
         settings="configs/regions.yaml",
-        study=lambda wildcards: PIPE.study_files(load_region(REPO, wildcards.region).study),
+        study=lambda wildcards: PIPE.study_files(
+            load_region(REPO, wildcards.region).study
+        ),
         program=lambda wildcards: PIPE.program_of(wildcards.engine),
     output:
         result=f"{REGION}/{{engine}}.json",

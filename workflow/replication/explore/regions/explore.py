@@ -29,16 +29,15 @@ LEAST_RUNS, LEAST_GAIN = 4, 1e-5
 
 @dataclass(frozen=True)
 class Validated:
-    """A validation point: the mean of its runs on the warped scale, and what was predicted of it.
+    """A validation point: how the mean of its runs compares with what was predicted of it.
 
-    `sd` is that of the prediction of such a mean, `probability` that the mean meets the claim.
+    `deviations` are the standard deviations of the prediction by which it is off, `probability` the
+    predicted one that it meets the claim; `covered` is whether it lies in the interval of `LEVEL`.
     """
 
     point: Point
     results: tuple[PointResult, ...]
-    observed: float
-    mean: float
-    sd: float
+    deviations: float
     probability: float
     holds: bool
     covered: bool
@@ -166,16 +165,10 @@ class Exploration:
         observed = float(np.mean(surface.bounds.warp(np.array([one.value for one in runs]))))
         means, sds = surface.predict(np.array([(point.x, point.y)]), len(runs))
         low, high = surface.bounds.ends()
-        return Validated(
-            point=point,
-            results=tuple(runs),
-            observed=observed,
-            mean=float(means[0]),
-            sd=float(sds[0]),
-            probability=float(surface.bounds.holds(means, sds)[0]),
-            holds=low <= observed <= high,
-            covered=abs(observed - float(means[0])) <= surface.reach * float(sds[0]),
-        )
+        deviations = (observed - float(means[0])) / float(sds[0])
+        probability = float(surface.bounds.holds(means, sds)[0])
+        holds, covered = low <= observed <= high, abs(deviations) <= surface.reach
+        return Validated(point, tuple(runs), deviations, probability, holds, covered)
 
     @cached_property
     def _random(self) -> np.random.Generator:

@@ -90,6 +90,7 @@ def _row(found: Mapping[str, Any]) -> dict[str, object]:
 
 def _document(space: Space, found: Exploration) -> dict[str, Any]:
     own, paper, checked = space.region, space.paper(), found.validation
+    bounds = found.sampler.compared.bounds
     shares = np.array([one.shares() for one in found.surfaces.values()] or [(0.0, 0.0, 1.0)])
     tests = [(test, wording(space.study, test)) for test in space.claim.tests()]
     every = [one.value for one in found.results.values() if not math.isnan(one.value)]
@@ -103,7 +104,7 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
         ],
         "reason": own.reason or "",
         "engine": space.engine,
-        "bounds": [_number(math.exp(end)) for end in _ends(found.sampler.compared)],
+        "bounds": [_bound(end) for end in (bounds.low, bounds.high)],
         "axes": [
             {
                 **axis.model_dump(mode="json", include={"id", "title", "unit"}),
@@ -124,10 +125,7 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
             {
                 **{"x": x, "y": y, "panel": list(one.point.panel)},
                 **{"holds": one.holds, "probability": round(one.probability, 4)},
-                **{
-                    "covered": one.covered,
-                    "standardised": _number((one.observed - one.mean) / one.sd),
-                },
+                **{"covered": one.covered, "deviations": _number(one.deviations)},
                 "runs": [_point(space, single) for single in one.results],
             }
             for one in checked
@@ -143,10 +141,6 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
     }
 
 
-def _ends(compared: Compared) -> tuple[float, float]:
-    return compared.bounds.low, compared.bounds.high
-
-
 def _panel(
     space: Space, found: Exploration, panel: Panel, paper: Mapping[str, float]
 ) -> dict[str, Any]:
@@ -158,8 +152,6 @@ def _panel(
     return {
         "panel": list(panel),
         **{"holds": holds, "fails": fails, "undecided": undecided, "ties": surface.model is None},
-        "noise": _number(surface.noise),
-        "inflation": _number(surface.inflation),
         "quantity": [[_number(v) for v in row] for row in np.exp(surface.bounds.unwarp(mean))],
         "probability": [[round(float(v), 3) for v in row] for row in known],
         "contour": _crossed(surface, mean),
@@ -205,6 +197,10 @@ def _point(space: Space, result: PointResult) -> dict[str, Any]:
         "scenarios": list(dict.fromkeys(run.scenario_id for run in result.runs)),
         "note": result.note or result.reason,
     }
+
+
+def _bound(end: float) -> float | None:
+    return _number(math.exp(end)) if math.isfinite(end) else None
 
 
 def _number(value: float | None) -> float | None:

@@ -19,8 +19,6 @@ from replication.study.claim_model import sides
 from replication.study.errors import InputError
 from replication.verdicts.starved import starved, starved_note
 
-#: Where the replicates of a point lie, along x and y.
-_DIRECTIONS = ((1, 1), (-1, -1), (1, -1), (-1, 1))
 #: A replicate of a point.
 Trial = tuple[Point, int]
 
@@ -114,16 +112,11 @@ class Sampler:
 
 
 def replicate_point(point: Point, replicate: int, offset: float) -> Point:
-    """Return where a replicate of a point is run: the first at it, the others around it.
+    """Return where a replicate of a point is run: the first at it, the others on both its sides.
 
     Many configurations leave nothing to chance: with other seeds alone, their replicates would be
     one run and their noise nought, where a hundredth more of a delay gives another result.
     """
-    if replicate == 0:
-        return point
-    step, turn = divmod(replicate - 1, len(_DIRECTIONS))
-    x, y = (
-        min(1.0, max(0.0, share + sign * offset * (1 + step)))
-        for share, sign in zip((point.x, point.y), _DIRECTIONS[turn], strict=True)
-    )
+    off = offset * ((replicate + 1) // 2) * (1 if replicate % 2 else -1)
+    x, y = (min(1.0, max(0.0, share + off)) for share in (point.x, point.y))
     return Point(point.panel, x, y)

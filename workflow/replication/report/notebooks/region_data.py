@@ -21,7 +21,7 @@ from replication.study.scenario import Scenario
 
 @dataclass(frozen=True)
 class RegionData:
-    """A region on an engine; `document` has the claim, its test, axes, surfaces, laws and runs."""
+    """A region on an engine; `document` has the claim, its test, axes, surfaces and runs."""
 
     document: Mapping[str, Any]
 
@@ -40,9 +40,9 @@ class RegionData:
         """One row a validation point: whether the claim holds, how probable that was, and more.
 
         `covered` is whether the mean of its runs lies inside the predicted 90 % interval,
-        `standardised` how many standard deviations it is off.
+        `deviations` how many standard deviations it is off.
         """
-        shown = ["holds", "probability", "covered", "standardised"]
+        shown = ["holds", "probability", "covered", "deviations"]
         return self._points(self.document["validation"])[["panel", *self._names, *shown]]
 
     @property
@@ -61,25 +61,6 @@ class RegionData:
         return pd.DataFrame(rows, columns=["panel", *self._names, "quantity", "probability"])
 
     @property
-    def lines(self) -> pd.DataFrame:
-        """One row a straight piece of a contour, its band or a law: panel, line, both ends."""
-        rows = []
-        for panel in self.document["panels"]:
-            laws = {law["title"]: law["segments"] for law in panel["laws"]}
-            for name, pieces in (
-                {"contour": panel["contour"], "band": panel["band"]} | laws
-            ).items():
-                rows += [
-                    (
-                        *(self._title(panel["panel"]), name),
-                        *(self._value(n % 2, at) for n, at in enumerate(piece)),
-                    )
-                    for piece in pieces
-                ]
-        ends = [f"{name}{end}" for end in ("", "_end") for name in self._names]
-        return pd.DataFrame(rows, columns=["panel", "line", *ends])
-
-    @property
     def _names(self) -> list[str]:
         return [str(axis["id"]) for axis in self.axes]
 
@@ -93,7 +74,7 @@ class RegionData:
             "holds",
             "probability",
             "covered",
-            "standardised",
+            "deviations",
         ]
         frame = pd.DataFrame(points, columns=columns)
         frame["panel"] = frame["panel"].map(self._title)
