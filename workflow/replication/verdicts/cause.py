@@ -134,6 +134,10 @@ class CauseLevel(Document):
     """Another meaning of a column."""
 
 
+#: How well a cause agrees with what the paper and the tools say.
+Plausibility = Literal["printed", "tool default", "possible slip", "contradicts the text"]
+
+
 class CauseRange(Range):
     """Values of a number, from the least to the greatest that are plausible."""
 
@@ -164,6 +168,12 @@ class Cause(Document):
     """Why it might be."""
     source: Text
     """Where that is documented."""
+    plausibility: Plausibility | None = None
+    """printed: the paper says so somewhere; tool default: the paper is silent, a default or an example
+    of the tools has it; possible slip: the paper prints something else, which a slip explains;
+    contradicts the text: the paper prints something else."""
+    evidence: Text | None = None
+    """The place in the paper or in the tool's documentation that `plausibility` rests on."""
     tables: list[str] | None = None
     """Of a reading: only these tables."""
     columns: list[Identifier] | None = None
