@@ -2,21 +2,30 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from replication.design.config import load_study
 from replication.engines.ns3 import NS3_VERSION
-from replication.explore.explanation import BEST_GUESS, EXPLANATION, NONE_FOUND, Finding, result_of
+from replication.explore.explanation import (
+    BEST_GUESS,
+    EXPLANATION,
+    NONE_FOUND,
+    Finding,
+    _common,
+    result_of,
+)
 from replication.explore.finding import Leaving, Share, impossible
 from replication.explore.permutation_test import never_together
-from replication.explore.score import Choice, Reader
+from replication.explore.score import Choice, FamilyScore, Reader
 from replication.explore.search import Search
-from replication.explore.trial import CellJudge, Trial
-from replication.explore.trial_runner import DEFAULTS, TrialRunner
+from replication.explore.trial import CellJudge, Trial, Trials
+from replication.explore.trial_runner import DEFAULTS, StudyPart, TrialRunner
 from replication.metrics.cell_map import map_cells
 from replication.study.published import read_published
+from replication.study.sensitivity_settings import load_sensitivity
 from replication.study.variation import Variation
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import Cause, Reading, combined, load_explanations
+from replication.verdicts.cause import Cause, Explanations, Reading, combined, load_explanations
 
 from tests.unit.conftest import ROOT
 
@@ -33,7 +42,7 @@ PAYS = [Leaving("a", "1", 12.0, 8), Leaving("b", "1", 3.0, 12)]
         ({"held_out": Share(10, 2, 3)}, BEST_GUESS),
         ({"held_out": Share(10, 2, 4)}, EXPLANATION),
         ({"held_out": Share(10, 7, 6)}, BEST_GUESS),
-        ({"leaving": [*PAYS, Leaving("c", "1", 0.0, 16)]}, BEST_GUESS),
+        ({"leaving": [*PAYS, Leaving("c", "1", 1.9, 16)]}, BEST_GUESS),
     ],
 )
 def test_what_falls_short_is_called_less(change, called):
@@ -78,21 +87,150 @@ def test_readings_are_taken_together():
     assert Reading(less_propagation=True).printed(0.09, 0.07) == pytest.approx(0.02)
 
 
-def test_a_reading_decides_which_printed_numbers_are_impossible():
-    study, causes = load_study(ROOT, "nishitha"), load_explanations(ROOT, "nishitha")
-    cells = map_cells(study, read_published(ROOT / "data/published/nishitha.csv"))
+def reader_of(name):
+    study, causes = load_study(ROOT, name), load_explanations(ROOT, name)
+    cells = map_cells(study, read_published(ROOT / f"data/published/{name}.csv"))
     reader = Reader(study, causes, cells)
-    judge = CellJudge(TrialRunner(study, causes, cells, None), reader)
+    return CellJudge(TrialRunner(study, causes, cells, None), reader), reader
+
+
+def read_as(reader, pairs):
+    """Return the readings in which all is read so that can be."""
+    for family in reader.families:
+        own = next((c for c in family.combinations if set(c) == set(pairs)), ())
+        yield Choice({reader.cells[place].table: own for place in family.cells})
+
+
+def test_a_reading_decides_which_printed_numbers_are_impossible():
+    judge, reader = reader_of("nishitha")
 
     def read(*pairs):
-        """Return how many numbers are impossible if all that can be read so are."""
-        choices = []
-        for family in reader.families:
-            own = pairs if pairs in family.combinations else ()
-            choices.append(Choice({cells[place].table: own for place in family.cells}))
-        return impossible(judge, Trial(DEFAULTS, "whole", 0.0, 0.0, tuple(choices)))
+        """Return how many numbers are impossible as the paper states the set-up."""
+        readings = tuple(read_as(reader, pairs))
+        return len(impossible(judge, Trial(DEFAULTS, "whole", 0.0, 0.0, readings), assumed=False))
 
     assert read(("delay_of", "less_propagation")) == 0 < read()
+
+
+@pytest.mark.parametrize(
+    ("configuration", "unit"),
+    [
+        ((("buffer", "5"), ("short_run", "10")), "mega_1024_squared"),
+        ((("buffer", "10"), ("bytes_everywhere", "x8")), "mebibytes"),
+    ],
+)
+def test_a_number_above_the_link_of_its_explanation_is_impossible_under_it(configuration, unit):
+    judge, reader = reader_of("saxena")
+    readings = tuple(read_as(reader, [("aggregate", "sum_over_two"), ("unit", unit)]))
+    trial = Trial(configuration, "whole", 0.0, 0.0, readings)
+    # 2 x 0.053 x 1.048576 = 0.1111 Mbit/s over 0.1 Mbit/s, or eight times both.
+    assert list(impossible(judge, trial, assumed=True)) == [("II", "100", "newreno")]
+    assert not impossible(judge, trial, assumed=False)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_exception_for_one_table_must_bring_a_number_inside(inside):
+    _, reader = reader_of("nishitha")
+    (family,) = (f for f in reader.families if reader.cells[f.cells[0]].column == "throughput")
+    score = FamilyScore(reader, family, range(len(reader.cells)))
+    goodput = family.combinations.index((("payload", "goodput"),))
+    one_table = score.table_of == score.tables.index("5.3")
+    errors = np.full((len(score.places), len(family.combinations)), 1.0)
+    errors[:, 0], errors[one_table, 0], errors[one_table, goodput] = 0.08, 0.2, 0.0
+    found = np.zeros(errors.shape, dtype=bool)
+    found[np.flatnonzero(one_table)[0], goodput] = inside
+    assert score.best(errors).pairs == (("payload@5.3", "goodput"),)
+    assert bool(score.best(errors, found).pairs) is inside
+
+
+# --- the search, where a table says what each configuration takes ---
+
+
+class Priced(TrialRunner):
+    """Runs nothing: a configuration costs a second."""
+
+    def runs(self, configuration, part):
+        return []
+
+    def cost_s(self, configuration, part):
+        return 1.0
+
+    def results(self, configurations, part):
+        self.spent_s += len(configurations)
+
+
+def planted(saved, ids, coupled=None, budget_s=1000.0):
+    """Return a search among causes: `saved` gives the bits a set of them saves on a stage."""
+    level = {"levels": [{"key": "1", "set": {"parameters": {"p": 1}}}]}
+    document = {"study": "planted", "score": "claims", "cpu_budget_s": budget_s, "stages": [{}]}
+    document |= {"held_out": {"reason": "r"}, "coupled": coupled}
+    causes = [{"id": i, "title": "t", "reason": "r", "source": "s", **level} for i in ids]
+    explanations = Explanations.model_validate(document | {"causes": causes})
+    machine = SimpleNamespace(engine="ns3")
+    runner = Priced(SimpleNamespace(id="planted"), explanations, (), machine)
+
+    def judged(configurations, results, stage):
+        return [
+            Trial(c, stage.name, 200.0 - saved(set(dict(c)), stage.name), runner.bits(c))
+            for c in configurations
+        ]
+
+    stages = [StudyPart("first"), StudyPart("all")]
+    trials = Trials(runner, SimpleNamespace(judged=judged))
+    return Search(trials, stages, StudyPart("whole"), load_sensitivity(ROOT))
+
+
+def names(trial):
+    return "".join(cause for cause, _ in trial.configuration)
+
+
+@pytest.mark.parametrize(("worth", "found"), [(0.4, "a"), (1.9, "a"), (2.1, "ab")])
+def test_a_cause_that_is_worth_nothing_is_no_part_of_the_best(worth, found):
+    # Naming one of four causes takes two bits.
+    search = planted(lambda has, _: 30.0 * ("a" in has) + (2.0 + worth) * ("b" in has), "abcd")
+    (best,) = search.run()
+    assert names(best) == found
+    assert all(t.total - best.total >= 2.0 for t in search.waterfall(best))
+
+
+def test_what_came_near_on_the_first_stage_is_compared_on_all_that_may_be_seen():
+    def saved(has, stage, b_on_all=57.0):
+        if stage == "first":
+            return max(30.0 * ("a" in has), 25.0 * ("b" in has))
+        return max(60.0 * ("a" in has), b_on_all * ("b" in has))
+
+    search = planted(saved, "abcdefghij")
+    (best,) = search.run()
+    assert names(best) == "a" and "b" in map(names, search.rivals(best))
+    assert not search.not_compared(best)
+    # It may even be the better of the two; far behind on all, it is no rival.
+    (best,) = planted(lambda has, stage: saved(has, stage, 65.0), "abcdefghij").run()
+    assert names(best) == "b"
+    search = planted(lambda has, stage: saved(has, stage, 40.0), "abcdefghij")
+    (best,) = search.run()
+    assert names(best) == "a" and not search.rivals(best)
+
+
+def test_coupled_causes_are_found_and_reported_beside_the_best_without_them():
+    def saved(has, stage):
+        joined = {"x", "y", "z"} <= has
+        return (
+            40.0 * joined
+            - 9.0 * (not joined) * len(has & {"x", "y", "z"})
+            + 30.0 * ("a" in has) * (not joined)
+        )
+
+    start = {"cause": "x", "title": "t", "reason": "r", "starts": [{"x": "1", "y": "1", "z": "1"}]}
+    found = planted(saved, "axyzbc", start).run()
+    assert [names(one) for one in found] == ["xyz", "a"]
+    assert [names(one) for one in planted(saved, "axyzbc").run()] == ["a"]
+
+
+def test_causes_that_the_budget_did_not_reach_are_not_among_those_tried():
+    search = planted(lambda has, _: 0.0, "abcdef", budget_s=5.0)
+    search.run()
+    said = _common(search)
+    assert said["causes_tried"] == ["a", "b", "c"] and said["causes_untried"] == ["d", "e", "f"]
 
 
 @pytest.mark.parametrize(("name", "stages"), [("dzivhani", 1), ("saxena", 3)])

@@ -19,6 +19,7 @@ from tests.unit.report_project import PROVENANCE, example, soup
 
 SHARE = {"cells": 2, "before": 0, "after": 2, "median_before": 0.5, "median_after": 0.04}
 CAUSE = {"reason": "r", "source": "s", "kind": "set-up", "outside_ledger": "", "cause_title": "t"}
+SLIP = {"plausibility": "possible slip", "evidence": "Table I has 9 <b>packets</b>.", "bits": 12.5}
 
 
 def document(project, **changes):
@@ -29,25 +30,28 @@ def document(project, **changes):
         "score": "cells",
         "result": "best guess",
         "reasons": ["It does not hold."],
-        "causes": [CAUSE | {"cause": "queue", "level": "5", "title": "Queues of <b>five</b>"}],
+        "causes": [
+            CAUSE | {"cause": "queue", "level": "5", "title": "Queues of <b>five</b>"} | SLIP
+        ],
         "null_p": 0.005,
         "permutations": 200,
         "seen": SHARE,
         "held_out": SHARE | {"cells": 1, "after": 0},
         "leaving": [{"cause": "queue", "level": "5", "bits": 12.5, "matches": 1}],
-        "impossible": {"before": 3, "after": 1},
+        "impossible": {"before": ["a", "b", "c"], "after": ["1 slow 9 Mbit/s are too many."]},
         "claims_before": {"value": "not reproduced", "open": "not testable"},
         "claims_after": {"value": "reproduced", "open": "not testable"},
         "configurations_tried": 17,
-        "causes_tested": ["queue", "window"],
+        "causes_tried": ["queue", "window"],
+        "causes_untried": ["loss"],
         "untestable": {"on_off": "No such source."},
         "cpu_minutes": 1.0,
         "budget_minutes": 2.0,
-        "equally_good": [
-            {"causes": [["queue", "5"]], "bits": 9.0, "worse_by_bits": 0.0},
-            {"causes": [["window", "9"]], "bits": 10.0, "worse_by_bits": 1.0},
-        ],
-        "identified": False,
+        "equally_good": [{"causes": [["window", "9"]], "bits": 10.0, "worse_by_bits": 1.0}],
+        "not_compared": 0,
+        "gain_bits": 20.0,
+        "coupled": "",
+        "others": [],
         "nearest": [{"causes": [], "bits": 9.0, "worse_by_bits": 0.0}],
         "never_together": [],
         "made_from": made_from(project.root, "synthetic", ENGINES["ns3"]),
@@ -93,8 +97,11 @@ def test_the_section_says_what_is_met_and_held_out_and_escapes_words(project):
         "The median error of the searched numbers falls from 50 % to 4 %.",
         "among 17 configurations of 2 possible causes.",
         "Held-out matches: 0 of 1 before, 0 after. Still unexplained: 1 in Table 1.",
-        "bound of the paper's own set-up: 3 as stated, 1 under the explanation.",
+        "a bound of the set-up: 3 as the paper states it, 1 under the explanation.",
+        "Impossible in this set-up: table 1 slow 9 Mbit/s are too many.",
         "Other combinations fit equally well.",
+        "possible slip: Table I has 9 <b>packets</b>.",
+        "Causes that were tried: queue, window. The budget did not allow to try: loss.",
         *("window=9", "No such source.", "It is only a guess"),
     ):
         assert said in words
@@ -103,6 +110,25 @@ def test_the_section_says_what_is_met_and_held_out_and_escapes_words(project):
     shown = [cell.get_text() for cell in index.select("td")]
     # A claim that is tested in neither is none of them.
     assert shown == ["best guess", "0 → 2 of 3", "50 % → 4 %", "0 → 1 of 1", "0 → 0 of 1"]
+
+
+def test_nothing_equally_good_is_said_where_nothing_is_or_was_not_compared(project):
+    _, words = section(project, equally_good=[])
+    assert "equally well" not in words
+    _, words = section(project, equally_good=[], not_compared=2)
+    assert "The budget did not allow to compare 2 other combinations." in words
+
+
+def test_two_explanations_stand_side_by_side_with_what_each_contradicts(project):
+    other = document(project, gain_bits=14.0, coupled="Rates in bytes")
+    other["causes"] = [other["causes"][0] | {"evidence": "It prints Mbps."}]
+    found, words = section(project, others=[other])
+    assert "A second explanation: Rates in bytes It takes 6.0 bits more than the first." in words
+    last = found.find("th", string="Against the text").parent.find_all("td")
+    assert [cell.get_text() for cell in last] == [
+        "possible slip: Table I has 9 <b>packets</b>.",
+        "possible slip: It prints Mbps.",
+    ]
 
 
 def test_claims_that_cannot_be_tested_or_repeat_another_have_no_robustness(project):

@@ -1,8 +1,9 @@
 """Explains a study: searches its best explanation, judges it on what was held out, writes it down.
 
-The best is an *explanation* if it beats the permutation test, holds on what the search did not see,
-and every cause pays for itself; a *best guess* if it gains and beats the test but fails one of the
-others; else *none found*.
+Where the study declares coupled causes, the best with them and the best without are both judged
+and written, the shorter description first. Each is an *explanation* if it beats the permutation
+test, holds on what the search did not see, and every cause pays for itself; a *best guess* if it
+gains and beats the test but fails one of the others; else *none found*.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from replication.explore import finding
 from replication.explore.finding import REPLICATES, Leaving, Share
 from replication.explore.machine import Machine
 from replication.explore.permutation_test import cells_p, claims_p, never_together
+from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
 from replication.explore.trial import CellJudge, ClaimJudge, Trial
 from replication.explore.trial_runner import DEFAULTS, in_words
@@ -60,12 +62,10 @@ EXPLANATIONS = {
 SIGNIFICANCE = 0.05
 #: Share that held-out cells must reach of the matches among the seen.
 HELD_OUT_AT_LEAST = 0.5
-#: Configurations that are no worse than the best by these bits are listed.
-EQUALLY_GOOD_BITS = 7.0
 #: Configurations that are named as nearest to the best.
 _NEAREST = 10
-#: The name of the one explanation of each study.
-_BEST = "best"
+#: The name of the explanation with the shortest description, and of the other.
+_BEST, _ALTERNATIVE = "best", "alternative"
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,9 @@ class Finding:
     """How a study's best explanation does.
 
     `gain_bits` is by how much it is shorter than the defaults and `p` the chance of that; `seen`
-    and `held_out` are on what the search saw and did not; `impossible` counts printed numbers that
-    cannot be, as the study reads them and under it.
+    and `held_out` are on what the search saw and did not; `impossible` has the printed numbers that
+    cannot be, as the study reads them and under it, with the reason; `rivals` fit as well without
+    one of its causes.
     """
 
     gain_bits: float
@@ -85,7 +86,8 @@ class Finding:
     claims_before: Mapping[str, str]
     claims_after: Mapping[str, str]
     cells: Sequence[dict[str, object]] = ()
-    impossible: tuple[int, int] = (0, 0)
+    impossible: tuple[Mapping[tuple[str, str, str], str], ...] = ({}, {})
+    rivals: Sequence[Trial] = ()
     distances: Sequence[dict[str, Any]] = ()
 
 
@@ -95,21 +97,34 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     if causes is None:
         raise InputError(f"{explanations_path(root, name)}: no such file; study {name} needs one")
     search = Search.begin(root, causes, machine)
-    best, judge = search.run(), search.trials.judge
-    if isinstance(judge, CellJudge):
-        found = _by_cells(root, search, judge, best)
-    else:
-        found = _by_claims(search, judge, best)
-    document = _document(search, best, found)
+    accounts = search.run()
+    judged = [_judged(root, search, one) for one in accounts]
+    described = [
+        _account(search, one, found, first=one is accounts[0])
+        for one, found in zip(accounts, judged, strict=True)
+    ]
+    document = _common(search) | described[0] | {"others": described[1:]}
     document["made_from"] = made_from(root, name, machine.exact_engine)
     write_text(folder / NAME, canonical_json(document) + "\n")
-    rows = ([_row(document, found)], _cause_rows(causes, found), found.cells)
-    for (table, columns), own in zip(EXPLANATIONS.items(), rows, strict=True):
-        write_table(folder / f"{table}.csv", own, columns)
+    accounts_found = [*zip(described, judged, strict=True)]
+    rows = (
+        [_row(document | own, found) for own, found in accounts_found],
+        [row for own, found in accounts_found for row in _cause_rows(causes, own, found)],
+        judged[0].cells,
+    )
+    for (table, columns), own_rows in zip(EXPLANATIONS.items(), rows, strict=True):
+        write_table(folder / f"{table}.csv", own_rows, columns)
     write_parquet(_tried(search), folder / "tried.parquet")
-    runs = search.runner.runs(best.configuration, search.whole) or []
+    runs = search.runner.runs(accounts[0].configuration, search.whole) or []
     scenarios = {r.scenario_id: r.scenario.model_dump(mode="json") for r in runs if not r.refusal}
     write_text(folder / SCENARIOS, canonical_json(scenarios) + "\n")
+
+
+def _judged(root: Path, search: Search, best: Trial) -> Finding:
+    judge = search.trials.judge
+    if isinstance(judge, CellJudge):
+        return _by_cells(root, search, judge, best)
+    return _by_claims(search, judge, best)
 
 
 def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Finding:
@@ -120,6 +135,15 @@ def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Find
     rows = finding.cell_rows(judge, best, after, whole)
     (on_first,) = search.trials.evaluate([best.configuration], search.stages[0])
     read = finding.table_readings(judge, best)
+    impossible = (
+        finding.impossible(judge, stated, assumed=False),
+        finding.impossible(judge, best, assumed=True),
+    )
+    for row in rows:
+        why = impossible[1].get((str(row["table"]), str(row["row"]), str(row["column"])))
+        row["reason"] = (
+            f"{row['reason']} Impossible in this set-up: {why}" if why else row["reason"]
+        )
     claims_before, claims_after = (
         finding.judged_claims(runner.study, runner.results([one], whole), readings)
         for one, readings in zip(both, ({}, read), strict=True)
@@ -139,7 +163,8 @@ def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Find
         claims_before=claims_before,
         claims_after=claims_after,
         cells=rows,
-        impossible=(finding.impossible(judge, stated), finding.impossible(judge, best)),
+        impossible=impossible,
+        rivals=[*search.rivals(best), *finding.other_readings(search, judge, best)],
         distances=distances,
     )
 
@@ -168,13 +193,16 @@ def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> Finding:
         ],
         claims_before=before,
         claims_after=after,
+        rivals=search.rivals(best),
     )
 
 
 def result_of(found: Finding) -> tuple[str, list[str]]:
     """Return what the best is called, and why it is no more than that."""
     if found.gain_bits <= 0:
-        return NONE_FOUND, ["No change shortens the description by more than it takes to name."]
+        return NONE_FOUND, [
+            "No change that was tried shortens the description by more than it takes to name."
+        ]
     if found.p > SIGNIFICANCE:
         return NONE_FOUND, [
             f"A search over the same runs does as well on shuffled deviations (p = {found.p:.2g})."
@@ -187,7 +215,7 @@ def result_of(found: Finding) -> tuple[str, list[str]]:
             f"It does not hold on what the search did not see: {held_out.after} of "
             f"{held_out.cells} match (defaults {held_out.before})."
         )
-    idle = [one.cause for one in found.leaving if one.bits <= 0]
+    idle = [one.cause for one in found.leaving if one.bits < PAYS_BITS]
     if idle:
         reasons.append(f"Not every cause pays for itself: {', '.join(idle)}.")
     return (BEST_GUESS if reasons else EXPLANATION), reasons
@@ -202,39 +230,61 @@ def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
 # --- on disk ---
 
 
-def _document(search: Search, best: Trial, found: Finding) -> dict[str, Any]:
-    runner, trials = search.runner, search.trials
-    causes = runner.explanations
-    tried, on_last = trials.at_stage(search.stages[0]), trials.at_stage(search.stages[-1])
-    equal = [t for t in on_last if t.total <= on_last[0].total + EQUALLY_GOOD_BITS]
-    kinds = {tuple(sorted({cause.split("@")[0] for cause, _ in t.pairs})) for t in equal}
-    result, reasons = result_of(found)
-    document = {
+def _common(search: Search) -> dict[str, Any]:
+    """Return what a search says of all that it tried."""
+    runner, trials, causes = search.runner, search.trials, search.runner.explanations
+    tried = trials.at_stage(search.stages[0])
+    used = {cause for trial in trials.tried.values() for cause, _ in trial.configuration}
+    if causes.score == "cells":
+        # Every configuration is scored under all readings.
+        used |= {cause.id for cause in causes.of_kind("reading")}
+    testable = [one.id for one in causes.causes if one.kind != "untestable"]
+    return {
         "study": causes.study,
         "engine": runner.machine.engine,
         "score": causes.score,
-        "result": result,
-        "reasons": reasons,
-        "causes": [_cause(causes, cause, level) for cause, level in best.pairs],
-        "bits": round(best.bits, 3),
-        "gain_bits": round(found.gain_bits, 3),
-        "null_p": found.p,
         "permutations": search.settings.explanation.permutations,
-        "seen": asdict(found.seen),
-        "held_out": asdict(found.held_out),
-        "leaving": [asdict(one) for one in found.leaving],
-        "impossible": dict(zip(("before", "after"), found.impossible, strict=True)),
-        "claims_before": found.claims_before,
-        "claims_after": found.claims_after,
         "configurations_tried": trials.count,
-        "causes_tested": [one.id for one in causes.causes if one.kind != "untestable"],
+        "causes_tried": [one for one in testable if one in used],
+        "causes_untried": [one for one in testable if one not in used],
         "untestable": {one.id: one.untestable for one in causes.of_kind("untestable")},
         "cpu_minutes": round(runner.spent_s / 60, 2),
         "budget_minutes": round(causes.cpu_budget_s / 60, 2),
-        "equally_good": [_scored(t, on_last[0]) for t in equal],
-        "identified": len(kinds) == 1,
         "nearest": [_scored(t, tried[0]) for t in tried[:_NEAREST]],
         "never_together": never_together(tried) if causes.score == "claims" else [],
+    }
+
+
+def _account(search: Search, best: Trial, found: Finding, first: bool) -> dict[str, Any]:
+    """Return what a search says of one explanation."""
+    causes, coupled = search.runner.explanations, search.runner.explanations.coupled
+    result, reasons = result_of(found)
+    not_compared = search.not_compared(best)
+    has_it = coupled is not None and coupled.cause in dict(best.configuration)
+    bits = {(one.cause, one.level): one.bits for one in found.leaving}
+    document = {
+        "explanation": _BEST if first else _ALTERNATIVE,
+        "coupled": coupled.title if coupled and has_it else "",
+        "result": result,
+        "reasons": reasons,
+        "causes": [
+            _cause(causes, *pair) | {"bits": bits[pair]} for pair in dict.fromkeys(best.pairs)
+        ],
+        "bits": round(best.bits, 3),
+        "gain_bits": round(found.gain_bits, 3),
+        "null_p": found.p,
+        "seen": asdict(found.seen),
+        "held_out": asdict(found.held_out),
+        "leaving": [asdict(one) for one in found.leaving],
+        "impossible": {
+            when: [" ".join((*key[:2], why)) for key, why in own.items()]
+            for when, own in zip(("before", "after"), found.impossible, strict=True)
+        },
+        "claims_before": found.claims_before,
+        "claims_after": found.claims_after,
+        "equally_good": [_scored(t, best) for t in sorted(found.rivals, key=lambda t: t.rank)],
+        "not_compared": not_compared,
+        "identified": not found.rivals and not not_compared,
     }
     return document | ({"distances": found.distances} if found.distances else {})
 
@@ -242,9 +292,8 @@ def _document(search: Search, best: Trial, found: Finding) -> dict[str, Any]:
 def _row(document: Mapping[str, Any], found: Finding) -> dict[str, object]:
     seen, held_out = found.seen, found.held_out
     of_cells = document["score"] == "cells"
-    same = ("study", "result", "bits", "null_p", "configurations_tried", "cpu_minutes")
-    return {key: document[key] for key in same} | {
-        "explanation": _BEST,
+    same = ("study", "explanation", "result", "bits", "null_p", "configurations_tried")
+    return {key: document[key] for key in (*same, "cpu_minutes")} | {
         "cells": len(found.cells),
         "matches_before": seen.before + held_out.before if of_cells else None,
         "matches_after": seen.after + held_out.after if of_cells else None,
@@ -255,20 +304,21 @@ def _row(document: Mapping[str, Any], found: Finding) -> dict[str, object]:
     }
 
 
-def _cause_rows(causes: Explanations, found: Finding) -> list[dict[str, object]]:
+def _cause_rows(
+    causes: Explanations, document: Mapping[str, Any], found: Finding
+) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for one in found.leaving:
         cause = _known(causes, one.cause)
         rows.append(
             {
                 "study": causes.study,
-                "explanation": _BEST,
+                "explanation": document["explanation"],
                 "cause": one.cause,
                 "value": one.level,
                 "bits": one.bits,
-                # No file of causes has a class of plausibility yet.
-                "plausibility": None,
-                "evidence": f"{cause.reason} Source: {cause.source}.",
+                "plausibility": cause.plausibility,
+                "evidence": cause.evidence or f"{cause.reason} Source: {cause.source}.",
             }
         )
     return rows
@@ -305,6 +355,8 @@ def _cause(causes: Explanations, name: str, level: str) -> dict[str, Any]:
         "reason": cause.reason,
         "source": cause.source,
         "kind": cause.kind,
+        "plausibility": cause.plausibility or "",
+        "evidence": cause.evidence or "",
         "outside_ledger": cause.outside_ledger or "",
     }
 

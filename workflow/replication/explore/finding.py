@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from replication.compare.trace_comparison import TraceComparison, compare_flows, published_flows
-from replication.explore.score import Choice, Combination, FamilyScore, Numbers
-from replication.explore.search import Search
+from replication.explore.score import Choice, Combination, Numbers
+from replication.explore.search import EQUALLY_GOOD_BITS, Search, kinds
 from replication.explore.trial import CellJudge, Trial
 from replication.explore.trial_runner import StudyPart, is_held_out
 from replication.metrics.cwnd import DISTANCE
@@ -29,8 +28,7 @@ from replication.metrics.results import Results
 from replication.metrics.sampled import SampledResults
 from replication.study.claim_model import Claim
 from replication.study.study import Study
-from replication.study.verdict import Verdict
-from replication.verdicts.audit import audit_study
+from replication.verdicts.audit import audit_study, impossible_cells
 from replication.verdicts.cause import Reading, as_read
 from replication.verdicts.claim import evaluate_claim
 
@@ -53,7 +51,8 @@ class Share:
 class Leaving:
     """By how many bits the description gets longer without a cause, and the matches left.
 
-    An exception for a table is `cause@table`.
+    Columns are read anew without a cause that is simulated; without one that reads them otherwise
+    all other causes stay. An exception for a table is `cause@table`.
     """
 
     cause: str
@@ -85,7 +84,7 @@ def _values(
 def matches(judge: CellJudge, trial: Trial, part: StudyPart) -> int:
     """Return how many numbers match at a trial on a part, under its readings."""
     values = _values(judge, trial, trial.printed, part)
-    return sum(judge.reader.matches(place, float(value)) for place, value in values)
+    return sum(bool(judge.reader.matches(place, float(value))) for place, value in values)
 
 
 def cell_rows(
@@ -111,7 +110,7 @@ def cell_rows(
         cell, value = cells[place], float(values)
         off = value / cell.value - 1 if cell.value else math.nan
         how = ", ".join(f"{cause}={level}" for cause, level in read[place])
-        matched = judge.reader.matches(place, value)
+        matched = bool(judge.reader.matches(place, value))
         reason = f"Deviation {100 * off:+.1f} %, read as {how or 'the study says'}."
         if place in ranges:
             low, high = ranges[place].tolist()
@@ -160,24 +159,29 @@ def leaving_out(search: Search, judge: CellJudge, best: Trial) -> list[Leaving]:
     for pair in dict.fromkeys(pair for choice in best.readings for pair in choice.pairs):
         lost, choices = 0.0, []
         for score, printed, choice in zip(scores, best.printed, best.readings, strict=True):
-            other = choice
-            if pair in choice.pairs:
-                # The best reading that does not use the cause.
-                errors = judge.reader.errors(printed, score.places).copy()
-                errors[:, _uses(score, pair)] = 1e6
-                other = score.best(errors)
-                lost += (other.data_bits + other.bits) - (choice.data_bits + choice.bits)
-            choices.append(other)
+            errors = judge.reader.errors(printed, score.places)
+            less = dict(score.without_each(choice, errors)).get(pair, choice)
+            lost += less.total - choice.total
+            choices.append(less)
         without = replace(best, readings=tuple(choices))
         leaving.append(Leaving(*pair, lost, matches(judge, without, stage)))
     return leaving
 
 
-def _uses(score: FamilyScore, pair: tuple[str, str]) -> npt.NDArray[np.bool_]:
-    """Return which readings of a family use a cause at a level."""
-    cause, level = pair[0].split("@")[0], pair[1]
-    wanted = None if level == "as_stated" else level
-    return np.array([dict(c).get(cause) == wanted for c in score.family.combinations])
+def other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial]:
+    """Return the best with a family read otherwise that fits as well without one of its causes."""
+    found, needed = [], kinds(best)
+    scores = judge.scores(search.stages[-1])
+    for number, (score, printed) in enumerate(zip(scores, best.printed, strict=True)):
+        bits = score.shared_bits(judge.reader.errors(printed, score.places))
+        for combination, total in zip(score.family.combinations, bits.tolist(), strict=True):
+            readings = list(best.readings)
+            own = total - readings[number].total
+            readings[number] = Choice({}, combination, pairs=combination)
+            other = replace(best, readings=tuple(readings), data_bits=best.data_bits + own)
+            if own <= EQUALLY_GOOD_BITS and not needed <= kinds(other):
+                found.append(other)
+    return found
 
 
 def judged_claims(
@@ -222,8 +226,11 @@ def table_readings(judge: CellJudge, trial: Trial) -> dict[tuple[str, str, str],
     return found
 
 
-def impossible(judge: CellJudge, trial: Trial) -> int:
-    """Return how many printed numbers break a bound of a trial's set-up as the trial reads them."""
+def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[tuple[str, str, str], str]:
+    """Return the printed numbers that break a bound of a trial's set-up as it reads them, and why.
+
+    With `assumed` the bounds are the configuration's own, else only what the paper states.
+    """
     study, cells = judge.runner.on(trial.configuration), judge.reader.cells
     read = [
         as_read(study, cells[place], reading)
@@ -231,8 +238,7 @@ def impossible(judge: CellJudge, trial: Trial) -> int:
         else cells[place]
         for place, combination in readings(judge, trial).items()
     ]
-    found = audit_study(study, read)
-    return len({(f.table, f.row, f.column) for f in found if f.finding == Verdict.IMPOSSIBLE})
+    return impossible_cells(audit_study(study, read, assumed=assumed))
 
 
 def as_stated(trial: Trial) -> Trial:

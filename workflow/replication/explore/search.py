@@ -4,9 +4,11 @@
    all pairs of the best causes, and of the others those that cost least.
 2. The best of these on the next stage; from each of the beam on, one cause more at its best levels,
    until no longer description gets shorter.
-3. Numbers of the causes that were chosen: TPE (Bergstra and others 2011; Optuna), on the first
+3. Coupled causes from the start that the study's file declares, on the first stage.
+4. Numbers of the causes that were chosen: TPE (Bergstra and others 2011; Optuna), on the first
    stage.
-4. The best on all that may be seen, where causes that do not pay are left out again.
+5. The best on all that may be seen, where causes that do not pay are left out again, and there too
+   what came near it on an earlier stage.
 
 Nothing here looks at a clock: the budget is counted by the engines' cost models.
 """
@@ -23,7 +25,7 @@ from pathlib import Path
 
 from replication.design.config import load_study
 from replication.explore.machine import Machine
-from replication.explore.score import Reader
+from replication.explore.score import PAYS_BITS, Reader
 from replication.explore.trial import CellJudge, ClaimJudge, Trial, Trials
 from replication.explore.trial_runner import (
     DEFAULTS,
@@ -48,10 +50,19 @@ BEAM = 2
 CHEAP_PAIRS_SHARE = 0.1
 #: Levels of a cause that are tried with others: its best alone.
 LEVELS_EXTENDED = 2
+#: Configurations no further than this from the best fit equally well.
+EQUALLY_GOOD_BITS = 7.0
+#: Share of the budget for what coupled causes are tried with.
+COUPLED_SHARE = 0.1
 #: Configurations that are scored on the next stage, for each one of the beam.
 _PROMOTED = 3
 #: Share of the budget that the sampler may take, and that the last stages are kept at most.
 _MOST_SAMPLED, _MOST_RESERVED = 0.15, 0.4
+
+
+def kinds(trial: Trial) -> set[str]:
+    """Return the causes of a trial, whatever their levels and tables."""
+    return {cause.partition("@")[0] for cause, _ in trial.pairs}
 
 
 def best_levels(trials: Sequence[Trial]) -> dict[str, list[str]]:
@@ -104,15 +115,28 @@ class Search:
             return one_s
         whole_s = self.runner.cost_s(DEFAULTS, self.whole)
         wanted_s = (self.settings.explanation.finalists + 2) * one_s + 2 * whole_s
-        return min(wanted_s, _MOST_RESERVED * self.runner.budget_s)
+        most_s = _MOST_RESERVED * self.runner.budget_s
+        return min(wanted_s, most_s) + min(self._coupled_s, most_s)
 
-    def run(self) -> Trial:
-        """Return the best on all that may be seen."""
+    @property
+    def _coupled_s(self) -> float:
+        """What the best with coupled causes should cost on all that can be judged."""
+        coupled, last = self.runner.explanations.coupled, self.stages[-1]
+        if coupled is None:
+            return 0.0
+        start = tuple(sorted(coupled.starts[0].items()))
+        one_s = self.runner.cost_s(start, last)
+        # All of it, and all that is seen without each cause but the one that is kept.
+        return self.runner.cost_s(start, self.whole) + (len(start) - 1) * one_s
+
+    def run(self) -> list[Trial]:
+        """Return the best on all that may be seen: with and without coupled causes, best first."""
         runner, reserve_s = self.runner, self.reserve_s
         first, last = self.stages[0], self.stages[-1]
         self._evaluate("the documented defaults", [DEFAULTS], first, None)
         singles = self._evaluate("each cause alone", runner.singles(), first, reserve_s)
         levels = best_levels(singles)
+        coupled = self._couple(levels)
         self._evaluate("pairs of the best", self._pairs(levels), first, reserve_s)
         all_but_s = runner.left_s - CHEAP_PAIRS_SHARE * runner.budget_s
         cheap = self._cheap_pairs(levels)
@@ -124,10 +148,40 @@ class Search:
         finalists = [*dict.fromkeys([*self._best(self._second, 2), *self._best(first, count)])]
         # The defaults come first, so that there always is something to compare with.
         self.trials.evaluate([DEFAULTS], last)
-        self.trials.evaluate(finalists[:count], last, reserve_s / 2)
-        best = self._backward()
+        self.trials.evaluate([*coupled, *finalists[:count]], last, reserve_s / 2)
+        found = [self._settle(with_it) for with_it in ([False, True] if coupled else [False])]
         self._say("all that may be seen", last)
-        return best
+        return sorted((one for one in found if one is not None), key=lambda trial: trial.rank)
+
+    def near(self, best: Trial) -> list[Configuration]:
+        """Return what fits as well as the best on an earlier stage, with as many coupled causes."""
+        found: set[Configuration] = set()
+        for stage in self.stages[:-1]:
+            (own,) = self.trials.evaluate([best.configuration], stage)
+            limit, tried = own.total + EQUALLY_GOOD_BITS, self.trials.at_stage(stage)
+            found |= {trial.configuration for trial in tried if trial.total <= limit}
+        coupled = self._is_coupled(best.configuration)
+        cost_s = {one: self.runner.cost_s(one, self.stages[-1]) for one in found}
+        near = [one for one in found if self._is_coupled(one) is coupled]
+        return sorted(near, key=lambda one: (cost_s[one], one))
+
+    def not_compared(self, best: Trial) -> int:
+        """Return how many of them the budget did not allow on all that may be seen."""
+        last = self.stages[-1].name
+        return sum((one, last) not in self.trials.tried for one in self.near(best))
+
+    def _is_coupled(self, configuration: Configuration) -> bool:
+        coupled = self.runner.explanations.coupled
+        return coupled is not None and coupled.cause in dict(configuration)
+
+    def rivals(self, best: Trial) -> list[Trial]:
+        """Return what fits as well on all that may be seen without one of the best's causes."""
+        limit, needed = best.total + EQUALLY_GOOD_BITS, kinds(best)
+        return [
+            trial
+            for trial in self.trials.at_stage(self.stages[-1])
+            if trial.total <= limit and not needed <= kinds(trial)
+        ]
 
     @property
     def defaults(self) -> Trial:
@@ -240,14 +294,47 @@ class Search:
         # The best of them compete where the beam did.
         self._promote()
 
-    def _backward(self) -> Trial:
-        """Return the best on the last stage, with no cause that does not pay for itself."""
-        last = self.stages[-1]
-        best = self.trials.at_stage(last)[0]
+    def _couple(self, levels: Mapping[str, list[str]]) -> list[Configuration]:
+        """Go on from the starts with coupled causes, one change at a time; return the best."""
+        coupled, first = self.runner.explanations.coupled, self.stages[0]
+        if coupled is None:
+            return []
+        starts = [tuple(sorted(start.items())) for start in coupled.starts]
+        floor_s = max(self.runner.left_s - COUPLED_SHARE * self.runner.budget_s, self.reserve_s)
+        found = self.trials.evaluate(starts, first, floor_s)
+        before: Trial | None = None
+        while found and (best := min(found, key=lambda trial: trial.rank)) is not before:
+            before, parent = best, best.configuration
+            tried = [*without_each(parent), *self._children(parent, levels)]
+            tried = [parent, *(one for one in tried if coupled.cause in dict(one))]
+            found = self.trials.evaluate(tried, first, floor_s)
+        self._say("coupled causes", first)
+        return [before.configuration] if before else []
+
+    def _settle(self, coupled: bool) -> Trial | None:
+        """Return the best on the last stage, with or without the cause of the coupled ones.
+
+        Every cause pays for itself, and what came near it is compared as far as the budget goes.
+        """
+        last, before = self.stages[-1], None
+        best: Trial | None = None
+        while own := self._own(self.trials.at_stage(last), coupled):
+            if own[0] is before:
+                break
+            before, best = own[0], self._backward(own[0], coupled)
+            reserve_s = self.runner.cost_s(best.configuration, self.whole)
+            self.trials.evaluate(self.near(best), last, reserve_s)
+        return best
+
+    def _own(self, trials: Sequence[Trial], coupled: bool) -> list[Trial]:
+        return [one for one in trials if self._is_coupled(one.configuration) is coupled]
+
+    def _backward(self, best: Trial, coupled: bool) -> Trial:
+        """Return a trial on the last stage without the causes that do not pay for themselves."""
         while True:
-            tried = self.trials.evaluate(without_each(best.configuration), last)
-            less = min(tried, key=lambda trial: trial.rank, default=None)
-            if less is None or less.total > best.total:
+            tried = self.trials.evaluate(without_each(best.configuration), self.stages[-1])
+            less = min(self._own(tried, coupled), key=lambda trial: trial.rank, default=None)
+            if less is None or less.total >= best.total + PAYS_BITS:
                 return best
             best = less
 

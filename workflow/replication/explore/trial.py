@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
+
 from replication.explore.score import Choice, FamilyScore, Numbers, Reader
 from replication.explore.trial_runner import Configuration, StudyPart, TrialRunner
 from replication.metrics.results import Results
@@ -78,13 +81,19 @@ class CellJudge:
         for number, one in enumerate(configurations):
             printed = tuple(array[number] for array in arrays)
             chosen = tuple(
-                score.best(self.reader.errors(own, score.places))
+                score.best(self.reader.errors(own, score.places), self._inside(score, own))
                 for score, own in zip(scores, printed, strict=True)
             )
             data_bits = sum(choice.data_bits for choice in chosen)
             bits = self.runner.bits(one) + sum(choice.bits for choice in chosen)
             trials.append(Trial(one, stage.name, data_bits, bits, chosen, printed=printed))
         return trials
+
+    def _inside(self, score: FamilyScore, printed: Numbers) -> npt.NDArray[np.bool_]:
+        """Return which numbers lie inside their tolerance: a row a cell, a column a reading."""
+        rows = zip(score.places, printed, strict=True)
+        found = [self.reader.matches(place, own) for place, own in rows]
+        return np.array(found, dtype=bool).reshape(printed.shape)
 
 
 @dataclass(frozen=True)

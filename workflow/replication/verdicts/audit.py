@@ -108,15 +108,20 @@ class _Audited:
         )
 
 
-def audit_study(study: Study, cells: list[MappedCell]) -> list[Finding]:
-    """Run every check on every mapped cell: those of single cells first, in the cells' order."""
+def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) -> list[Finding]:
+    """Run every check on every mapped cell: those of single cells first, in the cells' order.
+
+    With `assumed` the rates and delays that the study assumes count as stated: whoever explains
+    numbers by a configuration holds that it was the paper's.
+    """
     cache: dict[str, list[SetUp]] = {}
     audited = []
     # The checks are of values that a run can have; a standard deviation is none.
     for cell in [cell for cell in cells if not cell.is_spread]:
         key = _place(cell)
         if key not in cache:
-            cache[key] = set_ups(study, cell.quantity.experiment, cell.quantity.where)
+            wanted = cell.quantity
+            cache[key] = set_ups(study, wanted.experiment, wanted.where, assumed)
         audited.append(
             _Audited(study.id, cell, cache[key], study.original_system.repetitions or "")
         )

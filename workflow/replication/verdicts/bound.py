@@ -152,8 +152,10 @@ def packet_bytes(flow: Flow) -> int:
     return flow.segment_bytes + TCP_IP_HEADER_BYTES
 
 
-def set_ups(study: Study, experiment_id: str, where: Where) -> list[SetUp]:
+def set_ups(study: Study, experiment_id: str, where: Where, assumed: bool = False) -> list[SetUp]:
     """Return the set-up of every point of an experiment at the levels of `where`.
+
+    With `assumed` all links' rates and delays count as stated.
 
     They are built from the study, not read from a run: the bounds are the paper's own, whichever
     points a tier runs and for however long.
@@ -168,7 +170,10 @@ def set_ups(study: Study, experiment_id: str, where: Where) -> list[SetUp]:
         for factor, level in zip(experiment.factors, levels, strict=True):
             published.update(dict.fromkeys(level.set, factor.published is not None))
         scenario = instantiate(experiment, values, _SEED)
-        found.append(SetUp(scenario, _stated(experiment, values, published)))
+        stated = _stated(experiment, values, published)
+        found.append(
+            SetUp(scenario, dict.fromkeys(stated, StatedLink(True, True)) if assumed else stated)
+        )
     return found
 
 

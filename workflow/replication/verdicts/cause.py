@@ -169,9 +169,9 @@ class Cause(Document):
     source: Text
     """Where that is documented."""
     plausibility: Plausibility | None = None
-    """printed: the paper says so somewhere; tool default: the paper is silent, a default or an example
-    of the tools has it; possible slip: the paper prints something else, which a slip explains;
-    contradicts the text: the paper prints something else."""
+    """printed: the paper says so somewhere; tool default: the paper is silent, and a default or an
+    example of the tools has it; possible slip: the paper prints something else, which a slip
+    explains; contradicts the text: the paper prints something else."""
     evidence: Text | None = None
     """The place in the paper or in the tool's documentation that `plausibility` rests on."""
     tables: list[str] | None = None
@@ -272,6 +272,28 @@ class HeldOut(Document):
     """Why these."""
 
 
+class Coupled(Document):
+    """Causes that cancel each other until all are there: the search starts from them together too.
+
+    The best explanation with `cause` and the best without it are reported side by side.
+    """
+
+    cause: Identifier
+    """The cause that tells the two apart."""
+    title: Text
+    """What they say together."""
+    reason: Text
+    """Why they belong together."""
+    starts: Annotated[list[dict[Identifier, str]], Field(min_length=1)]
+    """Cause to level, `cause` among them, each of a cause that is simulated."""
+
+    @model_validator(mode="after")
+    def _has_cause(self) -> Coupled:
+        if not all(self.cause in start for start in self.starts):
+            raise ValueError(f"coupled: every start must have the cause {self.cause}")
+        return self
+
+
 class Explanations(Document):
     """configs/explanations/<study>.yaml; every key: configs/README.md."""
 
@@ -290,6 +312,8 @@ class Explanations(Document):
     that may be seen."""
     causes: list[Cause]
     """Its causes."""
+    coupled: Coupled | None = None
+    """Causes to start from together."""
 
     @model_validator(mode="after")
     def _unique(self) -> Explanations:
@@ -350,6 +374,12 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
         raise InputError(f"{where}: held_out.rows: name rows that the search must not see")
     for cause in found.causes:
         _check_cause(where, cause, study, cells)
+    for start in found.coupled.starts if found.coupled else []:
+        for name, level in start.items():
+            if name not in found.by_id or level not in found.by_id[name].variations:
+                raise InputError(
+                    f"{where}: coupled: no simulated cause {name} has a level {level!r}"
+                )
 
 
 def _check_cause(where: Path, cause: Cause, study: Study, cells: Sequence[MappedCell]) -> None:
