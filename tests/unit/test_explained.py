@@ -25,7 +25,14 @@ from replication.study.published import read_published
 from replication.study.sensitivity_settings import load_sensitivity
 from replication.study.variation import Variation
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import Cause, Explanations, Reading, combined, load_explanations
+from replication.verdicts.cause import (
+    Cause,
+    Explanations,
+    Reading,
+    combined,
+    level_key,
+    load_explanations,
+)
 
 from tests.unit.conftest import ROOT
 
@@ -75,6 +82,7 @@ def test_a_level_takes_the_bits_to_name_it():
     document = {"id": "a", "title": "t", "reason": "r", "source": "s", "range": queue}
     one = Cause.model_validate(document | {"set": {"parameters": {"queue": "$value"}}})
     assert one.level_bits("2") == 1.0 and one.level_bits("5") == 4.0
+    assert level_key(4194304) == "4194304"
     assert one.variation("8") == Variation(parameters={"queue": 8})
     assert one.range.values()[0] == 1 and one.range.values()[-1] == 64
 

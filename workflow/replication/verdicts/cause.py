@@ -246,7 +246,8 @@ class Cause(Document):
 
 def level_key(value: float) -> str:
     """Return the key of a value of a range."""
-    return f"{value:g}"
+    # Six digits would make 4194300 of 4 MiB.
+    return f"{value:.10g}"
 
 
 class Stage(Document):
