@@ -37,6 +37,7 @@ def explored(tmp_path_factory):
         settings |= {"points": 8, "replicates_at_default": 3}
         settings["explanation"] |= {"trials": 2, "permutations": 20, "depth": 2, "finalists": 2}
     with changed(project.root / "configs/explanations/saxena.yaml") as document:
+        del document["coupled"]
         kept = ("aggregate", "unit", "buffer")
         document["causes"] = [a for a in document["causes"] if a["id"] in kept]
         document["causes"][-1]["range"]["tried"] = [10]
