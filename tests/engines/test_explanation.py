@@ -35,7 +35,7 @@ def paper(tmp_path_factory, ns3_program):
     shutil.copy(PLANTED / "study.yaml", folder / "configs/studies/planted/study.yaml")
     search(folder, {})
     settings = read_yaml(ROOT / "configs/sensitivity.yaml")
-    settings["explanation"] |= {"trials": 4, "permutations": 100, "paired_causes": 5, "depth": 4}
+    settings["explanation"] |= {"permutations": 100, "paired_causes": 5, "depth": 4}
     (folder / "configs/sensitivity.yaml").write_text(yaml.safe_dump(settings))
     launch = Launch("native", "ns3", ns3_program, None)
     return folder, Machine.open(ROOT, launch, folder / "store", Limits(2**30, 60.0))

@@ -10,14 +10,11 @@ from replication.study.verdict import Verdict
 from replication.verdicts.audit import (
     CONSISTENT,
     SUSPICIOUS,
-    audit_readings,
     audit_study,
     check_decimals,
     expected_groups,
-    impossible_cells,
 )
 from replication.verdicts.bound import SetUp, StatedLink
-from replication.verdicts.cause import Cause
 
 from tests.unit.conftest import ROOT, minimal_scenario, tolerance
 
@@ -321,26 +318,3 @@ def test_decimals_that_different_values_share_are_suspicious(world, printed, exp
 def test_the_chance_of_shared_decimals_is_that_of_the_groups():
     assert expected_groups(3, 2, 3) == pytest.approx(3e-3)
     assert expected_groups(20, 8, 2) == pytest.approx(125970e-14)
-
-
-# -- readings -------------------------------------------------------------------------------------
-
-
-def test_the_audit_is_made_under_each_reading(world):
-    study = world.table()
-    cells = world.mapped(study, *throughputs(["802", "870", "855"]))
-    shared = {"title": "t", "reason": "r", "source": "s"}
-    levels = [
-        {"key": "octets", "reading": {"factor": 8.0}},
-        {"key": "half", "reading": {"factor": 0.5}},
-    ]
-    causes = [
-        Cause.model_validate({"id": "unit", "tables": ["1"], "levels": levels, **shared}),
-        Cause.model_validate({"id": "other", "untestable": "No.", **shared}),
-    ]
-    found = list(audit_readings(study, cells, causes))
-    assert {(f.reading, f.check, f.finding) for f in found} == {
-        ("unit=octets", "capacity", Verdict.IMPOSSIBLE)
-    }
-    assert len(found) == 3 and found[0].published == pytest.approx(802e3 * 8)
-    assert impossible_cells(found) == {}, "as stated they are possible"

@@ -35,7 +35,7 @@ def explored(tmp_path_factory):
     with changed(project.root / "configs/sensitivity.yaml") as settings:
         settings["studies"] = {"saxena": {"exploration": SCALE, "held": held}}
         settings |= {"points": 8, "replicates_at_default": 3}
-        settings["explanation"] |= {"trials": 2, "permutations": 20, "depth": 2, "finalists": 2}
+        settings["explanation"] |= {"permutations": 20, "depth": 2, "finalists": 2}
     with changed(project.root / "configs/explanations/saxena.yaml") as document:
         del document["coupled"]
         kept = ("aggregate", "unit", "buffer")

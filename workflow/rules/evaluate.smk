@@ -5,7 +5,6 @@ rule evaluate_study:
     input:
         study=lambda wildcards: PIPE.study_files(wildcards.study),
         published=f"{PATHS.published}/{{study}}.csv",
-        causes=lambda wildcards: PIPE.causes_of(wildcards.study),
         design=rules.design_study.output.design,
         scenarios=rules.design_study.output.scenarios,
         flows=rules.collect_results.output.flows,

@@ -5,10 +5,9 @@ from pathlib import Path
 from replication.cli.script import DATA, ROOT, job
 from replication.design.config import load_study
 from replication.metrics.results import Results
-from replication.verdicts.cause import load_causes
 from replication.verdicts.evaluate import evaluate_study
 
 name, folder = snakemake.wildcards.study, Path(snakemake.output.verdicts).parent
 with job(snakemake, f"judging {name}"):
     study, published = load_study(ROOT, name), Path(snakemake.input.published)
-    evaluate_study(study, published, Results.load(DATA, name), folder, load_causes(ROOT, name))
+    evaluate_study(study, published, Results.load(DATA, name), folder)

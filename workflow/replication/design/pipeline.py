@@ -153,12 +153,7 @@ class Pipeline(Start):
     @property
     def explained(self) -> list[str]:
         """Return the studies whose best explanation is searched: those with possible causes."""
-        return [study for study in self.studies if self.causes_of(study)]
-
-    def causes_of(self, study: str) -> list[str]:
-        """Return the file of a study's possible causes, if it has one."""
-        path = explanations_path(Path(), study)
-        return [path.as_posix()] if (self.root / path).is_file() else []
+        return [one for one in self.studies if explanations_path(self.root, one).is_file()]
 
     def explaining(self, study: str) -> dict[str, Any]:
         """Return how the runs of a study's explanation are started, as `machine` does."""

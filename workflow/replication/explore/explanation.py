@@ -102,11 +102,13 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     described = [
         _account(search, one, found, first=one is accounts[0])
         for one, found in zip(accounts, judged, strict=True)
+        # Where nothing is found there is no second explanation.
+        if one is accounts[0] or result_of(found)[0] != NONE_FOUND
     ]
     document = _common(search) | described[0] | {"others": described[1:]}
     document["made_from"] = made_from(root, name, machine.exact_engine)
     write_text(folder / NAME, canonical_json(document) + "\n")
-    accounts_found = [*zip(described, judged, strict=True)]
+    accounts_found = [*zip(described, judged, strict=False)]
     rows = (
         [_row(document | own, found) for own, found in accounts_found],
         [row for own, found in accounts_found for row in _cause_rows(causes, own, found)],

@@ -43,7 +43,6 @@ from replication.study.model import Document
 from replication.study.published import published_path
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import SELF_CONSISTENCY_COLUMNS, read_rows
-from replication.verdicts.cause import load_causes
 from replication.verdicts.counts import COUNTS
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY, write_self_consistency
@@ -196,7 +195,7 @@ def _judge(root: Path, data: Path, study: str) -> None:
     published = published_path(root, study)
     results = Results.load(data, study)
     folder = data / "evaluation" / study
-    evaluate_study(load_study(root, study), published, results, folder, load_causes(root, study))
+    evaluate_study(load_study(root, study), published, results, folder)
     # The raw traces need not be here: what was judged from them then stands.
     kept = read_rows(folder / SELF_CONSISTENCY, SELF_CONSISTENCY_COLUMNS)
     write_self_consistency(root, data, study, kept)

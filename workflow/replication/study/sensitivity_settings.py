@@ -49,8 +49,6 @@ class ExplanationSearch(Document):
     """Best causes of which all pairs are tried."""
     depth: Annotated[int, Field(ge=1, le=12)]
     """Most causes of a configuration."""
-    trials: Annotated[int, Field(ge=0, le=500)]
-    """Settings of the chosen causes' numbers that the sampler tries (TPE; Optuna)."""
     finalists: Annotated[int, Field(ge=1, le=50)]
     """Configurations that are scored on all that may be seen."""
     permutations: Annotated[int, Field(ge=20, le=10000)]

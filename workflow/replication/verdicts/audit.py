@@ -8,8 +8,8 @@ Findings:
   on, or repeated to the last digit where set-ups differ and chance would hardly do it;
 - `consistent`: the check was made and found nothing.
 
-Nothing here needs a run. Numbers are audited as the study reads them, and under each other reading
-that a cause gives them: a reading that makes numbers impossible explains nothing.
+Nothing here needs a run. Numbers are audited as the study reads them; `explore.finding` audits them
+as an explanation reads them, in its own set-up.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from replication.study.scenario import Flow
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.bound import SetUp, set_ups
-from replication.verdicts.cause import Cause, CauseLevel, Reading, as_read, refusal
 
 SUSPICIOUS = "suspicious"
 CONSISTENT = "consistent"
@@ -51,16 +50,13 @@ LEAST_DECIMALS = 2
 #: Spread of the values, in printed units, from which on their decimals are spread evenly.
 LEAST_SPREAD = 3.0
 _PRINTED = re.compile(r"\d+\.(\d+)")
-#: Checks of printed digits, which no reading changes.
-_OF_DIGITS = ("repeated_in_column", "repeated_in_row", "repeated_across_tables", "monotonic")
 
 
 @dataclass(frozen=True)
 class Finding:
     """One row of audit.csv.
 
-    `bound` is NaN where a check has no number to compare with, `reading` empty for the reading that
-    the study states, else the cause and level that have another.
+    `bound` is NaN where a check has no number to compare with.
     """
 
     study: str
@@ -72,7 +68,6 @@ class Finding:
     bound: float
     finding: str
     reason: str
-    reading: str = ""
 
 
 @dataclass(frozen=True)
@@ -138,7 +133,7 @@ def impossible_cells(findings: Iterable[Finding]) -> dict[tuple[str, str, str], 
     return {
         (one.table, one.row, one.column): one.reason
         for one in findings
-        if one.finding == Verdict.IMPOSSIBLE and not one.reading
+        if one.finding == Verdict.IMPOSSIBLE
     }
 
 
@@ -466,23 +461,3 @@ def expected_groups(values: int, alike: int, places: int) -> float:
 
 def _finding(study: Study, cell: MappedCell, reason: str) -> Finding:
     return Finding(study.id, *cell.key, "shared_decimals", cell.value, math.nan, SUSPICIOUS, reason)
-
-
-def readings_of(causes: Sequence[Cause]) -> Iterator[tuple[str, Cause, CauseLevel, Reading]]:
-    """Yield each reading with its name, its cause and its level."""
-    for cause in causes:
-        for level in cause.levels or []:
-            if level.reading is not None:
-                yield f"{cause.id}={level.key}", cause, level, level.reading
-
-
-def audit_readings(
-    study: Study, cells: Sequence[MappedCell], causes: Sequence[Cause]
-) -> Iterator[Finding]:
-    """Yield what the audit finds under each other reading of a table, but what is consistent."""
-    for name, cause, _, reading in readings_of(causes):
-        concerned = [cell for cell in cells if cause.concerns(cell.table, cell.column)]
-        read = [as_read(study, c, reading) for c in concerned if not refusal(c, reading)]
-        for found in audit_study(study, read):
-            if found.finding != CONSISTENT and found.check not in _OF_DIGITS:
-                yield replace(found, reading=name)

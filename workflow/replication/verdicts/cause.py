@@ -337,12 +337,6 @@ class Explanations(Document):
         return math.log2(max(len(tested), 2))
 
 
-def load_causes(root: Path, study: str) -> list[Cause]:
-    """Return a study's causes, none where it has no file of them; InputError as below."""
-    found = load_explanations(root, study)
-    return found.causes if found else []
-
-
 def load_explanations(root: Path, study: str) -> Explanations | None:
     """Read a study's causes; None where it has none. InputError names each wrong field."""
     path = explanations_path(root, study)

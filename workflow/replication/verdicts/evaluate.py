@@ -19,8 +19,7 @@ from replication.study.storage.table import (
     write_table,
 )
 from replication.study.study import Study
-from replication.verdicts.audit import audit_readings, audit_study, check_decimals, impossible_cells
-from replication.verdicts.cause import Cause
+from replication.verdicts.audit import audit_study, check_decimals, impossible_cells
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.counts import COUNT_COLUMNS, COUNTS, count_rows
@@ -32,20 +31,10 @@ QUANTITY_COLUMNS = (
 )
 
 
-def evaluate_study(
-    study: Study,
-    published: Path,
-    results: Results,
-    out_dir: Path,
-    causes: Sequence[Cause] = (),
-) -> None:
-    """Judge one study and write its cells, claims, audit and quantities.
-
-    Readings of its tables by its `causes` are audited too.
-    """
+def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
+    """Judge one study and write its cells, claims, audit and quantities."""
     cells = check_study(study, published)
     audit = [*audit_study(study, cells), *check_decimals(study, cells)]
-    audit += audit_readings(study, cells, causes)
     claims = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
     judged = evaluate_cells(cells, study, results, impossible_cells(audit))
     write_verdicts(out_dir, judged, claims)

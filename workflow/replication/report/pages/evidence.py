@@ -98,31 +98,7 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
         "found": found,
         "figures": figures,
         "beside_traces": _beside_traces(found.get("distances", [])),
-        "compared": [compared_rows(found, other) for other in found["others"]],
     }
-
-
-def compared_rows(*accounts: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Return what two explanations come to, a row each: what is counted, first and second."""
-
-    def column(one: Mapping[str, Any]) -> dict[str, str]:
-        seen, held_out = one["seen"], one["held_out"]
-        against = [
-            f"{cause['plausibility']}: {cause['evidence'] or cause['title']}"
-            for cause in one["causes"]
-            if cause["plausibility"] in ("possible slip", "contradicts the text")
-        ]
-        return {
-            "Bits shorter than the defaults": f"{one['gain_bits']:.1f}",
-            "Searched numbers or claims that match": f"{seen['after']} of {seen['cells']}",
-            "Held-out ones that match": f"{held_out['after']} of {held_out['cells']}",
-            "Claims that hold": str(holding(one["claims_after"])),
-            "Printed numbers that are impossible": str(len(one["impossible"]["after"])),
-            "Against the text": " ".join(against) or "nothing",
-        }
-
-    first, second = map(column, accounts)
-    return [(what, text, second[what]) for what, text in first.items()]
 
 
 def _beside_traces(rows: Sequence[Mapping[str, Any]]) -> list[dict[Any, Any]]:

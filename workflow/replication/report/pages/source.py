@@ -133,9 +133,8 @@ class Source:
 
     @cached_property
     def findings(self) -> list[Row]:
-        """Return what the audit found under the stated readings, impossible values first."""
-        stated = [row for row in self.audit if not row["reading"]]
-        found = [row for row in stated if row["finding"] not in ("", CONSISTENT)]
+        """Return what the audit found, impossible values first."""
+        found = [row for row in self.audit if row["finding"] not in ("", CONSISTENT)]
         return sorted(found, key=lambda row: row["finding"] != Verdict.IMPOSSIBLE)
 
     def design(self, study: str) -> list[Row]:

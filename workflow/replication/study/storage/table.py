@@ -53,7 +53,7 @@ CLAIM_COLUMNS = _named(
 )
 #: How a claim's test fares on the paper's own numbers and traces: holds, fails or none.
 SELF_CONSISTENCY_COLUMNS = ("study", "claim", "result", "reason")
-AUDIT_COLUMNS = _named("study table row column check published bound finding reason reading")
+AUDIT_COLUMNS = _named("study table row column check published bound finding reason")
 TRACE_COLUMNS = _named(
     "study experiment point trace flow congestion_control engine metric unit evidence published "
     "reproduced_mean reproduced_low reproduced_high n relative_deviation"
