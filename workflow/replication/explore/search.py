@@ -262,7 +262,7 @@ class Search:
 
     def _refine(self) -> None:
         """Try the steps beside each number of the best configuration."""
-        parent, beside = self._best(self._second, 1)[0], []
+        parent, beside = (self._best(self._second, 1) or [DEFAULTS])[0], []
         for cause, level in parent:
             own = self.runner.explanations.by_id[cause].range
             values = own.values() if own else []
