@@ -97,27 +97,25 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     if causes is None:
         raise InputError(f"{explanations_path(root, name)}: no such file; study {name} needs one")
     search = Search.begin(root, causes, machine)
-    accounts = search.run()
-    judged = [_judged(root, search, one) for one in accounts]
-    described = [
-        _account(search, one, found, first=one is accounts[0])
-        for one, found in zip(accounts, judged, strict=True)
+    trials, found = search.run(), list[tuple[dict[str, Any], Finding]]()
+    for called, one in zip((_BEST, _ALTERNATIVE), trials, strict=False):
+        judged = _judged(root, search, one)
         # Where nothing is found there is no second explanation.
-        if one is accounts[0] or result_of(found)[0] != NONE_FOUND
-    ]
-    document = _common(search) | described[0] | {"others": described[1:]}
+        if not found or result_of(judged)[0] != NONE_FOUND:
+            found.append((_account(search, called, one, judged), judged))
+    common = _common(search)
+    document = common | found[0][0] | {"others": [own for own, _ in found[1:]]}
     document["made_from"] = made_from(root, name, machine.exact_engine)
     write_text(folder / NAME, canonical_json(document) + "\n")
-    accounts_found = [*zip(described, judged, strict=False)]
     rows = (
-        [_row(document | own, found) for own, found in accounts_found],
-        [row for own, found in accounts_found for row in _cause_rows(causes, own, found)],
-        judged[0].cells,
+        [_row(common | own, judged) for own, judged in found],
+        [row for own, judged in found for row in _cause_rows(causes, own, judged)],
+        found[0][1].cells,
     )
-    for (table, columns), own_rows in zip(EXPLANATIONS.items(), rows, strict=True):
-        write_table(folder / f"{table}.csv", own_rows, columns)
+    for (table, columns), own in zip(EXPLANATIONS.items(), rows, strict=True):
+        write_table(folder / f"{table}.csv", own, columns)
     write_parquet(_tried(search), folder / "tried.parquet")
-    runs = search.runner.runs(accounts[0].configuration, search.whole) or []
+    runs = search.runner.runs(trials[0].configuration, search.whole) or []
     scenarios = {r.scenario_id: r.scenario.model_dump(mode="json") for r in runs if not r.refusal}
     write_text(folder / SCENARIOS, canonical_json(scenarios) + "\n")
 
@@ -142,10 +140,8 @@ def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Find
         finding.impossible(judge, best, assumed=True),
     )
     for row in rows:
-        why = impossible[1].get((str(row["table"]), str(row["row"]), str(row["column"])))
-        row["reason"] = (
-            f"{row['reason']} Impossible in this set-up: {why}" if why else row["reason"]
-        )
+        if why := impossible[1].get((str(row["table"]), str(row["row"]), str(row["column"]))):
+            row["reason"] = f"{row['reason']} Impossible in this set-up: {why}"
     claims_before, claims_after = (
         finding.judged_claims(runner.study, runner.results([one], whole), readings)
         for one, readings in zip(both, ({}, read), strict=True)
@@ -257,7 +253,7 @@ def _common(search: Search) -> dict[str, Any]:
     }
 
 
-def _account(search: Search, best: Trial, found: Finding, first: bool) -> dict[str, Any]:
+def _account(search: Search, name: str, best: Trial, found: Finding) -> dict[str, Any]:
     """Return what a search says of one explanation."""
     causes, coupled = search.runner.explanations, search.runner.explanations.coupled
     result, reasons = result_of(found)
@@ -265,7 +261,7 @@ def _account(search: Search, best: Trial, found: Finding, first: bool) -> dict[s
     has_it = coupled is not None and coupled.cause in dict(best.configuration)
     bits = {(one.cause, one.level): one.bits for one in found.leaving}
     document = {
-        "explanation": _BEST if first else _ALTERNATIVE,
+        "explanation": name,
         "coupled": coupled.title if coupled and has_it else "",
         "result": result,
         "reasons": reasons,
