@@ -209,6 +209,12 @@ def test_what_is_too_much_for_an_engine_is_refused(engine, flows, changes, words
     assert words in refusal(engine, single_link(flows, **changes))
 
 
+def test_red_is_refused_with_merged_packets():
+    document = single_link([flow("linux")], queue=linux_red(5, 15))
+    assert refusal("linux", document) == ""
+    assert "merged" in refusal("linux", document | {"host": {"segmentation_offload": True}})
+
+
 @pytest.mark.parametrize(
     ("place", "value", "word"),
     [
