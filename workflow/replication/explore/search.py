@@ -156,15 +156,12 @@ class Search:
 
     def near(self, best: Trial) -> list[Configuration]:
         """Return what fits as well as the best on an earlier stage, with as many coupled causes."""
-        found: set[Configuration] = set()
+        coupled, found = self._is_coupled(best.configuration), list[Configuration]()
         for stage in self.stages[:-1]:
             (own,) = self.trials.evaluate([best.configuration], stage)
             limit, tried = own.total + EQUALLY_GOOD_BITS, self.trials.at_stage(stage)
-            found |= {trial.configuration for trial in tried if trial.total <= limit}
-        coupled = self._is_coupled(best.configuration)
-        cost_s = {one: self.runner.cost_s(one, self.stages[-1]) for one in found}
-        near = [one for one in found if self._is_coupled(one) is coupled]
-        return sorted(near, key=lambda one: (cost_s[one], one))
+            found += [trial.configuration for trial in tried if trial.total <= limit]
+        return [one for one in dict.fromkeys(found) if self._is_coupled(one) is coupled]
 
     def not_compared(self, best: Trial) -> int:
         """Return how many of them the budget did not allow on all that may be seen."""
