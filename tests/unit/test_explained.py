@@ -1,4 +1,4 @@
-"""What an explanation is called, which claims never hold together, what naming a cause takes."""
+"""What an explanation is called, what is part of it, and what the search compares it with."""
 
 from types import SimpleNamespace
 
@@ -15,7 +15,6 @@ from replication.explore.explanation import (
     result_of,
 )
 from replication.explore.finding import Leaving, Share, impossible
-from replication.explore.permutation_test import never_together
 from replication.explore.score import Choice, FamilyScore, Reader
 from replication.explore.search import Search
 from replication.explore.trial import CellJudge, Trial, Trials
@@ -24,7 +23,6 @@ from replication.metrics.cell_map import map_cells
 from replication.study.published import read_published
 from replication.study.sensitivity_settings import load_sensitivity
 from replication.study.variation import Variation
-from replication.study.verdict import Verdict
 from replication.verdicts.cause import (
     Cause,
     Explanations,
@@ -57,24 +55,6 @@ def test_what_falls_short_is_called_less(change, called):
     found = {"gain_bits": 30.0, "p": 0.005, "seen": seen, "held_out": held_out, "leaving": PAYS}
     result, reasons = result_of(Finding(**found | change, claims_before={}, claims_after={}))
     assert result == called and bool(reasons) is (result != EXPLANATION)
-
-
-def paired(**holds):
-    """Return which claims are never together: a letter of each a trial, y where it holds."""
-    told = {"y": Verdict.REPRODUCED, "n": Verdict.NOT_REPRODUCED}
-    trials = [
-        Trial((("a", str(n)),), "r", 0.0, 0.0, verdicts={c: told[w[n]] for c, w in holds.items()})
-        for n in range(12)
-    ]
-    return [tuple(pair.values()) for pair in never_together(trials)]
-
-
-def test_claims_that_never_hold_together_are_told_with_counts():
-    found = paired(c1="yyyyyynnnnnn", c2="nnnnnnyyyyyy", c3="yyyyyyyyyyyy")
-    assert found == [("c1", "c2", 6, 6, 12, 3.0)]
-    # One trial with both, or too few to tell from chance, and nothing is told.
-    assert not paired(c1="yyyyyynnnnnn", c2="nnnnnyyyyyyy")
-    assert not paired(c1="yyynnnnnnnnn", c2="nnnyyyyyynnn")
 
 
 def test_a_level_takes_the_bits_to_name_it():

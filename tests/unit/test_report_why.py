@@ -53,7 +53,6 @@ def document(project, **changes):
         "coupled": "",
         "others": [],
         "nearest": [{"causes": [], "bits": 9.0, "worse_by_bits": 0.0}],
-        "never_together": [],
         "made_from": made_from(project.root, "synthetic", ENGINES["ns3"]),
     } | changes
 

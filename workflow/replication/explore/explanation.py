@@ -22,7 +22,7 @@ from replication.engines.model import Engine
 from replication.explore import finding
 from replication.explore.finding import REPLICATES, Leaving, Share
 from replication.explore.machine import Machine
-from replication.explore.permutation_test import cells_p, claims_p, never_together
+from replication.explore.permutation_test import cells_p, claims_p
 from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
 from replication.explore.trial import CellJudge, ClaimJudge, Trial
@@ -249,7 +249,6 @@ def _common(search: Search) -> dict[str, Any]:
         "cpu_minutes": round(runner.spent_s / 60, 2),
         "budget_minutes": round(causes.cpu_budget_s / 60, 2),
         "nearest": [_scored(t, tried[0]) for t in tried[:_NEAREST]],
-        "never_together": never_together(tried) if causes.score == "claims" else [],
     }
 
 

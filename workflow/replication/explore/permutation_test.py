@@ -4,15 +4,12 @@ For numbers, the deviations of the defaults are the noise: their labels are shuf
 and their signs drawn, which leaves how large they are and takes away what they belong to. For
 claims, each claim's verdicts are shuffled over the configurations, which leaves how often each
 holds and takes away what holds together. Then the best of all configurations that were tried,
-under the best of all readings, is searched again. Joint feasibility asks the same trials which
-claims never hold together.
+under the best of all readings, is searched again.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -26,12 +23,9 @@ from replication.explore.score import (
 from replication.explore.search import Search
 from replication.explore.trial import CellJudge, ClaimJudge, Trial
 from replication.explore.trial_runner import DEFAULTS
-from replication.study.verdict import Verdict
 
 #: Configurations, best by the readings that tables share, of which exceptions are tried too.
 _SEARCHED = 4
-#: Pairs of claims that should hold together in fewer configurations may be apart by chance.
-_LEAST_EXPECTED = 3.0
 
 
 def cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
@@ -105,30 +99,3 @@ def claims_p(search: Search, judge: ClaimJudge, best: Trial) -> float:
         return float(totals.min()) <= best.total + 1e-9
 
     return _chance(search, as_good)
-
-
-def never_together(trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return the pairs of claims that no configuration has both of, the most surprising first.
-
-    Each with the configurations in which one and the other hold, of how many, and in how many both
-    should if they had nothing to do with one another.
-    """
-    holds = {
-        claim: {n for n, t in enumerate(trials) if t.verdicts[claim] == Verdict.REPRODUCED}
-        for claim in sorted(trials[0].verdicts)
-    }
-    found: list[dict[str, Any]] = []
-    for one, other in itertools.combinations(holds, 2):
-        expected = len(holds[one]) * len(holds[other]) / len(trials)
-        if not holds[one] & holds[other] and expected >= _LEAST_EXPECTED:
-            found.append(
-                {
-                    "one": one,
-                    "other": other,
-                    "holds_one": len(holds[one]),
-                    "holds_other": len(holds[other]),
-                    "configurations": len(trials),
-                    "expected": expected,
-                }
-            )
-    return sorted(found, key=lambda pair: (-pair["expected"], pair["one"], pair["other"]))
