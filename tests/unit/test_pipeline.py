@@ -98,7 +98,7 @@ SIMULATIONS = {
     "simulate_heavy_batch",
     "explore_study",
     "explain_study",
-    "explore_map",
+    "explore_region",
     "judge_today",
 }
 

@@ -1,7 +1,8 @@
 """Regions: where a claim holds, over two ranges and the levels of further axes.
 
-In: `configs/maps/<map>.yaml`, `configs/mapping.yaml`, the store of runs. Out: of each map and
-engine the verdicts at its points, the boundary between them, and a check of it at validation
-points. `explore.py` holds the order of work; nothing in it asks a clock, so that the same inputs
-give the same bytes. A further kind of axis: `map_model.py` and `space.py`; a law: `space.py`.
+In: `configs/regions/<region>.yaml`, `configs/regions.yaml`, the store of runs. Out: of each region
+and engine a response surface of what the claim compares, the contour of its threshold, and a
+validation at random points. `explore.py` holds the order of work; nothing in it asks a clock, so
+that the same inputs give the same bytes. A further kind of axis: `region_model.py` and `space.py`;
+a law: `space.py`; what a claim compares: `quantity.py`; the model: `surface.py`.
 """
