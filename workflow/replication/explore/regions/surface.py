@@ -205,7 +205,8 @@ class Candidates:
         weight = column[taken] + self._noise
         self._covariance = self._covariance - np.outer(column, column) / max(weight, TIE**2)
         self._choose()
-        return COARSE[taken]
+        place: Numbers = COARSE[taken]
+        return place
 
 
 def _entropy(share: Numbers) -> Numbers:
