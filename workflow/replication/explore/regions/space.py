@@ -236,7 +236,7 @@ def from_bdp_amount(of: OfBdp, counted: float, path: TcpPath) -> float:
 
 
 #: Points along each axis at which a law is computed, and what stands for an infinite share.
-_STEPS, _HUGE = 24, 1e9
+_STEPS, _HUGE = 12, 1e9
 
 
 def mathis(law: Law, path: TcpPath) -> float:
