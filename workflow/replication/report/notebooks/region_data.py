@@ -65,7 +65,8 @@ class RegionData:
         return [str(axis["id"]) for axis in self.axes]
 
     def _points(self, points: list[dict[str, Any]]) -> pd.DataFrame:
-        columns = "panel x y quantity note holds probability covered deviations".split()
+        columns = ["panel", "x", "y", "quantity", "note"]
+        columns += ["holds", "probability", "covered", "deviations"]
         frame = pd.DataFrame(points, columns=columns)
         frame["panel"] = frame["panel"].map(self._title)
         return frame.rename(columns=dict(zip("xy", self._names, strict=True)))
