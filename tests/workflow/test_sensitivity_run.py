@@ -1,4 +1,4 @@
-"""A small sensitivity run of one study, from design to notebook, and a region: on real simulations."""
+"""A sensitivity run of one study, from design to notebook, and a region: on real simulations."""
 
 import json
 from contextlib import contextmanager
