@@ -335,7 +335,9 @@ def _empty_rtt(scenario: Mapping[str, Any], flow: Mapping[str, Any]) -> tuple[fl
     place = {node: number for number, node in enumerate(scenario["nodes"])}
     links = scenario["links"]
     routes = Routes(len(place), [(place[link["a"]], place[link["b"]]) for link in links])
-    path = [links[hop // 2] for hop in routes.path(place[flow["source"]], place[flow["destination"]])]
+    path = [
+        links[hop // 2] for hop in routes.path(place[flow["source"]], place[flow["destination"]])
+    ]
     least = 2 * sum(link["delay_s"] for link in path)
     return least, least + 2 * sum(link.get("jitter_s", 0.0) for link in path)
 

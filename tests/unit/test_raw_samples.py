@@ -1,0 +1,111 @@
+"""Raw samples: what was transcribed of them, and that no default or cause contradicts it."""
+
+import math
+
+import pandas as pd
+import pytest
+from replication.compare.raw_samples import (
+    CONTROL,
+    empty_round_trips,
+    read_transcribed,
+    transcribe,
+)
+from replication.design.config import load_study
+from replication.study.variation import Variation, apply, assumptions
+from replication.verdicts.cause import load_causes
+
+from tests.unit.conftest import ROOT
+
+RAW = ROOT.parent / "shared/traces/kapadia/raw"
+ETHERNET = 1514 / 1448
+
+
+@pytest.fixture(scope="module")
+def table():
+    return read_transcribed(ROOT, "kapadia")
+
+
+@pytest.mark.skipif(not RAW.is_dir(), reason="no raw samples next to it")
+def test_the_table_is_what_the_raw_samples_say(table):
+    found = transcribe(ROOT, "kapadia", RAW)
+    pd.testing.assert_frame_equal(found, table, check_dtype=False, rtol=1e-9)
+
+
+def test_the_round_trips_before_data_are_solved_from_the_smoothed_one():
+    for syn, cookie in ((0.9, 0.6), (0.5, 0.7)):
+        sample = {"bytes_acked": 38, "minrtt": min(syn, cookie), "rtt": syn + (cookie - syn) / 8}
+        flow = pd.DataFrame([sample | {"mss": 1448, "delivery_rate": 1448 * 8e3 / cookie}])
+        assert empty_round_trips(flow) == pytest.approx((syn, cookie))
+
+
+def values(study):
+    """Return each assumed parameter's default and the ends of what is plausible for it."""
+    return {
+        a.key: [a.default, *(a.tag.range or a.tag.choices), *(a.tag.varies or [])]
+        for a in assumptions(study)
+    }
+
+
+def contradictions(table, study):
+    """Return the parameters with a plausible value that the raw samples refute."""
+    data, given = table[table["flow"] != CONTROL], values(study)
+    empty = data[data["minrtt_s"] < 0.01]
+    least = empty.groupby("trace")["minrtt_s"].min()
+    rates = data["payload_rate_bps"] / 1e6
+    trips = table[["syn_rtt_s", "cookie_rtt_s"]].max(axis=1)
+    spread = (trips[trips < 0.01] - table["trace"].map(least)).max()
+    longest = data["largest_rtt_s"].max() - 0.044  # the latest acknowledgement, by a tick
+    allowed = {
+        "link_delay_s": (empty["minrtt_s"].min() / 4, empty["minrtt_s"].max() / 4),
+        "packet_jitter_s": (0, spread / 2),
+        "router_clock_ratio": (rates.min() * ETHERNET, rates.max() * ETHERNET),
+        "frame_bytes": (1448 / rates.max() - 1500, 1448 / rates.min() - 1500),
+        "overrun_s": (data["sending_s"].min() - 60, data["sending_s"].max() - 60),
+        "segment_bytes": (data["mss_bytes"].min(), data["mss_bytes"].max()),
+        "clock_granularity_s": (data["tick_s"].min(), data["tick_s"].max()),
+        "timer_hz": (1 / data["tick_s"].max(), 1 / data["tick_s"].min()),
+        "maximum_window_bytes": ((data["most_unacked_segments"] * 1448).max(), 6 << 19),
+        "buffer_bytes": (1514 * math.ceil(longest / 0.012112), 104857),
+        "minimum_rto_s": (0.2, data["least_rto_s"].min()),
+        "initial_window_segments": (10, 10),
+        # One at least is acknowledged with another.
+        "delayed_ack_segments": (1 / data["acknowledgements_per_segment"].max(), 2),
+    }
+    slack = {"overrun_s": 0.01, "link_delay_s": 1e-6, "packet_jitter_s": 1e-6, "frame_bytes": 0.4}
+    return {
+        key
+        for key, (low, high) in allowed.items()
+        for value in given[key]
+        if not low - slack.get(key, 1e-4 * high) <= value <= high + slack.get(key, 1e-4 * high)
+    }
+
+
+def test_no_default_range_or_cause_contradicts_a_raw_sample(table):
+    study = load_study(ROOT, "kapadia")
+    assert contradictions(table, study) == set()
+    assert values(study)["segmentation_offload"] == [False, False]
+    # BBR counts the cookie's acknowledgement.
+    untouched = (table["first_acked_segments"] == 0) & (table["trace"] != "bbr")
+    assert set(table.loc[untouched, "first_cwnd_segments"]) == {10}
+    # Nothing merged: each of the first segments has an acknowledgement.
+    data = table[table["flow"] != CONTROL]
+    assert (data["first_acked_segments"] == data["first_acknowledgements"]).all()
+    for cause in load_causes(ROOT, "kapadia"):
+        ends = [cause.range.low, cause.range.high] if cause.range else []
+        for key in [*map(str, ends), *cause.variations]:
+            changed = apply(study, cause.variation(key))
+            assert contradictions(table, changed) == set(), (cause.id, key)
+
+
+def test_what_was_a_cause_before_contradicts_the_raw_samples(table):
+    refuted = {
+        "link_delay_s": 0.0025,
+        "timer_hz": 1000,
+        "frame_bytes": 0,
+        "buffer_bytes": 100_000,
+        "maximum_window_bytes": 43690,
+        "initial_window_segments": 4,
+        "delayed_ack_segments": 1,
+    }
+    changed = apply(load_study(ROOT, "kapadia"), Variation(parameters=refuted))
+    assert contradictions(table, changed) == set(refuted)
