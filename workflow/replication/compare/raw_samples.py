@@ -59,7 +59,7 @@ def read_samples(path: Path) -> pd.DataFrame:
     """
     rows: list[dict[str, float]] = []
     head = None
-    for line in lzma.open(path, "rt", encoding="ascii"):
+    for line in lzma.decompress(path.read_bytes()).decode("ascii").splitlines():
         if found := _HEAD.match(line):
             head = found
         elif head is not None:
