@@ -27,6 +27,14 @@ def test_estimated_crossings_are_those_that_the_simulator_counts(scenario, ns3):
     assert estimated == pytest.approx(counted, rel=0.15)
 
 
+def test_an_estimate_with_random_loss_is_high_but_not_by_far(ns3):
+    loss = {"kind": "random", "probability": 0.01}
+    flow = FULL | {"maximum_window_bytes": 1_000_000}
+    scenario = dumbbell([flow], rate_bps=2e7, delay_s=0.05, loss=loss, duration_s=60)
+    counted = ns3.run(scenario).run["link_transmissions"]
+    assert counted < link_crossings(Scenario.model_validate(scenario)) < 3 * counted
+
+
 def test_the_frozen_estimate_counts_every_flow_over_three_links():
     flows = [tcp("t", "newreno", stop_s=10), SHORT | {"stop_s": 10}]
     packets = 1.5e6 * 10 / 8000 + 2 * 2e6 * 10 / (8 * 1040)

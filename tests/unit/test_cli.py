@@ -36,6 +36,19 @@ def test_every_study_in_the_repository_is_valid(replicate):
     done = replicate("validate")
     assert done.returncode == 0, done.err
     assert done.out.count(": valid") >= 5
+    # One count, whatever engines are there.
+    for words in (done.out, replicate("plan", "--tier", "paper", "--studies", "saxena").out):
+        assert re.search(r"^saxena: .*\b81 points", words, re.MULTILINE)
+        assert "saxena, tier paper: ns3 can judge 81 of 81 numbers and 6 of 6 claims\n" in words
+
+
+def test_a_plan_names_what_is_wrong_with_possible_causes(replicate, monkeypatch):
+    def wrong(root, study):
+        raise InputError(f"configs/explanations/{study}.yaml: causes: Field required")
+
+    monkeypatch.setattr("replication.verdicts.cause.load_explanations", wrong)
+    done = replicate("plan", "--tier", "quick", "--studies", "nishitha")
+    assert done.returncode == 2 and "nishitha.yaml: causes: Field required" in done.err
 
 
 @pytest.mark.parametrize(

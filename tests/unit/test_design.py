@@ -1,5 +1,7 @@
 """The design: points, replicates, batches."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,13 +17,24 @@ from replication.design.design import (
     repeat_warnings,
 )
 from replication.engines.catalogue import NS3
-from replication.engines.model import Engine
+from replication.engines.model import Engine, link_crossings, nominal_crossings
+from replication.metrics.metric_model import METRICS
 from replication.study.parameter import Factor
+from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.study.variation import Variation, apply
+from replication.verdicts.judgeable import Judgeable
 
-from tests.engines.engine_scenarios import red
-from tests.unit.conftest import CLAIM, PUBLISHED, ROOT, study_document
+from tests.engines.engine_scenarios import dumbbell, red, tcp
+from tests.unit.conftest import (
+    CLAIM,
+    PUBLISHED,
+    ROOT,
+    claim,
+    quantity,
+    study_document,
+    tolerance,
+)
 
 PAPER = load_tier(ROOT, "paper")
 QUICK = load_tier(ROOT, "quick")
@@ -191,6 +204,65 @@ def test_quick_takes_flagged_levels_or_first_middle_and_last():
 
 def fake_run(i, cost_s, refusal=""):
     return Run("s", "e", {}, 0, "ns3", None, f"{i:016x}", refusal, cost_s)
+
+
+COLUMN = {"metric": "throughput_bps", "tolerance": tolerance(0.1)}
+ONE_RUN = {"factor": 1.5, "reason": "r"}
+#: Runs of a tenth of a second or so, but for what they are needed for.
+SHORT = QUICK.model_copy(update={"cost_limit_s": 0.005})
+
+
+@pytest.mark.parametrize(
+    ("column", "ends_s"),
+    [
+        ({}, 1.0),
+        ({"window_s": [3.0, 8.0]}, 8.0),
+        ({"metric": "packets_dropped"}, 10.0),  # a count of part of a run is another number
+    ],
+)
+def test_quick_keeps_what_a_published_number_needs_and_says_what_claims_lack(world, column, ends_s):
+    late = {"kind": "value", "of": quantity() | {"window_s": [8.0, 9.0]}}
+    document = world.table({"a": COLUMN | column}).model_dump(mode="json")
+    document["claims"] = [claim(late | {"expect": {"at_least": 1}})]
+    study = Study.model_validate(document)
+    runs = design_study(study, SHORT, ["ns3", "linux"])
+    assert {run.scenario.duration_s for run in runs} == {ends_s}
+    cells = world.mapped(study, ("slow", "a", METRICS[(COLUMN | column)["metric"]].unit, 1.0, "1"))
+    first = design_study(study, SHORT, ["ns3", "linux"], first_alone=True)
+    assert len(first) == 2 * 9 and {run.replicates for run in first} == {3}
+    lacks = f" (1: the window is 8 to 9 s, and runs end at {ends_s:g} s)" if ends_s < 9 else ""
+    ns3, linux = Judgeable(study, cells, first).sentences()
+    assert ns3 == f"ns3 can judge 1 of 1 numbers and {int(ends_s > 9)} of 1 claims{lacks}"
+    assert linux.startswith("linux can judge 0 of 1 numbers and 0 of 1 claims (2: linux has no ")
+
+
+def test_a_spread_or_a_number_of_one_run_takes_so_many(world):
+    found = []
+    for change in ({}, {"over_runs": "standard_deviation"}, {"tolerance": ONE_RUN}):
+        study = world.table({"a": COLUMN | change})
+        cells = world.mapped(study, ("slow", "a", "bit/s", 1.0, "1"))
+        runs = design_study(study, QUICK, ["ns3"], first_alone=True)
+        runs = [replace(run, replicates=2) for run in runs]
+        found += Judgeable(study, cells, runs).sentences()
+    few = "ns3 can judge 0 of 1 numbers (1: it takes {} runs of each point, and there are 2)"
+    assert found == ["ns3 can judge 1 of 1 numbers", few.format(3), few.format(99)]
+
+
+def test_loss_bounds_what_reno_costs_and_not_what_bbr_does():
+    def crossings(control, loss=0.01):
+        lost = {"kind": "random", "probability": loss} if loss else None
+        flow = tcp("t", control, maximum_window_bytes=None, stop_s=10.0)
+        found = dumbbell([flow], rate_bps=1e8, delay_s=0.0498, loss=lost, duration_s=10.0)
+        scenario = Scenario.model_validate(found)
+        return link_crossings(scenario), nominal_crossings(scenario)
+
+    whole = crossings("newreno", 0)
+    # 12.2 segments a round trip of 0.1 s (Mathis and others), and as many again to be high; each
+    # crosses three links, and its acknowledgement too.
+    packets = 2 * (1.5 / 0.01) ** 0.5 * 10.0 / 0.1
+    assert crossings("newreno") == pytest.approx((6 * packets, 6 * packets), rel=0.01)
+    assert crossings("newreno")[0] < crossings("cubic", 0.001)[0] < whole[0] == crossings("bbr")[0]
+    assert crossings("bbr") == whole
 
 
 @given(costs=st.lists(st.floats(0.01, 100), min_size=1, max_size=60), target=st.floats(1, 50))

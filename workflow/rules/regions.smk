@@ -10,9 +10,15 @@ wildcard_constraints:
     region="[a-z0-9][a-z0-9_.-]*",
 
 
-# Every region on each of its engines that is there, and the studies that are judged on a modern kernel.
+# Every region of the chosen studies on each of its engines that is there, and the studies that are judged on a
+# modern kernel.
+chosen_regions = lambda: [
+    (name, engine)
+    for name, engine in regions_or_exit(REPO, PIPE.engines)
+    if load_region(REPO, name).study in PIPE.studies
+]
 regions_to_explore = lambda wildcards: [
-    f"{name}/{engine}" for name, engine in regions_or_exit(REPO, PIPE.engines)
+    f"{name}/{engine}" for name, engine in chosen_regions()
 ]
 judged_on_today = lambda wildcards: modern_studies(REPO, PIPE.studies, PIPE.engines)
 
@@ -20,10 +26,7 @@ judged_on_today = lambda wildcards: modern_studies(REPO, PIPE.studies, PIPE.engi
 rule plan_regions:
     input:
         regions=lambda wildcards: sorted(
-            {
-                f"configs/regions/{name}.yaml"
-                for name, _ in regions_or_exit(REPO, PIPE.engines)
-            }
+            {f"configs/regions/{name}.yaml" for name, _ in chosen_regions()}
         ),
         settings="configs/regions.yaml",
         today="configs/today.yaml",

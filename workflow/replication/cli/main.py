@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from replication.simulate.environment import enter
 from replication.study.errors import InputError, RunError, end_of
 from replication.study.files import read_json, read_model
 from replication.study.scenario import Scenario
+from replication.study.study import Study
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -58,16 +60,16 @@ _SHOWN = (
 def validate(studies: Studies = None) -> None:
     """Check configuration, tiers, studies, published numbers and regions; change nothing.
 
+    Of each study also say what can be judged in the tiers quick and paper on each engine.
+
     Example: replicate validate --studies saxena
     """
     from replication.design.design import design_study, repeat_warnings
-    from replication.design.study_check import check_study
     from replication.explore.modern_kernel import forecast_modern, load_modern
     from replication.explore.regions.region_model import load_settings, region_names
     from replication.explore.regions.region_result import check_region
-    from replication.study.published import published_path
     from replication.study.sensitivity_settings import load_sensitivity
-    from replication.verdicts.cause import check_explanations, load_explanations
+    from replication.study.variation import without_effect
 
     load_config(CONFIG)
     load_sensitivity(ROOT)
@@ -77,15 +79,21 @@ def validate(studies: Studies = None) -> None:
     for name in study_ids(ROOT) if everything else dict.fromkeys(listed(str(studies))):
         study = load_study(ROOT, name)
         runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
-        cells = check_study(study, published_path(ROOT, name))
-        if (explanations := load_explanations(ROOT, name)) is not None:
-            check_explanations(explanations, study, cells)
+        points = {(run.experiment, run.point) for run in runs}
+        lines = [
+            line for tier in ("quick", "paper") for line in judgeable_lines(study, tier, [*ENGINES])
+        ]
         print(
-            f"{name}: {len(study.experiments)} experiments, {len(runs)} runs in tier paper, "
-            f"{len(cells)} cells of {len(study.tables)} tables, {len(study.claims)} claims: valid"
+            f"{name}: {len(study.experiments)} experiments, {len(points)} "
+            f"points, {len(study.tables)} tables, {len(study.claims)} claims: valid",
+            *lines,
+            *(f"warning: {name}, {warning}" for warning in repeat_warnings(runs)),
+            *(
+                f"warning: {name}, parameter {key} never takes effect: levels set it"
+                for key in without_effect(study)
+            ),
+            sep="\n",
         )
-        for warning in repeat_warnings(runs):
-            print(f"warning: {name}, {warning}")
     load_settings(ROOT)
     if everything:
         for name in sorted(set(load_modern(ROOT).studies) & set(study_ids(ROOT))):
@@ -109,7 +117,29 @@ def plan(
     given = {key: value for key, value in locals().items() if value is not None}
     from replication.design.pipeline import Pipeline
 
-    print(*Pipeline.load(ROOT, given).summary(), sep="\n")
+    pipeline = Pipeline.load(ROOT, given)
+    print(*pipeline.summary(), sep="\n")
+    for study in pipeline.documents.values():
+        print(*judgeable_lines(study, pipeline.config.tier, pipeline.engines), sep="\n")
+
+
+def judgeable_lines(study: Study, tier: str, engines: list[str]) -> Iterator[str]:
+    """Yield what a tier can judge of a study on each engine; InputError where the study is wrong.
+
+    Its possible causes are checked too: a search builds kernels before it reads them.
+    """
+    from replication.design.design import design_study
+    from replication.design.study_check import check_study
+    from replication.study.published import published_path
+    from replication.verdicts.cause import check_explanations, load_explanations
+    from replication.verdicts.judgeable import Judgeable
+
+    cells = check_study(study, published_path(ROOT, study.id))
+    if (explanations := load_explanations(ROOT, study.id)) is not None:
+        check_explanations(explanations, study, cells)
+    runs = design_study(study, load_tier(ROOT, tier), engines, first_alone=True)
+    for sentence in Judgeable(study, cells, runs).sentences():
+        yield f"{study.id}, tier {tier}: {sentence}"
 
 
 @app.command()

@@ -18,6 +18,7 @@ from replication.design.config import Tier
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine, link_crossings
 from replication.engines.ns3 import NS3_VERSION
+from replication.metrics.metric_model import COUNTS
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.parameter import Factor, Level, plain_values
@@ -35,7 +36,10 @@ MOST_ENTRIES = 1_000_000
 
 @dataclass(frozen=True)
 class Run:
-    """One row of the design: a point, a replicate and an engine, and the scenario they need."""
+    """One row of the design: a point, a replicate and an engine, and the scenario they need.
+
+    `replicates` is how many the point has on the engine, `whole_s` how long the study's run lasts.
+    """
 
     study: str
     experiment: str
@@ -46,6 +50,8 @@ class Run:
     scenario_id: str
     refusal: str
     cost_s: float
+    replicates: int = 1
+    whole_s: float = 0.0
 
     @property
     def point(self) -> str:
@@ -109,11 +115,13 @@ def design_study(
     ns3_version: str = NS3_VERSION,
     *,
     whole_averages: bool = True,
+    first_alone: bool = False,
 ) -> list[Run]:
     """Return every run of `study` in the order of experiments, points, replicates and engines.
 
     Each level of an averaged factor is run in as many replicates as any other; without
     `whole_averages` there are no more replicates than the tier asks for, with what levels they can.
+    With `first_alone` the first replicate stands for all.
     InputError names the point whose template does not resolve, or makes more than MOST_ENTRIES.
     """
     runs: list[Run] = []
@@ -140,7 +148,7 @@ def design_study(
         least = {engine.name: _least_count(engine, placed) for engine in chosen}
         for point in placed:
             with _named(study, point.levels):
-                runs.extend(point.runs(chosen, least))
+                runs.extend(point.runs(chosen, least, first_alone))
     return runs
 
 
@@ -174,7 +182,8 @@ class _Point:
     def _limit_s(self) -> float | None:
         # The same on every engine, and for all that is averaged.
         whole = map(self._whole, range(len(self.averaged)))
-        limits = [_duration_limit(scenario, self.tier) for scenario in whole]
+        needed_s = _needed_s(self.study, self.experiment)
+        limits = [_duration_limit(scenario, self.tier, needed_s) for scenario in whole]
         known = [limit_s for limit_s in limits if limit_s is not None]
         return max(known) if len(known) == len(limits) else None
 
@@ -198,18 +207,23 @@ class _Point:
         """Return a replicate's scenario, with what `engine` runs in the place of other values."""
         return self._whole(replicate, self._limit_s, engine)
 
-    def runs(self, engines: list[Engine], least: dict[str, int]) -> Iterator[Run]:
-        """Yield the runs on each engine, at least so many of them."""
+    def runs(
+        self, engines: list[Engine], least: dict[str, int], first_alone: bool
+    ) -> Iterator[Run]:
+        """Yield the runs on each engine, at least so many of them, or the first alone."""
         crossings = link_crossings(self.first)
         chosen = {e.name: self.tier.replicates_for(e.nominal_cost_s(self.first)) for e in engines}
         counts = {
             name: _whole_blocks(max(count, least[name]), self.block)
             for name, count in chosen.items()
         }
-        scenarios = [self.first, *map(self.scenario, range(1, max(counts.values(), default=0)))]
+        made = 1 if first_alone else max(counts.values(), default=0)
+        scenarios = [self.first, *map(self.scenario, range(1, made))]
+        is_cut = self._limit_s is not None
+        whole_s = self._whole(0).duration_s if is_cut else self.first.duration_s
         for engine in engines:
             is_own = self.study.substituted(engine.name) is not None
-            for replicate in range(counts[engine.name]):
+            for replicate in range(min(counts[engine.name], made)):
                 scenario = scenarios[replicate]
                 if is_own:
                     scenario = self.scenario(replicate, engine.name)
@@ -223,6 +237,8 @@ class _Point:
                     scenario_id=scenario.id,
                     refusal=engine.refusal(scenario),
                     cost_s=engine.cost_s(crossings),
+                    replicates=counts[engine.name],
+                    whole_s=whole_s,
                 )
 
 
@@ -241,17 +257,35 @@ def _least_count(engine: Engine, placed: list[_Point]) -> int:
     return least.count if is_cheap else 0
 
 
-def _duration_limit(scenario: Scenario, tier: Tier) -> float | None:
+def _needed_s(study: Study, experiment: Experiment) -> float:
+    """Return how long runs have to last for the published numbers to be judged; 0 for any time.
+
+    A number in a window needs the window, and a count the whole run.
+    """
+    needed_s = [0.0]
+    for table in study.tables:
+        rows = (table.rows or {}).values()
+        if experiment.id in (table.experiment, *(row.experiment for row in rows)):
+            for cell in [table.cell] if table.cell else (table.columns or {}).values():
+                end_s = math.inf if cell.metric in COUNTS else 0.0
+                needed_s.append(cell.window_s[1] if cell.window_s else end_s)
+    return max(needed_s)
+
+
+def _duration_limit(scenario: Scenario, tier: Tier, needed_s: float) -> float | None:
     """Return how long a run of `scenario` may last in `tier`, or None for as long as it does.
 
     The limit is the same on every engine (the default engine's cost decides), a whole number of
-    sampling intervals, and leaves the last flow as much time as passed before its start.
+    sampling intervals, leaves the last flow as much time as passed before its start, and is no
+    less than what published numbers need.
     """
     cost_s = ENGINES["ns3"].nominal_cost_s(scenario)
     if tier.cost_limit_s is None or cost_s <= tier.cost_limit_s:
         return None
     last_start_s = max(flow.start_s for flow in scenario.flows)
-    wanted_s = max(scenario.duration_s * tier.cost_limit_s / cost_s, 2 * last_start_s)
+    wanted_s = max(scenario.duration_s * tier.cost_limit_s / cost_s, 2 * last_start_s, needed_s)
+    if wanted_s >= scenario.duration_s:
+        return None
     intervals = math.ceil(wanted_s / scenario.sampling_interval_s)
     return min(intervals * scenario.sampling_interval_s, scenario.duration_s)
 

@@ -22,7 +22,7 @@ from replication.design.design import Batch
 from replication.design.input_hashes import Code, code
 from replication.design.plan import Plan, load_plan
 from replication.design.start import Start
-from replication.engines.catalogue import ENGINES, package_warning
+from replication.engines.catalogue import ENGINES, kernels_to_build, package_warning
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import wanted_quantities
 from replication.metrics.trace_folder import has_traces, traces_hash
@@ -39,6 +39,8 @@ from replication.study.study import CONFORMANCE, REGIONS_TABLE, Study
 
 #: What gathering the tables of a batch may take on top of a simulator, in units of 2^20 bytes.
 WORKER_MB = 1024
+#: CPU seconds, as measured: what is done for each study besides its runs, and what builds take.
+STUDY_COST_S, NS3_PROGRAM_COST_S, KERNEL_COST_S = 40.0, 25.0, 600.0
 
 #: By type of experiment, the study whose paper its notebook tells of; others have `ANY_STUDY`.
 WRITTEN_FOR = {
@@ -263,6 +265,17 @@ class Pipeline(Start):
         """Tell the jobs what there is to do, for their progress lines."""
         write_goal(self.paths.goal, self.plan.goal(self.stores))
 
+    def fixed_costs(self) -> str:
+        """Return what is to be done besides the runs, and about how many CPU minutes it takes."""
+        costs = {"judging, notebooks and pages": STUDY_COST_S * len(self.studies)}
+        if any(not path.is_file() for path in self.program_of("ns3") if "ns3" in self.engines):
+            costs["compiling the program of ns3"] = NS3_PROGRAM_COST_S
+        if "linux" in self.engines and self.is_native:
+            for hz in kernels_to_build(self.root, self.plan.timer_hz()):
+                costs[f"building the kernel of {hz} Hz"] = KERNEL_COST_S
+        parts = ", ".join(f"{what} ({cost_s / 60:.1f})" for what, cost_s in costs.items())
+        return f"besides, about {sum(costs.values()) / 60:.1f} CPU minutes: {parts}"
+
     def summary(self) -> list[str]:
         """Return what would run, a line a study, and the expected cost."""
         tier = load_tier(self.root, self.config.tier)
@@ -278,4 +291,5 @@ class Pipeline(Start):
             ),
             *(f"warning: {warning}" for warning in warnings if warning),
             *self.plan.summary(self.stores),
+            self.fixed_costs(),
         ]

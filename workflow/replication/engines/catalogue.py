@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -250,9 +251,19 @@ def linux_cache(root: Path) -> Path:
     return root / ".cache" / "linux"
 
 
-def _ask_linux_build(root: Path, question: str) -> str:
+def kernels_to_build(root: Path, timer_hz: Iterable[int]) -> list[int]:
+    """Return the timer frequencies of the kernels that are not in the cache yet."""
+    cache = linux_cache(root)
+    return [
+        hz
+        for hz in timer_hz
+        if not (cache / _ask_linux_build(root, "--hz", str(hz), "--key") / "linux").is_file()
+    ]
+
+
+def _ask_linux_build(root: Path, *question: str) -> str:
     script = LINUX.source_folder(root) / "build"
-    command = [str(script.absolute()), "--cache", str(linux_cache(root).absolute()), question]
+    command = [str(script.absolute()), "--cache", str(linux_cache(root).absolute()), *question]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
