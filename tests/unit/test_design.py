@@ -23,7 +23,7 @@ from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.study.variation import Variation, apply
-from replication.verdicts.judgeable import Judgeable
+from replication.verdicts.judgeable import judgeable
 
 from tests.engines.engine_scenarios import dumbbell, red, tcp
 from tests.unit.conftest import (
@@ -231,7 +231,7 @@ def test_quick_keeps_what_a_published_number_needs_and_says_what_claims_lack(wor
     first = design_study(study, SHORT, ["ns3", "linux"], first_alone=True)
     assert len(first) == 2 * 9 and {run.replicates for run in first} == {3}
     lacks = f" (1: the window is 8 to 9 s, and runs end at {ends_s:g} s)" if ends_s < 9 else ""
-    ns3, linux = Judgeable(study, cells, first).sentences()
+    ns3, linux = judgeable(study, cells, first)
     assert ns3 == f"ns3 can judge 1 of 1 numbers and {int(ends_s > 9)} of 1 claims{lacks}"
     assert linux.startswith("linux can judge 0 of 1 numbers and 0 of 1 claims (2: linux has no ")
 
@@ -243,7 +243,7 @@ def test_a_spread_or_a_number_of_one_run_takes_so_many(world):
         cells = world.mapped(study, ("slow", "a", "bit/s", 1.0, "1"))
         runs = design_study(study, QUICK, ["ns3"], first_alone=True)
         runs = [replace(run, replicates=2) for run in runs]
-        found += Judgeable(study, cells, runs).sentences()
+        found += judgeable(study, cells, runs)
     few = "ns3 can judge 0 of 1 numbers (1: it takes {} runs of each point, and there are 2)"
     assert found == ["ns3 can judge 1 of 1 numbers", few.format(3), few.format(99)]
 

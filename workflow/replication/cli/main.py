@@ -132,13 +132,13 @@ def judgeable_lines(study: Study, tier: str, engines: list[str]) -> Iterator[str
     from replication.design.study_check import check_study
     from replication.study.published import published_path
     from replication.verdicts.cause import check_explanations, load_explanations
-    from replication.verdicts.judgeable import Judgeable
+    from replication.verdicts.judgeable import judgeable
 
     cells = check_study(study, published_path(ROOT, study.id))
     if (explanations := load_explanations(ROOT, study.id)) is not None:
         check_explanations(explanations, study, cells)
     runs = design_study(study, load_tier(ROOT, tier), engines, first_alone=True)
-    for sentence in Judgeable(study, cells, runs).sentences():
+    for sentence in judgeable(study, cells, runs):
         yield f"{study.id}, tier {tier}: {sentence}"
 
 

@@ -219,8 +219,7 @@ class _Point:
         }
         made = 1 if first_alone else max(counts.values(), default=0)
         scenarios = [self.first, *map(self.scenario, range(1, made))]
-        is_cut = self._limit_s is not None
-        whole_s = self._whole(0).duration_s if is_cut else self.first.duration_s
+        whole_s = (self._whole(0) if self._limit_s else self.first).duration_s
         for engine in engines:
             is_own = self.study.substituted(engine.name) is not None
             for replicate in range(min(counts[engine.name], made)):
@@ -262,14 +261,14 @@ def _needed_s(study: Study, experiment: Experiment) -> float:
 
     A number in a window needs the window, and a count the whole run.
     """
-    needed_s = [0.0]
-    for table in study.tables:
-        rows = (table.rows or {}).values()
-        if experiment.id in (table.experiment, *(row.experiment for row in rows)):
-            for cell in [table.cell] if table.cell else (table.columns or {}).values():
-                end_s = math.inf if cell.metric in COUNTS else 0.0
-                needed_s.append(cell.window_s[1] if cell.window_s else end_s)
-    return max(needed_s)
+    cells = [
+        cell
+        for table in study.tables
+        if experiment.id in (table.experiment, *(r.experiment for r in (table.rows or {}).values()))
+        for cell in ([table.cell] if table.cell else (table.columns or {}).values())
+    ]
+    whole = [math.inf for cell in cells if cell.metric in COUNTS and not cell.window_s]
+    return max([0.0, *whole, *(cell.window_s[1] for cell in cells if cell.window_s)])
 
 
 def _duration_limit(scenario: Scenario, tier: Tier, needed_s: float) -> float | None:

@@ -253,12 +253,8 @@ def linux_cache(root: Path) -> Path:
 
 def kernels_to_build(root: Path, timer_hz: Iterable[int]) -> list[int]:
     """Return the timer frequencies of the kernels that are not in the cache yet."""
-    cache = linux_cache(root)
-    return [
-        hz
-        for hz in timer_hz
-        if not (cache / _ask_linux_build(root, "--hz", str(hz), "--key") / "linux").is_file()
-    ]
+    keys = {hz: _ask_linux_build(root, "--hz", str(hz), "--key") for hz in timer_hz}
+    return [hz for hz, key in keys.items() if not (linux_cache(root) / key / "linux").is_file()]
 
 
 def _ask_linux_build(root: Path, *question: str) -> str:

@@ -217,6 +217,8 @@ _LEAST_RTT_S = 1e-3
 _RENO = {"tahoe", "reno", "newreno", "linuxreno", "vegas"}
 #: How much more than the formula's mean is counted: a cost is high rather than low.
 _LOSS_MARGIN = 2.0
+#: Segments that segmentation offload has merged in a packet that is lost, about.
+_MERGED = 8
 
 
 def loss_bound_bps(flow: TcpFlow, rtt_s: float, loss: float) -> float:
@@ -300,16 +302,17 @@ def _wanted_bps(scenario: Scenario, number: int, path: list[int]) -> float:
     rtt_s = max(2 * sum(link.delay_s for link in links), _LEAST_RTT_S)
     if flow.maximum_window_bytes is not None:
         bps = min(bps, 8 * flow.maximum_window_bytes / rtt_s)
-    return min(bps, loss_bound_bps(flow, rtt_s, _random_loss(links, path))) * active
+    return min(bps, loss_bound_bps(flow, rtt_s, _random_loss(scenario, path))) * active
 
 
-def _random_loss(links: Sequence[Link], path: Sequence[int]) -> float:
-    """Return the share of packets that are lost at random on the hops of a path."""
+def _random_loss(scenario: Scenario, path: Sequence[int]) -> float:
+    """Return the share of events of random loss among the segments on the hops of a path."""
     kept = 1.0
-    for link, hop in zip(links, path, strict=True):
+    for hop in path:
+        link = scenario.links[hop // 2]
         loss = link.loss_ba if hop % 2 else link.loss_ab
         kept *= 1 - (loss.probability if isinstance(loss, RandomLoss) else 0.0)
-    return 1 - kept
+    return (1 - kept) / (_MERGED if scenario.host_or_default().segmentation_offload else 1)
 
 
 def nominal_crossings(scenario: Scenario) -> float:
@@ -334,9 +337,7 @@ def nominal_crossings(scenario: Scenario) -> float:
         window = flow.maximum_window_bytes
         demand_bps = slowest_bps if window is None else min(slowest_bps, 8 * window / rtt_s)
         if any(link.loss_ab or link.loss_ba for link in scenario.links):
-            path = routes.hops(flow.source, flow.destination)
-            links = [scenario.links[hop // 2] for hop in path]
-            loss = _random_loss(links, path)
+            loss = _random_loss(scenario, routes.hops(flow.source, flow.destination))
             demand_bps = min(demand_bps, loss_bound_bps(flow, rtt_s, loss))
         tcp_bps += demand_bps * active_s / scenario.duration_s
         segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES

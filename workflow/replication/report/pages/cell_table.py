@@ -124,10 +124,10 @@ def _printed(row: Judged, table: Table | None) -> numbers.Number:
     """Return a number with the paper's digits, and what it is multiplied by to be the metric."""
     cell = table and (table.cell or (table.columns or {}).get(row["column"]))
     factor = cell.factor if cell else 1.0
-    value, half_ulp = row["published"], row["published_half_ulp"]
-    shown = numbers.published(value / factor, half_ulp / factor, row["unit"]).shown
-    raw = numbers.published(value, half_ulp, row["unit"]).raw
-    return numbers.Number(raw, shown if factor == 1 else f"{shown} × {factor:g}")
+    value, half_ulp = row["published"] / factor, row["published_half_ulp"] / factor
+    shown = numbers.published(value, half_ulp, row["unit"]).shown
+    times = "" if factor == 1 else f" × {factor:g}"
+    return numbers.Number(numbers.number(row["published"], row["unit"]).raw, f"{shown}{times}")
 
 
 def shade(deviation: float | None) -> str:

@@ -38,7 +38,7 @@ from replication.study.files import read_json
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
-from replication.study.variation import Assumption, assumptions, without_effect
+from replication.study.variation import assumptions, without_effect
 from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.wording import table_names
 
@@ -136,6 +136,9 @@ def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
     return kept, [row["claim"] for row in rows if row not in kept]
 
 
+_NOT_VARIED = "Not varied: no alternative, or an experiment left out."
+
+
 def robust_view(source: Source, study: Study, out: Path) -> dict[str, Any] | None:
     """Return the section, its figures written below `out`; None where there is nothing to say.
 
@@ -187,46 +190,37 @@ def assumption_effects(
     points: Sequence[Row],
     held: Mapping[str, str],
 ) -> list[dict[str, Any]]:
-    """Return each assumption with the claims that it flips, or why nothing is known of that.
+    """Return of each assumption the claims that it flips alone or decides, or why that is unknown.
 
-    `claims`, `effects` and `points` are the tables of the exploration, `held` the reasons of what
-    is not varied.
+    `claims`, `effects` and `points` are tables of the exploration; `held` says what is not varied.
     """
     ran = {row["changed"] for row in points if row["scenarios"] != "0"}
-    refused = {r["changed"]: f"Not run: {r['reason']}." for r in points if r["changed"] not in ran}
-    levels_set = dict.fromkeys(without_effect(study), "Never takes effect: levels set it.")
-    why_not = {**refused, **levels_set, **held}
-    return [_effect(one, claims, effects, why_not) for one in assumptions(study)]
-
-
-def _effect(
-    assumption: Assumption, claims: list[Row], effects: list[Row], why_not: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return an assumption, the claims that it flips alone, and those that it decides.
-
-    `why_not` says of assumptions why nothing is known of their effects.
-    """
-    key = assumption.key
-    own = [r for r in effects if r["parameter"] == key and r["method"] == ONE_AT_A_TIME]
+    why_not = dict.fromkeys((one.key for one in assumptions(study)), _NOT_VARIED)
+    why_not |= {r["changed"]: f"Not run: {r['reason']}." for r in points}
+    why_not |= dict.fromkeys(ran, "")
+    why_not |= dict.fromkeys(without_effect(study), "Never takes effect: levels set it.")
+    why_not |= held
     shown = {row["claim"] for row in claims}
-    flips = dict.fromkeys(
-        row["claim"]
-        for row in own
+    flips = [
+        (row["parameter"], row["claim"])
+        for row in effects
         if row["claim"] in shown
+        and row["method"] == ONE_AT_A_TIME
         and (row["before"] == Verdict.REPRODUCED) != (row["after"] == Verdict.REPRODUCED)
         # Where the engine refused the runs there is no verdict after.
-        and row["before"] in DECIDED
-        and row["after"] in DECIDED
-    )
-    unknown = "" if own else "Not varied: no alternative, or an experiment left out."
-    return {
-        "key": key,
-        "default": plain(assumption.default),
-        "plausible": plausible(assumption.tag, assumption.unit),
-        "not_varied": why_not.get(key, unknown),
-        "flips": [*flips],
-        "decides": [r["claim"] for r in claims if key in r["important"].split("; ")],
-    }
+        and {row["before"], row["after"]}.issubset(DECIDED)
+    ]
+    return [
+        {
+            "key": one.key,
+            "default": plain(one.default),
+            "plausible": plausible(one.tag, one.unit),
+            "not_varied": why_not[one.key],
+            "flips": [*dict.fromkeys(claim for key, claim in flips if key == one.key)],
+            "decides": [r["claim"] for r in claims if one.key in r["important"].split("; ")],
+        }
+        for one in assumptions(study)
+    ]
 
 
 def spread_figures(spread: pd.DataFrame, study: str) -> list[Figure]:
