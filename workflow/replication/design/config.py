@@ -46,7 +46,8 @@ class Tier(Document):
     """`all`, or `quick`: of each factor the levels flagged `quick: true`; without flags all of
     up to three levels, else the first, middle and last."""
     cost_limit_s: PositiveSeconds | None = None
-    """A run whose expected CPU time is higher is shortened in proportion."""
+    """A run whose expected CPU time is higher is shortened in proportion, but not below what the
+    windows and counts of published numbers need."""
     batch_cost_s: PositiveSeconds
     """Runs are packed into jobs of about this CPU time; doubled until a plan has at most 400."""
 
