@@ -35,8 +35,6 @@ class StudyPlan:
     """What is run of a study."""
 
     points: int
-    #: Pairs of a point and an engine that refuses it.
-    refused: int
     #: Engine to scenario to its expected CPU seconds.
     costs: dict[str, dict[str, float]]
     #: Of the kernels that it runs on.
@@ -79,7 +77,6 @@ class Plan:
             lines.append(
                 f"{name}: {study.points} points, {total} scenarios in {len(study.batches)} "
                 f"batches, {done} done; about {cost_total - cost_done:.0f} s of CPU left"
-                + (f"; {study.refused} point-engine pairs refused" if study.refused else "")
             )
             lines += [f"warning: {name}, {warning}" for warning in study.warnings]
         done, total, cost_done, cost_total = count(self.goal(stores))
@@ -147,7 +144,6 @@ def plan_study(runs: list[Run], batches: list[Batch]) -> StudyPlan:
     hosts = [run.scenario.host for run in accepted]
     return StudyPlan(
         points=len({(run.experiment, run.point) for run in runs}),
-        refused=len({(run.experiment, run.point, run.engine) for run in runs if run.refusal}),
         costs=costs,
         timer_hz=sorted({host.timer_hz for host in hosts if host}),
         warnings=list(repeat_warnings(runs)),

@@ -27,21 +27,15 @@ PAGE, TABLE = "index.html", "differences.csv"
 
 
 def write_differences(
-    found: Sequence[Compared],
-    names: tuple[str, str],
-    folder: Path,
-    tiers: tuple[str, str] = ("", ""),
+    found: Sequence[Compared], names: tuple[str, str], folder: Path, tiers: Sequence[str] = ()
 ) -> list[str]:
-    """Write the page of all items of two results, and its table; return the counts in words.
-
-    Results of different `tiers` have a sentence on it first.
-    """
+    """Write the page of two results and its table; return the counts, and that `tiers` differ."""
     moved = [item for item in found if item.has_moved]
     moved.sort(key=lambda item: (not item.verdict_moved, item.beyond_noise != "yes"))
     counts = [counted(kind, found) for kind in (CELL, CLAIM)]
-    if all(tiers) and tiers[0] != tiers[1]:
+    if all(tiers) and len(set(tiers)) > 1:
         what = "their runs differ in points, replicates and length"
-        counts.insert(0, f"The tiers differ, {tiers[0]} and {tiers[1]}: {what}.")
+        counts.insert(0, f"The tiers differ, {' and '.join(tiers)}: {what}.")
     template = environment().get_template("difference.html")
     text = template.render(page="index", names=names, counts=counts, rows=moved, table=TABLE)
     shutil.copytree(ASSETS, folder / "assets", dirs_exist_ok=True)

@@ -103,9 +103,8 @@ class Condition(Document):
 
     def holds(self, value: float) -> bool:
         """Return whether `value` lies inside the bounds, up to rounding."""
-        above = self.at_least is None or reaches(value, self.at_least)
-        below = self.at_most is None or reaches(self.at_most, value)
-        return above and below
+        low = self.at_least is None or reaches(value, self.at_least)
+        return low and (self.at_most is None or reaches(self.at_most, value))
 
     def __str__(self) -> str:
         if self.at_least is None:
