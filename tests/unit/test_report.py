@@ -164,6 +164,24 @@ def test_the_engines_page_shows_what_each_engine_must_show_first(project):
         assert row["source"] in item.get_text() and row["note"] in item.get_text()
 
 
+def test_the_engines_page_names_why_one_flow_gets_something_else(project):
+    project.add(example(project.world))
+    path = project.root / "data/engine_differences.csv"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        "variant,condition,engine,metric,value,law,difference,entry\n"
+        "vegas,loss 1 %,ns3,throughput_bps,2e6,,1,any\n"
+        "vegas,loss 1 %,ns2,throughput_bps,1e6,,1,any\n"
+        "vegas,loss 1 %,linux,throughput_bps,1.8e6,,0.8,any\nreno,loss 1 %,ns3,rtt_s,0.1,0.1,0,\n"
+    )
+    folder = project.render("synthetic")
+    (row,) = soup(folder / "engines.html").select("table.flows tbody tr")
+    assert [cell["data-value"] for cell in row.select("td.num")] == ["2e6", "1e6", "1.8e6", "", "1"]
+    assert row.select_one("a")["href"] == "#difference-any"
+    (known,) = soup(folder / "synthetic.html").select('a[href="engines.html#difference-any"]')
+    assert "b" in known.parent.get_text()
+
+
 def test_pages_say_where_engines_agree_and_differ(on_two_engines):
     project, page = on_two_engines, on_two_engines.page("engines")
     pairs = [row for row in project.rows("agreement_pairs.csv") if row["claim"]]

@@ -35,7 +35,7 @@ def engines_page(source: Source) -> dict[str, Any]:
         "agreement": agreement_view(source),
         "conformance": _conformance(source.root),
         "flows": _flow_differences(source.root),
-        "known": {one.id: one for one in load_differences(source.root).differences if one.found_in},
+        "known": {one.id: one for one in load_differences(source.root).differences},
     }
 
 
@@ -63,16 +63,13 @@ def _flow_differences(root: Path) -> list[dict[str, Any]]:
 
 
 def differences_of(root: Path, results: Results) -> list[EngineDifference]:
-    """Return the differences that one flow shows and that concern runs of a study.
-
-    An entry concerns a study if one of its runs, on an engine that the entry names, has the traits.
-    """
+    """Return the differences that concern a study: a run on an engine they name has the traits."""
     ran = results.design[results.design["supported"]][["engine", "scenario"]].drop_duplicates()
     runs = [(row.engine, results.scenarios[row.scenario]) for row in ran.itertuples()]
     return [
         one
         for one in load_differences(root).differences
-        if one.found_in and any(e in one.engines and one.concerns.holds(run) for e, run in runs)
+        if any(engine in one.engines and one.concerns.holds(run) for engine, run in runs)
     ]
 
 
