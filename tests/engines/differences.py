@@ -53,9 +53,10 @@ RENO = {"reno", "newreno", "sack", "linuxreno"}
 #: They count acknowledged segments, not acknowledgements, so delayed ACKs change nothing.
 COUNT_SEGMENTS = {"linuxreno", "cubic"}
 LEAST_RTO_S = 0.2
-#: The bottleneck's rate at each round trip; under loss the link is far above a window, but for BBR.
+#: The bottleneck's rate at each round trip; under loss the link is far above a window, but for two.
 RATES_BPS = {0.01: 1e7, 0.1: 4e6, 0.9: 1e6}
-PIPE_SEGMENTS, BBR_PIPE_SEGMENTS = 500, 64
+PIPE_SEGMENTS, SMALL_PIPE_SEGMENTS = 500, 32
+FILL_ANY_PIPE = {"bbr", "westwood_plus"}
 DURATIONS_S = {0.01: 10, 0.1: 60, 0.9: 240}
 
 
@@ -78,7 +79,7 @@ class Condition(NamedTuple):
 
     def rate_bps(self, variant):
         """Return the link's rate."""
-        pipe = BBR_PIPE_SEGMENTS if variant == "bbr" else PIPE_SEGMENTS
+        pipe = SMALL_PIPE_SEGMENTS if variant in FILL_ANY_PIPE else PIPE_SEGMENTS
         return pipe * PACKET_BITS / self.rtt_s if self.loss else RATES_BPS[self.rtt_s]
 
 
@@ -106,7 +107,7 @@ def scenario(variant, condition, engine):
     loss = {"kind": "random", "probability": condition.loss} if condition.loss else None
     flow = tcp("t", own.pop("congestion_control"), **own)
     path = {"rate_bps": rate_bps, "delay_s": condition.rtt_s / 2, "loss": loss}
-    queue = droptail(1000 if condition.loss else max(bdp_packets, 2))
+    queue = droptail(max(bdp_packets, 2) * (2 if condition.loss else 1))
     run = {"duration_s": duration_s, "sampling_interval_s": duration_s / 1000}
     return single_link([flow | {"stop_s": duration_s}], **path, queue=queue, **run)
 

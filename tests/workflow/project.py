@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 TRACES = ROOT.parent / "shared" / "traces"
 COPIED = (
     *("Snakefile", "workflow", "configs", "notebooks", "data/published", "data/README.md"),
-    "data/conformance.csv",
+    *("data/conformance.csv", "data/engine_differences.csv"),
     # What images are called depends on these.
     *("containers", "LICENSE", "requirements.lock"),
 )
