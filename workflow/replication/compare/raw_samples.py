@@ -92,10 +92,11 @@ def empty_round_trips(flow: pd.DataFrame) -> tuple[float, float]:
 def payload_rate_bps(flows: Sequence[pd.DataFrame]) -> float:
     """Return the rate at which what the flows have delivered together grows, by a line's fit."""
     start = min(float(flow["time_s"].min()) for flow in flows)
-    times, total = start + np.arange(*_BUSY_S, 0.1), 0.0
+    times = start + np.arange(*_BUSY_S, 0.1)
+    total = np.zeros_like(times)
     for flow in flows:
         delivered = flow["bytes_acked"].ffill() + flow["sacked"].fillna(0) * flow["mss"]
-        total = total + np.interp(times, flow["time_s"], delivered)
+        total += np.interp(times, flow["time_s"], delivered)
     return 8 * float(np.polyfit(times - start, total, 1)[0])
 
 
@@ -173,7 +174,8 @@ def sample_rows(
         for engine in comparison.engines:
             ours = [flow for flow, _ in comparison.ours if flow.engine == engine]
             windows = [flow.window_at(theirs["first_busy_s"]) for flow in ours]
-            low, high = (f([o.empty_rtt_s[n] for o in ours]) for n, f in enumerate((min, max)))
+            low = min(flow.empty_rtt_s[0] for flow in ours)
+            high = max(flow.empty_rtt_s[1] for flow in ours)
             gain = _BBR_GAIN if ours[0].congestion_control == "bbr" else _PACING_GAIN
             bits = gain * 8 * theirs["mss_bytes"] * ours[0].first_window_segments
             yield {
@@ -203,4 +205,5 @@ def read_transcribed(root: Path, study: str) -> pd.DataFrame | None:
 if __name__ == "__main__":
     found = transcribe(Path(), sys.argv[1], Path(sys.argv[2]))
     target = Path(TRANSCRIBED.format(sys.argv[1]))
-    write_table(target, found.to_dict("records"), list(found))
+    rows = [{str(k): v for k, v in row.items()} for row in found.to_dict("records")]
+    write_table(target, rows, [str(name) for name in found])
