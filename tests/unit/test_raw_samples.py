@@ -12,7 +12,7 @@ from replication.compare.raw_samples import (
 )
 from replication.design.config import load_study
 from replication.study.variation import Variation, apply, assumptions
-from replication.verdicts.cause import load_causes
+from replication.verdicts.cause import load_explanations
 
 from tests.unit.conftest import ROOT
 
@@ -90,7 +90,7 @@ def test_no_default_range_or_cause_contradicts_a_raw_sample(table):
     # Nothing merged: each of the first segments has an acknowledgement.
     data = table[table["flow"] != CONTROL]
     assert (data["first_acked_segments"] == data["first_acknowledgements"]).all()
-    for cause in load_causes(ROOT, "kapadia"):
+    for cause in load_explanations(ROOT, "kapadia").causes:
         ends = [cause.range.low, cause.range.high] if cause.range else []
         for key in [*map(str, ends), *cause.variations]:
             changed = apply(study, cause.variation(key))

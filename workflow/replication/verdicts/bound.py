@@ -19,7 +19,7 @@ from typing import Any
 from replication.engines.model import FlowPaths
 from replication.study.claim_model import Flows, Quantity, StartOrder, Where
 from replication.study.link import Link
-from replication.study.parameter import Level, plain_values
+from replication.study.parameter import Level, Parameter, plain_values
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import expand, instantiate, resolve
@@ -166,7 +166,7 @@ def set_ups(study: Study, experiment_id: str, where: Where, assumed: bool = Fals
     found = []
     for levels in _points(experiment, where):
         values = defaults | _set_by(levels)
-        published = {n: p.published is not None for n, p in parameters.items()}
+        published = {n: p.published is not None or _is_exact(p) for n, p in parameters.items()}
         for factor, level in zip(experiment.factors, levels, strict=True):
             published.update(dict.fromkeys(level.set, factor.published is not None))
         scenario = instantiate(experiment, values, _SEED)
@@ -211,6 +211,12 @@ def _stated(
         for link in expand([template], values):
             stated[link["id"]] = tag
     return stated
+
+
+def _is_exact(parameter: Parameter) -> bool:
+    """Return whether an assumption, as a clock's error, moves no bound by a thousandth."""
+    span = parameter.assumed.range if parameter.assumed else None
+    return span is not None and 0 <= span[1] - span[0] < 1e-3 * span[0]
 
 
 def _is_stated(value: Any, values: dict[str, Any], published: dict[str, bool]) -> bool:
