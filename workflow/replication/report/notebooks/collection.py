@@ -65,7 +65,8 @@ class Collection:
             if not holds and self.is_release:
                 raise RunError(f"the release no longer supports this conclusion: {sentence}")
             found.append(sentence if holds else NOT_CONCLUDED)
-        return Text("\n".join(f"{place}. {said}" for place, said in enumerate(found, start=1)))
+        lines = [f"{place}. {said}" for place, said in enumerate(found, start=1)]
+        return Text("\n".join(lines) or NOT_CONCLUDED)
 
     @property
     def studies(self) -> list[str]:
