@@ -17,7 +17,14 @@ from papermill.inspection import _infer_parameters
 from papermill.iorw import load_notebook_node
 from replication.design.pipeline import ANY_STUDY, GUIDES, SENSITIVITY, WRITTEN_FOR
 from replication.report.notebooks import picture
-from replication.report.notebooks.collection import design, find_project, open_collection
+from replication.report.notebooks.collection import (
+    NOT_CONCLUDED,
+    Collection,
+    design,
+    find_project,
+    open_collection,
+)
+from replication.report.notebooks.law import pressure
 from replication.report.notebooks.notebook import execute, parameter_names, read_notebook, to_html
 from replication.report.notebooks.paper import verdicts
 from replication.report.released import released_results
@@ -49,6 +56,10 @@ def outputs(path):
     return [o for c in read_notebook(path).cells if c.cell_type == "code" for o in c.outputs]
 
 
+def texts(path):
+    return [o.get("data", {}).get("text/markdown", "") for o in outputs(path)]
+
+
 def text_of(path):
     return "".join(str(o.get("data", o.get("text", ""))) for o in outputs(path))
 
@@ -72,6 +83,13 @@ def test_committed_notebooks_can_be_tried_and_have_outputs_of_no_machine(path):
     sources = "\n".join(cell.source for cell in cells)
     assert re.search(r"^## (Try it|Four: change it and run it)", sources, re.MULTILINE)
     assert "replication.simulate(" in sources and "lab.interact(" in sources
+    # A lecture: a model before the data, two exercises, conclusions that are computed, sources.
+    if path.stem != "maps":
+        assert re.search(r"a model before", sources, re.IGNORECASE)
+        assert sources.count("<details><summary>Solution</summary>\n\n") == 2
+        assert re.search(r"\*\*where (it|the models?|the laws?) miss", sources, re.IGNORECASE)
+        assert "replication.conclude(" in sources and "## References\n" in sources
+        assert any(NOT_CONCLUDED not in text and text.startswith("1. **") for text in texts(path))
     assert outputs(path)
     assert all(o.output_type != "error" and o.get("name") != "stderr" for o in outputs(path))
     text = re.sub(r'"image/png": "[^"]*"', "", path.read_text(encoding="utf-8"))
@@ -203,24 +221,28 @@ def test_a_notebook_on_other_data_shows_other_numbers(tmp_path):
     data = shutil.copytree(released_results(ROOT), tmp_path / "data")
     study = data / "evaluation" / "nishitha"
     cells, claims = (read_verdicts(study, kind) for kind in ("cells", "claims"))
-    changed = [row | ({"published": 0.123456} if row["n"] else {}) for row in cells]
+    changed = [row | ({"published": 0.3456} if row["n"] else {}) for row in cells]
     write_verdicts(study, changed, claims)
     notebook = ROOT / "notebooks" / "homogeneous_dumbbell.ipynb"
     parameters = {"study": "nishitha", "data": str(data), "root": str(ROOT), "live": False}
     execute(notebook, tmp_path / "out.ipynb", parameters)
-    assert "<td>0.123</td>" not in text_of(notebook)
-    assert "<td>0.123</td>" in text_of(tmp_path / "out.ipynb")
+    assert "<td>346</td>" not in text_of(notebook)
+    assert "<td>346</td>" in text_of(tmp_path / "out.ipynb")
     assert "`live` is false" in text_of(tmp_path / "out.ipynb")
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in NOTEBOOKS if p.stem not in GUIDES], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
     to_html(path, tmp_path / "page.html", "A run")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<script" not in page and "@import" not in page and "url(" not in page
-    assert not re.search(r"""(src|href)\s*=\s*["'](?!data:|#)""", page)
+    # Links lead to the report and to the other notebooks' pages beside this one.
+    links = re.findall(r"""(?:src|href)\s*=\s*["'](?!data:|#)([^"']*)""", page)
+    pages = {f"{other.stem}.html" for other in NOTEBOOKS}
+    assert "../index.html" in links and set(links) <= pages | {"../index.html"}
+    # What Markdown makes of quotations and folded solutions.
+    assert "&gt; " not in page.partition("<main>")[2].replace("<pre", "\n<pre").split("<pre")[0]
+    assert page.count("<summary>Solution</summary>") == page.count("</details>")
     assert not re.search(r"&lt;/?(p|tbody|h\d|q|style)[ &]", page.partition("<main>")[2])
     images = re.findall(r"<img[^>]*>", page)
     assert images and all(re.search(r'alt="[^"]{40,}', image) for image in images)
@@ -255,3 +277,28 @@ def test_a_drawn_chart_does_not_depend_on_the_last_digit():
         return picture.show(chart, "A window.")._repr_mimebundle_()[0][picture.VEGA_LITE]
 
     assert drawn(math.nextafter(7.3, 8)) == drawn(7.3) != drawn(7.31)
+
+
+def test_a_conclusion_that_the_release_does_not_support_is_an_error_and_elsewhere_is_left_out(
+    collection,
+):
+    """On a quick run the notebook goes on; on the release nobody may read what is not so."""
+    both = (True, "Reno halves."), (False, "Vegas wins.")
+    with pytest.raises(RunError, match=r"no longer supports this conclusion: Vegas wins\."):
+        collection.conclude(*both)
+    elsewhere = Collection(collection.root, collection.data)
+    assert elsewhere.conclude(*both)._repr_markdown_() == f"1. Reno halves.\n2. {NOT_CONCLUDED}"
+
+
+def test_pressure_says_which_points_can_lose_packets(collection):
+    """Two windows of 20 packets; the path holds 35 of 1040 bytes and its queue 49."""
+    levels = {"variant": "reno", "environment": "ethernet_ethernet"}
+    as_it_stands = collection.design("nishitha", "homogeneous", levels)
+    assert pressure(as_it_stands) == pytest.approx(40 / (2e6 * 0.14 / 8 / 1040 + 49))
+    # Table IV of saxena: 128 KiB each, 25 packets on the wires, 1100 in both queues.
+    designs = {n: collection.design("saxena", "sources", {"sources": str(n)}) for n in (12, 15)}
+    assert pressure(designs[12]) < 1 < pressure(designs[15])
+    # CBR takes its part of the wires.
+    rates = ["cbr_1", "cbr_9"]
+    low, high = (collection.design("liang_shen", "sweep", {"cbr_rate": rate}) for rate in rates)
+    assert pressure(low) < pressure(high)

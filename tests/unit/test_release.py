@@ -72,6 +72,11 @@ def test_an_altered_release_is_said_and_not_rendered(made, name, text):
             use(made)
 
 
+def test_pages_of_notebooks_are_written_afterwards_and_leave_the_release_whole(made):
+    write_text(made / released.NOTEBOOK_PAGES / "start_here.html", "<p>A lecture.</p>")
+    assert released.verified(made) == made / released.RELEASED
+
+
 def test_verdicts_that_do_not_follow_from_the_results_are_said(made, monkeypatch):
     """The manifest was altered together with them."""
     path = made / "data/release/cells.csv"

@@ -18,6 +18,7 @@ from replication.report.notebooks.collection import (
     open_collection,
     read_study,
 )
+from replication.report.notebooks.law import pressure
 from replication.report.notebooks.paper import numbers, question, unstated, verdicts
 from replication.report.notebooks.picture import (
     PUBLISHED,
@@ -43,6 +44,7 @@ __all__ = [
     "numbers",
     "open",
     "parse_yaml",
+    "pressure",
     "question",
     "read_study",
     "show",

@@ -120,12 +120,17 @@ def compare(
 
 
 def refresh_notebooks() -> None:
-    """Execute every notebook on the release and store its outputs in it.
+    """Execute every notebook on the release, store its outputs in it, and write its page.
 
     Example: replicate refresh-notebooks
     """
-    from replication.report.notebooks.notebook import refresh
+    from replication.report.notebooks.notebook import refresh, to_html
+    from replication.report.pages.page import ran
+    from replication.report.pages.source import read_provenance
+    from replication.report.released import NOTEBOOK_PAGES, PROVENANCE, RELEASED
 
+    whose = ran(read_provenance(ROOT / RELEASED / PROVENANCE))["whose"]
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         refresh(path)
+        to_html(path, ROOT / NOTEBOOK_PAGES / f"{path.stem}.html", whose)
         print(path)

@@ -34,6 +34,8 @@ from replication.verdicts.verdict_table import NAME as VERDICTS
 
 RELEASED, PAGES = Path("data/release"), Path("reports/release")
 MANIFEST = RELEASED / "manifest.sha256"
+#: Made from the release once it is there, by `replicate refresh-notebooks`: not in its manifest.
+NOTEBOOK_PAGES = PAGES / "notebooks"
 #: Where the packed series are; their address is written down later.
 ARCHIVE = RELEASED / "archive.yaml"
 PROVENANCE = "provenance.json"
@@ -97,7 +99,9 @@ def manifest(root: Path) -> str:
     return "".join(
         f"{file_sha256(path)}  {path.relative_to(root).as_posix()}\n"
         for path in sorted(found)
-        if path.is_file() and path not in (root / MANIFEST, root / ARCHIVE)
+        if path.is_file()
+        and path not in (root / MANIFEST, root / ARCHIVE)
+        and path.parent != root / NOTEBOOK_PAGES
     )
 
 

@@ -21,6 +21,7 @@ from replication.engines.catalogue import ENGINES
 from replication.explore.study import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
+from replication.report.notebooks.picture import Text
 from replication.report.notebooks.region_data import (
     RegionData,
     read_region,
@@ -29,7 +30,7 @@ from replication.report.notebooks.region_data import (
 )
 from replication.report.notebooks.session import LiveRun, run_live
 from replication.report.released import RELEASED, released_results
-from replication.study.errors import InputError, describe
+from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor, plain_values
 from replication.study.scenario import Scenario
 from replication.study.storage.parquet import read_parquet
@@ -43,6 +44,8 @@ from replication.verdicts.verdict_table import read_table
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
 _RUN = ("experiment", "engine", "replicate", "scenario")
+#: What stands in the place of a conclusion that only other results allow.
+NOT_CONCLUDED = "Not concluded from these results."
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,24 @@ class Collection:
 
     root: Path
     data: Path
+    is_release: bool = False
+
+    def conclude(self, *conclusions: tuple[bool, str]) -> Text:
+        """Return a list of conclusions, each with the condition under which it holds.
+
+        Raises
+        ------
+        RunError
+            The release no longer supports one. Other results may: then the list says so, and the
+            notebook goes on.
+        """
+        found = []
+        for holds, sentence in conclusions:
+            if not holds and self.is_release:
+                raise RunError(f"the release no longer supports this conclusion: {sentence}")
+            found.append(sentence if holds else NOT_CONCLUDED)
+        lines = [f"{place}. {said}" for place, said in enumerate(found, start=1)]
+        return Text("\n".join(lines) or NOT_CONCLUDED)
 
     @property
     def studies(self) -> list[str]:
@@ -279,8 +300,10 @@ def open_collection(data: str, root: str) -> Collection:
     folder = project / data
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; run `make report` first, or set `data`")
+    if data != str(RELEASED):
+        return Collection(project, folder)
     # The release leaves out what follows from it; notebooks read a folder that has it.
-    return Collection(project, released_results(project) if data == str(RELEASED) else folder)
+    return Collection(project, released_results(project), is_release=True)
 
 
 def find_project(folder: Path) -> Path:

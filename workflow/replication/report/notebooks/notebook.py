@@ -32,7 +32,12 @@ _TEMPLATES = Path(__file__).parents[1] / "templates"
 _ALLOWED_TAGS = (
     *("p", "h4", "b", "i", "q", "cite", "ul", "ol", "li", "code", "pre", "div", "span"),
     *("table", "caption", "thead", "tbody", "tr", "th", "td"),
+    *("details", "summary"),
 )
+#: What sanitising makes of a quotation's mark in Markdown.
+_QUOTED = re.compile(r"^&gt;", re.MULTILINE)
+#: A link to another notebook, whose page stands beside this one's.
+_LINK = re.compile(r'(href="\w+)\.ipynb"')
 _STYLE = re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL)
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": KERNEL}
 
@@ -187,6 +192,9 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     # The exporter's own sanitising knows no table heads and paragraphs and shows them as text.
     sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes={})  # type: ignore[no-untyped-call]
     document, _ = sanitizer.preprocess(document, {})  # type: ignore[no-untyped-call]
+    for cell in document.cells:
+        if cell.cell_type == "markdown":
+            cell.source = _QUOTED.sub(">", cell.source)
     exporter = HTMLExporter(template_name="notebook", extra_template_basedirs=[str(_TEMPLATES)])  # type: ignore[no-untyped-call]
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     resources = {
@@ -196,7 +204,7 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
         "dark": HtmlFormatter(style="github-dark").get_style_defs(".highlight"),
     }
     page, _ = exporter.from_notebook_node(document, resources)
-    write_text(output, page)
+    write_text(output, _LINK.sub(r'\1.html"', page))
 
 
 def _unstyled(notebook: NotebookNode) -> NotebookNode:

@@ -188,6 +188,19 @@ class Html:
         return "(a table or text)"
 
 
+@dataclass(frozen=True)
+class Text:
+    """Markdown that a notebook shows, computed from its numbers."""
+
+    markdown: str
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown
+
+    def __repr__(self) -> str:
+        return self.markdown
+
+
 def rounded(value: object) -> str:
     """Return a number with three significant digits; a dash where there is none."""
     return three_digits(float(value)) if isinstance(value, float | int) else "–"
