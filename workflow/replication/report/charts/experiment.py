@@ -5,10 +5,15 @@ from __future__ import annotations
 import pandas as pd
 
 from replication.metrics.results import Results
-from replication.report.charts.cells import cells_figure
+from replication.report.charts.cells import cells_figure, column_figures
 from replication.report.charts.data import PublishedValue, axis_factor, flow_ids, published_values
 from replication.report.charts.figure import Figure, with_prefix
-from replication.report.charts.points import factor_figures, pair_figures, published_figures
+from replication.report.charts.points import (
+    factor_figures,
+    pair_figures,
+    published_figures,
+    share_figures,
+)
 from replication.report.charts.time import jain_figures, time_figures
 from replication.study.study import Experiment, Study
 from replication.study.table_model import Table
@@ -20,13 +25,17 @@ MANY_FLOWS = 4
 
 
 def figures_of(
-    results: Results, cells: pd.DataFrame, study: Study, experiment_id: str
+    results: Results, cells: pd.DataFrame, study: Study, experiment_id: str, engine: str = ""
 ) -> list[Figure]:
-    """Return the figures of one experiment, published values drawn in."""
+    """Return the figures of one experiment, published values drawn in.
+
+    On `engine`, the study's primary one, columns of several tables are drawn by themselves.
+    """
     experiment = study.experiment(experiment_id)
     published = published_values(experiment, cells)
     figures = _figures_of_type(results, study, experiment, published)
-    return with_prefix([*figures, *_cells_figures(cells, study, experiment)], study.id)
+    tables = _cells_figures(cells, study, experiment, engine)
+    return with_prefix([*figures, *tables], study.id)
 
 
 def _figures_of_type(
@@ -46,13 +55,17 @@ def _figures_of_type(
             if axis_factor(experiment) is not None:
                 found += factor_figures(results, study, experiment, DELAY_METRICS)
             return found
+        case "cwnd_traces":
+            return share_figures(results, experiment, published)
         case "throughput_tables":
             return published_figures(results, experiment, published)
         case _:
             return []
 
 
-def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) -> list[Figure]:
+def _cells_figures(
+    cells: pd.DataFrame, study: Study, experiment: Experiment, engine: str
+) -> list[Figure]:
     shown: dict[tuple[str, ...], list[Table]] = {}
     parts = []
     for table in study.tables if len(cells) else []:
@@ -64,5 +77,8 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
         if not ours.empty:
             parts.append(ours)
             shown.setdefault(tuple(dict.fromkeys(ours["column"])), []).append(table)
-    found = [cells_figure(pd.concat(parts), *same) for same in shown.values()]
+    found = []
+    for same in shown.values():
+        found += column_figures(pd.concat(parts), engine, *same)
+        found.append(cells_figure(pd.concat(parts), *same))
     return with_prefix(found, experiment.id)

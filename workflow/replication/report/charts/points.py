@@ -13,6 +13,7 @@ import pandas as pd
 
 from replication.metrics.results import Results
 from replication.report.charts.data import (
+    ALGORITHMS,
     MOST_NAMED,
     Display,
     PublishedValue,
@@ -23,17 +24,25 @@ from replication.report.charts.data import (
     flow_algorithm,
     flow_ids,
     label_points,
+    level_label,
     runs_of,
     scenario_flows,
     series_order,
 )
 from replication.report.charts.figure import (
+    PUBLISHED,
+    PUBLISHED_MARK,
     Drawing,
     Figure,
     Horizontal,
     Panel,
+    colours,
+    interval_tips,
     make_figure,
+    published_legend,
+    symbols,
     three_digits,
+    tips,
 )
 from replication.study.claim_model import Quantity, ValueTest
 from replication.study.study import Experiment, Study
@@ -217,6 +226,82 @@ def pair_figures(
         grid = _grid(panels)
         figures.append(make_figure([experiment.id, metric], title, grid, " ".join(words), frame))
     return figures
+
+
+def share_figures(
+    results: Results, experiment: Experiment, published: Sequence[PublishedValue]
+) -> list[Figure]:
+    """Return the throughput of each flow where flows of different algorithms compete.
+
+    A row a condition, a panel an engine; none where all flows are alike.
+    """
+    flows = flow_ids(results, experiment)
+    parts = [
+        estimates(results, experiment, "throughput_bps", [flow]).assign(series_label=flow)
+        for flow in flows
+    ]
+    parts = [part for part in parts if not part.empty]
+    if len({part["series"].iloc[0] for part in parts}) < 2:
+        return []
+    frame = pd.concat(parts, ignore_index=True)
+    frame = frame.assign(condition=frame["series"], series=frame.pop("series_label").map(_flow_name))
+    marks = pd.DataFrame(
+        [
+            (_where_label(experiment, value), _flow_name(value.quantity.flows[0]), value.value)
+            for value in published
+            if value.quantity.metric == "throughput_bps" and isinstance(value.quantity.flows, list)
+        ],
+        columns=["condition", "series", "value"],
+    )
+    display, order = display_metric("throughput_bps"), list(dict.fromkeys(frame["series"]))
+    engines = frame["engine"].nunique()
+    panels = [
+        _share_panel(own, marks, order, display, 420 // engines + 90).properties(title=f"On {engine}")
+        for engine, own in frame.groupby("engine", sort=False)
+    ]
+    words = f"{display.title} of each flow, a row a pair."
+    for row in frame.to_dict("records"):
+        words += (
+            f" {row['condition']} on {row['engine']}, {row['series']}: {three_digits(row['mean'])}."
+        )
+    words += " Hollow diamonds are published." if len(marks) else ""
+    chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared")
+    title = f"{experiment.title}: throughput of each flow"
+    return [make_figure([experiment.id, "shares"], title, chart, words, frame)]
+
+
+def _share_panel(
+    frame: pd.DataFrame, marks: pd.DataFrame, order: Sequence[str], display: Display, width: int
+) -> Drawing:
+    x = alt.X("mean:Q", title=display.title, scale=alt.Scale(zero=True))
+    y = alt.Y("condition:N", title=None, sort=None, axis=alt.Axis(labelLimit=200))
+    offset = alt.YOffset("series:N", sort=list(order))
+    base = alt.Chart(frame).encode(y=y, yOffset=offset, color=colours("series", order))
+    tooltip = [*tips("N", condition="Pair", series="Flow"), *interval_tips(display.title)]
+    bars = base.mark_rule(strokeWidth=1.6).encode(x=x, x2="zero:Q")
+    bars = bars.transform_calculate(zero="0")
+    points = base.mark_point(filled=True, size=60).encode(
+        x=x, shape=symbols("series", order), tooltip=tooltip
+    )
+    layers: list[Drawing] = [bars, points]
+    if len(marks):
+        theirs = alt.Chart(marks.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
+        layers.append(
+            theirs.encode(
+                x=alt.X("value:Q", title=display.title), y=y, yOffset=offset, fill=published_legend()
+            )
+        )
+    rows = frame["condition"].nunique()
+    return alt.layer(*layers).properties(width=width, height=46 * rows)
+
+
+def _flow_name(flow: str) -> str:
+    return ALGORITHMS.get(flow, flow)
+
+
+def _where_label(experiment: Experiment, value: PublishedValue) -> str:
+    keys = {factor: keys[0] for factor, keys in value.quantity.where.items()}
+    return ", ".join(level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys)
 
 
 def _pair_names(results: Results, experiment: Experiment) -> dict[str, str]:

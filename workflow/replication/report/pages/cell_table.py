@@ -54,6 +54,10 @@ def _table(
     shown = ("", *engines[:1])
     return {
         "html_id": html_id,
+        # The page that has every number on every engine.
+        "evidence": f"{study}~evidence.html",
+        # Statistics of published traces stand with the evidence alone.
+        "printed": any(row["kind"] == "printed" for row in rows),
         # "Table II" where the paper numbers it, and else its title, which then is not said again.
         "name": name,
         "title": "" if name == title else title,

@@ -49,6 +49,7 @@ def claim_cards(
                 "place": results[0]["place"],
                 "reading": claim.reading if claim else "",
                 "tests": list(_tests(study, claim)) if claim else [],
+                "measured": _measured(study, claim, results[0]) if claim else "",
                 # One an engine, that of the headline first.
                 "results": [
                     {
@@ -79,6 +80,16 @@ def _tests(study: Study, claim: Claim) -> Iterator[tuple[str, str, str]]:
         (expect, direction), words = conditions(part), wording(study, part)
         less = words.asked(direction) if direction else ""
         yield words.statistic, words.asked(expect), less
+
+
+def _measured(study: Study, claim: Claim, row: Judged) -> str:
+    """Return the statistic on the primary engine in words; empty where it was not measured."""
+    value = parse(row["observed"])
+    if value is None:
+        return ""
+    if len(tests := claim.tests()) > 1:
+        return f"{round(value * len(tests))} of {len(tests)} parts hold"
+    return f"measured {wording(study, tests[0]).value(value)}"
 
 
 def _apart(claim: Claim) -> str:

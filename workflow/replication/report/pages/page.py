@@ -14,7 +14,7 @@ from replication.engines.catalogue import package_warning
 from replication.metrics.metric_model import metric_label
 from replication.report.charts.data import unsaid_unit
 from replication.report.pages import number as numbers
-from replication.report.pages.figure import script_json, table_texts
+from replication.report.pages.picture import picture
 from replication.report.pages.ledger import plausible
 from replication.report.pages.source import Source
 from replication.report.pages.verdict import BADGES, badge, named
@@ -122,11 +122,10 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         named=named,
         number=numbers.number,
         percent=numbers.percent,
+        picture=picture,
         plausible=plausible,
         published=numbers.published,
-        script_json=script_json,
         short_title=short_title,
-        table_texts=table_texts,
         unit=numbers.display_unit,
         unsaid_unit=unsaid_unit,
         verdict=badge,
@@ -136,7 +135,7 @@ def environment(source: Source | None = None) -> jinja2.Environment:
     )
     if source is not None:
         maps = (source.data / MAPS_TABLE).is_file()
-        is_there = {"engines": bool(source.engines), "maps": maps}
+        is_there = {"engines": bool(source.engines), "maps": maps, "method": True}
         made.globals.update(
             studies=list(source.studies.values()),
             ran=ran(source.provenance),

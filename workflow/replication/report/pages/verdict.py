@@ -94,6 +94,12 @@ def _of_numbers(numbers: Tally, what: str) -> list[str]:
     return [f"{said}{f'; {impossible} cannot be true as printed' if impossible else ''}."]
 
 
+def by_size(deviation: float) -> float:
+    """Return how far off a relative deviation is: a third of a value is as far as three times."""
+    ratio = max(1 + deviation, 1e-9)
+    return max(ratio, 1 / ratio)
+
+
 def _error(deviations: Sequence[float]) -> list[str]:
     if not deviations:
         return []
