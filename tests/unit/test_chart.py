@@ -19,7 +19,7 @@ from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.design.config import load_study, study_ids
 from replication.metrics.results import Results
 from replication.metrics.sampled import kept_samples, thin
-from replication.report.charts.cells import cells_figure, scatter_figure
+from replication.report.charts.cells import cells_figure
 from replication.report.charts.data import (
     Display,
     PublishedValue,
@@ -37,6 +37,7 @@ from replication.report.charts.figure import (
     to_png,
 )
 from replication.report.charts.points import published_figures
+from replication.report.charts.ratio import ratio_figure
 from replication.report.charts.trace import overlay_figures
 from replication.report.pages.page import environment
 from replication.report.pages.source import Source
@@ -64,7 +65,7 @@ def study_parts(study):
 
 @functools.cache
 def figures(study, experiment):
-    return figures_of(*study_parts(study), experiment)
+    return figures_of(*study_parts(study), experiment, "ns3")
 
 
 def marks(node, key="mark"):
@@ -123,7 +124,7 @@ def test_published_values_of_two_links_are_beside_those_of_our_two(world):
 
 @pytest.mark.parametrize(
     ("study", "experiment", "table", "column"),
-    [("saxena", "bandwidth", "II", ""), ("kapadia", "trios", "trace:reno", "cwnd_mean")],
+    [("saxena", "bandwidth", "II", ""), ("nishitha", "homogeneous", "5.2", "delay")],
 )
 def test_published_values_are_hollow_diamonds_with_the_papers_numbers(
     study, experiment, table, column
@@ -141,14 +142,25 @@ def test_published_values_are_hollow_diamonds_with_the_papers_numbers(
     is_wanted = (published["table"] == table) & published["column"].str.contains(column)
     wanted = published.loc[is_wanted, "value"]
     assert len(wanted) and drawn
-    scale = 1e6 if study == "saxena" else 1
+    scale = 1e6 if study == "saxena" else 1e-3
     assert {round(v / scale, 9) for v in wanted} <= {round(v, 9) for v in drawn if v is not None}
 
 
-def test_the_scatter_is_drawn_from_the_files_also_where_they_are_empty():
+def test_every_number_is_drawn_once_at_its_ratio_and_none_off_the_axis():
+    studies = {name: load_study(ROOT, name) for name in study_ids(ROOT)}
     cells = read_table(DATA, "cells").to_pandas()
-    assert len(scatter_figure(cells, {}).data) == cells["reproduced_mean"].notna().sum()
-    assert scatter_figure(cells.iloc[:0], {}).specification()
+    cells = cells[cells["engine"] == cells["study"].map({"nishitha": "ns2", "saxena": "ns3"})]
+    cells = cells.assign(explained=cells["published"].where(cells["study"] == "saxena"))
+    data = ratio_figure(cells, studies, {name: name for name in studies}).data
+    ours = data[data["layer"] == "Documented defaults"]
+    assert len(ours) == 141 and set(data[data["layer"] != "Documented defaults"]["ratio"]) == {1}
+    # Rows of one unit are tables, and of several units columns.
+    groups = set(ours["group"])
+    assert {"saxena: Table IV", "nishitha: delay"} <= groups and "nishitha: Table 5.2" not in groups
+    keys = ["study", "table", "row", "column"]
+    both = ours.merge(cells, on=keys, suffixes=("", "_cell"))
+    assert np.allclose(both["ratio"], both["reproduced_mean"] / both["published"])
+    assert data["shown"].between(1 / 16, 16).all()
 
 
 def test_tolerance_in_the_chart_is_that_of_the_verdict():

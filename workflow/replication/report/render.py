@@ -160,7 +160,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         for experiment, found in _figures(source, study, primary).items()
     }
     view = study_page(source, study, figures, topologies(study, results))
-    robust = robust_view(source, study, folder)
+    robust = robust_view(source, study)
     templates = environment(source)
     shown = {
         "page": name,
@@ -202,7 +202,7 @@ def _figures(source: Source, study: Study, results: Results) -> dict[str, list[F
     for experiment in study.experiments:
         own = traced.get(experiment.id, [])
         overview = with_prefix(trace_overview(own, engine), study.id, experiment.id)
-        drawn = figures_of(results, cells, study, experiment.id, engine)
+        drawn = figures_of(results, cells, study, experiment.id)
         found[experiment.id] = [*overview, *drawn, *own]
     return found
 

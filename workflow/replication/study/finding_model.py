@@ -65,8 +65,9 @@ class Finding(Document):
     def _known_placeholders(self) -> Finding:
         for name in _PLACEHOLDER.findall(self.text):
             if name not in self.facts:
-                raise ValueError(f"text: {{{name}}} is no fact of the finding; there are "
-                                 f"{', '.join(self.facts)}")
+                raise ValueError(
+                    f"text: {{{name}}} is no fact of the finding; there are {', '.join(self.facts)}"
+                )
         return self
 
     @property

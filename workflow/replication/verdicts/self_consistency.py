@@ -249,7 +249,9 @@ class OwnNumbers:
         return len(frame.drop_duplicates(factors)) == points_of(self.study, wanted)
 
 
-def printed_numbers(study: Study, cells: Sequence[MappedCell]) -> Callable[[Quantity], pd.DataFrame]:
+def printed_numbers(
+    study: Study, cells: Sequence[MappedCell]
+) -> Callable[[Quantity], pd.DataFrame]:
     """Return what looks up a quantity among the printed numbers of single points."""
     numbers: dict[str, list[dict[str, object]]] = {}
     for cell in cells:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from replication.metrics.trace_folder import TABLE_PREFIX
+from replication.metrics.metric_model import capitalised
 from replication.report.charts.figure import (
     INK,
     PUBLISHED,
@@ -26,7 +26,6 @@ from replication.report.charts.figure import (
 )
 from replication.study.table_model import Table
 from replication.study.verdict import Verdict
-from replication.verdicts.wording import table_name
 
 _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high"]
 _EXPLAINED = "explained"
@@ -36,68 +35,18 @@ _COLUMNS += ["display_unit", *_VALUES, _EXPLAINED, "accepted_low", "accepted_hig
 _COLUMNS += ["n", "relative_deviation", "verdict"]
 
 
-def cells_figure(cells: pd.DataFrame, *tables: Table) -> Figure:
-    """Draw published tables of one shape: each published value beside the measured ones.
-
-    A grey bar is the tolerance that was set beforehand: means inside it are `reproduced`. A column
-    `explained` is drawn as a second series. Of several tables each row's label begins with its
-    table; rows of others are left out.
-    """
-    named = {table.id: table for table in tables}
-    frame = _of_running_engines(_display(cells[cells["table"].isin(named)]))
-    if len(named) > 1:
-        heads = frame["table"].map(lambda name: name.removeprefix(TABLE_PREFIX))
-        frame["row_label"] = heads + ": " + frame["row_label"]
-    frame = _with_band(frame)
-    rows = list(dict.fromkeys(frame["row_label"]))
-    panels = [
-        _cell_panel(part, rows, str(label), frame["verdict"])
-        for label, part in frame.groupby("column_label", sort=False)
-    ]
-    alike = frame["display_unit"].nunique() == 1
-    chart = (
-        alt.concat(*panels, columns=3).resolve_scale(x="shared" if alike else "independent")
-        if panels
-        else empty_chart()
-    )
-    title = _title(tables)
-    return make_figure(["cells", *named], title, chart, _describe_cells(frame, title), _tidy(frame))
-
-
-def _title(tables: Sequence[Table]) -> str:
-    """Return what tables are together: the name and title of one, the first and last of more."""
-    first, last = tables[0], tables[-1]
-    name = table_name(first.id, first.title)
-    if len(tables) == 1:
-        return name if name == first.title else f"{name}: {first.title}"
-    if name == first.title:
-        return f"{len(tables)} published traces: every number beside ours"
-    return f"{name} to {last.id}: every number beside ours"
-
-
-def _cell_panel(
-    frame: pd.DataFrame,
-    rows: list[str],
-    column: str,
-    present: pd.Series,
-    width: int = 190,
-    label_limit: int = 230,
-) -> Drawing:
-    unit = str(frame["display_unit"].iloc[0])
+def _cell_panel(frame: pd.DataFrame, rows: list[str], column: str) -> Drawing:
+    unit, present = str(frame["display_unit"].iloc[0]), frame["verdict"]
     wide = _is_wide(frame)
     scale = alt.Scale(type="log") if wide else alt.Scale(zero=False, nice=True)
-    title = f"{column} ({unit})" + (", logarithmic" if wide else "")
+    title = f"{capitalised(column)} ({unit})" + (", logarithmic" if wide else "")
     base = alt.Chart(_tidy(frame)).encode(
-        y=alt.Y("row_label:N", sort=rows, title=None, axis=alt.Axis(labelLimit=label_limit))
+        y=alt.Y("row_label:N", sort=rows, title=None, axis=alt.Axis(labelLimit=300))
     )
-    engines = frame["engine"].nunique()
-    offset: Any = alt.YOffset("engine:N") if engines > 1 else alt.Undefined
     picked, opacity = legend_filter("verdict", frame["table"].iloc[0], column)
-    ours = base.encode(yOffset=offset, color=verdict_colours(present), opacity=opacity)
+    ours = base.encode(color=verdict_colours(present), opacity=opacity)
     spread = ours.transform_filter("isValid(datum.reproduced_low)").mark_rule(strokeWidth=2)
-    means = ours.transform_filter("isValid(datum.reproduced_mean)").mark_point(
-        filled=True, size=45, strokeWidth=1.6
-    )
+    means = ours.mark_point(filled=True, size=45, strokeWidth=1.6)
     theirs = base.transform_calculate(kind=f"'{PUBLISHED}'").mark_point(**PUBLISHED_MARK)
     band = base.mark_bar(color=INK, opacity=0.13, height={"band": 0.7})
 
@@ -116,14 +65,8 @@ def _cell_panel(
         theirs.encode(x=x("published"), fill=published_legend(), tooltip=_tooltip(unit)),
     ]
     if _EXPLAINED in frame and frame[_EXPLAINED].notna().any():
-        layers.append(_explained(base.encode(yOffset=offset, x=x(_EXPLAINED)), unit))
-    if engines > 1:
-        names = ours.transform_filter("isValid(datum.reproduced_mean)").mark_text(
-            align="left", dx=6, fontSize=9
-        )
-        layers.append(names.encode(x=x("reproduced_mean"), text="engine:N"))
-    height = max(90, len(rows) * max(20, 12 * engines))
-    return alt.layer(*layers).properties(width=width, height=height)
+        layers.append(_explained(base.encode(x=x(_EXPLAINED)), unit))
+    return alt.layer(*layers).properties(width=380, height=max(60, 20 * len(rows)))
 
 
 def _explained(base: alt.Chart, unit: str) -> Drawing:
@@ -142,45 +85,35 @@ def _explained(base: alt.Chart, unit: str) -> Drawing:
     )
 
 
-def _of_running_engines(frame: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the engines that have none of the table's numbers, unless none has."""
-    ran = frame.loc[frame["reproduced_mean"].notna(), "engine"].unique()
-    return frame[frame["engine"].isin(ran)].copy() if len(ran) else frame
-
-
 def _is_wide(frame: pd.DataFrame) -> bool:
     values = frame[_shown(frame)].to_numpy(dtype=float)
     values = values[~pd.isna(values)]
     return bool(values.size and values.min() > 0 and values.max() / values.min() > 50)
 
 
-def column_figures(cells: pd.DataFrame, engine: str, *tables: Table) -> list[Figure]:
-    """Draw each column of tables of one shape by itself, on one engine: a row a number.
+def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
+    """Draw each column of printed tables of one shape by itself: a row a number.
 
-    None of a single table, whose own figure is small, or of a single column.
+    A grey bar is the tolerance that was set beforehand: means inside it are `reproduced`. A column
+    `explained` is drawn as a second series. Of several tables each row's label begins with what
+    comes last in its table's title.
     """
     named = {table.id: table for table in tables}
-    frame = cells[cells["table"].isin(named) & (cells["engine"] == engine)]
-    frame = frame[frame["kind"] == "printed"]
-    if len(named) < 2 or frame["column"].nunique() < 2 or frame["reproduced_mean"].isna().all():
-        return []
+    frame = _with_band(_display(cells[cells["table"].isin(named) & (cells["kind"] == "printed")]))
+    frame = frame[frame["reproduced_mean"].notna()]
+    if len(named) > 1:
+        heads = [named[name].title.rpartition(", ")[2] for name in frame["table"]]
+        frame["row_label"] = [
+            f"{head}: {row}" for head, row in zip(heads, frame["row_label"], strict=True)
+        ]
     figures = []
     for column, own in frame.groupby("column", sort=False):
-        shown = _with_band(_display(own))
-        label = str(shown["column_label"].iloc[0])
-        heads = [_short_head(named[name]) for name in shown["table"]]
-        shown["row_label"] = [f"{head}: {row}" for head, row in zip(heads, shown["row_label"], strict=True)]
-        rows = list(dict.fromkeys(shown["row_label"]))
-        chart = _cell_panel(shown, rows, label, shown["verdict"], width=380, label_limit=300)
-        title = f"{label}, published and measured on {engine}"
-        words = _describe_cells(shown, title)
-        figures.append(make_figure(["column", str(column)], title, chart, words, _tidy(shown)))
+        label, engine = str(own["column_label"].iloc[0]), own["engine"].iloc[0]
+        chart = _cell_panel(own, list(dict.fromkeys(own["row_label"])), label)
+        title = capitalised(f"{label}, published and measured on {engine}")
+        parts = ["column", str(column)]
+        figures.append(make_figure(parts, title, chart, _describe_cells(own, title), _tidy(own)))
     return figures
-
-
-def _short_head(table: Table) -> str:
-    """Return what tells a table from others of its shape: what comes last in its title."""
-    return table.title.rpartition(", ")[2]
 
 
 def _with_band(frame: pd.DataFrame) -> pd.DataFrame:
@@ -222,28 +155,13 @@ def _tooltip(unit: str) -> list[alt.Tooltip]:
 
 
 def _describe_cells(frame: pd.DataFrame, title: str) -> str:
-    columns = ", ".join(dict.fromkeys(frame["column_label"]))
-    words = (
-        f"{title}. Published values as hollow diamonds, their tolerance as grey bars, our "
-        f"means with 95 % intervals, a panel a column: {columns}."
-    )
-    run = frame[frame["reproduced_mean"].notna()]
-    if run.empty:
-        return words + " None of its cells was run."
-    several = run["engine"].nunique() > 1
-    for engine, part in run.groupby("engine", sort=True):
-        counts = part["verdict"].value_counts()
-        found = ", ".join(f"{counts[v]} {v}" for v in Verdict if v in counts)
-        words += f" {engine}: {found}." if several else f" {found}."
-    known = run[run["relative_deviation"].notna()]
-    if known.empty:
-        return words
-    by_size = known["relative_deviation"].abs().sort_values(ascending=False)
-    worst = known.loc[[by_size.index[0]]].to_dict("records")[0]
-    return words + (
-        f" Largest deviation: {worst['row_label']}, {worst['column_label']} on "
-        f"{worst['engine']}, {three_digits(100 * worst['relative_deviation'])} %."
-    )
+    counts = frame["verdict"].value_counts()
+    found = ", ".join(f"{counts[v]} {v}" for v in Verdict if v in counts)
+    words = f"{title}. Hollow diamonds are published, grey bars their tolerances: {found}."
+    for row in frame.to_dict("records"):
+        ours, theirs = three_digits(row["reproduced_mean"]), three_digits(row["published"])
+        words += f" {row['row_label']}: {ours} against {theirs} {row['display_unit']}."
+    return words
 
 
 def verdict_colours(present: pd.Series) -> alt.Color:
@@ -268,9 +186,3 @@ def _levels(present: pd.Series, look: Mapping[Verdict, str]) -> dict[str, Any]:
     shown = [str(verdict) for verdict in Verdict if (present == verdict).any()]
     scale = alt.Scale(domain=shown, range=[look[Verdict(name)] for name in shown])
     return {"scale": scale, "legend": legend_of(shown, "Verdict")}
-
-
-def empty_chart() -> Drawing:
-    """Return a chart that says that there is nothing to draw."""
-    word = pd.DataFrame({"word": ["nothing was run"]})
-    return alt.Chart(word).mark_text().encode(text="word:N")

@@ -1,8 +1,4 @@
-"""Figures of a quantity against a factor, with what claims say in the same coordinates.
-
-A bound that a claim puts on the quantity itself is a line over the range that the claim names; what
-the paper does not print is not drawn as published.
-"""
+"""Figures of a quantity against a factor, and of competing flows; published values drawn in."""
 
 from __future__ import annotations
 
@@ -44,46 +40,12 @@ from replication.report.charts.figure import (
     three_digits,
     tips,
 )
-from replication.study.claim_model import Quantity, ValueTest
-from replication.study.study import Experiment, Study
-
-
-def claimed_bounds(study: Study, experiment: Experiment, metric: str) -> pd.DataFrame:
-    """Return the bounds that claims put on the metric itself: x, x_end, value, word, source."""
-    axis = axis_factor(experiment)
-    rows = []
-    for claim in study.claims:
-        test = claim.test
-        if axis is None or not isinstance(test, ValueTest):
-            continue
-        if not _about(test.of, experiment, metric):
-            continue
-        chosen = test.of.where.get(axis.id, [level.key for level in axis.levels])
-        scale = display_factor(axis).factor
-        xs = [scale * float(v.value or 0.0) for v in axis.levels if v.key in chosen]
-        display = display_metric(metric)
-        for bound, word in ((test.expect.at_least, "at least"), (test.expect.at_most, "at most")):
-            if bound is not None:
-                value = bound * display.factor
-                source = f"claim {claim.id} needs {word} {value:g} {display.unit}"
-                rows.append((min(xs), max(xs), value, f"{claim.id} needs {word} {value:g}", source))
-    return pd.DataFrame(rows, columns=["x", "x_end", "value", "word", "source"])
-
-
-def _about(quantity: Quantity, experiment: Experiment, metric: str) -> bool:
-    return (
-        quantity.experiment == experiment.id
-        and quantity.metric == metric
-        and quantity.window_s is None
-        and quantity.links is None
-        and quantity.flows == "tcp"
-        and quantity.aggregate == "mean"
-    )
+from replication.study.claim_model import Quantity
+from replication.study.study import Experiment
 
 
 def factor_figures(
     results: Results,
-    study: Study,
     experiment: Experiment,
     metrics: Sequence[str],
     published: Sequence[PublishedValue] = (),
@@ -97,18 +59,15 @@ def factor_figures(
             continue
         own = [v for v in published if _kind(v) == (metric, "tcp", "mean", ())]
         marks = _published_frame(experiment, own)
-        bounds = claimed_bounds(study, experiment, metric)
         if axis is None:
             frame = frame.assign(x=frame["series"])
         order, x = series_order(frame, experiment, axis), _horizontal(experiment, frame["x"])
-        chart = Panel(frame, order, x, display, f"{experiment.id} {metric}", marks, bounds).draw()
+        chart = Panel(frame, order, x, display, f"{experiment.id} {metric}", marks).draw()
         title = f"{experiment.title}: {display.label.lower()}"
         words = describe_lines(frame, order, x.title, display)
         if len(marks):
             words += " Published values are hollow diamonds: "
             words += "; ".join(dict.fromkeys(marks["source"])) + "."
-        if len(bounds):
-            words += f" Dashed lines are what claims need: {'; '.join(bounds['source'])}."
         figures.append(make_figure([experiment.id, metric], title, chart, words, frame))
     return figures
 
@@ -197,9 +156,7 @@ def _grid(panels: Sequence[Drawing]) -> Drawing:
     return chart.resolve_scale(color="shared", shape="shared", y="shared")
 
 
-def pair_figures(
-    results: Results, study: Study, experiment: Experiment, metrics: Sequence[str]
-) -> list[Figure]:
+def pair_figures(results: Results, experiment: Experiment, metrics: Sequence[str]) -> list[Figure]:
     """Return one figure a metric: both flows against the factor, a panel a pair of variants."""
     if axis_factor(experiment) is None:
         return []
@@ -215,11 +172,10 @@ def pair_figures(
             continue
         display, order = display_metric(metric), list(dict.fromkeys(frame["series"]))
         x, engines = _horizontal(experiment, frame["x"]), sorted(frame["engine"].unique())
-        bounds = claimed_bounds(study, experiment, metric)
         panels, words = [], []
         for index, (pair, ours) in enumerate(frame.groupby("pair", sort=False)):
             named, name = names.get(str(pair), str(pair)), f"{experiment.id} {metric} {index}"
-            panel = Panel(ours, order, x, display, name, bounds=bounds, engines=engines)
+            panel = Panel(ours, order, x, display, name, engines=engines)
             panels.append(panel.draw(240, 170).properties(title=named))
             words.append(f"{named}. {describe_lines(ours, order, x.title, display)}")
         title = f"{experiment.title}: {display.label.lower()} of both flows"
@@ -244,7 +200,9 @@ def share_figures(
     if len({part["series"].iloc[0] for part in parts}) < 2:
         return []
     frame = pd.concat(parts, ignore_index=True)
-    frame = frame.assign(condition=frame["series"], series=frame.pop("series_label").map(_flow_name))
+    frame = frame.assign(
+        condition=frame["series"], series=frame.pop("series_label").map(_flow_name)
+    )
     marks = pd.DataFrame(
         [
             (_where_label(experiment, value), _flow_name(value.quantity.flows[0]), value.value)
@@ -256,7 +214,9 @@ def share_figures(
     display, order = display_metric("throughput_bps"), list(dict.fromkeys(frame["series"]))
     engines = frame["engine"].nunique()
     panels = [
-        _share_panel(own, marks, order, display, 420 // engines + 90).properties(title=f"On {engine}")
+        _share_panel(own, marks, order, display, 420 // engines + 90).properties(
+            title=f"On {engine}"
+        )
         for engine, own in frame.groupby("engine", sort=False)
     ]
     words = f"{display.title} of each flow, a row a pair."
@@ -288,7 +248,10 @@ def _share_panel(
         theirs = alt.Chart(marks.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
         layers.append(
             theirs.encode(
-                x=alt.X("value:Q", title=display.title), y=y, yOffset=offset, fill=published_legend()
+                x=alt.X("value:Q", title=display.title),
+                y=y,
+                yOffset=offset,
+                fill=published_legend(),
             )
         )
     rows = frame["condition"].nunique()

@@ -26,7 +26,9 @@ _COLUMNS += ["verdict", "layer", "ratio", "shown"]
 DEFAULTS, UNDER = "Documented defaults", "Under the best explanation"
 
 
-def ratio_figure(cells: pd.DataFrame, studies: Mapping[str, Study], titles: Mapping[str, str]) -> Figure:
+def ratio_figure(
+    cells: pd.DataFrame, studies: Mapping[str, Study], titles: Mapping[str, str]
+) -> Figure:
     """Draw every number of every study once: how many times the published value ours is.
 
     A grey bar is the tolerance of a row. A column ``explained`` has what is measured under the best
@@ -41,8 +43,11 @@ def ratio_figure(cells: pd.DataFrame, studies: Mapping[str, Study], titles: Mapp
     shown = pd.concat(parts, ignore_index=True)
     shown["shown"] = shown["ratio"].clip(1 / FURTHEST, FURTHEST)
     bands = frame[frame["accepted_margin"] > 0]
-    margin = (bands["accepted_margin"] / bands["published"]).groupby(bands["group"], sort=False).median()
-    band = pd.DataFrame({"group": margin.index, "low": 1 - margin.values, "high": 1 + margin.values})
+    margin = (
+        (bands["accepted_margin"] / bands["published"]).groupby(bands["group"], sort=False).median()
+    )
+    width = margin.to_numpy(dtype=float)
+    band = pd.DataFrame({"group": margin.index, "low": 1 - width, "high": 1 + width})
     order = list(dict.fromkeys(frame["group"]))
     chart = _chart(shown[_COLUMNS].round({"ratio": 4, "shown": 4}), band.round(4), order)
     title = "Every number: measured divided by published"
@@ -83,7 +88,9 @@ def _chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> Any:
     tolerance = alt.Chart(band).mark_bar(color=INK, opacity=0.2, height={"band": 0.9})
     equal = alt.Chart(pd.DataFrame({"shown": [1.0]})).mark_rule(color=INK, strokeDash=[4, 4])
     base = alt.Chart(shown).encode(x=x("shown"), y=y)
-    layers = alt.YOffset("layer:N", sort=[DEFAULTS, UNDER], scale=alt.Scale(domain=[DEFAULTS, UNDER]))
+    layers = alt.YOffset(
+        "layer:N", sort=[DEFAULTS, UNDER], scale=alt.Scale(domain=[DEFAULTS, UNDER])
+    )
     tooltip = [
         *tips("N", group="Table", row_label="Row", column_label="Column", engine="Engine"),
         *tips("N", layer="Settings", verdict="Verdict at the defaults"),
@@ -112,7 +119,8 @@ def _words(frame: pd.DataFrame, shown: pd.DataFrame) -> str:
     for group, own in frame.groupby("group", sort=False):
         ratios = own["reproduced_mean"] / own["published"]
         matches = int((own["verdict"] == Verdict.REPRODUCED).sum())
-        words += f" {group}: {matches} of {len(own)} match, median ratio {three_digits(float(ratios.median()))}."
+        middle = three_digits(float(ratios.median()))
+        words += f" {group}: {matches} of {len(own)} match, median ratio {middle}."
     beyond = int((shown["shown"] != shown["ratio"]).sum())
     if beyond:
         words += f" {beyond} marks lie beyond a factor of {FURTHEST:.0f} and are drawn at the edge."

@@ -28,7 +28,7 @@ TITLES = {
 }
 
 #: Samples that each quantity of a run may keep: a page has a chart an engine.
-LIMITS = {"cwnd": 200, "ssthresh": 50, "rtt": 100, "throughput": 100, "queue": 75}
+LIMITS = {"cwnd": 160, "ssthresh": 40, "rtt": 60, "throughput": 60, "queue": 50}
 MARKS = 40
 #: Flows that are drawn; a page with more names those that are.
 FLOWS = 6
@@ -197,7 +197,9 @@ def _panel(
     for tick in np.arange(0, high + step / 2, step):
         parts.append(_text(-6, height - tick * y + 4, f"{tick:g}", "end"))
     for line in lines:
-        look = "" if line.panel == "queue" else _stroke(looks[line.flow], line.quantity == "ssthresh")
+        look = (
+            "" if line.panel == "queue" else _stroke(looks[line.flow], line.quantity == "ssthresh")
+        )
         path = _path(line.time_s * x, height - line.value * y, line.quantity == "ssthresh")
         parts.append(f'<path class="line" transform="scale({1 / _FINE})" d="{path}" {look}/>')
     return "".join([*parts, "</g>"])
@@ -216,7 +218,9 @@ def _path(x: Floats, y: Floats, steps: bool) -> str:
 def _ticks_of(
     marks: Sequence[Marks], looks: Mapping[str, int], event: str, top: float, end_s: float
 ) -> str:
-    parts = [_text(_LEFT - 6, top + 4, {"retransmissions": "Sent again"}.get(event, "Dropped"), "end")]
+    parts = [
+        _text(_LEFT - 6, top + 4, {"retransmissions": "Sent again"}.get(event, "Dropped"), "end")
+    ]
     for one in marks:
         times = np.rint(one.time_s / end_s * _PANEL_WIDTH).astype(int)
         path = "".join(f"M{_LEFT + time} {top - 6}v12" for time in dict.fromkeys(times))
@@ -228,7 +232,8 @@ def _time_axis(top: float, end_s: float) -> str:
     _, step = _rounded_up(end_s)
     ticks = np.arange(0, end_s + step / 1e6, step)
     words = [
-        _text(_LEFT + tick / end_s * _PANEL_WIDTH, top + 10, f"{tick:g}", "middle") for tick in ticks
+        _text(_LEFT + tick / end_s * _PANEL_WIDTH, top + 10, f"{tick:g}", "middle")
+        for tick in ticks
     ]
     return "".join([*words, _text(_LEFT + _PANEL_WIDTH / 2, top + 28, "Time (s)", "middle")])
 

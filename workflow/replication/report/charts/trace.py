@@ -53,13 +53,12 @@ def trace_overview(figures: Sequence[Figure], engine: str) -> list[Figure]:
     if len(figures) < 2:
         return []
     panels, words = [], "Congestion window of the first flow of each published trace and of ours."
-    picked, opacity = legend_filter("source", "overview")
     parts = []
     for figure in figures:
         own = figure.data[figure.data["source"].isin([PUBLISHED, engine])]
         first = own[own["flow"] == own["flow"].iloc[0]]
         trace = figure.title.partition(":")[0]
-        panel = _overlay_panel(first, trace, [PUBLISHED, engine], opacity, None)
+        panel = _overlay_panel(first, trace, [PUBLISHED, engine], alt.value(1), None)
         panels.append(panel.properties(width=250, height=130))
         parts.append(first.assign(trace=trace))
         for source, run in first.groupby("source", sort=False):
@@ -70,7 +69,7 @@ def trace_overview(figures: Sequence[Figure], engine: str) -> list[Figure]:
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
     title = "Congestion windows over time, published and measured"
     name = ["", "traces", engine]
-    return [make_figure(name, title, chart.add_params(picked), words, pd.concat(parts))]
+    return [make_figure(name, title, chart, words, pd.concat(parts))]
 
 
 def _overlay(trace: str, windows: pd.DataFrame, comparison: pd.DataFrame) -> Figure:

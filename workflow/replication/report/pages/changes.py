@@ -13,7 +13,13 @@ from replication.verdicts.wording import table_names
 
 #: Verdicts that can be put in an order, worst first.
 _ORDER = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.REPRODUCED)
-UP, DOWN, STAYED, TESTABLE, UNTESTABLE = "up", "down", "stayed", "became testable", "no longer testable"
+UP, DOWN, STAYED, TESTABLE, UNTESTABLE = (
+    "up",
+    "down",
+    "stayed",
+    "became testable",
+    "no longer testable",
+)
 MOVES = (UP, DOWN, STAYED, TESTABLE, UNTESTABLE)
 
 

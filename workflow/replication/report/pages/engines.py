@@ -9,12 +9,10 @@ from typing import Any
 from replication.compare.agreement import TABLES, EngineDifference, load_differences
 from replication.engines.catalogue import ENGINES, family_of, package_warning
 from replication.metrics.metric_model import metric_label
-from replication.report.pages import number as numbers
 from replication.report.pages.source import Source, grouped
 from replication.report.pages.verdict import Badge
 from replication.study.storage.table import CONFORMANCE_COLUMNS, Row, read_rows
 from replication.study.study import CONFORMANCE, Study
-from replication.verdicts.verdict_table import Judged
 
 #: What an engine shows in a canonical scenario.
 HOLDS = Badge("holds", "reproduced", "within the tolerance that was set before any run")
@@ -96,26 +94,22 @@ def agreement_view(source: Source) -> dict[str, Any] | None:
         ],
         # What an engine refuses of a whole study, and why, each once.
         "left_out": [(source.studies[study], reason) for study, reason in left_out],
-        "claims": list(_items(source, source.claims, pairs, "claim")),
-        "cells": list(_items(source, source.cells, pairs, "table", "row", "column")),
+        "claims": list(_claims(source, pairs)),
         "disagreements": list(_disagreements(source, pairs, tables["agreement_contrasts.csv"])),
     }
 
 
-def _items(
-    source: Source, rows: Sequence[Judged], pairs: Sequence[Row], *key: str
-) -> Iterator[dict[str, Any]]:
-    """Yield the claims or cells, each with its row on every engine that ran it."""
-    shown = (row for row in rows if row["engine"] in source.shown_engines(row["study"]))
-    compared = grouped(pairs, "study", *key)
-    for names, found in grouped(shown, "study", *key).items():
+def _claims(source: Source, pairs: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Yield the claims, each with its row on every engine that ran it."""
+    shown = (row for row in source.claims if row["engine"] in source.shown_engines(row["study"]))
+    compared = grouped(pairs, "study", "claim")
+    for names, found in grouped(shown, "study", "claim").items():
         yield {
             "study": source.studies[names[0]],
-            "label": names[1] if key == ("claim",) else source.cell_name(found[0]),
+            "label": names[1],
             "row": found[0],
             "by_engine": {row["engine"]: row for row in found},
             "agreement": _agreement(compared.get(names, [])),
-            "difference": _largest(compared.get(names, [])),
         }
 
 
@@ -158,12 +152,6 @@ def _agreement(pairs: Sequence[Row]) -> str:
     if "false" in found:
         return DIFFER
     return AGREE if "true" in found else SINGLE
-
-
-def _largest(pairs: Sequence[Row]) -> str:
-    """Return the largest relative difference of two engines' means; empty where there is none."""
-    sized = [row["difference"] for row in pairs if numbers.parse(row["difference"]) is not None]
-    return max(sized, key=lambda raw: abs(float(raw)), default="")
 
 
 def _beyond(measured: Sequence[Row]) -> list[str]:

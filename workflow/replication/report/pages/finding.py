@@ -89,7 +89,9 @@ class _Facts:
             printed = printed_numbers(self.study, map_cells(self.study, read_published(path)))
             return self._statistic(fact.paper, lambda _, wanted: _some(printed(wanted)))
         if fact.cause:
-            titles = [title_of(one) for one in self._explained["causes"] if one["cause"] == fact.cause]
+            titles = [
+                title_of(one) for one in self._explained["causes"] if one["cause"] == fact.cause
+            ]
             return _Number("; ".join(map(lower, titles)), bool(titles))
         value = self._count(fact.explanation) if fact.explanation else self._share(fact)
         shown = f"{value:.0f}" if fact.explanation else f"{100 * value:.0f} %"

@@ -58,21 +58,21 @@ def lead_findings(source: Source) -> list[dict[str, Any]]:
         said = conclusions(source, study, results)
         if said:
             found.append(
-                {"study": study, "said": said, "figure": chart_of(source, study, said[0].chart, results)}
+                {
+                    "study": study,
+                    "said": said,
+                    "figure": chart_of(source, study, said[0].chart, results),
+                }
             )
     return found
 
 
-def chart_of(
-    source: Source, study: Study, chart: str | None, results: Results
-) -> Figure | None:
+def chart_of(source: Source, study: Study, chart: str | None, results: Results) -> Figure | None:
     """Return the chart that a finding names; None where these results do not have it."""
     experiment = (chart or "").partition("~")[0]
     if experiment not in {one.id for one in study.experiments}:
         return None
-    engine = source.headlines[study.id].engine
-    cells = primary_cells(source, study)
-    drawn = figures_of(results, cells, study, experiment, engine)
+    drawn = figures_of(results, primary_cells(source, study), study, experiment)
     return next((one for one in drawn if one.id == f"{study.id}~{chart}"), None)
 
 

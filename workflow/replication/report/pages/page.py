@@ -14,8 +14,8 @@ from replication.engines.catalogue import package_warning
 from replication.metrics.metric_model import metric_label
 from replication.report.charts.data import unsaid_unit
 from replication.report.pages import number as numbers
-from replication.report.pages.picture import picture
 from replication.report.pages.ledger import plausible
+from replication.report.pages.picture import picture
 from replication.report.pages.source import Source
 from replication.report.pages.verdict import BADGES, badge, named
 from replication.study.study import MAPS_TABLE, REPORT_PAGES, Study
@@ -31,11 +31,9 @@ def ran(provenance: dict[str, Any]) -> dict[str, Any]:
         for engine, known in provenance.get("engines", {}).items()
     ]
     written = _when(str(provenance.get("written", "")))
-    studies = ", ".join(sorted(provenance.get("studies", {})))
     versions = ", ".join(f"{one} {version.partition('+')[0]}" for one, version in engines)
     whose = [
         f"Results{f' of {written}' if written else ''}: tier {name}",
-        f"studies {studies}" if studies else "",
         f"engines {versions}" if versions else "",
     ]
     chosen = ",".join(engine for engine, _ in engines)

@@ -25,7 +25,7 @@ from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
 from replication.verdicts.verdict_table import is_supported
 
-#: Rows of flows that a page shows for each engine; the Parquet file has all.
+#: Replicates and rows of flows that a page shows for each engine; the Parquet files have all.
 SHOWN_ROWS = 3
 #: Column of the flows, its heading and its factor to the unit there.
 FLOW_COLUMNS = (
@@ -103,7 +103,7 @@ def _engine(
         "engine": engine,
         "version": str(versions.get(engine, {}).get("version", "")),
         "refusal": "" if runs else rows[0]["reason"],
-        "runs": runs[:1],
+        "runs": runs[:SHOWN_ROWS],
         "replicates": len(runs),
         "flows": lines[:SHOWN_ROWS],
         "more_flows": max(0, len(lines) - SHOWN_ROWS),

@@ -18,8 +18,6 @@ from replication.study.parameter import Factor
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
 from replication.study.verdict import Verdict
-from replication.verdicts.audit import SUSPICIOUS, readings_of
-from replication.verdicts.cause import load_causes
 from replication.verdicts.counts import tallies
 from replication.verdicts.verdict_table import Judged, is_supported
 from replication.verdicts.wording import table_names
@@ -84,7 +82,6 @@ def study_page(
         "other_tables": tables.get("", []),
         "audit": of_study(source.findings, study.id),
         "checks": sum(not row["reading"] for row in of_study(source.audit, study.id)),
-        "readings": _readings(source, study),
         "table_names": table_names(study),
         "answer": _answer([t for own in tables.values() for t in own], headline),
         "runs": len(ours),
@@ -111,28 +108,6 @@ def _answer(tables: Sequence[TableView], claims: Iterable[Judged]) -> list[str]:
     """Return what holds and what does not, in a sentence or two made from the data."""
     shown = (cell for table in tables for _, cells in table["rows"] for cell in cells if cell)
     return answer([cell["row"] for cell in shown], claims)
-
-
-def _readings(source: Source, study: Study) -> list[tuple[str, int, int, int]]:
-    """Return what the audit says of causes that read a table's numbers otherwise.
-
-    Of each its title, how many values are impossible and suspicious under it, and how many that
-    are impossible as stated are not so under it.
-    """
-    rows = of_study(source.audit, study.id)
-
-    def numbers(reading: str, finding: str) -> set[tuple[str, str, str]]:
-        own = (row for row in rows if (row["reading"], row["finding"]) == (reading, finding))
-        return {(row["table"], row["row"], row["column"]) for row in own}
-
-    stated = numbers("", Verdict.IMPOSSIBLE)
-    audits = []
-    for name, cause, level, _ in readings_of(load_causes(source.root, study.id)):
-        impossible = numbers(name, Verdict.IMPOSSIBLE)
-        concerned = {key for key in stated if cause.concerns(key[0], key[2])}
-        counts = len(impossible), len(numbers(name, SUSPICIOUS)), len(concerned - impossible)
-        audits.append((level.title or cause.title, *counts))
-    return audits
 
 
 def _factor_line(factor: Factor) -> str:

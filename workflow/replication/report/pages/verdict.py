@@ -10,7 +10,7 @@ from replication.report.pages.number import parse, percent
 from replication.study.errors import InputError
 from replication.study.verdict import Verdict
 from replication.verdicts.counts import WHAT, Numbers, Tally, tallies
-from replication.verdicts.verdict_table import DEFAULT, Judged
+from replication.verdicts.verdict_table import Judged
 
 
 class Badge(NamedTuple):
@@ -46,15 +46,6 @@ def badge(word: str) -> Badge:
     except KeyError:
         known = ", ".join(_BY_WORD)
         raise InputError(f"verdict {word!r} is unknown; there are {known}") from None
-
-
-def beside(rows: Iterable[Judged], headline: str) -> Judged | None:
-    """Return the default engine's row if it has a verdict and that of the headline has none."""
-    found = {row["engine"]: row for row in rows}
-    own, other = found.get(headline), found.get(DEFAULT)
-    if own is None or own["verdict"] != Verdict.NOT_TESTABLE or other is None:
-        return None
-    return None if other["verdict"] == Verdict.NOT_TESTABLE else other
 
 
 def answer(cells: Sequence[Judged], claims: Iterable[Judged]) -> list[str]:
