@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.design.config import load_study, study_ids
-from replication.metrics.results import Results
 from replication.metrics.sampled import kept_samples, thin
-from replication.report.charts.cells import cells_figure
+from replication.report.charts.cells import column_figures
 from replication.report.charts.data import (
     Display,
     PublishedValue,
@@ -60,12 +59,15 @@ EXPERIMENTS = [
 
 @functools.cache
 def study_parts(study):
-    return Results.load(DATA, study), read_cells(DATA, study), load_study(ROOT, study)
+    source = Source.load(ROOT, DATA)
+    cells = read_cells(DATA, study)
+    cells = cells[cells["engine"] == source.headlines[study].engine]
+    return source.primary_results(study), cells, load_study(ROOT, study)
 
 
 @functools.cache
 def figures(study, experiment):
-    return figures_of(*study_parts(study), experiment, "ns3")
+    return figures_of(*study_parts(study), experiment)
 
 
 def marks(node, key="mark"):
@@ -166,7 +168,8 @@ def test_every_number_is_drawn_once_at_its_ratio_and_none_off_the_axis():
 def test_tolerance_in_the_chart_is_that_of_the_verdict():
     table = next(table for table in load_study(ROOT, "saxena").tables if table.id == "II")
     cells = read_table(DATA / "evaluation" / "saxena", "cells").to_pandas()
-    data = cells_figure(cells, table).data
+    cells = cells[cells["engine"] == "ns3"]
+    data = pd.concat(figure.data for figure in column_figures(cells, table))
     judged = data[data["verdict"].isin(["reproduced", "not reproduced"])]
     within = judged["reproduced_mean"].between(judged["accepted_low"], judged["accepted_high"])
     assert len(judged) and (within == (judged["verdict"] == "reproduced")).all()

@@ -57,7 +57,7 @@ FIRST = {
 
 def test_a_finding_has_the_numbers_of_the_results_and_of_the_paper(project):
     (one,) = said(project, FIRST)
-    assert one.text == "It carries 0.80 Mbit/s, against 0.12 Mbit/s printed."
+    assert one.text == "It carries 0.80\u00a0Mbit/s, against 0.12\u00a0Mbit/s printed."
 
 
 def test_what_does_not_hold_is_not_concluded_and_what_was_not_run_is_left_out(project):
@@ -73,7 +73,7 @@ def test_what_does_not_hold_is_not_concluded_and_what_was_not_run_is_left_out(pr
     rows = "region,engine,holds\nany,ns3,0.25\n"
     write_text(project.data / "regions.csv", rows)
     found = said(project, FIRST, unmapped)
-    assert (found[1].text, bool(found[1].rests_on)) == ("25 % of it.", True)
+    assert (found[1].text, bool(found[1].rests_on)) == ("25\u00a0% of it.", True)
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,8 @@ def test_a_number_leads_to_its_point_and_back_and_a_claim_to_its_points(project)
 def test_a_run_over_time_is_drawn_to_scale(project):
     for page in project.points.values():
         figures = page.select("figure.chart")
-        assert len(figures) == len(page.select("section[aria-labelledby^=on-] table"))
+        # One engine's, the primary one, if it ran.
+        assert len(figures) == ("vegas" not in page.h1.get_text().lower())
         for figure in figures:
             window, *others = figure.select("svg.run > g")
             assert window.text.startswith("Window (segments)")
@@ -98,18 +99,3 @@ def test_a_run_over_time_is_drawn_to_scale(project):
             start = re.match(r"M(\d+) (\d+)l(\d+) (-?\d+)", lines[0]["d"])
             assert [int(n) for n in start.groups()] == [112, 0, 112, 0], "1 s of 10 is 56 px"
             assert "Dropped" in figure.text and "Sent again" not in figure.text
-
-
-def test_the_evidence_of_a_claim_is_drawn_to_scale(project):
-    for row in project.rows("claims.csv"):
-        card = project.page("synthetic~evidence").find(id=f"claim-{row['claim']}")
-        strip = card.select_one("svg.strip")
-        if not row["observed"]:
-            assert strip is None
-            continue
-        band = strip.select_one("rect.asked")
-        left, width = float(band["x"]), float(band["width"])
-        marks = {use.find_parent("g").text.strip(): float(use["x"]) + 5 for use in strip("use")}
-        holds = left <= marks[row["engine"]] <= left + width
-        assert holds == (row["verdict"] == "reproduced"), row
-        assert re.search(rf"{row['engine']} [\d.,e+−]+, {row['verdict']}", strip["aria-label"])

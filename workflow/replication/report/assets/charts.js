@@ -102,7 +102,8 @@
   function narrowLegends(spec, width) {
     if (width > 480) return spec;
     return JSON.parse(JSON.stringify(spec), (key, value) =>
-      key === "legend" && value?.columns > 2 ? { ...value, columns: 2 } : value,
+      key === "labelLimit" ? Math.min(value, 110)
+        : key === "legend" && value?.columns > 2 ? { ...value, columns: 2 } : value,
     );
   }
 

@@ -143,7 +143,7 @@ def _published_figure(
         ours, theirs = frame[frame["series"] == name], marks[marks["series"] == name]
         named = f"{experiment.id} {metric} {name}"
         panel = Panel(ours, order, x, display, named, theirs, engines=engines)
-        panels.append(panel.draw(230, 200).properties(title=name))
+        panels.append(panel.draw(165, 165).properties(title=name))
     title = f"{experiment.title}: {display.label.lower()}"
     words = describe_lines(frame, order, x.title, display)
     words += f" {len(marks)} published values are hollow diamonds."
@@ -191,10 +191,11 @@ def share_figures(
 
     A row a condition, a panel an engine; none where all flows are alike.
     """
-    flows = flow_ids(results, experiment)
+    flows, rates = flow_ids(results, experiment), ("throughput_bps", "goodput_bps")
+    printed = [v for v in published if v.quantity.metric in rates and _is_of_one_flow(v)]
+    metric = printed[0].quantity.metric if printed else rates[0]
     parts = [
-        estimates(results, experiment, "throughput_bps", [flow]).assign(series_label=flow)
-        for flow in flows
+        estimates(results, experiment, metric, [flow]).assign(series_label=flow) for flow in flows
     ]
     parts = [part for part in parts if not part.empty]
     if len({part["series"].iloc[0] for part in parts}) < 2:
@@ -206,12 +207,11 @@ def share_figures(
     marks = pd.DataFrame(
         [
             (_where_label(experiment, value), _flow_name(value.quantity.flows[0]), value.value)
-            for value in published
-            if value.quantity.metric == "throughput_bps" and isinstance(value.quantity.flows, list)
+            for value in printed
         ],
         columns=["condition", "series", "value"],
     )
-    display, order = display_metric("throughput_bps"), list(dict.fromkeys(frame["series"]))
+    display, order = display_metric(metric), list(dict.fromkeys(frame["series"]))
     engines = frame["engine"].nunique()
     panels = [
         _share_panel(own, marks, order, display, 420 // engines + 90).properties(
@@ -226,7 +226,7 @@ def share_figures(
         )
     words += " Hollow diamonds are published." if len(marks) else ""
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared")
-    title = f"{experiment.title}: throughput of each flow"
+    title = f"{experiment.title}: {display.label.lower()} of each flow"
     return [make_figure([experiment.id, "shares"], title, chart, words, frame)]
 
 
@@ -256,6 +256,10 @@ def _share_panel(
         )
     rows = frame["condition"].nunique()
     return alt.layer(*layers).properties(width=width, height=46 * rows)
+
+
+def _is_of_one_flow(value: PublishedValue) -> bool:
+    return isinstance(value.quantity.flows, list) and len(value.quantity.flows) == 1
 
 
 def _flow_name(flow: str) -> str:

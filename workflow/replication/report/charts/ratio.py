@@ -72,7 +72,11 @@ def _groups(
 
 def _short(title: str) -> str:
     """Return a table's name without what the tables of traces have in common."""
-    return title.replace(", from the published trace", "").removeprefix("Windows of ")
+    return (
+        title.replace(", from the published trace", "")
+        .removeprefix("Windows of ")
+        .partition(" (")[0]
+    )
 
 
 def _chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> Any:
@@ -111,7 +115,7 @@ def _chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> Any:
     drawn = [tolerance.encode(x=x("low"), x2="high:Q", y=y), equal.encode(x=x("shown")), ours]
     if (shown["layer"] == UNDER).any():
         drawn.append(under.encode(yOffset=layers, tooltip=tooltip))
-    return alt.layer(*drawn).properties(width=560, height=34 * len(order))
+    return alt.layer(*drawn).properties(width=720, height=34 * len(order))
 
 
 def _words(frame: pd.DataFrame, shown: pd.DataFrame) -> str:

@@ -28,7 +28,7 @@ TITLES = {
 }
 
 #: Samples that each quantity of a run may keep: a page has a chart an engine.
-LIMITS = {"cwnd": 160, "ssthresh": 40, "rtt": 60, "throughput": 60, "queue": 50}
+LIMITS = {"cwnd": 200, "ssthresh": 50, "rtt": 100, "throughput": 100, "queue": 75}
 MARKS = 40
 #: Flows that are drawn; a page with more names those that are.
 FLOWS = 6
@@ -131,7 +131,7 @@ def _thinned(lines: list[Line], limit: int) -> Iterator[Line]:
         yield Line(line.panel, line.quantity, line.flow, time, value)
 
 
-_PANEL_WIDTH, _LEFT, _GAP = 560, 60, 26
+_PANEL_WIDTH, _LEFT, _GAP = 560, 76, 26
 #: A path's coordinates are whole numbers of half a pixel.
 _FINE = 2
 #: Bounds of an axis end on these times a power of ten.
@@ -147,7 +147,7 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Markup:
     lines, marks = lines_of(samples, flows), marks_of(samples, flows)
     names = list(dict.fromkeys(line.flow for line in lines if line.panel != "queue"))
     looks = {name: number % len(PALETTE) for number, name in enumerate(names)}
-    parts, top = [_legend(names, looks)], 24 + 18 * ((len(names) - 1) // 3)
+    parts, top = [_legend(names, looks)], 42 + 18 * ((len(names) - 1) // 3)
     for panel, height in _HEIGHTS.items():
         own = [line for line in lines if line.panel == panel]
         if own:

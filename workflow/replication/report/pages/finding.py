@@ -94,7 +94,7 @@ class _Facts:
             ]
             return _Number("; ".join(map(lower, titles)), bool(titles))
         value = self._count(fact.explanation) if fact.explanation else self._share(fact)
-        shown = f"{value:.0f}" if fact.explanation else f"{100 * value:.0f} %"
+        shown = f"{value:.0f}" if fact.explanation else f"{100 * value:.0f}\u00a0%"
         return _Number(shown, (fact.expect or Condition(at_least=0)).holds(value))
 
     def _statistic(self, test: SimpleTest, look_up: Lookup) -> _Number:
@@ -105,7 +105,7 @@ class _Facts:
             return _Number("", holds=False)
         words = wording(self.study, test)
         holds = not isinstance(expect, PublishedRun) and expect.holds(value)
-        return _Number(f"{_rounded(value * words.factor)} {words.unit}".strip(), holds)
+        return _Number(f"{_rounded(value * words.factor)}\u00a0{words.unit}".rstrip(), holds)
 
     def _measured(self, wanted: Quantity) -> pd.DataFrame:
         frame = quantity(self.results, wanted)

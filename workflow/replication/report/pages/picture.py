@@ -17,6 +17,8 @@ from replication.report.charts.figure import Figure
 _MARK = re.compile(r"<path((?: [\w:-]+=\"[^\"]*\")*)(?:/>|></path>)")
 _PLACE = re.compile(r" transform=\"([^\"]*)\"")
 _FRACTION = re.compile(r"(\.\d)\d+")
+_FRACTION_DIGIT = re.compile(r"-?\d+\.\d")
+_LONG = re.compile(r" d=\"[^\"]{600,}\"")
 _SIZE = re.compile(r"<svg[^>]*? width=\"([\d.]+)\" height=\"([\d.]+)\"[^>]*>")
 #: Marks that look alike are shared from this number on.
 _SHARED = 4
@@ -36,11 +38,17 @@ def svg_of(specification: dict[str, Any], name: str) -> Markup:
     text = vl_convert.vegalite_to_svg(specification | {"config": config})
     name = hashlib.sha256(name.encode()).hexdigest()[:6]
     text = _FRACTION.sub(r"\1", text).replace(".0,", ",").replace(' opacity="1"', "")
+    # A line through hundreds of points needs no fractions of a pixel.
+    text = _LONG.sub(lambda path: _FRACTION_DIGIT.sub(_whole, path[0]), text)
     # Ids of clips are unique in a picture, and have to be in the page.
     text = text.replace('id="clip', f'id="{name}clip').replace("url(#clip", f"url(#{name}clip")
     width, height = _SIZE.search(text).groups()  # type: ignore[union-attr]
     head = f'<svg class="static" viewBox="0 0 {width} {height}" width="{width}" aria-hidden="true">'
     return Markup(_with_shared(_SIZE.sub(head, text, count=1), name))
+
+
+def _whole(number: re.Match[str]) -> str:
+    return f"{round(float(number[0]))}"
 
 
 def _with_shared(text: str, name: str) -> str:
