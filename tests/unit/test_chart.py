@@ -140,7 +140,7 @@ def test_published_values_are_hollow_diamonds_with_the_papers_numbers(
                 data, name = specification["datasets"], node.get("data", {}).get("name")
                 rows = data[name] if name else itertools.chain(*data.values())
                 drawn |= {row.get("value", row.get("published")) for row in rows}
-    published = pd.read_csv(ROOT / "data" / "published" / f"{study}.csv")
+    published = pd.read_csv(ROOT / "data" / "published" / f"{study}.csv", dtype={"table": str})
     is_wanted = (published["table"] == table) & published["column"].str.contains(column)
     wanted = published.loc[is_wanted, "value"]
     assert len(wanted) and drawn

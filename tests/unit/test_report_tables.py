@@ -1,7 +1,6 @@
 """Tables as the paper prints them and as downloads, and what stands beside a claim."""
 
 import csv
-import json
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -10,10 +9,8 @@ from replication.report.pages.cell_table import shade
 from replication.report.pages.figure import copy_download
 from replication.report.pages.verdict import answer
 from replication.report.render import DICTIONARY
-from replication.study.files import read_yaml, write_text
 from replication.study.study import Study
 
-from tests.unit.conftest import ROOT
 from tests.unit.report_project import RATES, example, soup
 
 
@@ -93,7 +90,7 @@ def test_a_formula_becomes_a_text_and_a_number_stays(project, tmp_path):
     assert read(downloads / "claims.csv")[0]["quote"] == f"'{formulas[0]}"
 
 
-# -- beside a claim: the paper's own data, whether it counts, what was changed and not varied -----
+# -- beside a claim: the paper's own data, whether it counts, what was changed --------------------
 
 #: The throughputs that the paper prints of Reno are 0.80, 1.20 and 0.12 Mbit/s.
 OWN = {
@@ -174,14 +171,3 @@ def test_each_change_after_results_is_said_once_and_counted(project):
     evidence = soup(out / "synthetic~evidence.html")
     assert evidence.select_one("#claim-value a[href='changes.html']")
     assert "2 rules changed after results" in soup(out / "index.html").get_text()
-
-
-def test_a_claim_whose_experiment_was_never_varied_says_so(project):
-    settings = read_yaml(ROOT / "configs/sensitivity.yaml")
-    settings["other_studies"]["exploration"]["experiments"] = ["another"]
-    project.write("configs/sensitivity.yaml", json.dumps(settings))
-    # Without results of a sensitivity nothing was varied at all.
-    for said in ([], ["claim-value", "claim-wrong", "claim-parts"]):
-        cards = soup(report_of(project, {}) / "synthetic~evidence.html").select(".claim")
-        assert [card["id"] for card in cards if "No sensitivity: what" in card.get_text()] == said
-        write_text(project.data / "sensitivity/synthetic/claims.csv", "claim\n")

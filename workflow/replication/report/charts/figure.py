@@ -233,6 +233,7 @@ class Horizontal:
         axis = alt.Axis(
             values=list(self.values),
             labelOverlap="greedy",
+            labelSeparation=6,
             # A format of the axis itself would be rounded to the distance of its ticks.
             labelExpr="format(datum.value, '.6~g')",
         )

@@ -10,7 +10,6 @@ from replication.report.pages.number import parse
 from replication.report.pages.source import PointLinks, Source, under
 from replication.report.pages.verdict import badge
 from replication.study.claim_model import Claim
-from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.study import Study
 from replication.verdicts.claim import conditions
 from replication.verdicts.verdict_table import Judged
@@ -32,8 +31,6 @@ def claim_cards(
     """Return the cards of a study's claims, from their rows on the engines that are shown."""
     known = {claim.id: claim for claim in study.claims}
     engines = source.shown_engines(study.id)
-    varied = (source.data / "sensitivity" / study.id / "claims.csv").is_file()
-    scale = load_sensitivity(source.root).of(study.id).exploration if varied else None
     cards = []
     for name in dict.fromkeys([*known, *(row["claim"] for row in rows)]):
         results = [row for row in rows if row["claim"] == name]
@@ -65,7 +62,6 @@ def claim_cards(
                 "apart": _apart(claim) if claim else "",
                 # How often it was changed after results were seen.
                 "changes": len(study.changes_to("claims", name)),
-                "unexplored": _unexplored(study, claim, scale) if claim else [],
             }
         )
     return cards
@@ -94,14 +90,6 @@ def _apart(claim: Claim) -> str:
     if claim.repeats is not None:
         return f"The same finding as {claim.repeats}: excluded from the counts."
     return ""
-
-
-def _unexplored(study: Study, claim: Claim, scale: Scale | None) -> list[str]:
-    """Return the experiments that a claim rests on and that were never varied, by their titles."""
-    if scale is None or scale.experiments is None:
-        return []
-    needed = {wanted.experiment for wanted in claim.quantities()}
-    return [e.title for e in study.experiments if e.id in needed and e.id not in scale.experiments]
 
 
 def not_counted(studies: Iterable[Study]) -> list[tuple[str, int]]:
