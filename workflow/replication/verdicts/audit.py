@@ -354,7 +354,7 @@ def _repetitions(
         # Ratios of 0 and 1 are what lossless runs have in common.
         if not twins or one.cell.value in (0.0, 1.0):
             continue
-        names = "; ".join(_place(other.cell) for other in twins)
+        names = "; ".join(_called(other.cell) for other in twins)
         excuses = {_excuse(one, other, cells_by_place) for other in twins}
         telling = significant_digits(one.cell.printed) >= TELLING_DIGITS
         text = f"{one.cell.printed} is printed again in {names}"
@@ -370,7 +370,7 @@ def _repetitions(
             yield one.finding(check, math.nan, CONSISTENT, reason)
 
 
-def _place(cell: MappedCell) -> str:
+def _called(cell: MappedCell) -> str:
     return f"{table_name(cell.table)}, {cell.row_label}, {cell.column_label}"
 
 

@@ -14,7 +14,12 @@ from markupsafe import Markup
 
 from replication.report.charts.figure import Figure
 
-_MARK = re.compile(r"<path((?: [\w:-]+=\"[^\"]*\")*)(?:/>|></path>)")
+_MARK = re.compile(r"<(path|line)((?: [\w:-]+=\"[^\"]*\")*)(?:/>|></\1>)")
+#: What nothing in a page that is read as one picture needs, or its style sheet says.
+_NOISE = re.compile(
+    r" (?:class|role|aria-[a-z-]+|pointer-events|stroke-miterlimit)=\"[^\"]*\""
+    r"| font-(?:family=\"sans-serif\"|size=\"11px\")"
+)
 _PLACE = re.compile(r" transform=\"([^\"]*)\"")
 _FRACTION = re.compile(r"(\.\d)\d+")
 _FRACTION_DIGIT = re.compile(r"-?\d+\.\d")
@@ -35,7 +40,7 @@ def svg_of(specification: dict[str, Any], name: str) -> Markup:
 
     # The figure's description stands for all marks; their own would double the size.
     config = specification.get("config", {}) | {"aria": False}
-    text = vl_convert.vegalite_to_svg(specification | {"config": config})
+    text = _NOISE.sub("", vl_convert.vegalite_to_svg(specification | {"config": config}))
     name = hashlib.sha256(name.encode()).hexdigest()[:6]
     text = _FRACTION.sub(r"\1", text).replace(".0,", ",").replace(' opacity="1"', "")
     # A line through hundreds of points needs no fractions of a pixel.
@@ -55,9 +60,9 @@ def _with_shared(text: str, name: str) -> str:
     """Return an SVG whose repeated marks are drawn once."""
 
     def looks(mark: re.Match[str]) -> str:
-        return _PLACE.sub("", mark[1])
+        return mark[1] + _PLACE.sub("", mark[2])
 
-    counted = Counter(looks(mark) for mark in _MARK.finditer(text) if _PLACE.search(mark[1]))
+    counted = Counter(looks(mark) for mark in _MARK.finditer(text) if _PLACE.search(mark[2]))
     shared = {
         look: f"{name}m{number}"
         for number, (look, count) in enumerate(counted.items())
@@ -65,11 +70,11 @@ def _with_shared(text: str, name: str) -> str:
     }
 
     def used(mark: re.Match[str]) -> str:
-        place = _PLACE.search(mark[1])
+        place = _PLACE.search(mark[2])
         if place is None or looks(mark) not in shared:
             return mark[0]
         return f'<use href="#{shared[looks(mark)]}"{place[0]}/>'
 
-    definitions = "".join(f'<path id="{key}"{look}/>' for look, key in shared.items())
+    definitions = "".join(f'<{look[:4]} id="{key}"{look[4:]}/>' for look, key in shared.items())
     text = _MARK.sub(used, text)
     return text.replace(">", f"><defs>{definitions}</defs>", 1) if shared else text
