@@ -192,7 +192,7 @@ def share_figures(
     A row a condition, a panel an engine; none where all flows are alike.
     """
     flows, rates = flow_ids(results, experiment), ("throughput_bps", "goodput_bps")
-    printed = [v for v in published if v.quantity.metric in rates and _is_of_one_flow(v)]
+    printed = [v for v in published if v.quantity.metric in rates and _one_flow(v)]
     metric = printed[0].quantity.metric if printed else rates[0]
     parts = [
         estimates(results, experiment, metric, [flow]).assign(series_label=flow) for flow in flows
@@ -206,7 +206,7 @@ def share_figures(
     )
     marks = pd.DataFrame(
         [
-            (_where_label(experiment, value), _flow_name(value.quantity.flows[0]), value.value)
+            (_where_label(experiment, value), _flow_name(_one_flow(value)), value.value)
             for value in printed
         ],
         columns=["condition", "series", "value"],
@@ -258,8 +258,10 @@ def _share_panel(
     return alt.layer(*layers).properties(width=width, height=46 * rows)
 
 
-def _is_of_one_flow(value: PublishedValue) -> bool:
-    return isinstance(value.quantity.flows, list) and len(value.quantity.flows) == 1
+def _one_flow(value: PublishedValue) -> str:
+    """Return the flow that a published value is of; empty if it is of several."""
+    flows = value.quantity.flows
+    return flows[0] if isinstance(flows, list) and len(flows) == 1 else ""
 
 
 def _flow_name(flow: str) -> str:

@@ -98,8 +98,9 @@ def _engine(
     runs = [(row, scenarios[row["scenario"]]) for row in rows if is_supported(row)]
     lines = [line for row, scenario in runs for line in _flows(row, scenario, flows)]
     samples = series.get((runs[0][0]["scenario"], engine)) if runs else None
-    is_drawn = samples is not None and engine == source.headlines[results.study_id].engine
-    picture = run_picture(runs[0][1], samples) if is_drawn else None
+    picture = None
+    if samples is not None and engine == source.headlines[results.study_id].engine:
+        picture = run_picture(runs[0][1], samples)
     return {
         "engine": engine,
         "version": str(versions.get(engine, {}).get("version", "")),
