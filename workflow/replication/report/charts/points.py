@@ -17,12 +17,9 @@ from replication.report.charts.data import (
     display_factor,
     display_metric,
     estimates,
-    flow_algorithm,
     flow_ids,
     label_points,
     level_label,
-    runs_of,
-    scenario_flows,
     series_order,
 )
 from replication.report.charts.figure import (
@@ -160,7 +157,6 @@ def pair_figures(results: Results, experiment: Experiment, metrics: Sequence[str
     """Return one figure a metric: both flows against the factor, a panel a pair of variants."""
     if axis_factor(experiment) is None:
         return []
-    names = _pair_names(results, experiment)
     figures = []
     for metric in metrics:
         parts = []
@@ -174,7 +170,7 @@ def pair_figures(results: Results, experiment: Experiment, metrics: Sequence[str
         x, engines = _horizontal(experiment, frame["x"]), sorted(frame["engine"].unique())
         panels, words = [], []
         for index, (pair, ours) in enumerate(frame.groupby("pair", sort=False)):
-            named, name = names.get(str(pair), str(pair)), f"{experiment.id} {metric} {index}"
+            named, name = str(pair), f"{experiment.id} {metric} {index}"
             panel = Panel(ours, order, x, display, name, engines=engines)
             panels.append(panel.draw(240, 170).properties(title=named))
             words.append(f"{named}. {describe_lines(ours, order, x.title, display)}")
@@ -271,18 +267,6 @@ def _flow_name(flow: str) -> str:
 def _where_label(experiment: Experiment, value: PublishedValue) -> str:
     keys = {factor: keys[0] for factor, keys in value.quantity.where.items()}
     return ", ".join(level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys)
-
-
-def _pair_names(results: Results, experiment: Experiment) -> dict[str, str]:
-    """Return a pair's label to the label with the algorithm of each flow."""
-    names: dict[str, str] = {}
-    axis = axis_factor(experiment)
-    for run in runs_of(results, experiment):
-        flows = scenario_flows(results, run.scenario).values()
-        who = ", ".join(f"{f['id']} {flow_algorithm(f)}" for f in flows if f["kind"] == "tcp")
-        label = run.series(experiment, axis)
-        names.setdefault(label, f"{label} ({who})")
-    return names
 
 
 def describe_lines(
