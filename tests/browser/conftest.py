@@ -112,7 +112,7 @@ class Tab:
         """Open everything that is folded away."""
         self.page.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
 
-    def wait_for_charts(self, which=".plot", timeout_s=60.0) -> int:
+    def wait_for_charts(self, which="[data-script] .plot", timeout_s=60.0) -> int:
         """Wait until every chart is drawn; return how many there are."""
         everything = f"[...document.querySelectorAll('{which}')]"
         for _ in range(round(10 * timeout_s)):

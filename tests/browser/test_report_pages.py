@@ -14,7 +14,7 @@ def test_no_error_no_request_and_every_chart_is_drawn(tab, which, request):
         one = tab(report)
         one.open(name)
         drawn = one.wait_for_charts()
-        assert drawn == (report / name).read_text().count('<figure class="chart"')
+        assert drawn == (report / name).read_text().count(" data-script=")
         marks = one.page.evaluate(
             "[...document.querySelectorAll('.plot svg.marks')].map("
             "(svg) => svg.querySelectorAll('path, text, line').length)"
@@ -76,22 +76,35 @@ def test_nothing_is_clipped_or_overlaps_at_any_width(tab, which, width, request)
             assert not page.evaluate(UNSEEN), (name, width)
 
 
+def studies(report):
+    return [path.name.replace("~evidence", "") for path in sorted(report.glob("*~evidence.html"))]
+
+
 def test_a_study_leads_with_its_chart_then_the_table_then_the_claims(tab, report):
     top = "(e) => e.getBoundingClientRect().top"
-    for path in report.glob("data/*.design.parquet"):
+    for name in studies(report):
         one = tab(height=800)
-        page = one.open(f"{path.name.partition('.')[0]}.html")
+        page = one.open(name)
         charts = page.locator("figure.chart .plot:visible")
         assert charts.first.evaluate(top) <= 1.5 * 800, page.url
         table = page.locator("main table:visible").first
         assert not table.count() or charts.first.evaluate(top) < table.evaluate(top), page.url
         for section in page.locator("section.experiment").all():
-            parts = section.locator("figure.chart, table.grid, ul.claims")
+            parts = section.locator("figure.chart, table.grid, ul.verdict-lines")
             kinds = parts.evaluate_all(
                 "(all) => all.filter((e) => e.checkVisibility()).map((e) => e.localName)"
             )
             order = [kind for kind in ("figure", "table", "ul") if kind in kinds]
             assert list(dict.fromkeys(kinds)) == order, page.url
+
+
+@pytest.mark.parametrize(("width", "most"), [(1280, 6000), (390, 9000)])
+def test_the_first_page_and_those_of_studies_are_short(tab, example, width, most):
+    for name in ["index.html", *studies(example)]:
+        one = tab(example, width=width)
+        page = one.open(name)
+        one.wait_for_charts()
+        assert page.evaluate("document.documentElement.scrollHeight") <= most, name
 
 
 GROUND = "getComputedStyle(document.documentElement).backgroundColor"
@@ -142,9 +155,9 @@ def test_tables_sort_in_both_directions_with_empty_cells_last(tab, report):
 
 def test_tables_filter_by_verdict(tab, report):
     one = tab()
-    page = one.open(a_page_with(report, 'class="cells"'))
+    page = one.open(a_page_with(report, 'class="cells all"'))
     one.unfold()
-    form = page.locator("form.filter").first
+    form = page.locator(".cells form.filter").first
     table = "#" + form.get_attribute("data-filter")
     if form.locator("select[name=engine]").count():
         form.locator("select[name=engine]").select_option("")
@@ -170,9 +183,12 @@ def test_the_keyboard_reaches_content_and_tables(tab, report):
 
 
 def test_pages_can_be_read_without_scripts(tab, report):
-    for name in pages(report):
+    for name in [*pages(report), *some_runs(report)[:2]]:
         page = tab(scripts=False).open(name)
         assert page.inner_text("h1") and page.inner_text("main")
+        for figure in page.locator("figure.chart:visible").all():
+            picture = figure.locator("svg.static")
+            assert picture.bounding_box()["width"] > 200, (name, figure.get_attribute("id"))
     assert page.locator("form.filter:visible").count() == 0
 
 

@@ -36,18 +36,19 @@ def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
     one = tab()
     page = one.open("index.html")
     one.wait_for_charts()
-    page.locator("#scatter .mark-symbol path[aria-label]").first.click(force=True)
-    page.wait_for_url(re.compile(r"\.html#cell="))
+    page.locator("#numbers .mark-symbol path[aria-label]").first.click(force=True)
+    page.wait_for_url(re.compile(r"~evidence\.html#cell="))
     name = page.url.partition("#")[2]
     page.locator(f"td[id='{name}']").wait_for(state="visible")
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "svg", "png"])
 def test_charts_can_be_saved(tab, report, kind):
-    for name in [a_page_with(report, 'class="cells"'), some_runs(report)[0]]:
+    for name in [a_page_with(report, 'class="cells"'), "index.html"]:
         one = tab(scheme="dark")
         page = one.open(name)
         one.wait_for_charts()
+        one.unfold()
         with page.expect_download() as download:
             page.locator(f"[data-save={kind}]").first.click()
         content = download.value.path().read_bytes()

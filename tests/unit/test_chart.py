@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.design.config import load_study, study_ids
-from replication.metrics.results import Results
 from replication.metrics.sampled import kept_samples, thin
-from replication.report.charts.cells import cells_figure, scatter_figure
+from replication.report.charts.cells import column_figures
 from replication.report.charts.data import (
     Display,
     PublishedValue,
@@ -37,6 +36,7 @@ from replication.report.charts.figure import (
     to_png,
 )
 from replication.report.charts.points import published_figures
+from replication.report.charts.ratio import ratio_figure
 from replication.report.charts.trace import overlay_figures
 from replication.report.pages.page import environment
 from replication.report.pages.source import Source
@@ -59,7 +59,10 @@ EXPERIMENTS = [
 
 @functools.cache
 def study_parts(study):
-    return Results.load(DATA, study), read_cells(DATA, study), load_study(ROOT, study)
+    source = Source.load(ROOT, DATA)
+    cells = read_cells(DATA, study)
+    cells = cells[cells["engine"] == source.headlines[study].engine]
+    return source.primary_results(study), cells, load_study(ROOT, study)
 
 
 @functools.cache
@@ -123,7 +126,7 @@ def test_published_values_of_two_links_are_beside_those_of_our_two(world):
 
 @pytest.mark.parametrize(
     ("study", "experiment", "table", "column"),
-    [("saxena", "bandwidth", "II", ""), ("kapadia", "trios", "trace:reno", "cwnd_mean")],
+    [("saxena", "bandwidth", "II", ""), ("nishitha", "homogeneous", "5.2", "delay")],
 )
 def test_published_values_are_hollow_diamonds_with_the_papers_numbers(
     study, experiment, table, column
@@ -137,24 +140,36 @@ def test_published_values_are_hollow_diamonds_with_the_papers_numbers(
                 data, name = specification["datasets"], node.get("data", {}).get("name")
                 rows = data[name] if name else itertools.chain(*data.values())
                 drawn |= {row.get("value", row.get("published")) for row in rows}
-    published = pd.read_csv(ROOT / "data" / "published" / f"{study}.csv")
+    published = pd.read_csv(ROOT / "data" / "published" / f"{study}.csv", dtype={"table": str})
     is_wanted = (published["table"] == table) & published["column"].str.contains(column)
     wanted = published.loc[is_wanted, "value"]
     assert len(wanted) and drawn
-    scale = 1e6 if study == "saxena" else 1
+    scale = 1e6 if study == "saxena" else 1e-3
     assert {round(v / scale, 9) for v in wanted} <= {round(v, 9) for v in drawn if v is not None}
 
 
-def test_the_scatter_is_drawn_from_the_files_also_where_they_are_empty():
+def test_every_number_is_drawn_once_at_its_ratio_and_none_off_the_axis():
+    studies = {name: load_study(ROOT, name) for name in study_ids(ROOT)}
     cells = read_table(DATA, "cells").to_pandas()
-    assert len(scatter_figure(cells, {}).data) == cells["reproduced_mean"].notna().sum()
-    assert scatter_figure(cells.iloc[:0], {}).specification()
+    cells = cells[cells["engine"] == cells["study"].map({"nishitha": "ns2", "saxena": "ns3"})]
+    cells = cells.assign(explained=cells["published"].where(cells["study"] == "saxena"))
+    data = ratio_figure(cells, studies, {name: name for name in studies}).data
+    ours = data[data["layer"] == "Documented defaults"]
+    assert len(ours) == 141 and set(data[data["layer"] != "Documented defaults"]["ratio"]) == {1}
+    # Rows of one unit are tables, and of several units columns.
+    groups = set(ours["group"])
+    assert {"saxena: Table IV", "nishitha: delay"} <= groups and "nishitha: Table 5.2" not in groups
+    keys = ["study", "table", "row", "column"]
+    both = ours.merge(cells, on=keys, suffixes=("", "_cell"))
+    assert np.allclose(both["ratio"], both["reproduced_mean"] / both["published"])
+    assert data["shown"].between(1 / 16, 16).all()
 
 
 def test_tolerance_in_the_chart_is_that_of_the_verdict():
     table = next(table for table in load_study(ROOT, "saxena").tables if table.id == "II")
     cells = read_table(DATA / "evaluation" / "saxena", "cells").to_pandas()
-    data = cells_figure(cells, table).data
+    cells = cells[cells["engine"] == "ns3"]
+    data = pd.concat(figure.data for figure in column_figures(cells, table))
     judged = data[data["verdict"].isin(["reproduced", "not reproduced"])]
     within = judged["reproduced_mean"].between(judged["accepted_low"], judged["accepted_high"])
     assert len(judged) and (within == (judged["verdict"] == "reproduced")).all()

@@ -84,7 +84,7 @@ def test_committed_notebooks_can_be_tried_and_have_outputs_of_no_machine(path):
     assert re.search(r"^## (Try it|Four: change it and run it)", sources, re.MULTILINE)
     assert "replication.simulate(" in sources and "lab.interact(" in sources
     # A lecture: a model before the data, two exercises, conclusions that are computed, sources.
-    if path.stem != "maps":
+    if path.stem != "regions":
         assert re.search(r"a model before", sources, re.IGNORECASE)
         assert sources.count("<details><summary>Solution</summary>\n\n") == 2
         assert re.search(r"\*\*where (it|the models?|the laws?) miss", sources, re.IGNORECASE)

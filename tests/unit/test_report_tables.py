@@ -1,7 +1,6 @@
 """Tables as the paper prints them and as downloads, and what stands beside a claim."""
 
 import csv
-import json
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -10,10 +9,8 @@ from replication.report.pages.cell_table import shade
 from replication.report.pages.figure import copy_download
 from replication.report.pages.verdict import answer
 from replication.report.render import DICTIONARY
-from replication.study.files import read_yaml, write_text
 from replication.study.study import Study
 
-from tests.unit.conftest import ROOT
 from tests.unit.report_project import CELL, RATES, TABLE, example, soup
 
 
@@ -103,7 +100,7 @@ def test_a_formula_becomes_a_text_and_a_number_stays(project, tmp_path):
     assert read(downloads / "claims.csv")[0]["quote"] == f"'{formulas[0]}"
 
 
-# -- beside a claim: the paper's own data, whether it counts, what was changed and not varied -----
+# -- beside a claim: the paper's own data, whether it counts, what was changed --------------------
 
 #: The throughputs that the paper prints of Reno are 0.80, 1.20 and 0.12 Mbit/s.
 OWN = {
@@ -120,12 +117,6 @@ CHANGE = {
 }
 
 
-def counted(page):
-    """Return verdict to number of the first row of claims."""
-    cells = page.select_one(".tally tr[data-what=claims]").select("td[data-verdict]")
-    return {td["data-verdict"]: int(td.get_text()) for td in cells}
-
-
 def report_of(project, altered, **study):
     """Render the example with some of its claims changed, by their ids."""
     document = example(project.world).model_dump(mode="json", exclude_none=True)
@@ -137,7 +128,8 @@ def report_of(project, altered, **study):
 def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
     weaker = OWN | {"expect": {"at_least": -1}}
     page = soup(
-        report_of(project, {"value": {"test": OWN}, "wrong": {"test": weaker}}) / "synthetic.html"
+        report_of(project, {"value": {"test": OWN}, "wrong": {"test": weaker}})
+        / "synthetic~evidence.html"
     )
     assert page.select_one("#claim-value .words .flagged")
     assert "correlation" in page.select_one("#claim-value .own-data .reason").get_text()
@@ -153,49 +145,39 @@ def test_only_results_that_repeat_none_count(project):
     other = claims.pop("wrong") | {"nature": "prediction"}
     del other["test"]
     out = report_of(project, {}, claims=[*claims.values()], unjudged=[other])
-    page, index = soup(out / "synthetic.html"), soup(out / "index.html")
-    assert sum(counted(index).values()) == 2
-    said = "1 prediction, 1 repeat of another claim"
-    assert said in index.get_text() and said in page.select_one(".in-short").get_text()
+    page, index = soup(out / "synthetic~evidence.html"), soup(out / "index.html")
+    # Of four sentences two count, of which one cannot be tested.
+    claims = index.select(".matches tr[data-study] td.num")[1].get_text()
+    assert claims == "1 of 1 (1 not testable)"
+    assert "1 prediction, 1 repeat of another claim" in page.get_text()
     assert other["quote"] in page.select_one("li#claim-wrong q").get_text()
     assert "same finding as value" in page.select_one("#claim-parts .words").get_text()
 
 
-def test_what_was_changed_after_results_is_listed_and_nothing_else(project):
-    before, after = {"before": {"ns3": "reproduced"}}, {"after": {"ns3": "impossible"}}
-    parameters = {"access_s": before, "sweep/bottleneck_s": before}
+def test_each_change_after_results_is_said_once_and_counted(project):
+    both = {"before": {"ns3": "not reproduced"}, "after": {"ns3": "reproduced"}}
+    before = {"before": {"ns3": "reproduced"}}
+    worse = before | {"after": {"ns3": "impossible"}}
     changes = [
-        CHANGE | {"claims": {"value": before}, "tables": {"1": {}}},
-        CHANGE | {"claims": {"value": before | after}, "parameters": parameters},
+        CHANGE | {"claims": {"value": both, "wrong": both}, "tables": {"1": {}}},
+        CHANGE | {"why": "Other.", "claims": {"value": worse}, "parameters": {"access_s": before}},
     ]
-    document = example(project.world).model_dump(mode="json", exclude_none=True)
-    own = {"bottleneck_s": document["parameters"].pop("bottleneck_s")}
-    document["experiments"][0]["parameters"] = own
-    kept = {name: document[name] for name in ("parameters", "experiments")}
-    out = report_of(project, {}, changes=changes, **kept)
+    out = report_of(project, {}, changes=changes)
     page = soup(out / "changes.html")
-    titles = [h3.get_text().split(" 2026")[0].strip() for h3 in page.select(".change h3")]
-    of_parameters = ["Parameter access_s", "Parameter sweep/bottleneck_s"]
-    assert titles == ["Claim value", "Claim value", "Table 1", *of_parameters]
-    first, second, third = page.select(".change")[:3]
-    for words in ("Words of value", "Ties <b>counted</b>.", "They do not.", "No size is named."):
-        assert words in first.get_text()
+    first, second = page.select(".change")
+    for words in ("Ties <b>counted</b>.", "They do not.", "No size is named."):
+        assert first.get_text().count(words) == 1
     assert not page.select(".change b"), "escaped"
-    verdicts = " ".join(first.select_one("[data-engine]").dd.get_text().split())
-    assert verdicts == "reproduced → not judged again that day today reproduced"
-    assert "impossible today reproduced" in " ".join(second.get_text().split())
-    assert not third.select("[data-engine]")
-    assert first.h3.a["href"] == "synthetic.html#claim-value"
-    assert soup(out / "synthetic.html").select_one("#claim-value a[href='changes.html']")
-    assert "(claims: 1, tables: 1, parameters: 2)" in soup(out / "index.html").get_text()
-
-
-def test_a_claim_whose_experiment_was_never_varied_says_so(project):
-    settings = read_yaml(ROOT / "configs/sensitivity.yaml")
-    settings["other_studies"]["exploration"]["experiments"] = ["another"]
-    project.write("configs/sensitivity.yaml", json.dumps(settings))
-    # Without results of a sensitivity nothing was varied at all.
-    for said in ([], ["claim-value", "claim-wrong", "claim-parts"]):
-        cards = soup(report_of(project, {}) / "synthetic.html").select(".claim")
-        assert [card["id"] for card in cards if "No sensitivity: what" in card.get_text()] == said
-        write_text(project.data / "sensitivity/synthetic/claims.csv", "claim\n")
+    links = [a["href"] for a in first.select("li a")]
+    assert links == [f"synthetic~evidence.html#claim-{name}" for name in ("value", "wrong")]
+    assert "Table 1" in first.get_text() and "access s" in second.get_text()
+    shown = " ".join(second.select_one("[data-engine]").get_text().split())
+    assert shown == "ns3: reproduced → impossible"
+    assert "reproduced → not judged again that day" in " ".join(second.get_text().split())
+    heads = [th.get_text() for th in page.select("thead th")][1:]
+    numbers = [int(td.get_text()) for td in page.select("tbody td")]
+    moved = dict(zip(heads, numbers, strict=True))
+    assert moved == dict.fromkeys(heads, 0) | {"Changes": 2, "Up": 2, "No longer testable": 1}
+    evidence = soup(out / "synthetic~evidence.html")
+    assert evidence.select_one("#claim-value a[href='changes.html']")
+    assert "2 rules changed after results" in soup(out / "index.html").get_text()

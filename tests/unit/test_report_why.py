@@ -84,7 +84,7 @@ def section(project, **changes):
     if changes:
         path = project.data / "sensitivity/synthetic" / NAME
         write_text(path, json.dumps(document(project, **changes)))
-    page = soup(project.render("synthetic") / "synthetic.html")
+    page = soup(project.render("synthetic") / "synthetic~evidence.html")
     found = page.find("h2", id="why").parent
     return found, " ".join(found.get_text().split())
 
@@ -105,10 +105,12 @@ def test_the_section_says_what_is_met_and_held_out_and_escapes_words(project):
     ):
         assert said in words
     assert "12.5 bits" in found.find("figure").get_text() and not found.find("b")
-    index = soup(project.out / "index.html").select_one("section[aria-labelledby=best] tbody tr")
-    shown = [cell.get_text() for cell in index.select("td")]
+    (row,) = soup(project.out / "index.html").select(".matches tr[data-study]")
     # A claim that is tested in neither is none of them.
-    assert shown == ["best guess", "0 → 2 of 3", "50 % → 4 %", "0 → 1 of 1", "0 → 0 of 1"]
+    shown = "numbers rise from 0 to 2 of 3; claims from 0 to 1 of 1 (a guess)"
+    assert row.select("td")[-1].get_text() == shown
+    short = soup(project.out / "synthetic.html")
+    assert short.find("h2", id="best").parent.find("svg", class_="static")
 
 
 def test_nothing_equally_good_is_said_where_nothing_is_or_was_not_compared(project):

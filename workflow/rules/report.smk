@@ -71,6 +71,7 @@ rule render_report:
         tables=TABLES,
         provenance=rules.write_provenance.output.provenance,
         notebooks=PIPE.executed(),
+        findings=sorted((REPO / "configs/studies").glob("*/findings.yaml")),
     output:
         index=f"{PATHS.html}/index.html",
     log:

@@ -16,6 +16,7 @@ from replication.design.config import Config, Tier
 from replication.explore.modern_kernel import ModernKernel
 from replication.explore.regions.region_model import Region, RegionSettings
 from replication.study.files import write_text
+from replication.study.finding_model import Findings
 from replication.study.model import Document
 from replication.study.scenario import Scenario
 from replication.study.sensitivity_settings import Sensitivity
@@ -26,6 +27,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "config": Config,
     "engine_differences": EngineDifferences,
     "explanations": Explanations,
+    "findings": Findings,
     "region": Region,
     "regions": RegionSettings,
     "scenario": Scenario,

@@ -271,7 +271,7 @@ def claim_sentence(row: Row, claim: Claim, scale: Scale) -> str:
         )
     if row["flipped_by"]:
         flipped = "Fails" if holds else "Made to hold"
-        sentences.append(f"{flipped} by one change alone: {row['flipped_by']}.")
+        sentences.append(f"{flipped} by one change alone: {row['flipped_by'].replace('_', ' ')}.")
     else:
         changed = "fail" if holds else "hold"
         sentences.append(f"None of the {row['tested_alone']} single changes makes it {changed}.")
@@ -280,7 +280,9 @@ def claim_sentence(row: Row, claim: Claim, scale: Scale) -> str:
         sentences.append(f"Chance alone moves it: {alike}")
     if row["important"]:
         r2 = f"R² {float(row['r2']):.2f}"
-        sentences.append(f"What decides over all designs: {row['important']} ({r2}).")
+        sentences.append(
+            f"What decides over all designs: {row['important'].replace('_', ' ')} ({r2})."
+        )
     return " ".join(sentences)
 
 

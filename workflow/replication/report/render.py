@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
@@ -19,22 +20,17 @@ from altair.utils.schemapi import debug_mode
 from replication.compare.agreement import TABLES
 from replication.design.pipeline import SENSITIVITY, notebook_names
 from replication.metrics.results import Results
-from replication.report.charts.cells import engine_figures
-from replication.report.charts.data import read_cells, with_explained
 from replication.report.charts.experiment import figures_of
-from replication.report.charts.figure import Figure
-from replication.report.charts.run import run_chart
+from replication.report.charts.figure import Figure, with_prefix
+from replication.report.charts.trace import trace_overview
 from replication.report.notebooks.notebook import to_html
+from replication.report.pages.changes import DOWN, MOVES, STAYED, UP, changes_view
 from replication.report.pages.engines import MEANINGS, OUTCOMES, differences_of, engines_page
 from replication.report.pages.evidence import robust_view, why_view
-from replication.report.pages.figure import (
-    chart_script,
-    copy_download,
-    study_downloads,
-    write_figures,
-)
-from replication.report.pages.ledger import changes_of, engines_of, ledger, replicates_of
-from replication.report.pages.overview import all_numbers, overview
+from replication.report.pages.figure import copy_download, study_downloads, write_figures
+from replication.report.pages.finding import conclusions
+from replication.report.pages.ledger import engines_of, ledger, replicates_of
+from replication.report.pages.overview import all_numbers, lead_findings, overview, primary_cells
 from replication.report.pages.page import environment, ran
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import regions_page
@@ -44,7 +40,7 @@ from replication.report.pages.traces import FILES as TRACE_FILES
 from replication.report.pages.traces import trace_figures, trace_section
 from replication.study.files import write_text
 from replication.study.storage.parquet import write_parquet
-from replication.study.storage.table import Row, read_frame
+from replication.study.storage.table import read_frame
 from replication.study.study import REGIONS_TABLE, Study
 from replication.verdicts.counts import COUNTS
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
@@ -58,6 +54,8 @@ OPTIONAL_DOWNLOADS = (REGIONS_TABLE, *TRACE_FILES, *TABLES)
 COPIED = "data"
 #: What each column of the downloads means.
 DICTIONARY = PACKAGE / "dictionary.csv"
+#: The field's terms and the project's, each with its meaning.
+GLOSSARY = PACKAGE / "glossary.csv"
 #: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.
 _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[^\s\"'`<>)\\]*")
 
@@ -104,24 +102,37 @@ def _write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
 
 
 def _index(source: Source, folder: Path) -> dict[str, Any]:
-    figures = write_figures(all_numbers(source), folder)
-    return {"overview": overview(source), "figures": figures}
+    found = lead_findings(source)
+    write_figures([one["figure"] for one in found if one["figure"]], folder)
+    return {
+        "findings": found,
+        "overview": overview(source),
+        "figures": write_figures(all_numbers(source), folder),
+        "changed": sum(len(study.changes) for study in source.studies.values()),
+    }
 
 
-def _changes(source: Source, _: Path) -> dict[str, Any]:
-    found = [(study, changes_of(study)) for study in source.studies.values()]
-    today = {(row["study"], row["claim"], row["engine"]): row["verdict"] for row in source.claims}
-    return {"changed": [pair for pair in found if pair[1]], "today": today}
+def _changed(source: Source) -> list[dict[str, Any]]:
+    return [changes_view(study) for study in source.studies.values() if study.changes]
+
+
+def _method(source: Source, _: Path) -> dict[str, Any]:
+    changed, ledgers = _changed(source), [(s, ledger(s)) for s in source.studies.values()]
+    moves = {way: sum(one["moves"][way] for one in changed) for way in (UP, DOWN, STAYED)}
+    return {
+        "changed": changed,
+        "moves": moves,
+        "parameters": [(s, len(one["published"]), len(one["assumed"])) for s, one in ledgers],
+        "downloads": _downloads(source),
+        "glossary": [tuple(row) for row in csv.reader(GLOSSARY.read_text("utf-8").splitlines())],
+    }
 
 
 def _engines(source: Source, folder: Path) -> dict[str, Any] | None:
     if not source.engines:
         return None
-    view = engines_page(source)
-    figures = engine_figures(source.cells, source.engines) if view["agreement"] else []
     return {
-        "view": view,
-        "figures": write_figures(figures, folder),
+        "view": engines_page(source),
         "outcomes": OUTCOMES,
         "downloads": [name for name in TABLES if (source.data / name).is_file()],
         "meanings": MEANINGS,
@@ -131,41 +142,47 @@ def _engines(source: Source, folder: Path) -> dict[str, Any] | None:
 #: What a page shows, which may write charts into the report's folder; None where there is none.
 _PAGES: dict[str, Callable[[Source, Path], dict[str, Any] | None]] = {
     "index": _index,
-    "changes": _changes,
+    "changes": lambda source, _: {"changed": _changed(source), "moves": MOVES},
     "engines": _engines,
     "regions": lambda source, _: regions_page(source),
+    "method": _method,
 }
 
 
 def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> None:
-    """Write a study's page, the pages of its points, and its notebooks."""
+    """Write a study's page, its evidence, the pages of its points, and its notebooks."""
     name = study.id
-    results = Results.load(source.data, name)
-    why = why_view(source.root, source.data, study, folder)
-    explained = why["found"]["rows"] if why and why["found"]["is_found"] else []
+    results, primary = Results.load(source.data, name), source.primary_results(name)
+    said = conclusions(source, study, primary)
+    chart = next((f"{name}~{one.chart}" for one in said if one.chart), "")
     figures = {
-        experiment: write_figures(found, folder)
-        for experiment, found in _figures(source, study, results, explained).items()
+        experiment: write_figures(sorted(found, key=lambda one: one.id != chart), folder)
+        for experiment, found in _figures(source, study, primary).items()
     }
     view = study_page(source, study, figures, topologies(study, results))
-    robust = robust_view(source, study, folder)
+    robust = robust_view(source, study)
     templates = environment(source)
-    text = templates.get_template("study.html").render(
-        page=name,
-        view=view,
+    shown = {
+        "page": name,
+        "view": view,
+        "conclusions": said,
+        "why": why_view(source.root, source.data, study, folder),
+        "notebooks": _write_notebooks(
+            source, study, notebooks, folder, with_sensitivity=bool(robust and not robust["stale"])
+        ),
+    }
+    write_text(folder / f"{name}.html", templates.get_template("study.html").render(**shown))
+    text = templates.get_template("evidence.html").render(
+        **shown,
         traces=trace_section(source, study),
         ledger=ledger(study),
         ran_on=engines_of(source, study),
         replicates=replicates_of(source, study),
-        why=why,
         robust=robust,
-        notebooks=_write_notebooks(
-            source, study, notebooks, folder, with_sensitivity=bool(robust and not robust["stale"])
-        ),
         downloads=study_downloads(source.data, name),
         known_differences=differences_of(source.root, results),
     )
-    write_text(folder / f"{name}.html", text)
+    write_text(folder / f"{name}~evidence.html", text)
     template, numbers = templates.get_template("point.html"), numbers_of_points(view)
     for page in point_pages(source, study, results):
         text = template.render(
@@ -178,19 +195,17 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         write_text(folder / page["file"], text)
 
 
-def _figures(
-    source: Source, study: Study, results: Results, explained: Sequence[Row]
-) -> dict[str, list[Figure]]:
+def _figures(source: Source, study: Study, results: Results) -> dict[str, list[Figure]]:
     """Return the figures of each experiment, first those with published traces in them."""
-    cells = with_explained(read_cells(source.data, study.id), explained)
+    cells, engine = primary_cells(source, study), source.headlines[study.id].engine
     traced = trace_figures(source, study)
-    return {
-        experiment.id: [
-            *traced.get(experiment.id, []),
-            *figures_of(results, cells, study, experiment.id),
-        ]
-        for experiment in study.experiments
-    }
+    found = {}
+    for experiment in study.experiments:
+        own = traced.get(experiment.id, [])
+        overview = with_prefix(trace_overview(own, engine), study.id, experiment.id)
+        drawn = figures_of(results, cells, study, experiment.id)
+        found[experiment.id] = [*overview, *drawn, *own]
+    return found
 
 
 def _write_notebooks(
@@ -228,8 +243,6 @@ def replacing(out: Path) -> Iterator[Path]:
 def _write_assets(folder: Path) -> None:
     shutil.copytree(PACKAGE / "assets", folder / "assets")
     write_text(folder / "assets" / "vega.js", _vega_bundle())
-    with debug_mode(False):
-        write_text(folder / "charts" / "run.js", chart_script("run", run_chart().to_dict()))
 
 
 @cache
@@ -242,9 +255,13 @@ def _vega_bundle() -> str:
     return f"{notice}\n(() => {{\n{_ADDRESS.sub('', bundle)}\n}})();\n"
 
 
-def _copy_data(source: Source, folder: Path) -> None:
+def _downloads(source: Source) -> list[str]:
     found = [name for name in OPTIONAL_DOWNLOADS if (source.data / name).is_file()]
-    for name in (*DOWNLOADS, *found):
+    return [*DOWNLOADS, *found]
+
+
+def _copy_data(source: Source, folder: Path) -> None:
+    for name in _downloads(source):
         copy_download(source.data / name, folder / name)
     for study in source.studies:
         for name, path, _ in study_downloads(source.data, study):

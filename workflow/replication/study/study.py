@@ -32,7 +32,13 @@ ExperimentType = Literal[
 ]
 
 #: The report's own pages, which no study may be called, with their titles in the menu, if any.
-REPORT_PAGES = {"index": "", "changes": "", "engines": "Engines", "regions": "Where it holds"}
+REPORT_PAGES = {
+    "index": "",
+    "changes": "",
+    "regions": "Where it holds",
+    "engines": "Engines",
+    "method": "Method",
+}
 #: The table of results without which there is no page of regions.
 REGIONS_TABLE = "regions.csv"
 #: What the engines show in canonical scenarios, written by tests/engines/conformance.py.

@@ -30,6 +30,7 @@ from replication.study.scenario import Flow
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.bound import SetUp, set_ups
+from replication.verdicts.wording import table_name
 
 SUSPICIOUS = "suspicious"
 CONSISTENT = "consistent"
@@ -353,19 +354,24 @@ def _repetitions(
         # Ratios of 0 and 1 are what lossless runs have in common.
         if not twins or one.cell.value in (0.0, 1.0):
             continue
-        names = ", ".join(" ".join(other.cell.key) for other in twins)
+        names = "; ".join(_called(other.cell) for other in twins)
         excuses = {_excuse(one, other, cells_by_place) for other in twins}
         telling = significant_digits(one.cell.printed) >= TELLING_DIGITS
-        text = f"{one.cell.printed} again at {names}"
+        text = f"{one.cell.printed} is printed again in {names}"
         if "" not in excuses:
             reason = f"{text}: {' or '.join(sorted(excuses))}."
             yield one.finding(check, math.nan, CONSISTENT, reason)
         elif telling and expected < CHANCE:
-            reason = f"{text}, where the set-up differs; {expected:.2g} such pairs would be chance."
+            chance = f"chance alone predicts {expected:.2g} such pairs."
+            reason = f"{text}, where the set-up differs; {chance}"
             yield one.finding(check, math.nan, SUSPICIOUS, reason)
         else:
             reason = f"{text}; with so few digits or so many numbers this may be chance."
             yield one.finding(check, math.nan, CONSISTENT, reason)
+
+
+def _called(cell: MappedCell) -> str:
+    return f"{table_name(cell.table)}, {cell.row_label}, {cell.column_label}"
 
 
 def _excuse(a: _Audited, b: _Audited, cells_by_place: dict[str, dict[str, MappedCell]]) -> str:
@@ -445,7 +451,7 @@ def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Findin
             if len(alike) > 1 and expected < CHANCE:
                 reason = (
                     f"{len(alike)} of {len(values)} different values end in .{decimals}; "
-                    f"{expected:.2g} such groups would be chance."
+                    f"chance alone predicts {expected:.2g} such groups."
                 )
                 yield from (_finding(study, c, reason) for c in members if c.printed in alike)
 

@@ -292,7 +292,7 @@ def judge_statistic(
         words.asked(expect),
         verdict,
         finding + ("." if found.has_interval else f"{spread}."),
-        [f"{finding}{spread}; asked for: {words.asked(expect, points)}{less}.", *few],
+        [f"{finding}{spread}; the claim needs {words.asked(expect, points)}{less}.", *few],
         passing=passing,
     )
 

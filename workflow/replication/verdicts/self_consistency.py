@@ -171,7 +171,7 @@ class OwnNumbers:
         self, study: Study, cells: Sequence[MappedCell], files: Mapping[str, Path]
     ) -> None:
         self.study = study
-        self._printed = _printed(study, cells)
+        self._printed = printed_numbers(study, cells)
         self._traces = trace_results(study, files)
 
     def rows(self) -> Iterable[Row]:
@@ -248,7 +248,9 @@ class OwnNumbers:
         return len(frame.drop_duplicates(factors)) == points_of(self.study, wanted)
 
 
-def _printed(study: Study, cells: Sequence[MappedCell]) -> Callable[[Quantity], pd.DataFrame]:
+def printed_numbers(
+    study: Study, cells: Sequence[MappedCell]
+) -> Callable[[Quantity], pd.DataFrame]:
     """Return what looks up a quantity among the printed numbers of single points."""
     numbers: dict[str, list[dict[str, object]]] = {}
     for cell in cells:

@@ -32,6 +32,7 @@ from replication.study.study import Study
 #: Ids by which papers number their tables: 5.1, II, A3.
 _NUMBERED = re.compile(r"[A-Z]?[\d.]+[a-z]?|[IVXLC]+")
 _HOW = {"maximum": "largest", "minimum": "smallest", "sum": "total"}
+_HOW_MANY = {"maximum": "most", "minimum": "fewest", "sum": "total"}
 
 
 def table_names(study: Study) -> dict[str, str]:
@@ -146,7 +147,7 @@ def _ratio(words: _Words, test: RatioTest) -> Wording:
         "maximum": ", largest ratio",
         "ratio_of_means": ", ratio of the means",
     }
-    said = f"{left} over {right}{shared}{how.get(test.reduce, '')}"
+    said = f"{left} divided by {right}{shared}{how.get(test.reduce, '')}"
     return Wording(capitalised(said), unit="times")
 
 
@@ -289,8 +290,9 @@ class _Words:
         if not self._several(wanted):
             return f"{label}{window}"
         if wanted.aggregate in _HOW:
-            of = " of a flow" if wanted.aggregate != "sum" else ""
-            return f"{_HOW[wanted.aggregate]} {label}{of}{window}"
+            of = " of any flow" if wanted.aggregate != "sum" else ""
+            how = (_HOW_MANY if METRICS[wanted.metric].counts else _HOW)[wanted.aggregate]
+            return f"{how} {label}{of}{window}"
         return (
             f"{label}{' over all packets' if wanted.aggregate == 'pooled' else ' per flow'}{window}"
         )

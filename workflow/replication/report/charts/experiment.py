@@ -5,10 +5,16 @@ from __future__ import annotations
 import pandas as pd
 
 from replication.metrics.results import Results
-from replication.report.charts.cells import cells_figure
+from replication.metrics.trace_folder import TABLE_PREFIX
+from replication.report.charts.cells import column_figures
 from replication.report.charts.data import PublishedValue, axis_factor, flow_ids, published_values
 from replication.report.charts.figure import Figure, with_prefix
-from replication.report.charts.points import factor_figures, pair_figures, published_figures
+from replication.report.charts.points import (
+    factor_figures,
+    pair_figures,
+    published_figures,
+    share_figures,
+)
 from replication.report.charts.time import jain_figures, time_figures
 from replication.study.study import Experiment, Study
 from replication.study.table_model import Table
@@ -22,30 +28,34 @@ MANY_FLOWS = 4
 def figures_of(
     results: Results, cells: pd.DataFrame, study: Study, experiment_id: str
 ) -> list[Figure]:
-    """Return the figures of one experiment, published values drawn in."""
+    """Return the figures of one experiment, published values drawn in; cells are of one engine."""
     experiment = study.experiment(experiment_id)
     published = published_values(experiment, cells)
-    figures = _figures_of_type(results, study, experiment, published)
-    return with_prefix([*figures, *_cells_figures(cells, study, experiment)], study.id)
+    figures = _figures_of_type(results, experiment, published)
+    # Where the published values are in a chart already, its table needs no other.
+    tables = [] if figures and published else _cells_figures(cells, study, experiment)
+    return with_prefix([*figures, *tables], study.id)
 
 
 def _figures_of_type(
-    results: Results, study: Study, experiment: Experiment, published: list[PublishedValue]
+    results: Results, experiment: Experiment, published: list[PublishedValue]
 ) -> list[Figure]:
     """Return what the experiment's type has beside the comparison of its cells."""
     match experiment.type:
         case "cbr_sweep":
-            return factor_figures(results, study, experiment, SWEEP_METRICS, published)
+            return factor_figures(results, experiment, SWEEP_METRICS, published)
         case "pairwise_fairness":
-            return pair_figures(results, study, experiment, SWEEP_METRICS)
+            return pair_figures(results, experiment, SWEEP_METRICS)
         case "queuing":
             return time_figures(results, experiment)
         case "bdp_jain":
             is_jain = len(flow_ids(results, experiment)) >= MANY_FLOWS
             found = jain_figures(results, experiment) if is_jain else []
             if axis_factor(experiment) is not None:
-                found += factor_figures(results, study, experiment, DELAY_METRICS)
+                found += factor_figures(results, experiment, DELAY_METRICS)
             return found
+        case "cwnd_traces":
+            return share_figures(results, experiment, published)
         case "throughput_tables":
             return published_figures(results, experiment, published)
         case _:
@@ -56,6 +66,8 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
     shown: dict[tuple[str, ...], list[Table]] = {}
     parts = []
     for table in study.tables if len(cells) else []:
+        if table.id.startswith(TABLE_PREFIX):
+            continue  # Numbers of traces are in tables, and their windows in charts of their own.
         rows = table.rows or {}
         homes = {key: row.experiment or table.experiment for key, row in rows.items()}
         ours = cells[cells["table"] == table.id]
@@ -64,5 +76,7 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
         if not ours.empty:
             parts.append(ours)
             shown.setdefault(tuple(dict.fromkeys(ours["column"])), []).append(table)
-    found = [cells_figure(pd.concat(parts), *same) for same in shown.values()]
+    found = []
+    for same in shown.values():
+        found += column_figures(pd.concat(parts), *same)
     return with_prefix(found, experiment.id)

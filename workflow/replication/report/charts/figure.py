@@ -233,6 +233,7 @@ class Horizontal:
         axis = alt.Axis(
             values=list(self.values),
             labelOverlap="greedy",
+            labelSeparation=6,
             # A format of the axis itself would be rounded to the distance of its ticks.
             labelExpr="format(datum.value, '.6~g')",
         )
@@ -257,8 +258,8 @@ class Panel:
         Labels of the series in their fixed order.
     name
         Unique within a chart; names the selections.
-    published, bounds
-        series, x, value, source of published values; x, x_end, value, word, source of bounds.
+    published
+        series, x, value, source of published values.
     engines
         Those of the whole chart, which tell lines apart by dashes; by default the frame's.
     """
@@ -269,11 +270,10 @@ class Panel:
     display: Display
     name: str
     published: pd.DataFrame | None = None
-    bounds: pd.DataFrame | None = None
     engines: Sequence[str] = ()
 
     def draw(self, width: int = WIDTH, height: int = HEIGHT) -> Drawing:
-        """Return the layers: intervals, lines, symbols, bounds of claims, published values."""
+        """Return the layers: intervals, lines, symbols, published values."""
         picked, opacity = legend_filter("series", self.name)
         y = alt.Y("mean:Q", title=self.display.title, scale=alt.Scale(zero=True))
         engines = self.engines or sorted(self.frame["engine"].unique())
@@ -293,8 +293,6 @@ class Panel:
             low = alt.Y("low:Q", title=self.display.title)
             layers.append(bars.encode(y=low, y2="high:Q"))
         layers += [lines, points.add_params(picked)]
-        if self.bounds is not None and len(self.bounds):
-            layers += bound_layers(self.bounds, self.x, self.display)
         if self.published is not None and len(self.published):
             layers.append(published_layer(self.published, self.x, self.display))
         return alt.layer(*layers).properties(width=width, height=height)
@@ -338,18 +336,6 @@ def published_legend() -> alt.Fill:
         scale=alt.Scale(domain=[PUBLISHED], range=["transparent"]),
         legend=alt.Legend(title=None, orient="top", symbolType="diamond", symbolStrokeColor=INK),
     )
-
-
-def bound_layers(bounds: pd.DataFrame, x: Horizontal, display: Display) -> list[Drawing]:
-    """Return the layers of what claims need: dashed lines in the text's colour, with a label."""
-    base = alt.Chart(bounds).encode(x=x.encoding(), y=alt.Y("value:Q", title=display.title))
-    tooltip = tips("N", source="Bound")
-    return [
-        base.mark_rule(color=INK, strokeDash=[6, 3], strokeWidth=1.4, clip=True).encode(
-            x2="x_end:Q", tooltip=tooltip
-        ),
-        base.mark_text(align="left", baseline="bottom", dy=-3, fontSize=10).encode(text="word:N"),
-    ]
 
 
 def short(value: Any) -> Any:

@@ -1,8 +1,4 @@
-"""Figures of a quantity against a factor, with what claims say in the same coordinates.
-
-A bound that a claim puts on the quantity itself is a line over the range that the claim names; what
-the paper does not print is not drawn as published.
-"""
+"""Figures of a quantity against a factor, and of competing flows; published values drawn in."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ import pandas as pd
 
 from replication.metrics.results import Results
 from replication.report.charts.data import (
+    ALGORITHMS,
     MOST_NAMED,
     Display,
     PublishedValue,
@@ -20,61 +17,32 @@ from replication.report.charts.data import (
     display_factor,
     display_metric,
     estimates,
-    flow_algorithm,
     flow_ids,
     label_points,
-    runs_of,
-    scenario_flows,
+    level_label,
     series_order,
 )
 from replication.report.charts.figure import (
+    PUBLISHED,
+    PUBLISHED_MARK,
     Drawing,
     Figure,
     Horizontal,
     Panel,
+    colours,
+    interval_tips,
     make_figure,
+    published_legend,
+    symbols,
     three_digits,
+    tips,
 )
-from replication.study.claim_model import Quantity, ValueTest
-from replication.study.study import Experiment, Study
-
-
-def claimed_bounds(study: Study, experiment: Experiment, metric: str) -> pd.DataFrame:
-    """Return the bounds that claims put on the metric itself: x, x_end, value, word, source."""
-    axis = axis_factor(experiment)
-    rows = []
-    for claim in study.claims:
-        test = claim.test
-        if axis is None or not isinstance(test, ValueTest):
-            continue
-        if not _about(test.of, experiment, metric):
-            continue
-        chosen = test.of.where.get(axis.id, [level.key for level in axis.levels])
-        scale = display_factor(axis).factor
-        xs = [scale * float(v.value or 0.0) for v in axis.levels if v.key in chosen]
-        display = display_metric(metric)
-        for bound, word in ((test.expect.at_least, "at least"), (test.expect.at_most, "at most")):
-            if bound is not None:
-                value = bound * display.factor
-                source = f"claim {claim.id} needs {word} {value:g} {display.unit}"
-                rows.append((min(xs), max(xs), value, f"{claim.id} needs {word} {value:g}", source))
-    return pd.DataFrame(rows, columns=["x", "x_end", "value", "word", "source"])
-
-
-def _about(quantity: Quantity, experiment: Experiment, metric: str) -> bool:
-    return (
-        quantity.experiment == experiment.id
-        and quantity.metric == metric
-        and quantity.window_s is None
-        and quantity.links is None
-        and quantity.flows == "tcp"
-        and quantity.aggregate == "mean"
-    )
+from replication.study.claim_model import Quantity
+from replication.study.study import Experiment
 
 
 def factor_figures(
     results: Results,
-    study: Study,
     experiment: Experiment,
     metrics: Sequence[str],
     published: Sequence[PublishedValue] = (),
@@ -88,18 +56,15 @@ def factor_figures(
             continue
         own = [v for v in published if _kind(v) == (metric, "tcp", "mean", ())]
         marks = _published_frame(experiment, own)
-        bounds = claimed_bounds(study, experiment, metric)
         if axis is None:
             frame = frame.assign(x=frame["series"])
         order, x = series_order(frame, experiment, axis), _horizontal(experiment, frame["x"])
-        chart = Panel(frame, order, x, display, f"{experiment.id} {metric}", marks, bounds).draw()
+        chart = Panel(frame, order, x, display, f"{experiment.id} {metric}", marks).draw()
         title = f"{experiment.title}: {display.label.lower()}"
         words = describe_lines(frame, order, x.title, display)
         if len(marks):
             words += " Published values are hollow diamonds: "
             words += "; ".join(dict.fromkeys(marks["source"])) + "."
-        if len(bounds):
-            words += f" Dashed lines are what claims need: {'; '.join(bounds['source'])}."
         figures.append(make_figure([experiment.id, metric], title, chart, words, frame))
     return figures
 
@@ -175,7 +140,7 @@ def _published_figure(
         ours, theirs = frame[frame["series"] == name], marks[marks["series"] == name]
         named = f"{experiment.id} {metric} {name}"
         panel = Panel(ours, order, x, display, named, theirs, engines=engines)
-        panels.append(panel.draw(230, 200).properties(title=name))
+        panels.append(panel.draw(165, 165).properties(title=name))
     title = f"{experiment.title}: {display.label.lower()}"
     words = describe_lines(frame, order, x.title, display)
     words += f" {len(marks)} published values are hollow diamonds."
@@ -188,13 +153,10 @@ def _grid(panels: Sequence[Drawing]) -> Drawing:
     return chart.resolve_scale(color="shared", shape="shared", y="shared")
 
 
-def pair_figures(
-    results: Results, study: Study, experiment: Experiment, metrics: Sequence[str]
-) -> list[Figure]:
+def pair_figures(results: Results, experiment: Experiment, metrics: Sequence[str]) -> list[Figure]:
     """Return one figure a metric: both flows against the factor, a panel a pair of variants."""
     if axis_factor(experiment) is None:
         return []
-    names = _pair_names(results, experiment)
     figures = []
     for metric in metrics:
         parts = []
@@ -206,11 +168,10 @@ def pair_figures(
             continue
         display, order = display_metric(metric), list(dict.fromkeys(frame["series"]))
         x, engines = _horizontal(experiment, frame["x"]), sorted(frame["engine"].unique())
-        bounds = claimed_bounds(study, experiment, metric)
         panels, words = [], []
         for index, (pair, ours) in enumerate(frame.groupby("pair", sort=False)):
-            named, name = names.get(str(pair), str(pair)), f"{experiment.id} {metric} {index}"
-            panel = Panel(ours, order, x, display, name, bounds=bounds, engines=engines)
+            named, name = str(pair), f"{experiment.id} {metric} {index}"
+            panel = Panel(ours, order, x, display, name, engines=engines)
             panels.append(panel.draw(240, 170).properties(title=named))
             words.append(f"{named}. {describe_lines(ours, order, x.title, display)}")
         title = f"{experiment.title}: {display.label.lower()} of both flows"
@@ -219,16 +180,93 @@ def pair_figures(
     return figures
 
 
-def _pair_names(results: Results, experiment: Experiment) -> dict[str, str]:
-    """Return a pair's label to the label with the algorithm of each flow."""
-    names: dict[str, str] = {}
-    axis = axis_factor(experiment)
-    for run in runs_of(results, experiment):
-        flows = scenario_flows(results, run.scenario).values()
-        who = ", ".join(f"{f['id']} {flow_algorithm(f)}" for f in flows if f["kind"] == "tcp")
-        label = run.series(experiment, axis)
-        names.setdefault(label, f"{label} ({who})")
-    return names
+def share_figures(
+    results: Results, experiment: Experiment, published: Sequence[PublishedValue]
+) -> list[Figure]:
+    """Return the throughput of each flow where flows of different algorithms compete.
+
+    A row a condition, a panel an engine; none where all flows are alike.
+    """
+    flows, rates = flow_ids(results, experiment), ("throughput_bps", "goodput_bps")
+    printed = [v for v in published if v.quantity.metric in rates and _one_flow(v)]
+    metric = printed[0].quantity.metric if printed else rates[0]
+    parts = [
+        estimates(results, experiment, metric, [flow]).assign(series_label=flow) for flow in flows
+    ]
+    parts = [part for part in parts if not part.empty]
+    if len({part["series"].iloc[0] for part in parts}) < 2:
+        return []
+    frame = pd.concat(parts, ignore_index=True)
+    frame = frame.assign(
+        condition=frame["series"], series=frame.pop("series_label").map(_flow_name)
+    )
+    marks = pd.DataFrame(
+        [
+            (_where_label(experiment, value), _flow_name(_one_flow(value)), value.value)
+            for value in printed
+        ],
+        columns=["condition", "series", "value"],
+    )
+    display, order = display_metric(metric), list(dict.fromkeys(frame["series"]))
+    engines = frame["engine"].nunique()
+    panels = [
+        _share_panel(own, marks, order, display, 420 // engines + 90).properties(
+            title=f"On {engine}"
+        )
+        for engine, own in frame.groupby("engine", sort=False)
+    ]
+    words = f"{display.title} of each flow, a row a pair."
+    for row in frame.to_dict("records"):
+        words += (
+            f" {row['condition']} on {row['engine']}, {row['series']}: {three_digits(row['mean'])}."
+        )
+    words += " Hollow diamonds are published." if len(marks) else ""
+    chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared")
+    title = f"{experiment.title}: {display.label.lower()} of each flow"
+    return [make_figure([experiment.id, "shares"], title, chart, words, frame)]
+
+
+def _share_panel(
+    frame: pd.DataFrame, marks: pd.DataFrame, order: Sequence[str], display: Display, width: int
+) -> Drawing:
+    x = alt.X("mean:Q", title=display.title, scale=alt.Scale(zero=True))
+    y = alt.Y("condition:N", title=None, sort=None, axis=alt.Axis(labelLimit=200))
+    offset = alt.YOffset("series:N", sort=list(order))
+    base = alt.Chart(frame).encode(y=y, yOffset=offset, color=colours("series", order))
+    tooltip = [*tips("N", condition="Pair", series="Flow"), *interval_tips(display.title)]
+    bars = base.mark_rule(strokeWidth=1.6).encode(x=x, x2="zero:Q")
+    bars = bars.transform_calculate(zero="0")
+    points = base.mark_point(filled=True, size=60).encode(
+        x=x, shape=symbols("series", order), tooltip=tooltip
+    )
+    layers: list[Drawing] = [bars, points]
+    if len(marks):
+        theirs = alt.Chart(marks.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
+        layers.append(
+            theirs.encode(
+                x=alt.X("value:Q", title=display.title),
+                y=y,
+                yOffset=offset,
+                fill=published_legend(),
+            )
+        )
+    rows = frame["condition"].nunique()
+    return alt.layer(*layers).properties(width=width, height=46 * rows)
+
+
+def _one_flow(value: PublishedValue) -> str:
+    """Return the flow that a published value is of; empty if it is of several."""
+    flows = value.quantity.flows
+    return flows[0] if isinstance(flows, list) and len(flows) == 1 else ""
+
+
+def _flow_name(flow: str) -> str:
+    return ALGORITHMS.get(flow, flow)
+
+
+def _where_label(experiment: Experiment, value: PublishedValue) -> str:
+    keys = {factor: keys[0] for factor, keys in value.quantity.where.items()}
+    return ", ".join(level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys)
 
 
 def describe_lines(

@@ -1,8 +1,4 @@
-"""One run over time: its lines, thinned, and a chart that all runs share.
-
-The chart is made once for the whole report; its data are named ``lines`` and ``marks``, and the
-page puts those of a run in, with the names of its flows for ``@flows`` and its end for ``@end``.
-"""
+"""One run over time as a small static picture: hundreds of pages have one an engine."""
 
 from __future__ import annotations
 
@@ -10,27 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import altair as alt
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from markupsafe import Markup, escape
 
 from replication.metrics.sampled import kept_samples
 from replication.report.charts.data import flow_label
-from replication.report.charts.figure import (
-    DASHES,
-    INK,
-    PALETTE,
-    WIDTH,
-    Drawing,
-    legend_filter,
-    legend_of,
-    short,
-    stacked,
-    themed,
-    tips,
-    zoom_of,
-)
+from replication.report.charts.figure import DASHES, PALETTE
 from replication.report.charts.time import bin_ends
 from replication.study.storage.table import SERIES_NUMBERS
 
@@ -50,8 +33,6 @@ MARKS = 40
 #: Flows that are drawn; a page with more names those that are.
 FLOWS = 6
 _HEIGHTS = {"cwnd": 150, "rtt": 90, "throughput": 90, "queue": 90}
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -150,101 +131,122 @@ def _thinned(lines: list[Line], limit: int) -> Iterator[Line]:
         yield Line(line.panel, line.quantity, line.flow, time, value)
 
 
-def run_chart() -> Drawing:
-    """Return the chart of any run, its data left out."""
-    picked, opacity = legend_filter("flow", "run")
-    legend = legend_of(["@flows"] * 3, lines=True)
-    colour, dash = (
-        channel("flow:N", scale=alt.Scale(domain=["@flows"], range=list(looks)), legend=legend)
-        for channel, looks in ((alt.Color, PALETTE), (alt.StrokeDash, DASHES))
-    )
-    x = alt.X("time_s:Q", title="Time (s)", scale=alt.Scale(domain=[0, "@end"], nice=False))
-    panels = [_panel(name, x, colour, dash, opacity) for name in _HEIGHTS]
-    panels.append(_marks(x, colour, opacity))
-    return themed(stacked(panels, 8, picked, zoom_of("run")))
+_PANEL_WIDTH, _LEFT, _GAP = 560, 76, 26
+#: A path's coordinates are whole numbers of half a pixel.
+_FINE = 2
+#: Bounds of an axis end on these times a power of ten.
+_ROUND = (1, 2, 2.5, 5, 10)
 
 
-def _panel(name: str, x: alt.X, colour: Any, dash: Any, opacity: Any) -> Drawing:
-    """Return one panel: a line a flow, dotted its slow-start threshold; the queue in ink."""
-    base = alt.Chart(alt.NamedData("lines")).transform_filter(f"datum.panel == '{name}'")
-    base = base.encode(
-        x=x,
-        y=alt.Y("value:Q", title=TITLES[name], scale=alt.Scale(zero=True, nice=True)),
-        tooltip=[
-            *tips("N", flow="Flow", quantity="Quantity"),
-            *tips("Q", ".4g", time_s="Time (s)", value=TITLES[name]),
-        ],
-    )
-    if name == "queue":
-        chart = base.mark_line(color=INK, strokeWidth=1.2)
-    else:
-        base = base.encode(color=colour, opacity=opacity)
-        lines = base.transform_filter("datum.quantity != 'ssthresh'").mark_line(strokeWidth=1.5)
-        chart = lines.encode(strokeDash=dash)
-        if name == "cwnd":
-            threshold = base.transform_filter("datum.quantity == 'ssthresh'")
-            threshold = threshold.mark_line(
-                strokeWidth=1.2, strokeDash=[1, 3], interpolate="step-after"
-            )
-            chart = alt.layer(chart, threshold)
-    return chart.properties(name=name, width=WIDTH + 60, height=_HEIGHTS[name])
-
-
-def _marks(x: alt.X, colour: Any, opacity: Any) -> Drawing:
-    """Return the moments of losses as ticks: a row an event, in it a flow below the other."""
-    ticks = alt.Chart(alt.NamedData("marks"), name="marks").mark_tick(thickness=1.5, height=10)
-    return ticks.encode(
-        x=x,
-        y=alt.Y("event:N", title=None, sort=["retransmissions", "drops"]),
-        yOffset=alt.YOffset("flow:N", scale=alt.Scale(domain=["@flows"])),
-        color=colour,
-        opacity=opacity,
-        tooltip=[
-            *tips("N", flow="Flow", event="Event"),
-            *tips("Q", ".4g", time_s="Time (s)"),
-            *tips("Q", count="Packets in the interval"),
-        ],
-    ).properties(width=WIDTH + 60, height=64)
-
-
-def run_data(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Json:
-    """Return what the page puts into the chart, from a scenario's document and its series.
-
-    Labels of flows, the end (s), lines and marks: a list of columns for each line, which is a third
-    of the size of one record a sample.
-    """
+def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Markup:
+    """Return one run over time as SVG: a panel a quantity, a line a flow, then its losses."""
     chosen = [flow for flow in scenario["flows"] if flow["kind"] == "tcp"][:FLOWS]
     chosen += [flow for flow in scenario["flows"] if flow["kind"] != "tcp"][:1]
     flows = {str(flow["id"]): dict(flow) for flow in chosen}
-    end = float(scenario["duration_s"])
+    end_s = float(scenario["duration_s"])
     lines, marks = lines_of(samples, flows), marks_of(samples, flows)
-    return {
-        "flows": list(dict.fromkeys(line.flow for line in lines if line.panel != "queue")),
-        "end": end,
-        "lines": [_record(line, end) for line in lines],
-        "marks": [_record(_largest(one, MARKS // len(marks)), end) for one in marks],
-    }
+    names = list(dict.fromkeys(line.flow for line in lines if line.panel != "queue"))
+    looks = {name: number % len(PALETTE) for number, name in enumerate(names)}
+    parts, top = [_legend(names, looks)], 42 + 18 * ((len(names) - 1) // 3)
+    for panel, height in _HEIGHTS.items():
+        own = [line for line in lines if line.panel == panel]
+        if own:
+            parts.append(_panel(own, looks, top, height, end_s))
+            top += height + _GAP
+    for event in ("retransmissions", "drops"):
+        own_marks = [_largest(one, MARKS) for one in marks if one.event == event]
+        if own_marks:
+            parts.append(_ticks_of(own_marks, looks, event, top, end_s))
+            top += 22
+    parts.append(_time_axis(top, end_s))
+    width, height = _LEFT + _PANEL_WIDTH + 20, top + 34
+    return Markup(
+        f'<svg class="static run" viewBox="0 0 {width} {height}" width="{width}" '
+        f'aria-hidden="true">{"".join(parts)}</svg>'
+    )
+
+
+def _text(x: float, y: float, words: str, anchor: str = "start", more: str = "") -> str:
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{more}>{escape(words)}</text>'
+
+
+def _stroke(look: int, dotted: bool = False) -> str:
+    dash = [1, 3] if dotted else DASHES[look]
+    dashed = "" if dash == [1, 0] else f' stroke-dasharray="{" ".join(map(str, dash))}"'
+    return f'stroke="{PALETTE[look]}"{dashed}'
+
+
+def _legend(names: Sequence[str], looks: Mapping[str, int]) -> str:
+    parts = []
+    for number, name in enumerate(names):
+        x, y = _LEFT + 190 * (number % 3), 10 + 18 * (number // 3)
+        parts.append(f'<path d="M{x} {y}h24" {_stroke(looks[name])}/>')
+        parts.append(_text(x + 30, y + 4, name))
+    return "".join(parts)
+
+
+def _panel(
+    lines: Sequence[Line], looks: Mapping[str, int], top: float, height: float, end_s: float
+) -> str:
+    """Return one panel: its frame, three ticks, and its lines; the queue is in the ink."""
+    high, step = _rounded_up(max(float(line.value.max()) for line in lines))
+    x, y = _PANEL_WIDTH / end_s, height / high
+    parts = [f'<g transform="translate({_LEFT} {top})">']
+    parts.append(f'<path class="frame" d="M0 0v{height}h{_PANEL_WIDTH}"/>')
+    parts.append(_text(0, -6, TITLES[lines[0].panel]))
+    for tick in np.arange(0, high + step / 2, step):
+        parts.append(_text(-6, height - tick * y + 4, f"{tick:g}", "end"))
+    for line in lines:
+        look = (
+            "" if line.panel == "queue" else _stroke(looks[line.flow], line.quantity == "ssthresh")
+        )
+        path = _path(line.time_s * x, height - line.value * y, line.quantity == "ssthresh")
+        parts.append(f'<path class="line" transform="scale({1 / _FINE})" d="{path}" {look}/>')
+    return "".join([*parts, "</g>"])
+
+
+def _path(x: Floats, y: Floats, steps: bool) -> str:
+    """Return a path through points; a threshold keeps its value until the next one."""
+    xs, ys = (np.rint(_FINE * values).astype(int) for values in (x, y))
+    found = [f"M{xs[0]} {ys[0]}"]
+    for dx, dy in zip(np.diff(xs), np.diff(ys), strict=True):
+        if dx or dy:
+            found.append(f"h{dx}v{dy}" if steps else f"l{dx} {dy}")
+    return "".join(found).replace(" -", "-")
+
+
+def _ticks_of(
+    marks: Sequence[Marks], looks: Mapping[str, int], event: str, top: float, end_s: float
+) -> str:
+    parts = [
+        _text(_LEFT - 6, top + 4, {"retransmissions": "Sent again"}.get(event, "Dropped"), "end")
+    ]
+    for one in marks:
+        times = np.rint(one.time_s / end_s * _PANEL_WIDTH).astype(int)
+        path = "".join(f"M{_LEFT + time} {top - 6}v12" for time in dict.fromkeys(times))
+        parts.append(f'<path d="{path}" {_stroke(looks.get(one.flow, 0)).partition(" ")[0]}/>')
+    return "".join(parts)
+
+
+def _time_axis(top: float, end_s: float) -> str:
+    _, step = _rounded_up(end_s)
+    ticks = np.arange(0, end_s + step / 1e6, step)
+    words = [
+        _text(_LEFT + tick / end_s * _PANEL_WIDTH, top + 10, f"{tick:g}", "middle")
+        for tick in ticks
+    ]
+    return "".join([*words, _text(_LEFT + _PANEL_WIDTH / 2, top + 28, "Time (s)", "middle")])
+
+
+def _rounded_up(value: float) -> tuple[float, float]:
+    """Return a round bound at or above a value, and the distance of some four ticks up to it."""
+    value = value or 1.0
+    power = 10.0 ** np.floor(np.log10(value / 4))
+    step = next(power * one for one in _ROUND if power * one * 4 >= value * 0.999)
+    return float(step * np.ceil(value / step - 1e-9)), float(step)
 
 
 def _largest(marks: Marks, limit: int) -> Marks:
-    """Return the marks of the largest counts: the counts say what the marks cannot."""
+    """Return the marks of the largest counts."""
     kept = np.sort(np.argsort(-marks.count, kind="stable")[:limit])
     return replace(marks, time_s=marks.time_s[kept], count=marks.count[kept])
-
-
-def _times(times: Floats) -> Json | Sequence[float]:
-    """Return times that are all at one distance as their first one and the distance."""
-    steps = np.diff(times)
-    if len(times) < 3 or not np.allclose(steps, steps[0], rtol=0, atol=1e-9):
-        return [short(float(time)) for time in times]
-    return {"from": float(times[0]), "by": round(float(steps[0]), 3), "count": len(times)}
-
-
-def _record(line: Line | Marks, end_s: float) -> Json:
-    """Return a line with the digits that the chart can show: a pixel is 1/600 of the run."""
-    decimals = max(0, 4 - len(f"{end_s:.0f}"))
-    record = dict(vars(line))
-    record["time_s"] = _times(line.time_s.round(decimals))
-    name = "value" if isinstance(line, Line) else "count"
-    record[name] = [short(float(f"{value:.3g}")) for value in record[name]]
-    return record

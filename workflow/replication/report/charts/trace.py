@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import altair as alt
@@ -42,6 +43,33 @@ def overlay_figures(windows: pd.DataFrame, comparison: pd.DataFrame) -> list[Fig
         _overlay(str(trace), part, comparison[comparison["trace"] == trace])
         for trace, part in windows.groupby("trace", sort=False)
     ]
+
+
+def trace_overview(figures: Sequence[Figure], engine: str) -> list[Figure]:
+    """Return the first flow of each trace in one figure, published and on one engine.
+
+    `figures` are the overlays of an experiment's traces; none for fewer than two.
+    """
+    if len(figures) < 2:
+        return []
+    panels, words = [], "Congestion window of the first flow of each published trace and of ours."
+    parts = []
+    for figure in figures:
+        own = figure.data[figure.data["source"].isin([PUBLISHED, engine])]
+        first = own[own["flow"] == own["flow"].iloc[0]]
+        trace = figure.title.partition(":")[0]
+        panel = _overlay_panel(first, trace, [PUBLISHED, engine], alt.value(1), None)
+        panels.append(panel.properties(width=250, height=130))
+        parts.append(first.assign(trace=trace))
+        for source, run in first.groupby("source", sort=False):
+            values = run["cwnd_segments"]
+            words += (
+                f" {trace}, {source}: {three_digits(values.min())} to {three_digits(values.max())}."
+            )
+    chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
+    title = "Congestion windows over time, published and measured"
+    name = ["", "traces", engine]
+    return [make_figure(name, title, chart, words, pd.concat(parts))]
 
 
 def _overlay(trace: str, windows: pd.DataFrame, comparison: pd.DataFrame) -> Figure:

@@ -9,7 +9,7 @@ from typing import Any
 from replication.metrics.metric_model import METRICS, metric_label
 from replication.report.pages import number as numbers
 from replication.report.pages.source import PointLinks, Source, cell_id, grouped, under
-from replication.report.pages.verdict import BADGES, badge, beside
+from replication.report.pages.verdict import BADGES, badge
 from replication.study.study import Study
 from replication.study.table_model import Cell, Table
 from replication.verdicts.counts import Numbers
@@ -54,6 +54,10 @@ def _table(
     shown = ("", *engines[:1])
     return {
         "html_id": html_id,
+        # The page that has every number on every engine.
+        "evidence": f"{study}~evidence.html",
+        # Statistics of published traces stand with the evidence alone.
+        "printed": any(row["kind"] == "printed" for row in rows),
         # "Table II" where the paper numbers it, and else its title, which then is not said again.
         "name": name,
         "title": "" if name == title else title,
@@ -96,12 +100,11 @@ def _cells(
     table: Table | None,
 ) -> Iterator[CellView]:
     study = rows[0]["study"]
-    printed, engines = source.published(study), source.shown_engines(study)
+    printed = source.published(study)
     by_key = grouped(rows, "table", "row", "column")
     points = {key: under(links, same) for key, same in by_key.items()}
     for row in rows:
         unit, key = row["unit"], (row["table"], row["row"], row["column"])
-        stands = row["engine"] in engines[:1]
         yield {
             "row": row,
             "unit": numbers.display_unit(unit),
@@ -113,8 +116,6 @@ def _cells(
             "interval": numbers.interval(row["reproduced_low"], row["reproduced_high"], unit),
             "verdict": badge(row["verdict"]),
             "reason": " ".join(part for part in row["reasons"] if part not in notes),
-            # Another engine's verdict, where this one stands but cannot test the cell.
-            "beside": beside(by_key[key], row["engine"]) if stands else None,
             "html_id": cell_id(*key),
             "points": points[key],
         }

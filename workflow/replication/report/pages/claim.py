@@ -1,17 +1,15 @@
-"""A claim as a card: words, test, and on each engine verdict, evidence and its picture."""
+"""A claim as a card: words, test, and on each engine verdict and evidence."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from replication.report.charts.figure import three_digits
 from replication.report.pages.number import parse
 from replication.report.pages.source import PointLinks, Source, under
-from replication.report.pages.verdict import badge, beside
-from replication.study.claim_model import AllTest, Claim, EquivalenceTest, NotTestable, SimpleTest
-from replication.study.sensitivity_settings import Scale, load_sensitivity
+from replication.report.pages.verdict import badge
+from replication.study.claim_model import Claim
 from replication.study.study import Study
 from replication.verdicts.claim import conditions
 from replication.verdicts.verdict_table import Judged
@@ -33,8 +31,6 @@ def claim_cards(
     """Return the cards of a study's claims, from their rows on the engines that are shown."""
     known = {claim.id: claim for claim in study.claims}
     engines = source.shown_engines(study.id)
-    varied = (source.data / "sensitivity" / study.id / "claims.csv").is_file()
-    scale = load_sensitivity(source.root).of(study.id).exploration if varied else None
     cards = []
     for name in dict.fromkeys([*known, *(row["claim"] for row in rows)]):
         results = [row for row in rows if row["claim"] == name]
@@ -49,6 +45,7 @@ def claim_cards(
                 "place": results[0]["place"],
                 "reading": claim.reading if claim else "",
                 "tests": list(_tests(study, claim)) if claim else [],
+                "measured": _measured(study, claim, results[0]) if claim else "",
                 # One an engine, that of the headline first.
                 "results": [
                     {
@@ -61,13 +58,10 @@ def claim_cards(
                 ],
                 # What the paper's own data say of it.
                 "own": source.own_data.get((study.id, name)),
-                "beside": beside(results, next(iter(engines), "")),
-                "chart": claim_chart(claim, results) if claim else None,
                 "points": under(links, results),
                 "apart": _apart(claim) if claim else "",
                 # How often it was changed after results were seen.
                 "changes": len(study.changes_to("claims", name)),
-                "unexplored": _unexplored(study, claim, scale) if claim else [],
             }
         )
     return cards
@@ -81,19 +75,21 @@ def _tests(study: Study, claim: Claim) -> Iterator[tuple[str, str, str]]:
         yield words.statistic, words.asked(expect), less
 
 
+def _measured(study: Study, claim: Claim, row: Judged) -> str:
+    """Return the statistic on the primary engine in words; empty where it was not measured."""
+    value = parse(row["observed"])
+    if value is None:
+        return ""
+    if len(tests := claim.tests()) > 1:
+        return f"{round(value * len(tests))} of {len(tests)} parts hold"
+    return f"measured {wording(study, tests[0]).value(value)}"
+
+
 def _apart(claim: Claim) -> str:
     """Return why a claim does not count in the shares; empty where it does."""
     if claim.repeats is not None:
         return f"The same finding as {claim.repeats}: excluded from the counts."
     return ""
-
-
-def _unexplored(study: Study, claim: Claim, scale: Scale | None) -> list[str]:
-    """Return the experiments that a claim rests on and that were never varied, by their titles."""
-    if scale is None or scale.experiments is None:
-        return []
-    needed = {wanted.experiment for wanted in claim.quantities()}
-    return [e.title for e in study.experiments if e.id in needed and e.id not in scale.experiments]
 
 
 def not_counted(studies: Iterable[Study]) -> list[tuple[str, int]]:
@@ -103,79 +99,3 @@ def not_counted(studies: Iterable[Study]) -> list[tuple[str, int]]:
         counted.update(NATURES[sentence.nature] for sentence in study.unjudged)
         counted.update(REPEAT for claim in study.claims if not claim.is_counted)
     return [(words[0] if number == 1 else words[1], number) for words, number in counted.items()]
-
-
-WIDTH, MARGIN, ROW, FOOT = 320.0, 14.0, 22.0, 20.0
-#: Share of the range of values that is left free beyond either end.
-PAD = 0.12
-
-
-def claim_chart(claim: Claim, results: list[Judged]) -> dict[str, Any] | None:
-    """Return the drawing of a claim, in pixels; None where nothing was measured.
-
-    A row an engine has its statistic and, with enough replicates, the ends of its interval; the
-    band from `asked_low` to `asked_high` is where the claim holds.
-    """
-    measured = [(row, v) for row in results if (v := parse(row["observed"])) is not None]
-    if not measured or isinstance(claim.test, NotTestable):
-        return None
-    low, high = _asked(claim.test)
-    intervals = [(parse(row["low"]), parse(row["high"])) for row, _ in measured]
-    values = [low, high, *(value for _, value in measured), *sum(intervals, ())]
-    at = _scale([value for value in values if value is not None])
-    bounds = (("at least", low), ("at most", high))
-    asked = [f"{word} {_shown(end)}" for word, end in bounds if end is not None]
-    found = [f"{row['engine']} {_shown(value)}, {row['verdict']}" for row, value in measured]
-    return {
-        "width": WIDTH,
-        "height": ROW * len(measured) + 4 + FOOT,
-        "asked_low": MARGIN if low is None else at(low),
-        "asked_high": WIDTH - MARGIN if high is None else at(high),
-        "rows": [
-            {
-                "row": row,
-                "verdict": badge(row["verdict"]),
-                "y": ROW * (number + 0.5) + 4,
-                "x": at(value),
-                "ends": None if None in ends else [at(end) for end in ends if end is not None],
-            }
-            for number, ((row, value), ends) in enumerate(zip(measured, intervals, strict=True))
-        ],
-        "ticks": _ticks(low, high, at),
-        "words": f"The claim needs {' and '.join(asked)}. Measured: {'; '.join(found)}.",
-    }
-
-
-def _asked(test: SimpleTest | AllTest) -> list[float | None]:
-    """Return the ends of the range that a test asks for, None where it is open."""
-    if isinstance(test, AllTest):
-        return [1.0, None]
-    expect, _ = conditions(test)
-    return [0.0 if isinstance(test, EquivalenceTest) else expect.at_least, expect.at_most]
-
-
-def _scale(known: list[float]) -> Callable[[float], float]:
-    """Return what gives the place of a value, some space left free beyond either end."""
-    low, high = min(known), max(known)
-    pad = PAD * (high - low) or PAD * abs(high) or 1.0
-    low, high = low - pad, high + pad
-    return lambda value: round(MARGIN + (value - low) / (high - low) * (WIDTH - 2 * MARGIN), 1)
-
-
-def _ticks(
-    low: float | None, high: float | None, at: Callable[[float], float]
-) -> list[tuple[float, str, str]]:
-    """Return the bounds as text: its place, words and anchor."""
-    if low is not None and high is not None:
-        return [(at(low), _shown(low), "end"), (at(high), _shown(high), "start")]
-    bounds = ((low, "claim needs ≥"), (high, "claim needs ≤"))
-    # Words at the far right run towards the middle.
-    return [
-        (at(end), f"{word} {_shown(end)}", "end" if at(end) > WIDTH / 2 else "start")
-        for end, word in bounds
-        if end is not None
-    ]
-
-
-def _shown(value: float) -> str:
-    return three_digits(value).replace("-", "−")

@@ -10,12 +10,10 @@ from replication.compare.agreement import TABLES, EngineDifference, load_differe
 from replication.engines.catalogue import ENGINES, family_of, package_warning
 from replication.metrics.metric_model import metric_label
 from replication.metrics.results import Results
-from replication.report.pages import number as numbers
 from replication.report.pages.source import Source, grouped
 from replication.report.pages.verdict import Badge
 from replication.study.storage.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, read_rows
 from replication.study.study import CONFORMANCE, DIFFERENCES, Study
-from replication.verdicts.verdict_table import Judged
 
 #: What an engine shows in a canonical scenario.
 HOLDS = Badge("holds", "reproduced", "within the tolerance that was set before any run")
@@ -65,7 +63,7 @@ def _flow_differences(root: Path) -> list[dict[str, Any]]:
 def differences_of(root: Path, results: Results) -> list[EngineDifference]:
     """Return the differences that concern a study: a run on an engine they name has the traits."""
     ran = results.design[results.design["supported"]][["engine", "scenario"]].drop_duplicates()
-    runs = [(row.engine, results.scenarios[row.scenario]) for row in ran.itertuples()]
+    runs = [(row.engine, results.scenarios[str(row.scenario)]) for row in ran.itertuples()]
     return [
         one
         for one in load_differences(root).differences
@@ -125,26 +123,22 @@ def agreement_view(source: Source) -> dict[str, Any] | None:
         ],
         # What an engine refuses of a whole study, and why, each once.
         "left_out": [(source.studies[study], reason) for study, reason in left_out],
-        "claims": list(_items(source, source.claims, pairs, "claim")),
-        "cells": list(_items(source, source.cells, pairs, "table", "row", "column")),
+        "claims": list(_claims(source, pairs)),
         "disagreements": list(_disagreements(source, pairs, tables["agreement_contrasts.csv"])),
     }
 
 
-def _items(
-    source: Source, rows: Sequence[Judged], pairs: Sequence[Row], *key: str
-) -> Iterator[dict[str, Any]]:
-    """Yield the claims or cells, each with its row on every engine that ran it."""
-    shown = (row for row in rows if row["engine"] in source.shown_engines(row["study"]))
-    compared = grouped(pairs, "study", *key)
-    for names, found in grouped(shown, "study", *key).items():
+def _claims(source: Source, pairs: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Yield the claims, each with its row on every engine that ran it."""
+    shown = (row for row in source.claims if row["engine"] in source.shown_engines(row["study"]))
+    compared = grouped(pairs, "study", "claim")
+    for names, found in grouped(shown, "study", "claim").items():
         yield {
             "study": source.studies[names[0]],
-            "label": names[1] if key == ("claim",) else source.cell_name(found[0]),
+            "label": names[1],
             "row": found[0],
             "by_engine": {row["engine"]: row for row in found},
             "agreement": _agreement(compared.get(names, [])),
-            "difference": _largest(compared.get(names, [])),
         }
 
 
@@ -187,12 +181,6 @@ def _agreement(pairs: Sequence[Row]) -> str:
     if "false" in found:
         return DIFFER
     return AGREE if "true" in found else SINGLE
-
-
-def _largest(pairs: Sequence[Row]) -> str:
-    """Return the largest relative difference of two engines' means; empty where there is none."""
-    sized = [row["difference"] for row in pairs if numbers.parse(row["difference"]) is not None]
-    return max(sized, key=lambda raw: abs(float(raw)), default="")
 
 
 def _beyond(measured: Sequence[Row]) -> list[str]:

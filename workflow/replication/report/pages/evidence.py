@@ -15,20 +15,15 @@ from replication.explore.design_point import ONE_AT_A_TIME
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND, holding
 from replication.explore.robustness import claim_sentence
 from replication.explore.study import (
-    SOURCES,
     is_current,
     read_made_from,
-    read_spread,
     robustness_table,
 )
-from replication.report.charts.data import display_metric
 from replication.report.charts.figure import (
     PALETTE,
     WIDTH,
     Figure,
-    colours,
     make_figure,
-    three_digits,
     tips,
 )
 from replication.report.pages.figure import write_figures
@@ -139,8 +134,8 @@ def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
 _NOT_VARIED = "Not varied: no alternative, or an experiment left out."
 
 
-def robust_view(source: Source, study: Study, out: Path) -> dict[str, Any] | None:
-    """Return the section, its figures written below `out`; None where there is nothing to say.
+def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
+    """Return the section; None where there is nothing to say.
 
     Where results exist that were made from other files, they are ``stale`` and nothing is shown.
     """
@@ -151,7 +146,6 @@ def robust_view(source: Source, study: Study, out: Path) -> dict[str, Any] | Non
         return {"stale": True}
     points, effects = (robustness_table(folder, part) for part in ("points", "effects"))
     rows, apart = varied_claims(source, study)
-    spread = read_spread(folder)
     settings = load_sensitivity(source.root)
     scale, engine = settings.of(study.id).exploration, read_made_from(folder)["engine"]
     claims = {claim.id: claim for claim in study.claims}
@@ -169,9 +163,6 @@ def robust_view(source: Source, study: Study, out: Path) -> dict[str, Any] | Non
         "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
         "claims": [(claim, row, claim_sentence(row, claim, scale)) for claim, row in known],
         "effects": assumption_effects(study, rows, effects, points, settings.of(study.id).held),
-        "figures": write_figures(spread_figures(spread, study.id), out),
-        # Whether the charts of what varies have other engines too.
-        "engines_compared": bool((spread["source"] == SOURCES["engine"]).any()),
     }
 
 
@@ -221,41 +212,6 @@ def assumption_effects(
         }
         for one in assumptions(study)
     ]
-
-
-def spread_figures(spread: pd.DataFrame, study: str) -> list[Figure]:
-    """Return a chart for each headline metric that changed at all; none where nothing was run."""
-    return [
-        _spread_figure(rows, str(metric), study)
-        for metric, rows in spread.groupby("metric", sort=False)
-        if (rows["change"].abs() > 0).any()
-    ]
-
-
-def _spread_figure(rows: pd.DataFrame, metric: str, study: str) -> Figure:
-    relative = bool((rows["unit"] == "relative").all())
-    shown = rows[["experiment", "source", "point", "change"]].reset_index(drop=True)
-    shown["change"] *= 100 if relative else 1
-    unit, name = "%" if relative else "difference", display_metric(metric).label
-    order = [source for source in SOURCES.values() if source in set(shown["source"])]
-    title = f"Change from the defaults ({unit}), median over flows and points"
-    marks = alt.Chart(shown).mark_tick(thickness=1.5, size=16, opacity=0.75)
-    chart = marks.encode(
-        x=alt.X("change:Q", title=title),
-        y=alt.Y("source:N", sort=order, title=None),
-        color=colours("source", order),
-        row=alt.Row("experiment:N", title=None),
-        tooltip=["experiment", "source", "point", alt.Tooltip("change:Q", format=".3g")],
-    ).properties(width=WIDTH, height=26 * len(order))
-    ends = shown.groupby("source")["change"].agg(["min", "max"]).loc[order]
-    parts = [
-        f"{s} {three_digits(low)} to {three_digits(high)}" for s, low, high in ends.itertuples()
-    ]
-    words = (
-        f"{name}, change from its value at the defaults ({unit}): {'; '.join(parts)}. Each tick is "
-        "one run."
-    )
-    return make_figure((study, "", "spread", metric), f"What varies: {name}", chart, words, shown)
 
 
 def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:

@@ -10,18 +10,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import shutil
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-from markupsafe import Markup
-
 from replication.report.charts.figure import Figure, short
-from replication.report.pages.number import MISSING, significant
 from replication.study.files import write_text
 
 #: What makes a spreadsheet read a field as a formula, or as the field after it.
@@ -78,21 +73,11 @@ def _is_formula(field: str) -> bool:
     return field[0] not in "+-"
 
 
-#: Rows of a figure's data that the page itself shows; its script has all.
-TABLE_ROWS = 20
-
-
 def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
     """Write the scripts of `figures` below the report's folder `out`; return them."""
     for figure in figures:
         write_text(out / figure.script, chart_script(figure.id, figure.specification()))
     return list(figures)
-
-
-def table_texts(data: pd.DataFrame) -> list[list[str]]:
-    """Return the rows of a figure's data that the page itself shows."""
-    head = data.head(TABLE_ROWS)
-    return [[_text(value) for value in row] for row in head.itertuples(index=False, name=None)]
 
 
 def chart_script(name: str, spec: dict[str, Any]) -> str:
@@ -121,17 +106,3 @@ def _column(values: list[Any]) -> Any:
     if 2 * len(runs) < len(values):
         return {"of": list(words), "runs": runs}
     return {"of": list(words), "at": [words[value] for value in values]}
-
-
-def script_json(document: object) -> Markup:
-    """Return a document as JSON that may stand in a script element of a page."""
-    text = json.dumps(document, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return Markup(text)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return significant(float(value)) if math.isfinite(value) else MISSING

@@ -14,9 +14,7 @@ from replication.report.charts.data import levels_in_brief, unsaid_unit
 from replication.report.pages.source import Source
 from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Study
-from replication.study.verdict import Subject
 from replication.verdicts.verdict_table import is_supported
-from replication.verdicts.wording import table_names
 
 #: One parameter or factor: the experiment it holds for (empty for all), name, value, unit, and it.
 Entry = tuple[str, str, str, str, Parameter | Factor]
@@ -87,33 +85,8 @@ def replicates_of(source: Source, study: Study) -> str:
     return "" if not high else f"{low}" if low == high else f"{low} to {high}"
 
 
-def changes_of(study: Study) -> list[dict[str, Any]]:
-    """Return the changes to a study: its claims, then tables and parameters.
-
-    Of each the kind, key and name of what was changed, the words of a claim, where the study's page
-    shows it (empty where nowhere by itself), the entry of the file, and engine, verdict before and
-    after.
-    """
-    quotes = {sentence.id: sentence.quote for sentence in study.sentences}
-    parameters = dict.fromkeys(key for change in study.changes for key in change.parameters)
-    subjects: list[tuple[Subject, str, str, str]] = [
-        *(("claims", key, f"Claim {key}", f"claim-{key}") for key in quotes),
-        *(("tables", key, name, "") for key, name in table_names(study).items()),
-        *(("parameters", key, f"Parameter {key}", "parameters") for key in parameters),
-    ]
-    return [
-        {
-            "kind": kind,
-            "key": key,
-            "what": what,
-            "quote": quotes[key] if kind == "claims" else "",
-            "anchor": anchor,
-            "change": change,
-            "verdicts": [
-                (engine, change.before.get(engine, ""), change.after.get(engine, ""))
-                for engine in dict.fromkeys([*change.before, *change.after])
-            ],
-        }
-        for kind, key, what, anchor in subjects
-        for change in study.changes_to(kind, key)
-    ]
+def parameter_name(study: Study, key: str) -> str:
+    """Return a claim's or parameter's name for people: "initial window", "claim c01"."""
+    if key in {sentence.id for sentence in study.sentences}:
+        return f"claim {key}"
+    return key.rpartition("/")[2].replace("_", " ")

@@ -68,6 +68,15 @@ def percent(field: Field) -> Number:
     return Number(raw, f"{text} %")
 
 
+def times(ratio: float) -> str:
+    """Return a ratio in words: "3.4 times", "a third of", "0.24 times"."""
+    words = {2: "half of", 3: "a third of", 4: "a quarter of"}
+    for number, word in words.items():
+        if abs(ratio * number - 1) < 0.03:
+            return word
+    return f"{ratio:.2g} times" if ratio < 100 else f"{ratio:,.0f} times"
+
+
 def interval(low: Field, high: Field, unit: str = "1") -> str:
     """Return "low to high" in display units, or a dash where there is no interval."""
     ends = [number(low, unit), number(high, unit)]

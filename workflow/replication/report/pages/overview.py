@@ -1,160 +1,144 @@
-"""The first page: the answer in a sentence, verdicts per study, surprises, what ran.
-
-Surprises are claims that divide the engines, and claims that one choice flips.
-"""
+"""The first page: a finding of each study, what matches, what surprises, and every number."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
-from replication.explore.study import is_current
-from replication.report.charts.cells import scatter_figure
+import pandas as pd
+
+from replication.metrics.results import Results
+from replication.report.charts.data import read_cells, with_explained
+from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
+from replication.report.charts.ratio import ratio_figure
 from replication.report.pages import number as numbers
-from replication.report.pages.claim import not_counted
-from replication.report.pages.evidence import explanation_of, varied_claims
-from replication.report.pages.ledger import changes_of
+from replication.report.pages.evidence import explanation_of
+from replication.report.pages.finding import conclusions
 from replication.report.pages.page import short_title
 from replication.report.pages.source import Source, grouped, of_study
-from replication.report.pages.verdict import answer
-from replication.study.storage.table import Row
+from replication.report.pages.verdict import by_size
 from replication.study.study import Study
 from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.counts import Share, tallies
-from replication.verdicts.verdict_table import Judged, read_table
+from replication.verdicts.verdict_table import Judged
 
-#: How many of the largest deviations the first page names, in all and of one study.
-LARGEST = 8
-LARGEST_OF_STUDY = 3
-#: How many claims of a study it names.
-NAMED = 2
+#: How many of the largest deviations and of the claims that divide engines the page names.
+LARGEST, DIVIDED = 5, 4
 
 
 def overview(source: Source) -> dict[str, Any]:
-    """Gather the first page."""
+    """Gather the first page but for its charts."""
     cells, claims = source.headline(source.cells), source.headline(source.claims)
-    flips = [one for s in source.studies.values() if (one := _flips(source, s)) is not None]
-    divided = [_divided(source, study) for study in source.studies.values()]
-    changed = {
-        (study.id, one["kind"], one["key"]): one["kind"]
-        for study in source.studies.values()
-        for one in changes_of(study)
-    }
     return {
         "lines": [_line(source, study, cells, claims) for study in source.studies.values()],
-        "rows": list(_rows(source)),
-        "counted": tallies(cells, claims),
-        # Sentences that do not count, by what they are.
-        "apart": not_counted(source.studies.values()),
-        # How many claims, tables and parameters were changed after results were seen.
-        "changed": Counter(changed.values()),
-        "findings": _findings(source),
+        "impossible": _impossible(source),
         "deviations": _deviations(source, cells),
-        "divided": [one for one in divided if one[1].part],
-        "varied": bool(flips),
-        "flips": [one for one in flips if one[1].part],
+        "divided": _divided(source),
     }
-
-
-def all_numbers(source: Source) -> list[Figure]:
-    """Return the picture of all numbers, each once; none where no number was printed.
-
-    A number stands on the engine whose verdicts are its study's.
-    """
-    if not source.cells:
-        return []
-    cells = read_table(source.data, "cells").to_pandas()
-    chosen = {name: found.engine for name, found in source.headlines.items()}
-    titles = {name: short_title(study) for name, study in source.studies.items()}
-    return [scatter_figure(cells[cells["engine"] == cells["study"].map(chosen)], titles)]
 
 
 def _line(
     source: Source, study: Study, cells: list[Judged], claims: list[Judged]
 ) -> dict[str, Any]:
-    """Return a study in a line: what holds, and what is known of what does not."""
-    cells, claims = of_study(cells, study.id), of_study(claims, study.id)
+    """Return a study in a row of the table."""
     return {
         "study": study,
-        "answer": answer(cells, claims),
-        "mark": source.headlines[study.id].mark,
-        "impossible": tallies(cells, [])["printed"].count(Verdict.IMPOSSIBLE),
-        # Claims that the paper's own data do not meet.
-        "own": sum(source.fails_own_data(row) for row in claims if row["counted"]),
+        "counted": tallies(of_study(cells, study.id), of_study(claims, study.id)),
+        "headline": source.headlines[study.id],
         "explanation": explanation_of(source.root, source.data, study),
     }
 
 
-def _rows(source: Source) -> Iterator[dict[str, Any]]:
-    """Yield the tallies of each study by engine, that of its headline first."""
+def lead_findings(source: Source) -> list[dict[str, Any]]:
+    """Return of each study that has findings all of them, and the chart of the first."""
+    found = []
     for name, study in source.studies.items():
-        cells, claims = of_study(source.cells, name), of_study(source.claims, name)
-        chosen = source.headlines[name]
-        for engine in source.shown_engines(name) or [""]:
-            stands = engine == chosen.engine
-            yield {
-                "study": study,
-                "engine": engine,
-                "stands": stands,
-                "original": engine == chosen.original,
-                "mark": chosen.mark if stands else "",
-                "counted": tallies(
-                    [row for row in cells if row["engine"] in ("", engine)],
-                    [row for row in claims if row["engine"] in ("", engine)],
-                ),
-            }
+        results = source.primary_results(name)
+        said = conclusions(source, study, results)
+        if said:
+            found.append(
+                {
+                    "study": study,
+                    "said": said,
+                    "figure": chart_of(source, study, said[0].chart, results),
+                }
+            )
+    return found
 
 
-def _findings(source: Source) -> list[tuple[Study, int, str, Row]]:
-    """Return of each study and kind of finding: how many, and one with the name of its table."""
-    groups = grouped(source.findings, "study", "check", "finding").values()
-    ordered = sorted(
-        groups, key=lambda rows: (rows[0]["finding"] != Verdict.IMPOSSIBLE, -len(rows))
-    )
+def chart_of(source: Source, study: Study, chart: str | None, results: Results) -> Figure | None:
+    """Return the chart that a finding names; None where these results do not have it."""
+    experiment = (chart or "").partition("~")[0]
+    if experiment not in {one.id for one in study.experiments}:
+        return None
+    drawn = figures_of(results, primary_cells(source, study), study, experiment)
+    return next((one for one in drawn if one.id == f"{study.id}~{chart}"), None)
+
+
+def primary_cells(source: Source, study: Study) -> pd.DataFrame:
+    """Return the judged cells of a study's primary engine, with those under its explanation."""
+    cells = read_cells(source.data, study.id)
+    if cells.empty:
+        return cells
+    cells = cells[cells["engine"] == source.headlines[study.id].engine]
+    found = explanation_of(source.root, source.data, study)
+    return with_explained(cells, found["rows"] if found and found["is_found"] else [])
+
+
+def all_numbers(source: Source) -> list[Figure]:
+    """Return the picture of all numbers, each once; none where no number was printed."""
+    parts = [primary_cells(source, study) for study in source.studies.values()]
+    known = [part for part in parts if len(part) and part["reproduced_mean"].notna().any()]
+    if not known:
+        return []
+    titles = {name: short_title(study) for name, study in source.studies.items()}
+    return [ratio_figure(pd.concat(known, ignore_index=True), source.studies, titles)]
+
+
+def _impossible(source: Source) -> list[tuple[Study, int, str]]:
+    """Return how many printed numbers of a study break a physical bound, and the first's reason."""
+    rows = [row for row in source.findings if row["finding"] == Verdict.IMPOSSIBLE]
     return [
-        (source.studies[rows[0]["study"]], len(rows), source.table_name(rows[0]), rows[0])
-        for rows in ordered
+        (source.studies[study], len(own), f"{source.table_name(own[0])}: {own[0]['reason']}")
+        for (study,), own in grouped(rows, "study").items()
     ]
 
 
-def _deviations(source: Source, cells: list[Judged]) -> list[tuple[Study, str, Judged]]:
-    """Return the numbers that are furthest off, at most a few of one study."""
+def _deviations(source: Source, cells: Sequence[Judged]) -> list[tuple[Study, str, str]]:
+    """Return the largest deviation of each study as a ratio in words, largest first."""
     tested = [row for row in cells if row["verdict"] != Verdict.NOT_TESTABLE]
     sized = [row for row in tested if numbers.parse(row["relative_deviation"]) is not None]
-    sized.sort(key=lambda row: -abs(row["relative_deviation"]))
-    named: Counter[str] = Counter()
-    largest = []
-    for row in sized:
-        named[row["study"]] += 1
-        if named[row["study"]] <= LARGEST_OF_STUDY:
-            largest.append((source.studies[row["study"]], source.cell_name(row), row))
-    return largest[:LARGEST]
+    found = []
+    for (study,), own in grouped(sized, "study").items():
+        worst = max(own, key=lambda row: by_size(row["relative_deviation"]))
+        found.append((by_size(worst["relative_deviation"]), source.studies[study], worst))
+    found.sort(key=lambda one: -one[0])
+    return [(study, source.cell_name(row), compared(row)) for _, study, row in found[:LARGEST]]
 
 
-def _flips(source: Source, study: Study) -> tuple[Study, Share, list[tuple[str, Row]]] | None:
-    """Return how many of the claims that were varied one choice flips, and the first's words.
-
-    None where nothing was varied on the files as they are now.
-    """
-    folder = source.data / "sensitivity" / study.id
-    if not (folder / "claims.csv").is_file() or not is_current(source.root, source.data, study.id):
-        return None
-    rows, _ = varied_claims(source, study)
-    tested = [row for row in rows if row["verdict_default"] != Verdict.NOT_TESTABLE]
-    flipped = [row for row in tested if row["flipped_by"]]
-    quotes = {claim.id: claim.quote for claim in study.claims}
-    named = [(quotes[row["claim"]], row) for row in flipped[:NAMED]]
-    return study, Share(len(flipped), len(tested)), named
+def compared(row: Judged) -> str:
+    """Return a number in words: what we measure, what is printed, and how many times that is."""
+    unit = row["unit"]
+    ours = numbers.number(row["reproduced_mean"], unit).shown
+    printed = numbers.published(row["published"], row["published_half_ulp"], unit).shown
+    shown = numbers.display_unit(unit)
+    ratio = 1 + float(row["relative_deviation"])
+    times = f", {numbers.times(ratio)} the published value" if ratio > 0 else ""
+    return f"measured {ours} {shown}, published {printed} {shown}{times}".replace("  ", " ")
 
 
-def _divided(source: Source, study: Study) -> tuple[Study, Share, list[list[Judged]]]:
-    """Return how many of the claims that several engines decide divide them, and some rows."""
-    shown, claims = source.shown_engines(study.id), of_study(source.claims, study.id)
-    counted = (r for r in claims if r["counted"] and r["engine"] in shown)
-    decided = (r for r in counted if r["verdict"] in DECIDED)
-    several = [rows for rows in grouped(decided, "claim").values() if len(rows) > 1]
-    apart = [rows for rows in several if len({row["verdict"] for row in rows}) > 1]
-    named = [sorted(rows, key=lambda row: shown.index(row["engine"])) for rows in apart[:NAMED]]
-    return study, Share(len(apart), len(several)), named
+def _divided(source: Source) -> list[dict[str, Any]]:
+    """Return of each study how many claims divide the engines that decide them, and the first."""
+    found = []
+    for name, study in source.studies.items():
+        shown = source.shown_engines(name)
+        rows = [r for r in of_study(source.claims, name) if r["counted"] and r["engine"] in shown]
+        decided = grouped((r for r in rows if r["verdict"] in DECIDED), "claim")
+        several = [own for own in decided.values() if len(own) > 1]
+        apart = [own for own in several if len({row["verdict"] for row in own}) > 1]
+        if apart:
+            first = sorted(apart[0], key=lambda row: shown.index(row["engine"]))
+            share = Share(len(apart), len(several))
+            found.append({"study": study, "share": share, "first": first})
+    return found[:DIVIDED]

@@ -14,8 +14,8 @@ from replication.engines.catalogue import package_warning
 from replication.metrics.metric_model import metric_label
 from replication.report.charts.data import unsaid_unit
 from replication.report.pages import number as numbers
-from replication.report.pages.figure import script_json, table_texts
 from replication.report.pages.ledger import plausible
+from replication.report.pages.picture import picture
 from replication.report.pages.source import Source
 from replication.report.pages.verdict import BADGES, badge, named
 from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
@@ -31,11 +31,9 @@ def ran(provenance: dict[str, Any]) -> dict[str, Any]:
         for engine, known in provenance.get("engines", {}).items()
     ]
     written = _when(str(provenance.get("written", "")))
-    studies = ", ".join(sorted(provenance.get("studies", {})))
     versions = ", ".join(f"{one} {version.partition('+')[0]}" for one, version in engines)
     whose = [
         f"Results{f' of {written}' if written else ''}: tier {name}",
-        f"studies {studies}" if studies else "",
         f"engines {versions}" if versions else "",
     ]
     chosen = ",".join(engine for engine, _ in engines)
@@ -125,11 +123,10 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         named=named,
         number=numbers.number,
         percent=numbers.percent,
+        picture=picture,
         plausible=plausible,
         published=numbers.published,
-        script_json=script_json,
         short_title=short_title,
-        table_texts=table_texts,
         unit=numbers.display_unit,
         unsaid_unit=unsaid_unit,
         verdict=badge,
@@ -139,7 +136,7 @@ def environment(source: Source | None = None) -> jinja2.Environment:
     )
     if source is not None:
         regions = (source.data / REGIONS_TABLE).is_file()
-        is_there = {"engines": bool(source.engines), "regions": regions}
+        is_there = {"engines": bool(source.engines), "regions": regions, "method": True}
         made.globals.update(
             studies=list(source.studies.values()),
             ran=ran(source.provenance),

@@ -1,7 +1,7 @@
 """A point's page: what was run there, on what, with which parameters, and what came out.
 
-A reader comes here from a number or a claim: the scenarios with their seeds and the commands that
-run them again, the flows of every replicate, the first replicate over time, and every parameter.
+A reader comes here from a number or a claim: the first replicate over time, the command that runs
+it again, the flows of every replicate, and the numbers that rest on it.
 """
 
 from __future__ import annotations
@@ -15,20 +15,14 @@ from replication.metrics.results import Results
 from replication.report.charts.data import (
     DrawnRun,
     flow_algorithm,
-    level_label,
     read_series,
     runs_of,
-    unsaid_unit,
 )
-from replication.report.charts.run import FLOWS, run_data
-from replication.report.pages.ledger import plain
+from replication.report.charts.run import FLOWS, run_picture
 from replication.report.pages.number import MISSING, significant
 from replication.report.pages.source import Source, grouped, point_links
-from replication.report.pages.topology import draw
-from replication.study.parameter import Factor, Parameter
 from replication.study.storage.table import Row
-from replication.study.study import Experiment, Study, parameters_of
-from replication.study.template import TemplateError, resolve
+from replication.study.study import Experiment, Study
 from replication.verdicts.verdict_table import is_supported
 
 #: Replicates and rows of flows that a page shows for each engine; the Parquet files have all.
@@ -62,26 +56,21 @@ def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict
     flows = _by_run(results.flows)
     for experiment in study.experiments:
         series = _by_run(_first_series(results, experiment))
-        parameters = parameters_of(study, experiment)
         for key, link in links.items():
             if key[0] != experiment.id:
                 continue
             rows = by_point[key]
-            first = next(row["scenario"] for row in rows if is_supported(row))
             by_engine = {e: [row for row in rows if row["engine"] == e] for e in engines}
             yield {
                 "file": link.file,
                 "study": study,
                 "experiment": experiment,
                 "title": link.label,
-                "levels": _levels(experiment, link.levels),
                 "engines": [
                     _engine(source, own, results, flows, series)
                     for own in by_engine.values()
                     if own
                 ],
-                "topology": draw(results.scenarios[first]),
-                "parameters": _parameters(experiment, link.levels, parameters),
             }
 
 
@@ -100,35 +89,28 @@ def _by_run(frame: pd.DataFrame) -> ByRun:
     return {(str(key[0]), str(key[1])): part for key, part in grouped}
 
 
-def _levels(experiment: Experiment, keys: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [
-        (f"{f.label}{f' ({unit})' if unit else ''}", level_label(f, keys[f.id]))
-        for f in experiment.factors
-        if f.id in keys
-        for unit in [unsaid_unit(f)]
-    ]
-
-
 def _engine(
     source: Source, rows: list[Row], results: Results, flows: ByRun, series: ByRun
 ) -> dict[str, Any]:
-    """Return a point on one engine; `data` are those of its chart."""
+    """Return a point on one engine."""
     engine, scenarios = rows[0]["engine"], results.scenarios
     versions = source.provenance.get("engines") or {}
     runs = [(row, scenarios[row["scenario"]]) for row in rows if is_supported(row)]
     lines = [line for row, scenario in runs for line in _flows(row, scenario, flows)]
     samples = series.get((runs[0][0]["scenario"], engine)) if runs else None
-    data = None if samples is None else run_data(runs[0][1], samples)
+    picture = None
+    if samples is not None and engine == source.headlines[results.study_id].engine:
+        picture = run_picture(runs[0][1], samples)
     return {
         "engine": engine,
         "version": str(versions.get(engine, {}).get("version", "")),
         "refusal": "" if runs else rows[0]["reason"],
         "runs": runs[:SHOWN_ROWS],
-        "more_runs": max(0, len(runs) - SHOWN_ROWS),
+        "replicates": len(runs),
         "flows": lines[:SHOWN_ROWS],
         "more_flows": max(0, len(lines) - SHOWN_ROWS),
-        "drawn": _drawn(runs[0][1]) if data else "",
-        "data": data,
+        "drawn": _drawn(runs[0][1]) if picture else "",
+        "picture": picture,
     }
 
 
@@ -153,32 +135,3 @@ def _drawn(scenario: Mapping[str, Any]) -> str:
     """Return which of many flows the chart shows; empty if all."""
     tcp = [flow["id"] for flow in scenario["flows"] if flow["kind"] == "tcp"]
     return f"the first {FLOWS} of {len(tcp)} TCP flows" if len(tcp) > FLOWS else ""
-
-
-def _parameters(
-    experiment: Experiment, keys: Mapping[str, str], parameters: Mapping[str, Parameter]
-) -> list[tuple[str, str, str]]:
-    """Return of each parameter its name, value at the point, and who set it: a level varies it."""
-    values = {name: parameter.value for name, parameter in parameters.items()}
-    varied: dict[str, Factor] = {}
-    for factor in experiment.factors:
-        for level in factor.levels:
-            if level.key == keys.get(factor.id):
-                values |= level.set
-                varied |= dict.fromkeys(level.set, factor)
-    return [
-        (name, f"{_resolved(name, values)} {p.unit}".strip(), _kind(p, varied.get(name)))
-        for name, p in parameters.items()
-    ]
-
-
-def _resolved(name: str, values: dict[str, Any]) -> str:
-    try:
-        return plain(resolve(f"${name}", values))
-    except TemplateError:
-        return plain(values[name])
-
-
-def _kind(parameter: Parameter, factor: Factor | None) -> str:
-    tagged = parameter if factor is None else factor
-    return ("varied, " if factor else "") + ("published" if tagged.published else "assumed")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from replication.design.config import load_study
+from replication.metrics.results import Results
 from replication.report.charts.data import level_label
 from replication.report.charts.figure import file_of, name_of
 from replication.study.errors import InputError
@@ -136,6 +137,16 @@ class Source:
         """Return what the audit found, impossible values first."""
         found = [row for row in self.audit if row["finding"] not in ("", CONSISTENT)]
         return sorted(found, key=lambda row: row["finding"] != Verdict.IMPOSSIBLE)
+
+    def primary_results(self, study: str) -> Results:
+        """Return the results of a study's primary engine."""
+        results, engine = Results.load(self.data, study), self.headlines[study].engine
+        design, flows = results.design, results.flows
+        return replace(
+            results,
+            design=design[design["engine"] == engine],
+            flows=flows[flows["engine"] == engine],
+        )
 
     def design(self, study: str) -> list[Row]:
         """Return the rows of a study's design."""

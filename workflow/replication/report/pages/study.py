@@ -11,13 +11,13 @@ from replication.report.charts.data import level_label, levels_in_brief, unsaid_
 from replication.report.charts.figure import Figure
 from replication.report.pages.cell_table import CellView, TableView, table_views
 from replication.report.pages.claim import claim_cards, not_counted
-from replication.report.pages.ledger import changes_of
 from replication.report.pages.source import PointLinks, Source, grouped, of_study, point_links
 from replication.report.pages.topology import Topology, draw
 from replication.report.pages.verdict import answer
 from replication.study.parameter import Factor
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
+from replication.study.verdict import Verdict
 from replication.verdicts.counts import tallies
 from replication.verdicts.verdict_table import Judged, is_supported
 from replication.verdicts.wording import table_names
@@ -67,14 +67,16 @@ def study_page(
         }
         for e in study.experiments
     ]
+    failing = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
+    counted = tallies(source.headline(cells), headline)
     ours = [row for row in design if is_supported(row)]
     return {
         "study": study,
         "headline": source.headlines[study.id],
-        "counted": tallies(source.headline(cells), headline),
+        "failing": sum(tally.count(word) for tally in counted.values() for word in failing),
         # Sentences that do not count, by what they are.
         "apart": not_counted([study]),
-        "changes": len(changes_of(study)),
+        "changes": len(study.changes),
         "experiments": experiments,
         "other_claims": [card for card in cards if card["id"] not in homes],
         "other_tables": tables.get("", []),

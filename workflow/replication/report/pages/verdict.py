@@ -10,7 +10,7 @@ from replication.report.pages.number import parse, percent
 from replication.study.errors import InputError
 from replication.study.verdict import Verdict
 from replication.verdicts.counts import WHAT, Numbers, Tally, tallies
-from replication.verdicts.verdict_table import DEFAULT, Judged
+from replication.verdicts.verdict_table import Judged
 
 
 class Badge(NamedTuple):
@@ -48,15 +48,6 @@ def badge(word: str) -> Badge:
         raise InputError(f"verdict {word!r} is unknown; there are {known}") from None
 
 
-def beside(rows: Iterable[Judged], headline: str) -> Judged | None:
-    """Return the default engine's row if it has a verdict and that of the headline has none."""
-    found = {row["engine"]: row for row in rows}
-    own, other = found.get(headline), found.get(DEFAULT)
-    if own is None or own["verdict"] != Verdict.NOT_TESTABLE or other is None:
-        return None
-    return None if other["verdict"] == Verdict.NOT_TESTABLE else other
-
-
 def answer(cells: Sequence[Judged], claims: Iterable[Judged]) -> list[str]:
     """Return sentences on printed numbers, on published traces and on claims, where there are."""
     counted, said = tallies(cells, claims), []
@@ -92,6 +83,12 @@ def _of_numbers(numbers: Tally, what: str) -> list[str]:
     said += f"; {untested} more cannot be tested" if untested else ""
     impossible = numbers.count(Verdict.IMPOSSIBLE)
     return [f"{said}{f'; {impossible} cannot be true as printed' if impossible else ''}."]
+
+
+def by_size(deviation: float) -> float:
+    """Return how far off a relative deviation is: a third of a value is as far as three times."""
+    ratio = max(1 + deviation, 1e-9)
+    return max(ratio, 1 / ratio)
 
 
 def _error(deviations: Sequence[float]) -> list[str]:

@@ -1,0 +1,75 @@
+"""Words on the pages and in the tables: none of what STYLE gave up, no parameter or table ids."""
+
+import csv
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+from replication.design.config import load_study, study_ids
+from replication.report.released import RELEASED
+
+from tests.browser.conftest import ROOT
+
+#: Phrases that were replaced by plainer ones.
+GIVEN_UP = (
+    *("in direction only", "what stands above", "it never saw", "columns are of replicates"),
+    *("unseen that hold", "to pass on", "would be chance", "judged and not counted"),
+    *("queues so many packets", "shaper's burst is another", "other changes do as well"),
+    *("does as well on shuffled", "beyond all replicates", "asked for:", "tested and rejected"),
+    *("one tick a design point", "smallest saw-teeth", "reductions of the window per flow"),
+    *("beyond the replicates", "on different points", "mapped are", "another run may say"),
+    *("asked of further", "window less bdp", "the other way round", "beside before"),
+)
+FORBIDDEN = re.compile("|".join(map(re.escape, GIVEN_UP)), re.IGNORECASE)
+#: Views whose words other texts give: causes of the search, and regions.
+NOT_HERE = 'section[aria-labelledby="why"], section[aria-labelledby="best"], .conclusion'
+#: Names of files, commands and other people's code are in these.
+CODE = "code, q, cite, a[download], td.source, script, style, svg.static"
+
+
+def identifiers():
+    """Return what names parameters, tables and their rows in files, where no word does."""
+    studies = [load_study(ROOT, name) for name in study_ids(ROOT)]
+    names = {name for study in studies for name in study.parameters}
+    names |= {name for s in studies for e in s.experiments for name in e.parameters}
+    names |= {row for s in studies for table in s.tables for row in table.rows or {}}
+    return {name for name in names if "_" in name} | {"trace:", "sweep/", "pairs/"}
+
+
+def words_of(path):
+    page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    for tag in page.select(f"{NOT_HERE}, {CODE}"):
+        tag.decompose()
+    return " ".join(page.get_text(" ").split())
+
+
+@pytest.fixture(scope="module")
+def texts(example):
+    pages = [path for path in example.glob("*.html") if path.stem != "maps"]
+    return {path.name: words_of(path) for path in pages}
+
+
+def test_no_page_has_words_that_were_given_up(texts):
+    found = [
+        f"{name}: …{text[max(0, m.start() - 40) : m.end() + 20]}"
+        for name, text in texts.items()
+        for m in FORBIDDEN.finditer(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_identifier_stands_in_prose(texts):
+    wanted = re.compile("|".join(rf"(?<![\w$]){re.escape(name)}" for name in identifiers()))
+    found = [
+        f"{name}: …{text[max(0, m.start() - 40) : m.end() + 20]}"
+        for name, text in texts.items()
+        for m in wanted.finditer(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", ["cells.csv", "claims.csv", "audit.csv", "self_consistency.csv"])
+def test_no_reason_in_a_table_has_words_that_were_given_up(name):
+    with (ROOT / RELEASED / name).open(encoding="utf-8", newline="") as file:
+        reasons = {row["reason"] for row in csv.DictReader(file)}
+    assert not [reason for reason in reasons if FORBIDDEN.search(reason)]
