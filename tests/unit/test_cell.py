@@ -6,15 +6,17 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from replication.design.config import load_study
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.statistic import Estimate, estimate
 from replication.study.claim_model import Quantity
 from replication.study.published import PublishedError, read_published
 from replication.study.table_model import Cell
 from replication.study.verdict import ReasonCode
+from replication.verdicts.bound import durations_s
 from replication.verdicts.cell import judge_cell, replicate_means
 
-from tests.unit.conftest import quantity, tolerance
+from tests.unit.conftest import ROOT, quantity, tolerance
 
 SLOW = ("slow", "throughput", "bit/s", 800e3, "800.0")  # printed in kbit/s: half a digit is 50
 
@@ -203,6 +205,11 @@ def test_a_count_of_a_shorter_run_decides_nothing(world, metric, unit, expected)
     assert row["verdict"] == expected
     (row,) = world.judge_cells(world.table({"count": cell}), published)
     assert row["verdict"] == "reproduced"
+
+
+def test_a_replicate_that_drew_a_shorter_run_is_whole():
+    # kapadia's flows go on for 0.14 to 0.83 s after the 60 s, as the raw samples show.
+    assert durations_s(load_study(ROOT, "kapadia"), "trios", {}) == pytest.approx([60.14] * 4)
 
 
 # -- mapping and its errors -----------------------------------------------------------------------

@@ -178,11 +178,20 @@ def set_ups(study: Study, experiment_id: str, where: Where, assumed: bool = Fals
 
 
 def durations_s(study: Study, experiment_id: str, where: Where) -> list[float]:
-    """Return how long the paper's run lasts at every point at the levels of `where`, in s."""
+    """Return how long the paper's run lasts at least at every point at the levels of `where`, in s.
+
+    A replicate may draw what a duration is made of.
+    """
     experiment = study.experiment(experiment_id)
-    defaults = plain_values(parameters_of(study, experiment))
+    parameters = parameters_of(study, experiment)
+    varied = {n: p.assumed.varies for n, p in parameters.items() if p.assumed and p.assumed.varies}
+    ends = [{}, *({name: span[end] for name, span in varied.items()} for end in (0, 1))]
+    defaults = plain_values(parameters)
     return [
-        float(resolve(experiment.duration_s, defaults | _set_by(levels)))
+        min(
+            float(resolve(experiment.duration_s, defaults | drawn | _set_by(levels)))
+            for drawn in ends
+        )
         for levels in _points(experiment, where)
     ]
 
