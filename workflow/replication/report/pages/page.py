@@ -88,7 +88,6 @@ def _facts(provenance: dict[str, Any], written: str) -> Iterator[tuple[str, str]
 
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
-ASSETS = TEMPLATES.with_name("assets")
 
 
 class _Dense(jinja2.ext.Extension):
