@@ -1,16 +1,14 @@
 """Rendered reports and a browser to open them in, offline, from the file system."""
 
 import os
-import shutil
 from pathlib import Path
 
 import nbformat
 import pytest
 from playwright.sync_api import sync_playwright
 from replication.report.notebooks.notebook import write_notebook
-from replication.report.released import RELEASED, released_results
+from replication.report.released import released_results
 from replication.report.render import render
-from replication.study.files import write_text
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = Path("/usr/bin/chromium")

@@ -7,7 +7,7 @@ import pytest
 from tests.browser.conftest import a_page_with, pages, some_runs
 
 
-@pytest.mark.parametrize("which", ["report", "example", "comparison"])
+@pytest.mark.parametrize("which", ["report", "example"])
 def test_no_error_no_request_and_every_chart_is_drawn(tab, which, request):
     report = request.getfixturevalue(which)
     for name in [*pages(report), *some_runs(report)]:

@@ -27,7 +27,7 @@ from replication.study.study import DIFFERENCES, Study
 from replication.verdicts.verdict_table import read_verdicts, write_verdicts
 
 from tests.unit.conftest import ROOT, claim, quantity, tolerance
-from tests.unit.report_project import Project, example, faster_on_ns3, soup
+from tests.unit.report_project import Project, example, faster_on_ns3
 
 
 def value(at_least, **where):

@@ -38,10 +38,10 @@ from replication.report.charts.figure import (
 from replication.report.charts.points import published_figures
 from replication.report.charts.ratio import ratio_figure
 from replication.report.charts.topology import topology_lines
-from replication.report.charts.trace import overlay_figures
+from replication.report.charts.trace import trace_figures
 from replication.report.pages.page import environment
 from replication.report.pages.source import Source
-from replication.report.pages.traces import trace_figures, trace_section
+from replication.report.pages.traces import figures_of_traces, trace_section
 from replication.report.released import released_results
 from replication.study.claim_model import Quantity
 from replication.study.files import write_text
@@ -278,9 +278,9 @@ def test_every_number_of_the_table_is_on_the_page(source):
     assert len(ours) and set(ours["reproduced_mean"]) <= shown
     assert set(ours[ours["metric"] != "cwnd_distance"]["published"]) <= shown
     assert {name for name, _, _ in view["traces"]} == set(ours["trace"])
-    drawn = trace_figures(source, load_study(ROOT, "kapadia"))
-    homes = ours.drop_duplicates("trace").groupby("experiment").size().to_dict()
-    assert {experiment: len(figures) for experiment, figures in drawn.items()} == homes
+    drawn = figures_of_traces(source, load_study(ROOT, "kapadia"))
+    homes = ours.drop_duplicates("trace").groupby("experiment")["trace"].agg(set).to_dict()
+    assert {name: set(figure.data["trace"]) for name, (figure,) in drawn.items()} == homes
 
 
 def test_the_page_says_what_was_not_there(source):
@@ -294,10 +294,10 @@ def test_the_page_says_what_was_not_there(source):
 
 def test_without_a_comparison_there_is_no_section(source):
     study, other = (load_study(ROOT, name) for name in ("kapadia", "saxena"))
-    assert trace_section(source, other) is None and not trace_figures(source, other)
+    assert trace_section(source, other) is None and not figures_of_traces(source, other)
     for name in (COMPARISON, NEARNESS, WINDOWS):
         (source.data / name).unlink()
-    assert trace_section(source, study) is None and not trace_figures(source, study)
+    assert trace_section(source, study) is None and not figures_of_traces(source, study)
 
 
 def windows(sources, samples=220):
@@ -316,27 +316,19 @@ MEANS = pd.DataFrame({"flow": ["flow1", "flow2", "flow3"], "published": [20.0, 2
 )
 
 
-def scales(figure):
-    """Return each line's name and colour of every panel."""
-    panels = figure.specification()["vconcat"]
-    layers = [layer for panel in panels for layer in panel["layer"]]
-    found = [one["encoding"]["color"]["scale"] for one in layers if one["mark"]["type"] == "line"]
-    return [dict(zip(scale["domain"], scale["range"], strict=True)) for scale in found]
-
-
-def test_the_published_window_has_the_ink_and_each_engine_its_own_colour():
-    (figure,) = overlay_figures(windows(["published", "linux", "ns3"]), MEANS)
-    first, *others = scales(figure)
-    assert len(others) == 2 and first.pop("Published") == INK and len(set(first.values())) == 2
-    (alone,) = overlay_figures(windows(["ns3"]), MEANS)
-    assert scales(alone)[0] == {"ns3": first["ns3"]}
-    assert len(figure.data) <= MAXIMUM_POINTS
+def test_the_published_window_has_the_ink_and_one_engine_is_beside_it():
+    (figure,) = trace_figures(windows(["published", "linux", "ns3"]), MEANS, ["reno"], "ns3")
+    (panel,) = figure.specification()["concat"]
+    (line,) = panel["layer"]
+    scale = line["encoding"]["color"]["scale"]
+    assert (scale["domain"], scale["range"][0]) == (["Published", "ns3"], INK)
+    assert set(figure.data["source"]) == {"Published", "ns3"}
+    assert set(figure.data["flow"]) == {"flow1"} and len(figure.data) <= MAXIMUM_POINTS
 
 
 def test_without_the_raw_trace_the_published_mean_is_drawn():
-    (figure,) = overlay_figures(windows(["linux", "ns3"]), MEANS)
-    text = json.dumps(figure.specification())
-    assert text.count('"published mean"') == 3
-    assert "flow2: published mean 21" in figure.description
-    (raw,) = overlay_figures(windows(["published", "ns3"]), MEANS)
+    (figure,) = trace_figures(windows(["linux", "ns3"]), MEANS, ["reno"], "linux")
+    assert json.dumps(figure.specification()).count('"published mean"') == 1
+    assert "reno: published mean 20" in figure.description
+    (raw,) = trace_figures(windows(["published", "ns3"]), MEANS, ["reno"], "ns3")
     assert "published mean" not in json.dumps(raw.specification())

@@ -5,16 +5,14 @@ import json
 import pytest
 from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
-from replication.explore.design_point import ONE_AT_A_TIME
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, made_from
 from replication.explore.study import TABLES
-from replication.report.pages.evidence import assumption_effects, explanation_of, varied_claims
+from replication.report.pages.evidence import explanation_of, varied_claims
 from replication.report.pages.source import Source
 from replication.study.files import write_text
 from replication.study.storage.table import write_table
-from replication.study.study import Study
 
-from tests.unit.conftest import CLAIM, ROOT, study_document
+from tests.unit.conftest import ROOT
 from tests.unit.report_project import PROVENANCE, example, soup
 
 SHARE = {"cells": 2, "before": 0, "after": 2, "median_before": 0.5, "median_after": 0.04}
@@ -144,29 +142,6 @@ def test_claims_that_cannot_be_tested_or_repeat_another_have_no_robustness(proje
     source = Source.load(project.root, project.data)
     kept, apart = varied_claims(source, source.studies["synthetic"])
     assert [one["claim"] for one in kept] == ["value", "parts"] and apart == ["wrong", "open"]
-
-
-def test_what_was_refused_or_takes_no_effect_flips_nothing(world):
-    tag = {"assumed": {"reason": "r", "source": "s", "range": [1.0, 9.0]}}
-    document = study_document()
-    names = ("bottleneck_s", "duration_s", "access_bps")
-    for name in names:
-        document["parameters"][name] = {"value": 1.0, **tag}
-    study = Study.model_validate({**document, "claims": [CLAIM]})
-    claims = [{"claim": "c", "important": ""}]
-    after = dict(zip(names, ("not reproduced", "", "reproduced"), strict=True))
-    effects = [
-        {"claim": "c", "parameter": n, "method": ONE_AT_A_TIME, "before": "reproduced", "after": a}
-        for n, a in after.items()
-    ]
-    points = [
-        {"changed": n, "scenarios": "9" if a else "0", "reason": "" if a else "no such clock"}
-        for n, a in after.items()
-    ]
-    found = {one["key"]: one for one in assumption_effects(study, claims, effects, points, {})}
-    assert [found[name]["flips"] for name in names] == [["c"], [], []]
-    said = ["", "Not run: no such clock.", "Never takes effect: levels set it."]
-    assert [found[name]["not_varied"] for name in names] == said
 
 
 def test_nothing_found_says_what_was_searched(project):

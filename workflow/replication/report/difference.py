@@ -20,6 +20,7 @@ from replication.report.released import PROVENANCE, RELEASED
 from replication.study.errors import InputError
 from replication.study.storage.table import write_table
 
+
 def write_differences(
     found: Sequence[Compared], path: Path, tiers: Sequence[str] = ()
 ) -> list[str]:

@@ -21,11 +21,10 @@ from replication.compare.agreement import TABLES
 from replication.design.pipeline import SENSITIVITY, notebook_names
 from replication.metrics.results import Results
 from replication.report.charts.experiment import figures_of
-from replication.report.charts.figure import Figure, with_prefix
-from replication.report.charts.trace import trace_overview
+from replication.report.charts.figure import Figure
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages.changes import DOWN, MOVES, STAYED, UP, changes_view
-from replication.report.pages.engines import MEANINGS, OUTCOMES, differences_of, engines_page
+from replication.report.pages.engines import OUTCOMES, differences_of, engines_page
 from replication.report.pages.evidence import robust_view, why_view
 from replication.report.pages.figure import copy_download, study_downloads, write_figures
 from replication.report.pages.finding import conclusions
@@ -37,7 +36,7 @@ from replication.report.pages.regions import regions_page
 from replication.report.pages.source import Source
 from replication.report.pages.study import numbers_of_points, study_page, topologies
 from replication.report.pages.traces import FILES as TRACE_FILES
-from replication.report.pages.traces import trace_figures, trace_section
+from replication.report.pages.traces import figures_of_traces, trace_section
 from replication.study.files import write_text
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import read_frame
@@ -135,7 +134,6 @@ def _engines(source: Source, folder: Path) -> dict[str, Any] | None:
         "view": engines_page(source),
         "outcomes": OUTCOMES,
         "downloads": [name for name in TABLES if (source.data / name).is_file()],
-        "meanings": MEANINGS,
     }
 
 
@@ -197,15 +195,11 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
 
 def _figures(source: Source, study: Study, results: Results) -> dict[str, list[Figure]]:
     """Return the figures of each experiment, first those with published traces in them."""
-    cells, engine = primary_cells(source, study), source.headlines[study.id].engine
-    traced = trace_figures(source, study)
-    found = {}
-    for experiment in study.experiments:
-        own = traced.get(experiment.id, [])
-        overview = with_prefix(trace_overview(own, engine), study.id, experiment.id)
-        drawn = figures_of(results, cells, study, experiment.id)
-        found[experiment.id] = [*overview, *drawn, *own]
-    return found
+    cells, traced = primary_cells(source, study), figures_of_traces(source, study)
+    return {
+        one.id: [*traced.get(one.id, []), *figures_of(results, cells, study, one.id)]
+        for one in study.experiments
+    }
 
 
 def _write_notebooks(

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -178,16 +177,6 @@ def legend_filter(field: str, *name: object) -> tuple[alt.Parameter, Any]:
 def zoom_of(*name: object) -> alt.Parameter:
     """Return a parameter that zooms and pans the horizontal axis."""
     return alt.selection_interval(name=variable("zoom", *name), bind="scales", encodings=["x"])
-
-
-def stacked(panels: Sequence[Drawing], spacing: int, *parameters: alt.Parameter) -> Drawing:
-    """Return panels below one another with one axis of time, and parameters of all of them."""
-    chart = alt.vconcat(*panels, spacing=spacing)
-    chart = chart.resolve_scale(x="shared", color="shared", strokeDash="shared")
-    with warnings.catch_warnings():
-        # Altair warns that all panels get the same parameter, which is what is wanted.
-        warnings.simplefilter("ignore", UserWarning)
-        return chart.add_params(*parameters)
 
 
 def variable(*parts: object) -> str:

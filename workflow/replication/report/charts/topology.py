@@ -42,7 +42,10 @@ def topology_lines(scenario: Json) -> list[str]:
     flows: defaultdict[str, list[str]] = defaultdict(list)
     for flow in scenario["flows"]:
         flows[flow_algorithm(flow)].append(f"{flow['source']} to {flow['destination']}")
-    return [*links, *(f"{kind}: {_named(list(dict.fromkeys(ends)))}" for kind, ends in flows.items())]
+    return [
+        *links,
+        *(f"{kind}: {_named(list(dict.fromkeys(ends)))}" for kind, ends in flows.items()),
+    ]
 
 
 def _named(names: Sequence[str]) -> str:

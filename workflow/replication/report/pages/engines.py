@@ -91,15 +91,6 @@ def _engine(source: Source, name: str) -> dict[str, Any]:
     }
 
 
-#: Whether engines agree on an item: a word and what it means.
-AGREE, DIFFER, SINGLE = "agree", "differ", "single"
-MEANINGS = {
-    DIFFER: "engines differ",
-    AGREE: "engines agree",
-    SINGLE: "one engine decides it, or none",
-}
-
-
 def agreement_view(source: Source) -> dict[str, Any] | None:
     """Gather what the page says of agreement; None where there is nothing to compare."""
     if len(source.engines) < 2:
@@ -115,7 +106,6 @@ def agreement_view(source: Source) -> dict[str, Any] | None:
     counted = (row for row in rates if row["items"] != "0")
     decided = grouped(counted, "study", "left", "right")
     return {
-        "engines": source.engines,
         "pairs": engines,
         "matrix": [
             (study, [decided.get((study.id if study else "", *pair), []) for pair in engines])
@@ -123,23 +113,8 @@ def agreement_view(source: Source) -> dict[str, Any] | None:
         ],
         # What an engine refuses of a whole study, and why, each once.
         "left_out": [(source.studies[study], reason) for study, reason in left_out],
-        "claims": list(_claims(source, pairs)),
         "disagreements": list(_disagreements(source, pairs, tables["agreement_contrasts.csv"])),
     }
-
-
-def _claims(source: Source, pairs: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield the claims, each with its row on every engine that ran it."""
-    shown = (row for row in source.claims if row["engine"] in source.shown_engines(row["study"]))
-    compared = grouped(pairs, "study", "claim")
-    for names, found in grouped(shown, "study", "claim").items():
-        yield {
-            "study": source.studies[names[0]],
-            "label": names[1],
-            "row": found[0],
-            "by_engine": {row["engine"]: row for row in found},
-            "agreement": _agreement(compared.get(names, [])),
-        }
 
 
 def _disagreements(
@@ -174,13 +149,6 @@ def _disagreements(
                 if name in known
             ],
         }
-
-
-def _agreement(pairs: Sequence[Row]) -> str:
-    found = {row["agree"] for row in pairs}
-    if "false" in found:
-        return DIFFER
-    return AGREE if "true" in found else SINGLE
 
 
 def _beyond(measured: Sequence[Row]) -> list[str]:
