@@ -30,7 +30,7 @@ from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import (
     INK,
     MAXIMUM_POINTS,
-    Horizontal,
+    axis_x,
     file_of,
     name_of,
     to_png,
@@ -177,8 +177,8 @@ def test_tolerance_in_the_chart_is_that_of_the_verdict():
 
 def test_axes_say_display_units_and_are_logarithmic_only_over_wide_ranges():
     assert Display("Rate", "KB (as printed)", 1.0).title == "Rate (KB, as printed)"
-    assert Horizontal("x (1)", (1.0, 100.0)).encoding().to_dict()["scale"]["type"] == "log"
-    assert "type" not in Horizontal("x (1)", (1.0, 10.0)).encoding().to_dict()["scale"]
+    assert axis_x("x (1)", (1.0, 100.0)).to_dict()["scale"]["type"] == "log"
+    assert "type" not in axis_x("x (1)", (1.0, 10.0)).to_dict()["scale"]
     axis = axis_factor(load_study(ROOT, "liang_shen").experiment("sweep"))
     assert axis is not None and display_factor(axis).title == "CBR rate (Mbit/s)"
 

@@ -163,13 +163,3 @@ def test_an_explanation_of_other_values_or_another_ns3_is_not_shown(project):
     study["experiments"][0]["duration_s"] = 7.0
     path.write_text(json.dumps(study))
     assert explained(project) is None
-
-
-def test_distributions_beside_raw_traces_are_a_table(project):
-    distances = ((4.0, 1.0, 2.0), (2.0, 3.0, None))
-    row = {"trace": "t", "flow": "f", "metric": "window", "unit": "segments"}
-    rows = [row | dict(zip(("before", "after", "own"), d, strict=True)) for d in distances]
-    found, _ = section(project, distances=rows)
-    table = found.find("th", string="window (segments)").parent
-    # Two flows, of which one is nearer; medians before and after, and of the one yardstick.
-    assert [cell.get_text() for cell in table.find_all("td")] == ["2", "1", "3", "2", "2"]

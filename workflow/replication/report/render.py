@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
@@ -18,7 +18,7 @@ import pyarrow as pa
 from altair.utils.schemapi import debug_mode
 
 from replication.compare.agreement import TABLES
-from replication.design.pipeline import SENSITIVITY, notebook_names
+from replication.design.pipeline import ANY_STUDY, SENSITIVITY, notebook_names
 from replication.metrics.results import Results
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
@@ -116,6 +116,8 @@ def _changed(source: Source) -> list[dict[str, Any]]:
 
 
 def _method(source: Source, _: Path) -> dict[str, Any]:
+    names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
+    lectures = [] if source.downloads == COPIED else _linked(names)
     changed, ledgers = _changed(source), [(s, ledger(s)) for s in source.studies.values()]
     moves = {way: sum(one["moves"][way] for one in changed) for way in (UP, DOWN, STAYED)}
     return {
@@ -123,6 +125,7 @@ def _method(source: Source, _: Path) -> dict[str, Any]:
         "moves": moves,
         "parameters": [(s, len(one["published"]), len(one["assumed"])) for s, one in ledgers],
         "downloads": _downloads(source),
+        "lectures": lectures,
         "glossary": [tuple(row) for row in csv.reader(GLOSSARY.read_text("utf-8").splitlines())],
     }
 
@@ -205,7 +208,12 @@ def _figures(source: Source, study: Study, results: Results) -> dict[str, list[F
 def _write_notebooks(
     source: Source, study: Study, notebooks: Path, folder: Path, *, with_sensitivity: bool
 ) -> list[tuple[str, str]]:
-    """Convert a study's executed notebooks; return names and pages."""
+    """Convert a study's executed notebooks; return names and pages.
+
+    The released report links the lectures instead.
+    """
+    if source.downloads != COPIED:
+        return _linked(name for name in notebook_names(study, []) if name != ANY_STUDY)
     names = notebook_names(study, list(source.parts[study.id]))
     shown = []
     for name in (*names, *([SENSITIVITY] if with_sensitivity else [])):
@@ -214,6 +222,11 @@ def _write_notebooks(
             to_html(path, folder / page, ran(source.provenance)["whose"])
             shown.append((name.replace("_", " "), page))
     return shown
+
+
+def _linked(lectures: Iterable[str]) -> list[tuple[str, str]]:
+    """Return names and pages of lectures; `replicate refresh-notebooks` writes the pages."""
+    return [(name.replace("_", " "), f"notebooks/{name}.html") for name in lectures]
 
 
 @contextmanager

@@ -86,28 +86,7 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
         titles = dict(zip(causes, found["titles"], strict=True))
         named = [titles[one["cause"], one["level"]] for one in leaving]
         figures = write_figures([waterfall(study.id, leaving, named)], out)
-    return {
-        "found": found,
-        "figures": figures,
-        "beside_traces": _beside_traces(found.get("distances", [])),
-    }
-
-
-def _beside_traces(rows: Sequence[Mapping[str, Any]]) -> list[dict[Any, Any]]:
-    """Return how near runs come to the raw traces, by metric.
-
-    How many published flows there are and are nearer under the explanation; medians of the distance
-    at the defaults, under it, and between the traces' own flows of one kind.
-    """
-    if not rows:
-        return []
-    frame = pd.DataFrame(rows).astype({"own": float})
-    frame["nearer"] = frame["after"] < frame["before"]
-    medians = {name: (name, "median") for name in ("before", "after", "own")}
-    found = frame.groupby(["metric", "unit"], sort=False).agg(
-        flows=("after", "size"), nearer=("nearer", "sum"), **medians
-    )
-    return found.reset_index().to_dict("records")
+    return {"found": found, "figures": figures}
 
 
 def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:

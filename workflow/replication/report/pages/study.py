@@ -11,7 +11,7 @@ from replication.report.charts.data import level_label, levels_in_brief, unsaid_
 from replication.report.charts.figure import Figure
 from replication.report.charts.topology import topology_lines
 from replication.report.pages.cell_table import CellView, TableView, table_views
-from replication.report.pages.claim import claim_cards, not_counted
+from replication.report.pages.claim import claim_cards
 from replication.report.pages.source import PointLinks, Source, grouped, of_study, point_links
 from replication.report.pages.verdict import answer
 from replication.study.parameter import Factor
@@ -74,8 +74,6 @@ def study_page(
         "study": study,
         "headline": source.headlines[study.id],
         "failing": sum(tally.count(word) for tally in counted.values() for word in failing),
-        # Sentences that do not count, by what they are.
-        "apart": not_counted([study]),
         "changes": len(study.changes),
         "experiments": experiments,
         "other_claims": [card for card in cards if card["id"] not in homes],

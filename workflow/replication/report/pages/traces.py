@@ -14,7 +14,6 @@ from replication.report.pages.source import Source, grouped, of_study
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
-    TRACE_NEARNESS_COLUMNS,
     TRACE_SAMPLE_COLUMNS,
     Row,
     read_frame,
@@ -55,8 +54,6 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
         return None
     ran = {row["engine"] for row in rows}
     by_trace = {name: own for (name,), own in grouped(rows, "trace").items()}
-    path = source.data / NEARNESS
-    nearness = read_rows(path, TRACE_NEARNESS_COLUMNS) if path.is_file() else []
     return {
         "engines": [engine for engine in source.shown_engines(study.id) if engine in ran],
         "traces": [
@@ -64,8 +61,6 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
             for name, own in by_trace.items()
         ],
         "samples": _samples(source, study),
-        # For one metric, to how many of the flows each engine is the nearest.
-        "nearness": _by_engine(of_study(nearness, study.id), "metric"),
         "missing": [name for name, own in by_trace.items() if own[0]["evidence"] != RAW],
         "labels": LABELS,
     }
