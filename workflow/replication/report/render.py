@@ -28,7 +28,7 @@ from replication.report.pages.engines import OUTCOMES, differences_of, engines_p
 from replication.report.pages.evidence import robust_view, why_view
 from replication.report.pages.figure import copy_download, study_downloads, write_figures
 from replication.report.pages.finding import conclusions
-from replication.report.pages.ledger import engines_of, ledger, replicates_of
+from replication.report.pages.ledger import ledger
 from replication.report.pages.overview import all_numbers, lead_findings, overview, primary_cells
 from replication.report.pages.page import environment, ran
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
@@ -177,8 +177,6 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         **shown,
         traces=trace_section(source, study),
         ledger=ledger(study),
-        ran_on=engines_of(source, study),
-        replicates=replicates_of(source, study),
         robust=robust,
         downloads=study_downloads(source.data, name),
         known_differences=differences_of(source.root, results),

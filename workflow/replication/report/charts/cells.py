@@ -45,7 +45,7 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
     frame = _in_display_units(frame[frame["reproduced_mean"].notna()])
     if len(named) > 1:
         heads = frame["table"].map({id: t.title.rpartition(", ")[2] for id, t in named.items()})
-        frame["row_label"] = heads + ": " + frame["row_label"]
+        frame = frame.assign(row_label=heads + ": " + frame["row_label"])
     figures = []
     for column, own in frame.groupby("column", sort=False):
         label, engine = str(own["column_label"].iloc[0]), own["engine"].iloc[0]
