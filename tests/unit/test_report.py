@@ -177,7 +177,9 @@ def test_the_engines_page_names_why_one_flow_gets_something_else(project):
     (row,) = soup(folder / "engines.html").select("table.flows tbody tr")
     assert [cell["data-value"] for cell in row.select("td.num")] == ["2e6", "1e6", "1.8e6", "", "1"]
     assert row.select_one("a")["href"] == "#difference-any"
-    (known,) = soup(folder / "synthetic.html").select('a[href="engines.html#difference-any"]')
+    (known,) = soup(folder / "synthetic~evidence.html").select(
+        'a[href="engines.html#difference-any"]'
+    )
     assert "b" in known.parent.get_text()
 
 

@@ -60,9 +60,7 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Markup:
     flows = sorted((flow for flow in chosen if len(own[flow["id"]])), key=flow_label)
     strokes = {flow["id"]: _stroke(number) for number, flow in enumerate(flows)}
     end_s = float(scenario["duration_s"])
-    more = sum(flow["kind"] == "tcp" for flow in scenario["flows"]) - FLOWS
-    parts = [_text(_LEFT + 570, 14, f"and {more} more flows", "end")] if more > 0 else []
-    parts += [_legend([(flow_label(flow), strokes[flow["id"]]) for flow in flows])]
+    parts = [_legend([(flow_label(flow), strokes[flow["id"]]) for flow in flows])]
     top = 42 + 18 * ((len(flows) - 1) // 3)
     for name, panel in PANELS.items():
         lines = [Line(*_known(samples, "queue_packets"), "")] if name == "queue" else []
@@ -77,6 +75,8 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Markup:
         if any(ticks):
             parts += [_text(_LEFT - 6, top + 4, words, "end"), *ticks]
             top += 22
+    more = sum(flow["kind"] == "tcp" for flow in scenario["flows"]) - FLOWS
+    parts += [_text(_LEFT, top + 28, f"{more} more flows are not drawn")] if more > 0 else []
     parts.append(_time_axis(top, end_s))
     width, height = _LEFT + _PANEL_WIDTH + 20, top + 34
     return Markup(
