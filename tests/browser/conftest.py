@@ -1,18 +1,14 @@
 """Rendered reports and a browser to open them in, offline, from the file system."""
 
 import os
-import shutil
 from pathlib import Path
 
 import nbformat
 import pytest
 from playwright.sync_api import sync_playwright
-from replication.compare.verdicts import compare_results
-from replication.report.difference import write_differences
 from replication.report.notebooks.notebook import write_notebook
-from replication.report.released import RELEASED, released_results
+from replication.report.released import released_results
 from replication.report.render import render
-from replication.study.files import write_text
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = Path("/usr/bin/chromium")
@@ -50,20 +46,6 @@ def example(tmp_path_factory) -> Path:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Example")])
     write_notebook(executed / "saxena.throughput_tables.ipynb", notebook)
     render(ROOT, released_results(ROOT), executed, work / "html")
-    return work / "html"
-
-
-@pytest.fixture(scope="session")
-def comparison(tmp_path_factory) -> Path:
-    """Return the page that compares the example data with others of other numbers and verdicts."""
-    work = tmp_path_factory.mktemp("comparison")
-    sides = [shutil.copytree(ROOT / RELEASED, work / name) for name in "ab"]
-    for name in ("cells.csv", "claims.csv"):
-        text = (sides[1] / name).read_text(encoding="utf-8")
-        assert "not reproduced" in text and ",0.9" in text
-        changed = text.replace("not reproduced", "reproduced").replace(",0.9", ",0.7")
-        write_text(sides[1] / name, changed)
-    write_differences(compare_results(*sides), ("the example", "another"), work / "html")
     return work / "html"
 
 

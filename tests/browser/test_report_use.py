@@ -97,7 +97,7 @@ TWO_OF_A_KIND = """() => {
 
 @pytest.mark.parametrize(
     ("which", "scheme"),
-    [("report", "light"), ("example", "dark"), ("comparison", "dark")],
+    [("report", "light"), ("example", "dark")],
 )
 def test_axe_finds_nothing_serious(tab, which, scheme, request):
     axe, report = Axe(), request.getfixturevalue(which)

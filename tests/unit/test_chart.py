@@ -30,18 +30,18 @@ from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import (
     INK,
     MAXIMUM_POINTS,
-    Horizontal,
+    axis_x,
     file_of,
     name_of,
     to_png,
 )
 from replication.report.charts.points import published_figures
 from replication.report.charts.ratio import ratio_figure
-from replication.report.charts.trace import overlay_figures
+from replication.report.charts.topology import topology_lines
+from replication.report.charts.trace import trace_figures
 from replication.report.pages.page import environment
 from replication.report.pages.source import Source
-from replication.report.pages.topology import draw
-from replication.report.pages.traces import trace_figures, trace_section
+from replication.report.pages.traces import figures_of_traces, trace_section
 from replication.report.released import released_results
 from replication.study.claim_model import Quantity
 from replication.study.files import write_text
@@ -177,8 +177,8 @@ def test_tolerance_in_the_chart_is_that_of_the_verdict():
 
 def test_axes_say_display_units_and_are_logarithmic_only_over_wide_ranges():
     assert Display("Rate", "KB (as printed)", 1.0).title == "Rate (KB, as printed)"
-    assert Horizontal("x (1)", (1.0, 100.0)).encoding().to_dict()["scale"]["type"] == "log"
-    assert "type" not in Horizontal("x (1)", (1.0, 10.0)).encoding().to_dict()["scale"]
+    assert axis_x("x (1)", (1.0, 100.0)).to_dict()["scale"]["type"] == "log"
+    assert "type" not in axis_x("x (1)", (1.0, 10.0)).to_dict()["scale"]
     axis = axis_factor(load_study(ROOT, "liang_shen").experiment("sweep"))
     assert axis is not None and display_factor(axis).title == "CBR rate (Mbit/s)"
 
@@ -225,48 +225,30 @@ def test_a_picture_is_the_same_bytes_each_time():
     assert small.startswith(b"\x89PNG") and to_png(specification, scale=1) == small
 
 
-# -- drawings of topologies: senders left, receivers right ----------------------------------------
+# -- a network in words --------------------------------------------------------------------------
 
 
 def scenarios(study):
     return json.loads((DATA / f"design/scenarios/{study}.json").read_text())
 
 
-@pytest.mark.parametrize("study", study_ids(ROOT))
-def test_every_node_stands_once_and_flows_go_to_the_right(study):
-    for scenario in scenarios(study).values():
-        view = draw(scenario)
-        spots = [(one.x, one.y) for one in view.places]
-        assert len(spots) == len(set(spots))
-        counted = [one.name.rpartition("(")[2].rstrip(")") for one in view.places]
-        nodes = sum(int(n) if n.isdigit() else 1 for n in counted)
-        assert nodes == len(scenario["nodes"])
-        x = {one.name.partition(" ")[0]: one.x for one in view.places}
-        for flow in scenario["flows"]:
-            if flow["source"] in x and flow["destination"] in x:
-                assert x[flow["source"]] < x[flow["destination"]]
-        assert all(wire.x1 < wire.x2 for wire in view.wires)
-        (watched,) = [wire for wire in view.wires if wire.is_bottleneck]
-        assert watched.queue and watched.queue in view.words
-
-
-def test_links_and_queues_have_the_scenarios_numbers():
+def test_a_network_has_the_scenarios_links_queues_and_flows():
     scenario = next(iter(scenarios("nishitha").values()))
-    (wire,) = [one for one in draw(scenario).wires if one.is_bottleneck]
-    assert wire.label == "2 Mbit/s, 50 ms" and wire.queue == "DropTail, 49 packets"
+    lines = topology_lines(scenario)
+    (watched,) = [line for line in lines if "══" in line]
+    assert "══ 2 Mbit/s, 50 ms, DropTail 49 packets ══" in watched
     bottleneck = next(link for link in scenario["links"] if link["id"] == "bottleneck")
     bottleneck |= {"rate_bps": 64000.0, "delay_s": 2e-5}
     bottleneck["queue_ab"] = {"kind": "codel", "limit_packets": 1000}
-    (wire,) = [one for one in draw(scenario).wires if one.is_bottleneck]
-    assert wire.label == "64 kbit/s, 20 µs" and wire.queue == "CoDel, 1,000 packets"
+    (watched,) = [line for line in topology_lines(scenario) if "══" in line]
+    assert "══ 64 kbit/s, 20 µs, CoDel 1,000 packets ══" in watched
 
 
-def test_like_hosts_are_drawn_once_and_unlike_ones_apart():
+def test_like_hosts_share_a_line_and_unlike_ones_do_not():
     scenario = max(scenarios("saxena").values(), key=lambda one: len(one["nodes"]))
-    view = draw(scenario)
-    assert len(view.places) == 4 and len(view.wires) == 3
+    assert len(topology_lines(scenario)) == 4  # senders, bottleneck, receivers, flows
     scenario["links"][0]["delay_s"] *= 2
-    assert len(draw(scenario).places) == 5
+    assert len(topology_lines(scenario)) == 5
 
 
 # -- published traces: the table's numbers, with or without raw traces ----------------------------
@@ -296,9 +278,9 @@ def test_every_number_of_the_table_is_on_the_page(source):
     assert len(ours) and set(ours["reproduced_mean"]) <= shown
     assert set(ours[ours["metric"] != "cwnd_distance"]["published"]) <= shown
     assert {name for name, _, _ in view["traces"]} == set(ours["trace"])
-    drawn = trace_figures(source, load_study(ROOT, "kapadia"))
-    homes = ours.drop_duplicates("trace").groupby("experiment").size().to_dict()
-    assert {experiment: len(figures) for experiment, figures in drawn.items()} == homes
+    drawn = figures_of_traces(source, load_study(ROOT, "kapadia"))
+    homes = ours.drop_duplicates("trace").groupby("experiment")["trace"].agg(set).to_dict()
+    assert {name: set(figure.data["trace"]) for name, (figure,) in drawn.items()} == homes
 
 
 def test_the_page_says_what_was_not_there(source):
@@ -312,10 +294,10 @@ def test_the_page_says_what_was_not_there(source):
 
 def test_without_a_comparison_there_is_no_section(source):
     study, other = (load_study(ROOT, name) for name in ("kapadia", "saxena"))
-    assert trace_section(source, other) is None and not trace_figures(source, other)
+    assert trace_section(source, other) is None and not figures_of_traces(source, other)
     for name in (COMPARISON, NEARNESS, WINDOWS):
         (source.data / name).unlink()
-    assert trace_section(source, study) is None and not trace_figures(source, study)
+    assert trace_section(source, study) is None and not figures_of_traces(source, study)
 
 
 def windows(sources, samples=220):
@@ -334,27 +316,19 @@ MEANS = pd.DataFrame({"flow": ["flow1", "flow2", "flow3"], "published": [20.0, 2
 )
 
 
-def scales(figure):
-    """Return each line's name and colour of every panel."""
-    panels = figure.specification()["vconcat"]
-    layers = [layer for panel in panels for layer in panel["layer"]]
-    found = [one["encoding"]["color"]["scale"] for one in layers if one["mark"]["type"] == "line"]
-    return [dict(zip(scale["domain"], scale["range"], strict=True)) for scale in found]
-
-
-def test_the_published_window_has_the_ink_and_each_engine_its_own_colour():
-    (figure,) = overlay_figures(windows(["published", "linux", "ns3"]), MEANS)
-    first, *others = scales(figure)
-    assert len(others) == 2 and first.pop("Published") == INK and len(set(first.values())) == 2
-    (alone,) = overlay_figures(windows(["ns3"]), MEANS)
-    assert scales(alone)[0] == {"ns3": first["ns3"]}
-    assert len(figure.data) <= MAXIMUM_POINTS
+def test_the_published_window_has_the_ink_and_one_engine_is_beside_it():
+    (figure,) = trace_figures(windows(["published", "linux", "ns3"]), MEANS, ["reno"], "ns3")
+    (panel,) = figure.specification()["concat"]
+    (line,) = panel["layer"]
+    scale = line["encoding"]["color"]["scale"]
+    assert (scale["domain"], scale["range"][0]) == (["Published", "ns3"], INK)
+    assert set(figure.data["source"]) == {"Published", "ns3"}
+    assert set(figure.data["flow"]) == {"flow1"} and len(figure.data) <= MAXIMUM_POINTS
 
 
 def test_without_the_raw_trace_the_published_mean_is_drawn():
-    (figure,) = overlay_figures(windows(["linux", "ns3"]), MEANS)
-    text = json.dumps(figure.specification())
-    assert text.count('"published mean"') == 3
-    assert "flow2: published mean 21" in figure.description
-    (raw,) = overlay_figures(windows(["published", "ns3"]), MEANS)
+    (figure,) = trace_figures(windows(["linux", "ns3"]), MEANS, ["reno"], "linux")
+    assert json.dumps(figure.specification()).count('"published mean"') == 1
+    assert "reno: published mean 20" in figure.description
+    (raw,) = trace_figures(windows(["published", "ns3"]), MEANS, ["reno"], "ns3")
     assert "published mean" not in json.dumps(raw.specification())

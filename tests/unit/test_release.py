@@ -2,20 +2,22 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import nbformat
 import pandas as pd
 import pytest
 from replication.cli.main import app
+from replication.design.config import load_study
 from replication.report import release, released
 from replication.report.notebooks.notebook import write_notebook
-from replication.report.render import render
+from replication.report.render import _write_notebooks, render
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.scenario import Scenario
 from typer.testing import CliRunner
 
-from tests.unit.conftest import World
+from tests.unit.conftest import ROOT, World
 from tests.unit.report_project import Project, example, soup
 
 DATA = "data/reproduced"
@@ -160,6 +162,16 @@ def test_a_release_has_no_notebooks_and_no_broken_links(made):
     for found in folder.rglob("*.html"):
         for link in soup(found).select("a[href*='data/release/']"):
             assert (found.parent / link["href"]).is_file(), (found, link["href"])
+
+
+def test_the_released_report_links_the_lectures(made, tmp_path):
+    write_text(made / "notebooks/start_here.ipynb", "{}")
+    render(made, released.released_results(made), tmp_path / "none", tmp_path / "html", "../data")
+    (link,) = soup(tmp_path / "html/method.html").select("a[href^='notebooks/']")
+    assert link["href"] == "notebooks/start_here.html"
+    source, kapadia = SimpleNamespace(downloads="../data"), load_study(ROOT, "kapadia")
+    linked = _write_notebooks(source, kapadia, tmp_path, tmp_path, with_sensitivity=True)
+    assert [name for name, _ in linked] == ["cwnd traces", "trace comparison"]
 
 
 def test_every_page_says_what_its_results_are_of_and_a_release_does_not_take_their_place(

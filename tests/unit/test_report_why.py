@@ -5,16 +5,14 @@ import json
 import pytest
 from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
-from replication.explore.design_point import ONE_AT_A_TIME
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, made_from
 from replication.explore.study import TABLES
-from replication.report.pages.evidence import assumption_effects, explanation_of, varied_claims
+from replication.report.pages.evidence import explanation_of, varied_claims
 from replication.report.pages.source import Source
 from replication.study.files import write_text
 from replication.study.storage.table import write_table
-from replication.study.study import Study
 
-from tests.unit.conftest import CLAIM, ROOT, study_document
+from tests.unit.conftest import ROOT
 from tests.unit.report_project import PROVENANCE, example, soup
 
 SHARE = {"cells": 2, "before": 0, "after": 2, "median_before": 0.5, "median_after": 0.04}
@@ -146,29 +144,6 @@ def test_claims_that_cannot_be_tested_or_repeat_another_have_no_robustness(proje
     assert [one["claim"] for one in kept] == ["value", "parts"] and apart == ["wrong", "open"]
 
 
-def test_what_was_refused_or_takes_no_effect_flips_nothing(world):
-    tag = {"assumed": {"reason": "r", "source": "s", "range": [1.0, 9.0]}}
-    document = study_document()
-    names = ("bottleneck_s", "duration_s", "access_bps")
-    for name in names:
-        document["parameters"][name] = {"value": 1.0, **tag}
-    study = Study.model_validate({**document, "claims": [CLAIM]})
-    claims = [{"claim": "c", "important": ""}]
-    after = dict(zip(names, ("not reproduced", "", "reproduced"), strict=True))
-    effects = [
-        {"claim": "c", "parameter": n, "method": ONE_AT_A_TIME, "before": "reproduced", "after": a}
-        for n, a in after.items()
-    ]
-    points = [
-        {"changed": n, "scenarios": "9" if a else "0", "reason": "" if a else "no such clock"}
-        for n, a in after.items()
-    ]
-    found = {one["key"]: one for one in assumption_effects(study, claims, effects, points, {})}
-    assert [found[name]["flips"] for name in names] == [["c"], [], []]
-    said = ["", "Not run: no such clock.", "Never takes effect: levels set it."]
-    assert [found[name]["not_varied"] for name in names] == said
-
-
 def test_nothing_found_says_what_was_searched(project):
     found, words = section(project, result="none found", reasons=["Shuffled data fit as well."])
     assert "No explanation is found among 17 configurations of 2 possible causes." in words
@@ -188,13 +163,3 @@ def test_an_explanation_of_other_values_or_another_ns3_is_not_shown(project):
     study["experiments"][0]["duration_s"] = 7.0
     path.write_text(json.dumps(study))
     assert explained(project) is None
-
-
-def test_distributions_beside_raw_traces_are_a_table(project):
-    distances = ((4.0, 1.0, 2.0), (2.0, 3.0, None))
-    row = {"trace": "t", "flow": "f", "metric": "window", "unit": "segments"}
-    rows = [row | dict(zip(("before", "after", "own"), d, strict=True)) for d in distances]
-    found, _ = section(project, distances=rows)
-    table = found.find("th", string="window (segments)").parent
-    # Two flows, of which one is nearer; medians before and after, and of the one yardstick.
-    assert [cell.get_text() for cell in table.find_all("td")] == ["2", "1", "3", "2", "2"]

@@ -92,8 +92,8 @@ def fetch_traces(
 def compare(
     before: Annotated[str, typer.Argument(help="Results, or the tag or commit of a release.")],
     after: Annotated[str, typer.Argument(help="What they are compared with.")],
-    output: Annotated[Path, typer.Option(help="Folder of the page and its table.")] = Path(
-        "reports/compare"
+    output: Annotated[Path, typer.Option(help="Table of what moved.")] = Path(
+        "reports/compare/differences.csv"
     ),
 ) -> None:
     """Say which numbers and verdicts moved between two results, and whether beyond noise.
@@ -103,11 +103,11 @@ def compare(
     Example: replicate compare HEAD data/reproduced
     """
     from replication.compare.verdicts import compare_results
-    from replication.report.difference import PAGE, results_at, tier_of, write_differences
+    from replication.report.difference import results_at, tier_of, write_differences
 
     with results_at(ROOT, before) as old, results_at(ROOT, after) as new:
         found, tiers = compare_results(old, new), (tier_of(old), tier_of(new))
-    for counted in write_differences(found, (before, after), output, tiers):
+    for counted in write_differences(found, output, tiers):
         print(counted)
     for item in found:
         if item.verdict_moved and item.before and item.after:
@@ -116,7 +116,7 @@ def compare(
                 f"  {row['study']} {item.kind} {row['item']} on {row['engine']}: "
                 f"{' -> '.join(item.verdicts)}"
             )
-    print(f"{output / PAGE}")
+    print(output)
 
 
 def refresh_notebooks() -> None:

@@ -1,4 +1,4 @@
-"""Two results set side by side: where each is, and the page and table of what differs.
+"""Two results set side by side: where each is, and the table of what differs.
 
 Results are a folder, a clone, or the release of a commit or tag.
 """
@@ -8,39 +8,30 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-import shutil
 import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from replication.compare.verdicts import CELL, CLAIM, COLUMNS, Compared, counted
-from replication.report.pages.page import ASSETS, environment
+from replication.compare.verdicts import BEYOND, CELL, CLAIM, COLUMNS, Compared, counted
 from replication.report.pages.source import read_provenance
 from replication.report.released import PROVENANCE, RELEASED
 from replication.study.errors import InputError
-from replication.study.files import write_text
 from replication.study.storage.table import write_table
-
-PAGE, TABLE = "index.html", "differences.csv"
 
 
 def write_differences(
-    found: Sequence[Compared], names: tuple[str, str], folder: Path, tiers: Sequence[str] = ()
+    found: Sequence[Compared], path: Path, tiers: Sequence[str] = ()
 ) -> list[str]:
-    """Write the page of two results and its table; return the counts, and that `tiers` differ."""
+    """Write the table of what moved, verdicts first; return the counts, and that `tiers` differ."""
     moved = [item for item in found if item.has_moved]
-    moved.sort(key=lambda item: (not item.verdict_moved, item.beyond_noise != "yes"))
+    moved.sort(key=lambda item: (not item.verdict_moved, item.beyond_noise != BEYOND))
     counts = [counted(kind, found) for kind in (CELL, CLAIM)]
     if all(tiers) and len(set(tiers)) > 1:
         what = "their runs differ in points, replicates and length"
         counts.insert(0, f"The tiers differ, {' and '.join(tiers)}: {what}.")
-    template = environment().get_template("difference.html")
-    text = template.render(page="index", names=names, counts=counts, rows=moved, table=TABLE)
-    shutil.copytree(ASSETS, folder / "assets", dirs_exist_ok=True)
-    write_table(folder / TABLE, (item.row() for item in moved), COLUMNS)
-    write_text(folder / PAGE, text)
+    write_table(path, (item.row() for item in moved), COLUMNS)
     return counts
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
@@ -18,18 +18,17 @@ import pyarrow as pa
 from altair.utils.schemapi import debug_mode
 
 from replication.compare.agreement import TABLES
-from replication.design.pipeline import SENSITIVITY, notebook_names
+from replication.design.pipeline import ANY_STUDY, SENSITIVITY, notebook_names
 from replication.metrics.results import Results
 from replication.report.charts.experiment import figures_of
-from replication.report.charts.figure import Figure, with_prefix
-from replication.report.charts.trace import trace_overview
+from replication.report.charts.figure import Figure
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages.changes import DOWN, MOVES, STAYED, UP, changes_view
-from replication.report.pages.engines import MEANINGS, OUTCOMES, differences_of, engines_page
+from replication.report.pages.engines import OUTCOMES, differences_of, engines_page
 from replication.report.pages.evidence import robust_view, why_view
 from replication.report.pages.figure import copy_download, study_downloads, write_figures
 from replication.report.pages.finding import conclusions
-from replication.report.pages.ledger import engines_of, ledger, replicates_of
+from replication.report.pages.ledger import ledger
 from replication.report.pages.overview import all_numbers, lead_findings, overview, primary_cells
 from replication.report.pages.page import environment, ran
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
@@ -37,7 +36,7 @@ from replication.report.pages.regions import regions_page
 from replication.report.pages.source import Source
 from replication.report.pages.study import numbers_of_points, study_page, topologies
 from replication.report.pages.traces import FILES as TRACE_FILES
-from replication.report.pages.traces import trace_figures, trace_section
+from replication.report.pages.traces import figures_of_traces, trace_section
 from replication.study.files import write_text
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import read_frame
@@ -117,6 +116,8 @@ def _changed(source: Source) -> list[dict[str, Any]]:
 
 
 def _method(source: Source, _: Path) -> dict[str, Any]:
+    names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
+    lectures = [] if source.downloads == COPIED else _linked(names)
     changed, ledgers = _changed(source), [(s, ledger(s)) for s in source.studies.values()]
     moves = {way: sum(one["moves"][way] for one in changed) for way in (UP, DOWN, STAYED)}
     return {
@@ -124,6 +125,7 @@ def _method(source: Source, _: Path) -> dict[str, Any]:
         "moves": moves,
         "parameters": [(s, len(one["published"]), len(one["assumed"])) for s, one in ledgers],
         "downloads": _downloads(source),
+        "lectures": lectures,
         "glossary": [tuple(row) for row in csv.reader(GLOSSARY.read_text("utf-8").splitlines())],
     }
 
@@ -135,7 +137,6 @@ def _engines(source: Source, folder: Path) -> dict[str, Any] | None:
         "view": engines_page(source),
         "outcomes": OUTCOMES,
         "downloads": [name for name in TABLES if (source.data / name).is_file()],
-        "meanings": MEANINGS,
     }
 
 
@@ -176,8 +177,6 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         **shown,
         traces=trace_section(source, study),
         ledger=ledger(study),
-        ran_on=engines_of(source, study),
-        replicates=replicates_of(source, study),
         robust=robust,
         downloads=study_downloads(source.data, name),
         known_differences=differences_of(source.root, results),
@@ -197,21 +196,22 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
 
 def _figures(source: Source, study: Study, results: Results) -> dict[str, list[Figure]]:
     """Return the figures of each experiment, first those with published traces in them."""
-    cells, engine = primary_cells(source, study), source.headlines[study.id].engine
-    traced = trace_figures(source, study)
-    found = {}
-    for experiment in study.experiments:
-        own = traced.get(experiment.id, [])
-        overview = with_prefix(trace_overview(own, engine), study.id, experiment.id)
-        drawn = figures_of(results, cells, study, experiment.id)
-        found[experiment.id] = [*overview, *drawn, *own]
-    return found
+    cells, traced = primary_cells(source, study), figures_of_traces(source, study)
+    return {
+        one.id: [*traced.get(one.id, []), *figures_of(results, cells, study, one.id)]
+        for one in study.experiments
+    }
 
 
 def _write_notebooks(
     source: Source, study: Study, notebooks: Path, folder: Path, *, with_sensitivity: bool
 ) -> list[tuple[str, str]]:
-    """Convert a study's executed notebooks; return names and pages."""
+    """Convert a study's executed notebooks; return names and pages.
+
+    The released report links the lectures instead.
+    """
+    if source.downloads != COPIED:
+        return _linked(name for name in notebook_names(study, []) if name != ANY_STUDY)
     names = notebook_names(study, list(source.parts[study.id]))
     shown = []
     for name in (*names, *([SENSITIVITY] if with_sensitivity else [])):
@@ -220,6 +220,11 @@ def _write_notebooks(
             to_html(path, folder / page, ran(source.provenance)["whose"])
             shown.append((name.replace("_", " "), page))
     return shown
+
+
+def _linked(lectures: Iterable[str]) -> list[tuple[str, str]]:
+    """Return names and pages of lectures; `replicate refresh-notebooks` writes the pages."""
+    return [(name.replace("_", " "), f"notebooks/{name}.html") for name in lectures]
 
 
 @contextmanager

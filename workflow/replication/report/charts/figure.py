@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -169,32 +168,6 @@ def tips(kind: str, format: Any = alt.Undefined, **titles: str) -> list[alt.Tool
     return [alt.Tooltip(f"{field}:{kind}", title=title, format=format) for field, title in fields]
 
 
-def legend_filter(field: str, *name: object) -> tuple[alt.Parameter, Any]:
-    """Return a parameter that picks levels of `field` in the legend, and the opacity it gives."""
-    picked = alt.selection_point(name=variable("pick", *name), fields=[field], bind="legend")
-    return picked, alt.condition(picked, alt.value(1.0), alt.value(0.12))
-
-
-def zoom_of(*name: object) -> alt.Parameter:
-    """Return a parameter that zooms and pans the horizontal axis."""
-    return alt.selection_interval(name=variable("zoom", *name), bind="scales", encodings=["x"])
-
-
-def stacked(panels: Sequence[Drawing], spacing: int, *parameters: alt.Parameter) -> Drawing:
-    """Return panels below one another with one axis of time, and parameters of all of them."""
-    chart = alt.vconcat(*panels, spacing=spacing)
-    chart = chart.resolve_scale(x="shared", color="shared", strokeDash="shared")
-    with warnings.catch_warnings():
-        # Altair warns that all panels get the same parameter, which is what is wanted.
-        warnings.simplefilter("ignore", UserWarning)
-        return chart.add_params(*parameters)
-
-
-def variable(*parts: object) -> str:
-    """Return `parts` as the name of a Vega signal."""
-    return re.sub(r"[^a-z0-9]+", "_", " ".join(map(str, parts)).lower()).strip("_")
-
-
 def three_digits(value: float) -> str:
     """Return `value` with three significant digits, for prose and alternative texts."""
     if math.isnan(value):
@@ -210,100 +183,66 @@ def with_prefix(figures: Sequence[Figure], *prefix: str) -> list[Figure]:
 
 
 HEIGHT = 260
-_COLUMNS = ("engine", "series", "x", "mean", "low", "high", "n")
+_COLUMNS = ["series", "x", "mean", "low", "high", "n"]
 
 
-@dataclass(frozen=True)
-class Horizontal:
-    """The horizontal axis: a factor with numbers, which get the ticks, or with names."""
+def axis_x(title: str, values: Sequence[float] = ()) -> alt.X:
+    """Return the horizontal axis: a factor with numbers, which get the ticks, or with names.
 
-    title: str
-    values: tuple[float, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        """Return Vega-Lite's name of the type."""
-        return "quantitative" if self.values else "nominal"
-
-    def encoding(self) -> alt.X:
-        """Return the encoding; logarithmic where the levels span more than a decade and a half."""
-        if not self.values:
-            return alt.X("x:N", title=self.title, sort=None)
-        low, high = min(self.values), max(self.values)
-        axis = alt.Axis(
-            values=list(self.values),
-            labelOverlap="greedy",
-            labelSeparation=6,
-            # A format of the axis itself would be rounded to the distance of its ticks.
-            labelExpr="format(datum.value, '.6~g')",
-        )
-        if low > 0 and high / low >= 30:
-            domain = [low / 1.3, high * 1.3]
-            scale = alt.Scale(type="log", domain=domain, nice=False)
-        else:
-            pad = 0.04 * (high - low or 1.0)
-            scale = alt.Scale(domain=[min(0.0, low), high + pad], nice=False)
-        return alt.X("x:Q", title=self.title, scale=scale, axis=axis)
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One panel of lines.
-
-    Attributes
-    ----------
-    frame
-        engine, series, x, mean, low, high, n.
-    order
-        Labels of the series in their fixed order.
-    name
-        Unique within a chart; names the selections.
-    published
-        series, x, value, source of published values.
-    engines
-        Those of the whole chart, which tell lines apart by dashes; by default the frame's.
+    It is logarithmic where the levels span more than a decade and a half.
     """
+    if not values:
+        return alt.X("x:N", title=title, sort=None)
+    low, high = min(values), max(values)
+    axis = alt.Axis(
+        values=list(values),
+        labelOverlap="greedy",
+        labelSeparation=6,
+        # A format of the axis itself would be rounded to the distance of its ticks.
+        labelExpr="format(datum.value, '.6~g')",
+    )
+    if low > 0 and high / low >= 30:
+        scale = alt.Scale(type="log", domain=[low / 1.3, high * 1.3], nice=False)
+    else:
+        pad = 0.04 * (high - low or 1.0)
+        scale = alt.Scale(domain=[min(0.0, low), high + pad], nice=False)
+    return alt.X("x:Q", title=title, scale=scale, axis=axis)
 
-    frame: pd.DataFrame
-    order: Sequence[str]
-    x: Horizontal
-    display: Display
-    name: str
-    published: pd.DataFrame | None = None
-    engines: Sequence[str] = ()
 
-    def draw(self, width: int = WIDTH, height: int = HEIGHT) -> Drawing:
-        """Return the layers: intervals, lines, symbols, published values."""
-        picked, opacity = legend_filter("series", self.name)
-        y = alt.Y("mean:Q", title=self.display.title, scale=alt.Scale(zero=True))
-        engines = self.engines or sorted(self.frame["engine"].unique())
-        base = alt.Chart(self.frame[list(_COLUMNS)]).encode(x=self.x.encoding(), opacity=opacity)
-        base = base.encode(color=colours("series", self.order))
-        lines = base.mark_line(strokeWidth=1.8).encode(y=y)
-        if len(engines) > 1:
-            lines = lines.encode(strokeDash=dashes("engine", engines, "Engine"))
-        else:
-            lines = lines.encode(strokeDash=dashes("series", self.order, legend=False))
-        points = base.mark_point(filled=True, size=55).encode(
-            y=y, shape=symbols("series", self.order), detail="engine:N", tooltip=self._tooltip()
-        )
-        layers: list[Drawing] = []
-        if self.frame["low"].notna().any():
-            bars = base.transform_filter("isValid(datum.low)").mark_errorbar(ticks=True)
-            low = alt.Y("low:Q", title=self.display.title)
-            layers.append(bars.encode(y=low, y2="high:Q"))
-        layers += [lines, points.add_params(picked)]
-        if self.published is not None and len(self.published):
-            layers.append(published_layer(self.published, self.x, self.display))
-        return alt.layer(*layers).properties(width=width, height=height)
+def lines_panel(
+    frame: pd.DataFrame,
+    order: Sequence[str],
+    x: alt.X,
+    display: Display,
+    published: pd.DataFrame,
+    size: tuple[int, int] = (WIDTH, HEIGHT),
+) -> Drawing:
+    """Return a panel of lines with their intervals, and published values where there are.
 
-    def _tooltip(self) -> list[alt.Tooltip]:
-        numeric: Any = ".4g" if self.x.values else alt.Undefined
-        return [
-            *tips("N", series="Series", engine="Engine"),
-            alt.Tooltip("x", type=self.x.kind, title=self.x.title, format=numeric),  # type: ignore[arg-type]
-            *interval_tips(f"Mean ({self.display.unit})"),
-        ]
+    `frame` has series, x, mean, low, high, n; `published` has series, x, value, source; `order`
+    are the labels of the series.
+    """
+    y = alt.Y("mean:Q", title=display.title, scale=alt.Scale(zero=True))
+    base = alt.Chart(frame[_COLUMNS]).encode(x=x, color=colours("series", order))
+    lines = base.mark_line(strokeWidth=1.8).encode(
+        y=y, strokeDash=dashes("series", order, legend=False)
+    )
+    points = base.mark_point(filled=True, size=55).encode(
+        y=y,
+        shape=symbols("series", order),
+        tooltip=[
+            *tips("N", series="Series", x=x["title"]),
+            *interval_tips(f"Mean ({display.unit})"),
+        ],
+    )
+    layers: list[Drawing] = []
+    if frame["low"].notna().any():
+        bars = base.transform_filter("isValid(datum.low)").mark_errorbar(ticks=True)
+        layers.append(bars.encode(y=alt.Y("low:Q", title=display.title), y2="high:Q"))
+    layers += [lines, points]
+    if len(published):
+        layers.append(published_layer(published, x, display))
+    return alt.layer(*layers).properties(width=size[0], height=size[1])
 
 
 def interval_tips(mean: str) -> list[alt.Tooltip]:
@@ -312,13 +251,13 @@ def interval_tips(mean: str) -> list[alt.Tooltip]:
     return [*values, *tips("Q", n="Replicates")]
 
 
-def published_layer(published: pd.DataFrame, x: Horizontal, display: Display) -> Drawing:
+def published_layer(published: pd.DataFrame, x: alt.X, display: Display) -> Drawing:
     """Return the layer of published values, with a legend entry of its own."""
     return (
         alt.Chart(published.assign(kind=PUBLISHED))
         .mark_point(**PUBLISHED_MARK)
         .encode(
-            x=x.encoding(),
+            x=x,
             y=alt.Y("value:Q", title=display.title),
             fill=published_legend(),
             tooltip=[

@@ -1,10 +1,9 @@
-"""One run over time as a small static picture: hundreds of pages have one an engine."""
+"""One run over time as a small static picture: hundreds of pages have one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,122 +14,27 @@ from replication.metrics.sampled import kept_samples
 from replication.report.charts.data import flow_label
 from replication.report.charts.figure import DASHES, PALETTE
 from replication.report.charts.time import bin_ends
-from replication.study.storage.table import SERIES_NUMBERS
 
 Floats = npt.NDArray[np.float64]
-Flows = Mapping[str, Mapping[str, object]]
-#: Panel to the title of its axis.
-TITLES = {
-    "cwnd": "Window (segments)",
-    "rtt": "Round-trip time (ms)",
-    "throughput": "Throughput (Mbit/s)",
-    "queue": "Queue (packets)",
+
+
+class Panel(NamedTuple):
+    """A panel: the title of its axis, its height, and the samples that it may keep."""
+
+    title: str
+    height: int
+    samples: int
+
+
+PANELS = {
+    "cwnd": Panel("Window (segments)", 150, 200),
+    "rtt": Panel("Round-trip time (ms)", 90, 100),
+    "throughput": Panel("Throughput (Mbit/s)", 90, 100),
+    "queue": Panel("Queue (packets)", 90, 75),
 }
-
-#: Samples that each quantity of a run may keep: a page has a chart an engine.
-LIMITS = {"cwnd": 200, "ssthresh": 50, "rtt": 100, "throughput": 100, "queue": 75}
-MARKS = 40
-#: Flows that are drawn; a page with more names those that are.
-FLOWS = 6
-_HEIGHTS = {"cwnd": 150, "rtt": 90, "throughput": 90, "queue": 90}
-
-
-@dataclass(frozen=True)
-class Line:
-    """One quantity of one flow (``queue`` for the queue), in display units."""
-
-    panel: str
-    quantity: str
-    flow: str
-    time_s: Floats
-    value: Floats
-
-
-@dataclass(frozen=True)
-class Marks:
-    """Moments at which packets of a flow were dropped or sent again, and how many."""
-
-    event: str
-    flow: str
-    time_s: Floats
-    count: Floats
-
-
-def lines_of(samples: pd.DataFrame, flows: Flows) -> list[Line]:
-    """Return the lines of one run from its rows of the series, for flows by id."""
-    every, by_flow = _samples(samples)
-    raw: dict[str, list[Line]] = {name: [] for name in LIMITS}
-    own = {name: by_flow[name] for name in flows if name in by_flow}
-    end_s = max((float(rows[:, 0].max()) for rows in own.values()), default=0.0)
-    segments = {n: float(str(flow.get("segment_bytes", "nan"))) for n, flow in flows.items()}
-    windows = {name: _known(rows, "cwnd_bytes", 1 / segments[name]) for name, rows in own.items()}
-    largest = max((float(values.max()) for _, values in windows.values() if values.size), default=0)
-    for name in sorted(own, key=lambda name: flow_label(flows[name])):
-        label, rows = flow_label(flows[name]), own[name]
-        raw["cwnd"].append(Line("cwnd", "cwnd", label, *windows[name]))
-        times, values = _known(rows, "ssthresh_bytes", 1 / segments[name])
-        # An infinite threshold is a huge number; it would flatten the window.
-        low = values <= 1.5 * largest
-        raw["ssthresh"].append(Line("cwnd", "ssthresh", label, times[low], values[low]))
-        raw["rtt"].append(Line("rtt", "rtt", label, *_known(rows, "rtt_s", 1e3)))
-        averaged = _averaged(*_known(rows, "throughput_bps", 1e-6), end_s)
-        raw["throughput"].append(Line("throughput", "throughput", label, *averaged))
-    raw["queue"] = [Line("queue", "queue", "queue", *_known(every, "queue_packets"))]
-    return [line for name in LIMITS for line in _thinned(raw[name], LIMITS[name])]
-
-
-def marks_of(samples: pd.DataFrame, flows: Flows) -> list[Marks]:
-    """Return the intervals in which packets were sent again or dropped, by event and flow."""
-    by_flow = _samples(samples)[1]
-    found = []
-    for event in ("retransmissions", "drops"):
-        for name, flow in flows.items():
-            times, counts = _known(by_flow.get(name, np.empty((0, len(_COLUMNS)))), event)
-            some = counts > 0
-            found.append(Marks(event, flow_label(flow), times[some], counts[some]))
-    return [marks for marks in found if marks.time_s.size]
-
-
-_COLUMNS = ("time_s", *SERIES_NUMBERS)
-
-
-def _samples(samples: pd.DataFrame) -> tuple[Floats, dict[str, Floats]]:
-    """Return the numbers of one run in the order of time, those of all rows and of each flow's."""
-    ordered = samples.sort_values("time_s", kind="stable")
-    every = ordered[list(_COLUMNS)].to_numpy(dtype=float)
-    names = ordered["flow"].astype(object).to_numpy()
-    return every, {name: every[names == name] for name in dict.fromkeys(names)}
-
-
-def _known(rows: Floats, column: str, factor: float = 1.0) -> tuple[Floats, Floats]:
-    """Return the times and values of a column without the undefined ones."""
-    values = rows[:, _COLUMNS.index(column)]
-    known = np.isfinite(values)
-    return rows[known, 0], values[known] * factor
-
-
-def _averaged(time: Floats, value: Floats, end_s: float) -> tuple[Floats, Floats]:
-    """Average the throughput so that a line of it can be read: about 100 bins a flow."""
-    if not time.size:
-        return time, value
-    ends, which = np.unique(bin_ends(time, max(0.5, end_s / 100)), return_inverse=True)
-    return ends, np.bincount(which, weights=value) / np.bincount(which)
-
-
-def _thinned(lines: list[Line], limit: int) -> Iterator[Line]:
-    """Yield the lines that have samples, so that all have about `limit` together."""
-    lines = [line for line in lines if line.time_s.size]
-    total = sum(line.time_s.size for line in lines)
-    bins = max(1, limit // (4 * max(1, len(lines))))
-    for line in lines:
-        kept: Any = slice(None)
-        if total > limit:
-            kept = kept_samples(line.time_s, line.value, bins)
-        value = np.array([float(f"{number:.5g}") for number in line.value[kept]])
-        time = line.time_s[kept].round(4)
-        yield Line(line.panel, line.quantity, line.flow, time, value)
-
-
+EVENTS = {"retransmissions": "Sent again", "drops": "Dropped"}
+#: Marks of an event that a flow may have; flows that are drawn.
+MARKS, FLOWS = 40, 6
 _PANEL_WIDTH, _LEFT, _GAP = 560, 76, 26
 #: A path's coordinates are whole numbers of half a pixel.
 _FINE = 2
@@ -138,26 +42,41 @@ _FINE = 2
 _ROUND = (1, 2, 2.5, 5, 10)
 
 
+class Line(NamedTuple):
+    """One quantity of one flow in display units, with its stroke."""
+
+    time_s: Floats
+    value: Floats
+    stroke: str
+    steps: bool = False
+
+
 def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Markup:
     """Return one run over time as SVG: a panel a quantity, a line a flow, then its losses."""
     chosen = [flow for flow in scenario["flows"] if flow["kind"] == "tcp"][:FLOWS]
     chosen += [flow for flow in scenario["flows"] if flow["kind"] != "tcp"][:1]
-    flows = {str(flow["id"]): dict(flow) for flow in chosen}
+    samples = samples.sort_values("time_s", kind="stable")
+    own = {flow["id"]: samples[samples["flow"] == flow["id"]] for flow in chosen}
+    flows = sorted((flow for flow in chosen if len(own[flow["id"]])), key=flow_label)
+    strokes = {flow["id"]: _stroke(number) for number, flow in enumerate(flows)}
     end_s = float(scenario["duration_s"])
-    lines, marks = lines_of(samples, flows), marks_of(samples, flows)
-    names = list(dict.fromkeys(line.flow for line in lines if line.panel != "queue"))
-    looks = {name: number % len(PALETTE) for number, name in enumerate(names)}
-    parts, top = [_legend(names, looks)], 42 + 18 * ((len(names) - 1) // 3)
-    for panel, height in _HEIGHTS.items():
-        own = [line for line in lines if line.panel == panel]
-        if own:
-            parts.append(_panel(own, looks, top, height, end_s))
-            top += height + _GAP
-    for event in ("retransmissions", "drops"):
-        own_marks = [_largest(one, MARKS) for one in marks if one.event == event]
-        if own_marks:
-            parts.append(_ticks_of(own_marks, looks, event, top, end_s))
+    parts = [_legend([(flow_label(flow), strokes[flow["id"]]) for flow in flows])]
+    top = 42 + 18 * ((len(flows) - 1) // 3)
+    for name, panel in PANELS.items():
+        lines = [Line(*_known(samples, "queue_packets"), "")] if name == "queue" else []
+        for flow in flows if name != "queue" else []:
+            lines += _lines(name, own[flow["id"]], flow, strokes[flow["id"]], end_s)
+        lines = list(_thinned(lines, panel.samples))
+        if lines:
+            parts.append(_panel(lines, panel, top, end_s))
+            top += panel.height + _GAP
+    for event, words in EVENTS.items():
+        ticks = [_ticks(own[f["id"]], event, strokes[f["id"]], top, end_s) for f in flows]
+        if any(ticks):
+            parts += [_text(_LEFT - 6, top + 4, words, "end"), *ticks]
             top += 22
+    more = sum(flow["kind"] == "tcp" for flow in scenario["flows"]) - FLOWS
+    parts += [_text(_LEFT, top + 28, f"{more} more flows are not drawn")] if more > 0 else []
     parts.append(_time_axis(top, end_s))
     width, height = _LEFT + _PANEL_WIDTH + 20, top + 34
     return Markup(
@@ -166,48 +85,84 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Markup:
     )
 
 
-def _text(x: float, y: float, words: str, anchor: str = "start", more: str = "") -> str:
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{more}>{escape(words)}</text>'
+def _lines(
+    panel: str, rows: pd.DataFrame, flow: Mapping[str, Any], stroke: str, end_s: float
+) -> Iterator[Line]:
+    """Yield the lines of a flow in a panel; the window has its threshold with it, dotted."""
+    if panel == "rtt":
+        yield Line(*_known(rows, "rtt_s", 1e3), stroke)
+    elif panel == "throughput":
+        times, values = _known(rows, "throughput_bps", 1e-6)
+        # Averaged so that a line of it can be read: about 100 bins a flow.
+        ends, which = np.unique(bin_ends(times, max(0.5, end_s / 100)), return_inverse=True)
+        yield Line(ends, np.bincount(which, weights=values) / np.bincount(which), stroke)
+    elif "segment_bytes" in flow:
+        times, values = _known(rows, "cwnd_bytes", 1 / flow["segment_bytes"])
+        yield Line(times, values, stroke)
+        largest = values.max() if values.size else 0.0
+        times, values = _known(rows, "ssthresh_bytes", 1 / flow["segment_bytes"])
+        # An infinite threshold is a huge number; it would flatten the window.
+        low = values <= 1.5 * largest
+        dotted = f'{stroke.partition(" stroke-d")[0]} stroke-dasharray="1 3"'
+        yield Line(times[low], values[low], dotted, steps=True)
 
 
-def _stroke(look: int, dotted: bool = False) -> str:
-    dash = [1, 3] if dotted else DASHES[look]
+def _known(rows: pd.DataFrame, column: str, factor: float = 1.0) -> tuple[Floats, Floats]:
+    """Return the times and values of a column without the undefined ones."""
+    times, values = (rows[name].to_numpy(dtype=float) for name in ("time_s", column))
+    known = np.isfinite(values)
+    return times[known], values[known] * factor
+
+
+def _thinned(lines: Sequence[Line], limit: int) -> Iterator[Line]:
+    """Yield the lines that have samples, so that all have about `limit` together."""
+    lines = [line for line in lines if line.time_s.size]
+    bins = max(1, limit // (4 * max(1, len(lines))))
+    for line in lines:
+        kept: Any = slice(None)
+        if sum(line.time_s.size for line in lines) > limit:
+            kept = kept_samples(line.time_s, line.value, bins)
+        yield line._replace(time_s=line.time_s[kept], value=line.value[kept])
+
+
+def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def _stroke(number: int) -> str:
+    dash = DASHES[number % len(DASHES)]
     dashed = "" if dash == [1, 0] else f' stroke-dasharray="{" ".join(map(str, dash))}"'
-    return f'stroke="{PALETTE[look]}"{dashed}'
+    return f'stroke="{PALETTE[number % len(PALETTE)]}"{dashed}'
 
 
-def _legend(names: Sequence[str], looks: Mapping[str, int]) -> str:
+def _legend(flows: Sequence[tuple[str, str]]) -> str:
     parts = []
-    for number, name in enumerate(names):
+    for number, (label, stroke) in enumerate(flows):
         x, y = _LEFT + 190 * (number % 3), 10 + 18 * (number // 3)
-        parts.append(f'<path d="M{x} {y}h24" {_stroke(looks[name])}/>')
-        parts.append(_text(x + 30, y + 4, name))
+        parts.append(f'<path d="M{x} {y}h24" {stroke}/>{_text(x + 30, y + 4, label)}')
     return "".join(parts)
 
 
-def _panel(
-    lines: Sequence[Line], looks: Mapping[str, int], top: float, height: float, end_s: float
-) -> str:
-    """Return one panel: its frame, three ticks, and its lines; the queue is in the ink."""
+def _panel(lines: Sequence[Line], panel: Panel, top: float, end_s: float) -> str:
+    """Return one panel: its frame, its ticks and its lines."""
     high, step = _rounded_up(max(float(line.value.max()) for line in lines))
-    x, y = _PANEL_WIDTH / end_s, height / high
+    x, y = _FINE * _PANEL_WIDTH / end_s, _FINE * panel.height / high
     parts = [f'<g transform="translate({_LEFT} {top})">']
-    parts.append(f'<path class="frame" d="M0 0v{height}h{_PANEL_WIDTH}"/>')
-    parts.append(_text(0, -6, TITLES[lines[0].panel]))
+    parts.append(f'<path class="frame" d="M0 0v{panel.height}h{_PANEL_WIDTH}"/>')
+    parts.append(_text(0, -6, panel.title))
     for tick in np.arange(0, high + step / 2, step):
-        parts.append(_text(-6, height - tick * y + 4, f"{tick:g}", "end"))
+        parts.append(_text(-6, panel.height - tick * y / _FINE + 4, f"{tick:g}", "end"))
     for line in lines:
-        look = (
-            "" if line.panel == "queue" else _stroke(looks[line.flow], line.quantity == "ssthresh")
+        path = _path(line.time_s * x, _FINE * panel.height - line.value * y, line.steps)
+        parts.append(
+            f'<path class="line" transform="scale({1 / _FINE})" d="{path}" {line.stroke}/>'
         )
-        path = _path(line.time_s * x, height - line.value * y, line.quantity == "ssthresh")
-        parts.append(f'<path class="line" transform="scale({1 / _FINE})" d="{path}" {look}/>')
     return "".join([*parts, "</g>"])
 
 
 def _path(x: Floats, y: Floats, steps: bool) -> str:
     """Return a path through points; a threshold keeps its value until the next one."""
-    xs, ys = (np.rint(_FINE * values).astype(int) for values in (x, y))
+    xs, ys = (np.rint(values).astype(int) for values in (x, y))
     found = [f"M{xs[0]} {ys[0]}"]
     for dx, dy in zip(np.diff(xs), np.diff(ys), strict=True):
         if dx or dy:
@@ -215,25 +170,20 @@ def _path(x: Floats, y: Floats, steps: bool) -> str:
     return "".join(found).replace(" -", "-")
 
 
-def _ticks_of(
-    marks: Sequence[Marks], looks: Mapping[str, int], event: str, top: float, end_s: float
-) -> str:
-    parts = [
-        _text(_LEFT - 6, top + 4, {"retransmissions": "Sent again"}.get(event, "Dropped"), "end")
-    ]
-    for one in marks:
-        times = np.rint(one.time_s / end_s * _PANEL_WIDTH).astype(int)
-        path = "".join(f"M{_LEFT + time} {top - 6}v12" for time in dict.fromkeys(times))
-        parts.append(f'<path d="{path}" {_stroke(looks.get(one.flow, 0)).partition(" ")[0]}/>')
-    return "".join(parts)
+def _ticks(rows: pd.DataFrame, event: str, stroke: str, top: float, end_s: float) -> str:
+    """Return marks where a flow's packets were dropped or sent again, the most at a time first."""
+    times, counts = _known(rows, event)
+    largest = np.argsort(-counts, kind="stable")[: min(MARKS, int((counts > 0).sum()))]
+    places = np.rint(np.sort(times[largest]) / end_s * _PANEL_WIDTH).astype(int)
+    path = "".join(f"M{_LEFT + place} {top - 6}v12" for place in dict.fromkeys(places))
+    return f'<path d="{path}" {stroke.partition(" ")[0]}/>' if path else ""
 
 
 def _time_axis(top: float, end_s: float) -> str:
     _, step = _rounded_up(end_s)
-    ticks = np.arange(0, end_s + step / 1e6, step)
     words = [
         _text(_LEFT + tick / end_s * _PANEL_WIDTH, top + 10, f"{tick:g}", "middle")
-        for tick in ticks
+        for tick in np.arange(0, end_s + step / 1e6, step)
     ]
     return "".join([*words, _text(_LEFT + _PANEL_WIDTH / 2, top + 28, "Time (s)", "middle")])
 
@@ -244,9 +194,3 @@ def _rounded_up(value: float) -> tuple[float, float]:
     power = 10.0 ** np.floor(np.log10(value / 4))
     step = next(power * one for one in _ROUND if power * one * 4 >= value * 0.999)
     return float(step * np.ceil(value / step - 1e-9)), float(step)
-
-
-def _largest(marks: Marks, limit: int) -> Marks:
-    """Return the marks of the largest counts."""
-    kept = np.sort(np.argsort(-marks.count, kind="stable")[:limit])
-    return replace(marks, time_s=marks.time_s[kept], count=marks.count[kept])

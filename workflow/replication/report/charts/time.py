@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import altair as alt
 import numpy as np
@@ -22,23 +22,21 @@ from replication.report.charts.data import (
     scenario_flows,
 )
 from replication.report.charts.figure import (
-    INK,
     Drawing,
     Figure,
     colours,
     dashes,
     interval_tips,
-    legend_filter,
     make_figure,
     three_digits,
     tips,
-    zoom_of,
 )
 from replication.study.study import Experiment
 
 BINS = 80
 
 
+_SUMMARY = ("min", "mean", "max")
 #: A quantity to its column of the series, how it is shown, and whether it is a rate of counts.
 SAMPLED = {
     "throughput": ("throughput_bps", Display("Throughput", "Mbit/s", 1e-6), False),
@@ -49,58 +47,44 @@ JAIN = Display("Jain's index of throughput", "1", 1.0, 1.0)
 
 
 def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
-    """Return throughput, latency and drops of each flow over time, a panel a condition."""
-    figures = []
-    for engine, runs, series in _by_engine(results, experiment):
-        starts = {run.label: _cbr_starts(results, run) for run in runs}
-        for name, (_, display, _) in SAMPLED.items():
-            parts = [_flows_over_time(results, series, run, name) for run in runs]
-            frame = _over_replicates(pd.concat(parts, ignore_index=True), display)
-            if frame.empty:
-                continue
-            chart = _panels(frame, display, f"{name} {engine}", starts)
-            title = f"{experiment.title}: {display.label.lower()} over time on {engine}"
-            words = f"{display.title} against time (s), a panel a condition."
-            words += _describe(frame, display.unit)
-            parts_of_name = [experiment.id, name, "time", engine]
-            figures.append(make_figure(parts_of_name, title, chart, words, frame))
+    """Return throughput, latency and drops of each flow over time, a panel a condition.
+
+    The results are of one engine.
+    """
+    runs, figures = runs_of(results, experiment), []
+    series = read_series(results, runs) if runs else pd.DataFrame()
+    for name, (_, display, _) in SAMPLED.items() if runs else ():
+        parts = [_flows_over_time(results, series, run, name) for run in runs]
+        figures += _figure(experiment, runs[0].engine, name, display, parts)
     return figures
 
 
 def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
     """Return Jain's index of the TCP flows' throughput over time, a panel a delay."""
-    axis = axis_factor(experiment)
-    figures = []
-    for engine, runs, series in _by_engine(results, experiment):
-        parts = []
-        for run in runs:
-            values = _jain_over_time(results, series, run)
-            panel = f"{axis.label}: {level_label(axis, run.levels[axis.id])}" if axis else ""
-            name = run.series(experiment, axis)
-            parts.append(values.assign(series=name, panel=panel, replicate=run.replicate))
-        frame = _over_replicates(pd.concat(parts, ignore_index=True), JAIN)
-        chart = _panels(frame, JAIN, f"jain {engine}", {}, zero=False)
-        title = f"{experiment.title}: Jain's index over time on {engine}"
-        words = "Jain's fairness index (1 is equal shares) against time (s)." + _describe(frame, "")
-        parts_of_name = [experiment.id, "jain", "time", engine]
-        figures.append(make_figure(parts_of_name, title, chart, words, frame))
-    return figures
-
-
-def _by_engine(
-    results: Results, experiment: Experiment
-) -> Iterator[tuple[str, list[DrawnRun], pd.DataFrame]]:
-    """Yield each engine with its runs, and the series of all."""
-    runs = runs_of(results, experiment)
+    axis, runs, parts = axis_factor(experiment), runs_of(results, experiment), []
     series = read_series(results, runs) if runs else pd.DataFrame()
-    for engine in dict.fromkeys(run.engine for run in runs):
-        yield engine, [run for run in runs if run.engine == engine], series
+    for run in runs:
+        values = _jain_over_time(results, series, run)
+        panel = f"{axis.label}: {level_label(axis, run.levels[axis.id])}" if axis else ""
+        name = run.series(experiment, axis)
+        parts.append(values.assign(series=name, panel=panel, replicate=run.replicate))
+    return _figure(experiment, runs[0].engine, "jain", JAIN, parts) if runs else []
 
 
-def _cbr_starts(results: Results, run: DrawnRun) -> list[float]:
-    flows = scenario_flows(results, run.scenario).values()
-    starts = (float(str(flow["start_s"])) for flow in flows if flow["kind"] == "cbr")
-    return [start for start in starts if start > 0]
+def _figure(
+    experiment: Experiment, engine: str, name: str, display: Display, parts: list[pd.DataFrame]
+) -> list[Figure]:
+    """Return the figure of a quantity, its runs in `parts`; none where nothing was sampled."""
+    frame = _over_replicates(pd.concat(parts, ignore_index=True), display)
+    if frame.empty:
+        return []
+    title = f"{experiment.title}: {display.label} over time on {engine}"
+    words = f"{display.title} against time (s), a panel a condition."
+    for (panel, series), part in frame.groupby(["panel", "series"], sort=False):
+        low, mean, high = (three_digits(getattr(part["mean"], how)()) for how in _SUMMARY)
+        words += f" {panel}, {series}: mean {mean}, from {low} to {high}."
+    chart = _chart(frame, display)
+    return [make_figure([experiment.id, name, "time", engine], title, chart, words, frame)]
 
 
 def _flows_over_time(
@@ -163,70 +147,33 @@ def _over_replicates(frame: pd.DataFrame, display: Display) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["panel", "series", "time_s", "mean", "low", "high", "n"])
 
 
-def _panels(
-    frame: pd.DataFrame,
-    display: Display,
-    name: str,
-    starts: dict[str, list[float]],
-    zero: bool = True,
-) -> Drawing:
+def _chart(frame: pd.DataFrame, display: Display) -> Drawing:
     order = list(dict.fromkeys(frame["series"]))
-    limits = [float(frame["mean"].min()), float(frame["mean"].max())]
-    domain = [0.0 if zero else max(0.0, limits[0] - 0.05), limits[1] * 1.05 or 1.0]
+    low, high = float(frame["mean"].min()), float(frame["mean"].max())
+    # An index near one is told apart by what it lacks.
+    domain = [max(0.0, low - 0.05) if display is JAIN else 0.0, high * 1.05 or 1.0]
+    scale = alt.Scale(domain=domain, nice=True, clamp=True)
     panels = [
-        _panel(
-            part, order, display, f"{name} {index}", domain, starts.get(str(panel), [])
-        ).properties(title=str(panel), width=250, height=170)
-        for index, (panel, part) in enumerate(frame.groupby("panel", sort=False))
+        _panel(part, order, display, scale).properties(title=str(panel), width=250, height=170)
+        for panel, part in frame.groupby("panel", sort=False)
     ]
     return alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
 
 
-def _panel(
-    frame: pd.DataFrame,
-    order: list[str],
-    display: Display,
-    name: str,
-    domain: list[float],
-    starts: list[float],
-) -> Drawing:
-    picked, opacity = legend_filter("series", name)
-    colour = colours("series", order, lines=True)
-    base = alt.Chart(frame.drop(columns="panel")).encode(x=alt.X("time_s:Q", title="Time (s)"))
-    scale = alt.Scale(domain=domain, nice=True, clamp=True)
-    y = alt.Y("mean:Q", title=display.title, scale=scale)
-    layers: list[Drawing] = []
-    if frame["low"].notna().any():
-        low = alt.Y("low:Q", title=display.title, scale=scale)
-        area = base.mark_area(opacity=0.18)
-        layers.append(area.encode(y=low, y2="high:Q", color=colour))
+def _panel(frame: pd.DataFrame, order: list[str], display: Display, scale: alt.Scale) -> Drawing:
+    base = alt.Chart(frame.drop(columns="panel")).encode(
+        x=alt.X("time_s:Q", title="Time (s)"), color=colours("series", order, lines=True)
+    )
     line = base.mark_line(strokeWidth=1.5).encode(
-        y=y,
-        color=colour,
+        y=alt.Y("mean:Q", title=display.title, scale=scale),
         strokeDash=dashes("series", order),
-        opacity=opacity,
         tooltip=[
             *tips("N", series="Series"),
             *tips("Q", ".3g", time_s="Time (s)"),
             *interval_tips(display.title),
         ],
     )
-    layers.append(line.add_params(picked, zoom_of(name)))
-    for start in sorted(set(starts)):
-        place = alt.Chart(pd.DataFrame({"time_s": [start], "word": ["CBR starts"]}))
-        at = place.encode(x=alt.X("time_s:Q", title="Time (s)"))
-        layers.append(at.mark_rule(color=INK, strokeDash=[2, 3], opacity=0.7))
-        word = at.mark_text(align="left", dx=3, dy=4, baseline="top", fontSize=10)
-        layers.append(word.encode(text="word:N", y=alt.value(0)))
-    return alt.layer(*layers)
-
-
-def _describe(frame: pd.DataFrame, unit: str) -> str:
-    words = ""
-    for (panel, series), part in frame.groupby(["panel", "series"], sort=False):
-        values = part["mean"]
-        words += (
-            f" {panel}, {series}: mean {three_digits(float(values.mean()))} {unit}".rstrip()
-            + f", from {three_digits(float(values.min()))} to {three_digits(float(values.max()))}."
-        )
-    return words
+    if frame["low"].isna().all():
+        return line
+    low = alt.Y("low:Q", title=display.title, scale=scale)
+    return alt.layer(base.mark_area(opacity=0.18).encode(y=low, y2="high:Q"), line)

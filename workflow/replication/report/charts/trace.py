@@ -1,9 +1,8 @@
-"""A published congestion window and the measured ones on one time axis."""
+"""Published congestion windows and measured ones, a panel a trace."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
 
 import altair as alt
 import pandas as pd
@@ -14,109 +13,66 @@ from replication.report.charts.figure import (
     INK,
     PALETTE,
     PUBLISHED,
-    WIDTH,
     Drawing,
     Figure,
-    legend_filter,
     legend_of,
     levels_of,
     make_figure,
-    stacked,
     three_digits,
     tips,
-    zoom_of,
 )
-from replication.study.model import EngineName
-
-HEIGHT = 150
-#: An engine has one colour and dash, whichever others ran; the published line has the ink.
-_ENGINES = sorted(get_args(EngineName))
 
 
-def overlay_figures(windows: pd.DataFrame, comparison: pd.DataFrame) -> list[Figure]:
-    """Return a figure for each published trace of one study.
-
-    The published windows are among the others where there are raw traces; the published means of
-    the comparison are drawn where there are none.
-    """
-    return [
-        _overlay(str(trace), part, comparison[comparison["trace"] == trace])
-        for trace, part in windows.groupby("trace", sort=False)
-    ]
-
-
-def trace_overview(figures: Sequence[Figure], engine: str) -> list[Figure]:
+def trace_figures(
+    windows: pd.DataFrame, comparison: pd.DataFrame, traces: Sequence[str], engine: str
+) -> list[Figure]:
     """Return the first flow of each trace in one figure, published and on one engine.
 
-    `figures` are the overlays of an experiment's traces; none for fewer than two.
+    Where there is no raw trace, the published mean of the comparison is drawn. The list is empty
+    where there are no windows.
     """
-    if len(figures) < 2:
+    sources = [PUBLISHED_SOURCE, engine]
+    own = windows[windows["source"].isin(sources) & windows["trace"].isin(traces)]
+    panels, parts, words = [], [], "Congestion window of the first flow of each published trace."
+    for trace in [trace for trace in traces if (own["trace"] == trace).any()]:
+        part = own[own["trace"] == trace]
+        part = part[part["flow"] == part["flow"].iloc[0]].round({"time_s": 3, "cwnd_segments": 2})
+        part = part.assign(source=part["source"].replace(PUBLISHED_SOURCE, PUBLISHED))
+        mean = None
+        if PUBLISHED not in set(part["source"]):
+            mean = _published_mean(comparison, trace, str(part["flow"].iloc[0]))
+            words += f" {trace}: published mean {three_digits(mean)}."
+        parts.append(part[["trace", "flow", "source", "time_s", "cwnd_segments"]])
+        panels.append(_panel(parts[-1], trace, [PUBLISHED, engine], mean))
+        for source, run in part.groupby("source", sort=False):
+            low, high = run["cwnd_segments"].min(), run["cwnd_segments"].max()
+            words += f" {trace}, {source}: {three_digits(low)} to {three_digits(high)}."
+    if not panels:
         return []
-    panels, words = [], "Congestion window of the first flow of each published trace and of ours."
-    parts = []
-    for figure in figures:
-        own = figure.data[figure.data["source"].isin([PUBLISHED, engine])]
-        first = own[own["flow"] == own["flow"].iloc[0]]
-        trace = figure.title.partition(":")[0]
-        panel = _overlay_panel(first, trace, [PUBLISHED, engine], alt.value(1), None)
-        panels.append(panel.properties(width=250, height=130))
-        parts.append(first.assign(trace=trace))
-        for source, run in first.groupby("source", sort=False):
-            values = run["cwnd_segments"]
-            words += (
-                f" {trace}, {source}: {three_digits(values.min())} to {three_digits(values.max())}."
-            )
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
     title = "Congestion windows over time, published and measured"
-    name = ["", "traces", engine]
-    return [make_figure(name, title, chart, words, pd.concat(parts))]
+    return [make_figure(["traces", engine], title, chart, words, pd.concat(parts))]
 
 
-def _overlay(trace: str, windows: pd.DataFrame, comparison: pd.DataFrame) -> Figure:
-    data = pd.DataFrame(
-        {
-            "flow": windows["flow"].to_numpy(),
-            "source": windows["source"].replace(PUBLISHED_SOURCE, PUBLISHED).to_numpy(),
-            "time_s": windows["time_s"].round(3).to_numpy(),
-            "cwnd_segments": [float(f"{value:.4g}") for value in windows["cwnd_segments"]],
-        }
-    )
-    order = [source for source in (PUBLISHED, *_ENGINES) if (data["source"] == source).any()]
-    means = _published_means(comparison) if PUBLISHED not in order else {}
-    picked, opacity = legend_filter("source", trace)
-    panels = [
-        _overlay_panel(part, str(flow), order, opacity, means.get(str(flow)))
-        for flow, part in data.groupby("flow", sort=False)
-    ]
-    chart = stacked(panels, 10, picked, zoom_of(trace))
-    title = f"Trace {trace}: congestion windows, published and measured"
-    return make_figure(["", "trace", trace], title, chart, _overlay_description(data, means), data)
+def _published_mean(comparison: pd.DataFrame, trace: str, flow: str) -> float:
+    rows = comparison[(comparison["trace"] == trace) & (comparison["metric"] == "cwnd_mean")]
+    return float(rows.loc[rows["flow"].astype(str) == flow, "published"].iloc[0])
 
 
-def _published_means(comparison: pd.DataFrame) -> dict[str, float]:
-    rows = comparison[comparison["metric"] == "cwnd_mean"].drop_duplicates("flow")
-    return {str(flow): float(v) for flow, v in zip(rows["flow"], rows["published"], strict=True)}
-
-
-def _overlay_panel(
-    data: pd.DataFrame, flow: str, order: list[str], opacity: Any, mean: float | None
-) -> Drawing:
+def _panel(data: pd.DataFrame, title: str, order: list[str], mean: float | None) -> Drawing:
     x = alt.X("time_s:Q", title="Time since the flow's start (s)")
     y = alt.Y("cwnd_segments:Q", title="Window (segments)", scale=alt.Scale(zero=True))
-    lines = (
-        alt.Chart(data)
-        .mark_line(strokeWidth=1.5)
-        .encode(
-            x=x,
-            y=y,
-            color=_styles(alt.Color, order, INK, PALETTE),
-            strokeDash=_styles(alt.StrokeDash, order, DASHES[0], DASHES[1:]),
-            opacity=opacity,
-            tooltip=[
-                *tips("N", source="Source"),
-                *tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)"),
-            ],
-        )
+    legend = legend_of(order, lines=True)
+    lines = alt.Chart(data).mark_line(strokeWidth=1.5)
+    lines = lines.encode(
+        x=x,
+        y=y,
+        color=levels_of(alt.Color, "source", order, [INK, PALETTE[0]], legend),
+        strokeDash=levels_of(alt.StrokeDash, "source", order, DASHES, legend),
+        tooltip=[
+            *tips("N", source="Source"),
+            *tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)"),
+        ],
     )
     layers: list[Drawing] = [lines]
     if mean is not None:
@@ -125,26 +81,4 @@ def _overlay_panel(
         layers.append(base.mark_rule(color=INK, strokeDash=[6, 3], strokeWidth=1.4))
         words = base.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=10)
         layers.append(words.encode(text="word:N", x=alt.value(0)))
-    return alt.layer(*layers).properties(title=flow, width=WIDTH + 60, height=HEIGHT)
-
-
-def _styles(channel: type[Any], order: list[str], published: Any, engines: Any) -> Any:
-    """Return an encoding of the source: the published style, and one of each engine for good."""
-    styles = {PUBLISHED: published, **dict(zip(_ENGINES, engines, strict=False))}
-    used = [styles[source] for source in order]
-    return levels_of(channel, "source", order, used, legend_of(order, lines=True))
-
-
-def _overlay_description(data: pd.DataFrame, means: dict[str, float]) -> str:
-    words = (
-        "Congestion window (segments) against the time since the flow's start (s), a panel for "
-        "each flow; of each engine the first replicate."
-    )
-    for (flow, source), part in data.groupby(["flow", "source"], sort=False):
-        low, high = float(part["cwnd_segments"].min()), float(part["cwnd_segments"].max())
-        words += (
-            f" {flow}, {str(source).lower()}: from {three_digits(low)} to {three_digits(high)}."
-        )
-    for flow, mean in means.items():
-        words += f" {flow}: published mean {three_digits(mean)}."
-    return words
+    return alt.layer(*layers).properties(title=title, width=250, height=130)

@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from replication.design.input_hashes import value_hash
 from replication.metrics.statistic import estimate
 from replication.report.charts.cells import verdict_colours, verdict_symbols
 from replication.report.charts.figure import (
-    INK,
     PUBLISHED_MARK,
     Drawing,
     colours,
@@ -29,7 +27,7 @@ from replication.report.charts.figure import (
     three_digits,
     to_png,
 )
-from replication.report.pages.topology import HOST_HALF, ROUTER_HALF, Json, draw
+from replication.report.charts.topology import Json, topology_lines
 
 #: What JupyterLab runs.
 VEGA_LITE = "application/vnd.vegalite.v5+json"
@@ -101,56 +99,6 @@ def mean_interval(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.Data
     return means
 
 
-def topology(scenario: Json) -> Picture:
-    """Return the drawing of a scenario's nodes and links."""
-    drawing = draw(scenario)
-    nodes = pd.DataFrame([vars(node) for node in drawing.places])
-    links = pd.DataFrame([vars(link) for link in drawing.wires])
-    # The drawing's vertical axis points downwards.
-    across = alt.Scale(domain=[0, drawing.width], nice=False)
-    down = alt.Scale(domain=[drawing.height + 24, -24], nice=False)
-
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=across, axis=None)
-
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=down, axis=None)
-
-    lines = (
-        alt.Chart(links)
-        .mark_rule(color=INK)
-        .encode(
-            x=x("x1"),
-            x2="x2:Q",
-            y=y("y1"),
-            y2="y2:Q",
-            strokeWidth=alt.condition("datum.is_bottleneck", alt.value(4), alt.value(1.2)),
-        )
-    )
-
-    def words(frame: pd.DataFrame, field: str, place: str = "", **look: Any) -> Drawing:
-        text = alt.Chart(frame).mark_text(**look)
-        return text.encode(x=x(f"{place}x"), y=y(f"{place}y"), text=f"{field}:N")
-
-    boxes = [
-        alt.Chart(nodes[nodes["is_router"] == is_router])
-        .mark_rect(width=2 * half, height=26, cornerRadius=4, fill="white", stroke=INK)
-        .encode(x=x("x"), y=y("y"))
-        for is_router, half in ((False, HOST_HALF), (True, ROUTER_HALF))
-    ]
-    chart = alt.layer(
-        lines,
-        words(links, "label", "label_", color=INK, dy=-11, fontSize=11),
-        words(links, "queue", "label_", color=INK, dy=14, fontSize=11),
-        *boxes,
-        words(nodes, "name", color="black", fontSize=12),
-        words(nodes, "note", color=INK, dy=24, fontSize=10),
-        view=alt.ViewConfig(stroke=None),
-    )
-    chart = chart.properties(width=drawing.width, height=drawing.height + 48)
-    return Picture(chart, drawing.words)
-
-
 def _lean(specification: dict[str, Any]) -> dict[str, Any]:
     """Return the specification with the columns that it draws, six digits of each number.
 
@@ -199,6 +147,12 @@ class Text:
 
     def __repr__(self) -> str:
         return self.markdown
+
+
+def topology(scenario: Json) -> Text:
+    """Return a scenario's links and flows, a line each."""
+    lines = "\n".join(topology_lines(scenario))
+    return Text(f"```text\n{lines}\n```")
 
 
 def rounded(value: object) -> str:

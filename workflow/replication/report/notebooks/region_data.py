@@ -14,7 +14,7 @@ from replication.explore.regions.region_model import load_region
 from replication.explore.regions.region_result import is_current, region_results
 from replication.explore.regions.space import Point, Space
 from replication.explore.regions.surface import middles
-from replication.report.pages.regions import panel_title
+from replication.report.pages.regions import Axis, panel_title
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
@@ -48,14 +48,15 @@ class RegionData:
     @property
     def surface(self) -> pd.DataFrame:
         """One row a cell of the area: panel, its middle on each axis, quantity, probability."""
-        rows = []
+        rows, axes = [], [Axis.of(axis) for axis in self.axes]
         for panel in self.document["panels"]:
+            title = panel_title(self.document, panel["panel"])
             places = middles(len(panel["quantity"]))
             for y, quantities, probabilities in zip(
                 places, panel["quantity"], panel["probability"], strict=True
             ):
                 rows += [
-                    (self._title(panel["panel"]), self._value(0, x), self._value(1, y), *found)
+                    (title, axes[0].at(x) / axes[0].factor, axes[1].at(y) / axes[1].factor, *found)
                     for x, *found in zip(places, quantities, probabilities, strict=True)
                 ]
         return pd.DataFrame(rows, columns=["panel", *self._names, "quantity", "probability"])
@@ -68,16 +69,8 @@ class RegionData:
         columns = ["panel", "x", "y", "quantity", "note"]
         columns += ["holds", "probability", "covered", "deviations"]
         frame = pd.DataFrame(points, columns=columns)
-        frame["panel"] = frame["panel"].map(self._title)
+        frame["panel"] = [panel_title(self.document, panel) for panel in frame["panel"]]
         return frame.rename(columns=dict(zip("xy", self._names, strict=True)))
-
-    def _title(self, keys: list[str]) -> str:
-        return panel_title(self.document, keys)
-
-    def _value(self, number: int, place: float) -> float:
-        axis = self.axes[number]
-        low, high = float(axis["low"]), float(axis["high"])
-        return low * (high / low) ** place if axis["log"] else low + place * (high - low)
 
 
 def region_list(root: Path, data: Path) -> pd.DataFrame:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from replication.report.pages.number import parse
@@ -14,15 +13,6 @@ from replication.study.study import Study
 from replication.verdicts.claim import conditions
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import wording
-
-#: What a sentence is that is no result, for people.
-NATURES = {
-    "background": ("sentence of background", "sentences of background"),
-    "prediction": ("prediction", "predictions"),
-    "arithmetic": ("arithmetic of the set-up", "arithmetic of the set-up"),
-    "table": ("row or caption of a table", "rows or captions of tables"),
-}
-REPEAT = ("repeat of another claim", "repeats of another claim")
 
 
 def claim_cards(
@@ -90,12 +80,3 @@ def _apart(claim: Claim) -> str:
     if claim.repeats is not None:
         return f"The same finding as {claim.repeats}: excluded from the counts."
     return ""
-
-
-def not_counted(studies: Iterable[Study]) -> list[tuple[str, int]]:
-    """Return the sentences that do not count in the shares: what they are, and how many."""
-    counted: Counter[tuple[str, str]] = Counter()
-    for study in studies:
-        counted.update(NATURES[sentence.nature] for sentence in study.unjudged)
-        counted.update(REPEAT for claim in study.claims if not claim.is_counted)
-    return [(words[0] if number == 1 else words[1], number) for words, number in counted.items()]

@@ -13,7 +13,7 @@ from replication.metrics.results import Results
 from replication.report.pages.source import Source, grouped
 from replication.report.pages.verdict import Badge
 from replication.study.storage.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, read_rows
-from replication.study.study import CONFORMANCE, DIFFERENCES, Study
+from replication.study.study import CONFORMANCE, DIFFERENCES
 
 #: What an engine shows in a canonical scenario.
 HOLDS = Badge("holds", "reproduced", "within the tolerance that was set before any run")
@@ -91,55 +91,25 @@ def _engine(source: Source, name: str) -> dict[str, Any]:
     }
 
 
-#: Whether engines agree on an item: a word and what it means.
-AGREE, DIFFER, SINGLE = "agree", "differ", "single"
-MEANINGS = {
-    DIFFER: "engines differ",
-    AGREE: "engines agree",
-    SINGLE: "one engine decides it, or none",
-}
-
-
 def agreement_view(source: Source) -> dict[str, Any] | None:
-    """Gather what the page says of agreement; None where there is nothing to compare."""
+    """Gather what engines decide differently; None where there is nothing to compare."""
     if len(source.engines) < 2:
         return None
     tables = {name: read_rows(source.data / name, TABLES[name]) for name in TABLES}
-    rates, pairs = tables["agreement.csv"], tables["agreement_pairs.csv"]
-    engines = list(dict.fromkeys((row["left"], row["right"]) for row in rates))
-    studies = list(source.studies.values())
-    rows: list[Study | None] = [*studies, *([None] if len(studies) > 1 else [])]
+    pairs, contrasts = tables["agreement_pairs.csv"], tables["agreement_contrasts.csv"]
     left_out = dict.fromkeys(
-        (row["study"], row["reason"]) for row in rates if row["study"] and row["reason"]
+        (row["study"], row["reason"])
+        for row in tables["agreement.csv"]
+        if row["study"] and row["reason"]
     )
-    counted = (row for row in rates if row["items"] != "0")
-    decided = grouped(counted, "study", "left", "right")
     return {
-        "engines": source.engines,
-        "pairs": engines,
-        "matrix": [
-            (study, [decided.get((study.id if study else "", *pair), []) for pair in engines])
-            for study in rows
-        ],
+        # How many of the items that both decide have the same verdict.
+        "agreed": sum(row["agree"] == "true" for row in pairs),
+        "compared": sum(row["agree"] != "" for row in pairs),
         # What an engine refuses of a whole study, and why, each once.
         "left_out": [(source.studies[study], reason) for study, reason in left_out],
-        "claims": list(_claims(source, pairs)),
-        "disagreements": list(_disagreements(source, pairs, tables["agreement_contrasts.csv"])),
+        "disagreements": list(_disagreements(source, pairs, contrasts)),
     }
-
-
-def _claims(source: Source, pairs: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield the claims, each with its row on every engine that ran it."""
-    shown = (row for row in source.claims if row["engine"] in source.shown_engines(row["study"]))
-    compared = grouped(pairs, "study", "claim")
-    for names, found in grouped(shown, "study", "claim").items():
-        yield {
-            "study": source.studies[names[0]],
-            "label": names[1],
-            "row": found[0],
-            "by_engine": {row["engine"]: row for row in found},
-            "agreement": _agreement(compared.get(names, [])),
-        }
 
 
 def _disagreements(
@@ -155,9 +125,10 @@ def _disagreements(
             key = row["study"], group, row["left"], row["right"]
             groups.setdefault(key, []).append(row)
     for (study, group, left, right), rows in groups.items():
-        first = rows[0]
+        first, causes = rows[0], rows[0]["causes"].split("; ")
         column = f"{source.table_name(first)}, {first['column'].replace('_', ' ')}"
         measured = by_item.get((study, group, left, right), [])
+        beyond = _beyond(measured)
         yield {
             "study": source.studies[study],
             "label": f"Claim {group}" if first["claim"] else column,
@@ -166,42 +137,24 @@ def _disagreements(
             "rows": rows,
             "sides": [(side, same) for (side,), same in grouped(measured, "side").items()],
             # Metrics that differ beyond the replicates, and whether there were any to tell.
-            "beyond": [metric_label(name) for name in _beyond(measured)],
+            "beyond": [metric_label(name) for name in beyond],
             "replicated": any(row["differs"] for row in measured),
+            # Each with what it does on the two engines, and the metrics that it shows in here.
             "causes": [
-                _cause(known[name], left, right, _beyond(measured))
-                for name in first["causes"].split("; ")
+                (
+                    known[name],
+                    known[name].parts(left, right) or ("", ""),
+                    [metric_label(metric) for metric in known[name].shows_in if metric in beyond],
+                )
+                for name in causes
                 if name in known
             ],
         }
 
 
-def _agreement(pairs: Sequence[Row]) -> str:
-    found = {row["agree"] for row in pairs}
-    if "false" in found:
-        return DIFFER
-    return AGREE if "true" in found else SINGLE
-
-
 def _beyond(measured: Sequence[Row]) -> list[str]:
     """Return the metrics that differ beyond the replicates on some side, each once."""
     return list(dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true"))
-
-
-def _cause(
-    difference: EngineDifference, left: str, right: str, differs: Sequence[str]
-) -> dict[str, Any]:
-    """Return a known difference, and the metrics that it would show in: seen here and not."""
-    words = difference.parts(left, right) or ("", "")
-    metrics = difference.shows_in
-    return {
-        "title": difference.title,
-        "left": words[0],
-        "right": words[1],
-        "seen": [metric_label(metric) for metric in metrics if metric in differs],
-        "unseen": [metric_label(metric) for metric in metrics if metric not in differs],
-        "sources": difference.sources,
-    }
 
 
 def _installed(found: dict[str, Any] | None) -> str:

@@ -11,7 +11,6 @@ import altair as alt
 import pandas as pd
 
 from replication.explore import explanation
-from replication.explore.design_point import ONE_AT_A_TIME
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND, holding
 from replication.explore.robustness import claim_sentence
 from replication.explore.study import (
@@ -27,14 +26,12 @@ from replication.report.charts.figure import (
     tips,
 )
 from replication.report.pages.figure import write_figures
-from replication.report.pages.ledger import plain, plausible
 from replication.report.pages.source import Source, of_study
 from replication.study.files import read_json
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
-from replication.study.variation import assumptions, without_effect
-from replication.study.verdict import DECIDED, Verdict
+from replication.study.verdict import Verdict
 from replication.verdicts.wording import table_names
 
 
@@ -89,28 +86,7 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
         titles = dict(zip(causes, found["titles"], strict=True))
         named = [titles[one["cause"], one["level"]] for one in leaving]
         figures = write_figures([waterfall(study.id, leaving, named)], out)
-    return {
-        "found": found,
-        "figures": figures,
-        "beside_traces": _beside_traces(found.get("distances", [])),
-    }
-
-
-def _beside_traces(rows: Sequence[Mapping[str, Any]]) -> list[dict[Any, Any]]:
-    """Return how near runs come to the raw traces, by metric.
-
-    How many published flows there are and are nearer under the explanation; medians of the distance
-    at the defaults, under it, and between the traces' own flows of one kind.
-    """
-    if not rows:
-        return []
-    frame = pd.DataFrame(rows).astype({"own": float})
-    frame["nearer"] = frame["after"] < frame["before"]
-    medians = {name: (name, "median") for name in ("before", "after", "own")}
-    found = frame.groupby(["metric", "unit"], sort=False).agg(
-        flows=("after", "size"), nearer=("nearer", "sum"), **medians
-    )
-    return found.reset_index().to_dict("records")
+    return {"found": found, "figures": figures}
 
 
 def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
@@ -131,9 +107,6 @@ def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
     return kept, [row["claim"] for row in rows if row not in kept]
 
 
-_NOT_VARIED = "Not varied: no alternative, or an experiment left out."
-
-
 def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
     """Return the section; None where there is nothing to say.
 
@@ -144,7 +117,7 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
         return None
     if not is_current(source.root, source.data, study.id):
         return {"stale": True}
-    points, effects = (robustness_table(folder, part) for part in ("points", "effects"))
+    points = robustness_table(folder, "points")
     rows, apart = varied_claims(source, study)
     settings = load_sensitivity(source.root)
     scale, engine = settings.of(study.id).exploration, read_made_from(folder)["engine"]
@@ -162,7 +135,6 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
         "scale": scale,
         "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
         "claims": [(claim, row, claim_sentence(row, claim, scale)) for claim, row in known],
-        "effects": assumption_effects(study, rows, effects, points, settings.of(study.id).held),
     }
 
 
@@ -172,46 +144,6 @@ def _left_out(study: Study, scale: Scale) -> Iterator[tuple[str, list[str]]]:
         if scale.experiments is not None and experiment.id not in scale.experiments:
             needs = {c.id: [q.experiment for q in c.quantities()] for c in study.claims}
             yield experiment.title, [c for c, needed in needs.items() if experiment.id in needed]
-
-
-def assumption_effects(
-    study: Study,
-    claims: list[Row],
-    effects: list[Row],
-    points: Sequence[Row],
-    held: Mapping[str, str],
-) -> list[dict[str, Any]]:
-    """Return of each assumption the claims that it flips alone or decides, or why that is unknown.
-
-    `claims`, `effects` and `points` are tables of the exploration; `held` says what is not varied.
-    """
-    ran = {row["changed"] for row in points if row["scenarios"] != "0"}
-    why_not = dict.fromkeys((one.key for one in assumptions(study)), _NOT_VARIED)
-    why_not |= {r["changed"]: f"Not run: {r['reason']}." for r in points}
-    why_not |= dict.fromkeys(ran, "")
-    why_not |= dict.fromkeys(without_effect(study), "Never takes effect: levels set it.")
-    why_not |= held
-    shown = {row["claim"] for row in claims}
-    flips = [
-        (row["parameter"], row["claim"])
-        for row in effects
-        if row["claim"] in shown
-        and row["method"] == ONE_AT_A_TIME
-        and (row["before"] == Verdict.REPRODUCED) != (row["after"] == Verdict.REPRODUCED)
-        # Where the engine refused the runs there is no verdict after.
-        and {row["before"], row["after"]}.issubset(DECIDED)
-    ]
-    return [
-        {
-            "key": one.key,
-            "default": plain(one.default),
-            "plausible": plausible(one.tag, one.unit),
-            "not_varied": why_not[one.key],
-            "flips": [*dict.fromkeys(claim for key, claim in flips if key == one.key)],
-            "decides": [r["claim"] for r in claims if one.key in r["important"].split("; ")],
-        }
-        for one in assumptions(study)
-    ]
 
 
 def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:

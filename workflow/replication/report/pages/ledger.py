@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from pydantic import JsonValue
 
-from replication.engines.catalogue import family_of
 from replication.report.charts.data import levels_in_brief, unsaid_unit
-from replication.report.pages.source import Source
 from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Study
-from replication.verdicts.verdict_table import is_supported
 
 #: One parameter or factor: the experiment it holds for (empty for all), name, value, unit, and it.
 Entry = tuple[str, str, str, str, Parameter | Factor]
@@ -65,24 +61,6 @@ def plain(value: JsonValue) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
-
-
-def engines_of(source: Source, study: Study) -> str:
-    """Return the engines that ran a study, with their versions."""
-    versions = source.provenance.get("engines") or {}
-    names = []
-    for name in source.shown_engines(study.id):
-        version = str((versions.get(name) or {}).get("version", "")).partition("+")[0]
-        names.append(f"{family_of(name)} {version}".strip())
-    return "; ".join(names) or "nothing was run"
-
-
-def replicates_of(source: Source, study: Study) -> str:
-    """Return how many replicates a study's points have; empty where nothing was run."""
-    design = filter(is_supported, source.design(study.id))
-    counted = Counter((row["experiment"], row["point"], row["engine"]) for row in design)
-    low, high = min(counted.values(), default=0), max(counted.values(), default=0)
-    return "" if not high else f"{low}" if low == high else f"{low} to {high}"
 
 
 def parameter_name(study: Study, key: str) -> str:

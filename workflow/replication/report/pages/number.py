@@ -119,10 +119,5 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
-def memory(size: float) -> str:
-    """Return bytes in MiB."""
-    return f"{size / 2**20:,.0f} MiB"
-
-
 def _signed(text: str) -> str:
     return text.replace("-", "−")

@@ -71,24 +71,14 @@ def _facts(provenance: dict[str, Any], written: str) -> Iterator[tuple[str, str]
         ("Written", written, str),
         ("Scenarios", simulate.get("scenarios"), numbers.count),
         ("Simulator CPU time", simulate.get("simulator_cpu_s"), numbers.duration),
-        ("Wall time of the simulations", simulate.get("wall_s"), numbers.duration),
-        (
-            "Cores used by simulators",
-            simulate.get("efficiency"),
-            lambda share: f"{100 * share:.0f} %",
-        ),
-        ("Peak memory of a run", simulate.get("peak_memory_bytes"), numbers.memory),
-        ("Cores", platform.get("cores"), numbers.count),
         *(("Not as locked", package_warning(one.get("package")), str) for one in engines),
         ("Commit", provenance.get("commit"), str),
         ("System", platform.get("system"), str),
-        ("Python", platform.get("python"), str),
     ]
     return ((label, show(value)) for label, value, show in facts if value)
 
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
-ASSETS = TEMPLATES.with_name("assets")
 
 
 class _Dense(jinja2.ext.Extension):

@@ -18,7 +18,7 @@ from replication.report.charts.data import (
     read_series,
     runs_of,
 )
-from replication.report.charts.run import FLOWS, run_picture
+from replication.report.charts.run import run_picture
 from replication.report.pages.number import MISSING, significant
 from replication.report.pages.source import Source, grouped, point_links
 from replication.study.storage.table import Row
@@ -109,7 +109,6 @@ def _engine(
         "replicates": len(runs),
         "flows": lines[:SHOWN_ROWS],
         "more_flows": max(0, len(lines) - SHOWN_ROWS),
-        "drawn": _drawn(runs[0][1]) if picture else "",
         "picture": picture,
     }
 
@@ -129,9 +128,3 @@ def _flows(
         ]
         flow = str(line["flow"])
         yield int(row["replicate"]) + 1, flow, algorithms.get(flow, ""), values
-
-
-def _drawn(scenario: Mapping[str, Any]) -> str:
-    """Return which of many flows the chart shows; empty if all."""
-    tcp = [flow["id"] for flow in scenario["flows"] if flow["kind"] == "tcp"]
-    return f"the first {FLOWS} of {len(tcp)} TCP flows" if len(tcp) > FLOWS else ""

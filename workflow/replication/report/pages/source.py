@@ -26,7 +26,7 @@ from replication.study.storage.table import (
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import CONSISTENT
-from replication.verdicts.self_consistency import FAILS, SELF_CONSISTENCY
+from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import (
     Headline,
     Judged,
@@ -113,11 +113,6 @@ class Source:
         chosen, parts = self.headlines[study].engine, self.parts[study]
         others = [engine for engine, part in parts.items() if part.ran and engine != chosen]
         return [chosen, *others] if chosen else others
-
-    def fails_own_data(self, row: Judged) -> bool:
-        """Return whether the paper's own data do not meet a claim's test."""
-        own = self.own_data.get((row["study"], row["claim"]))
-        return own is not None and own["result"] == FAILS
 
     def headline(self, rows: list[Judged]) -> list[Judged]:
         """Return the rows that stand for their study: those of its headline engine."""

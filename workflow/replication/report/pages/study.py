@@ -9,10 +9,10 @@ from typing import Any
 from replication.metrics.results import Results
 from replication.report.charts.data import level_label, levels_in_brief, unsaid_unit
 from replication.report.charts.figure import Figure
+from replication.report.charts.topology import topology_lines
 from replication.report.pages.cell_table import CellView, TableView, table_views
-from replication.report.pages.claim import claim_cards, not_counted
+from replication.report.pages.claim import claim_cards
 from replication.report.pages.source import PointLinks, Source, grouped, of_study, point_links
-from replication.report.pages.topology import Topology, draw
 from replication.report.pages.verdict import answer
 from replication.study.parameter import Factor
 from replication.study.storage.table import Row
@@ -23,14 +23,14 @@ from replication.verdicts.verdict_table import Judged, is_supported
 from replication.verdicts.wording import table_names
 
 
-def topologies(study: Study, results: Results) -> dict[str, Topology]:
-    """Return the drawing of each experiment, made from the scenario of its first point."""
+def topologies(study: Study, results: Results) -> dict[str, list[str]]:
+    """Return the network of each experiment's first point in lines of text."""
     drawn = {}
     for experiment in study.experiments:
         runs = results.runs(experiment.id, {})
         first = runs.loc[runs["supported"], "scenario"]
         if len(first):
-            drawn[experiment.id] = draw(results.scenarios[str(first.iloc[0])])
+            drawn[experiment.id] = topology_lines(results.scenarios[str(first.iloc[0])])
     return drawn
 
 
@@ -38,7 +38,7 @@ def study_page(
     source: Source,
     study: Study,
     figures: dict[str, list[Figure]],
-    topologies: dict[str, Topology],
+    topologies: dict[str, list[str]],
 ) -> dict[str, Any]:
     """Gather a study's page but its later sections; what is given is by the experiment's id."""
     shown = ("", *source.shown_engines(study.id))
@@ -74,8 +74,6 @@ def study_page(
         "study": study,
         "headline": source.headlines[study.id],
         "failing": sum(tally.count(word) for tally in counted.values() for word in failing),
-        # Sentences that do not count, by what they are.
-        "apart": not_counted([study]),
         "changes": len(study.changes),
         "experiments": experiments,
         "other_claims": [card for card in cards if card["id"] not in homes],

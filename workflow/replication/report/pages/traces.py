@@ -8,14 +8,12 @@ from typing import Any
 from replication.compare.raw_samples import SAMPLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
 from replication.metrics.cwnd import LABELS
-from replication.metrics.trace_folder import TABLE_PREFIX
 from replication.report.charts.figure import Figure, name_of, with_prefix
-from replication.report.charts.trace import overlay_figures
+from replication.report.charts.trace import trace_figures
 from replication.report.pages.source import Source, grouped, of_study
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
-    TRACE_NEARNESS_COLUMNS,
     TRACE_SAMPLE_COLUMNS,
     Row,
     read_frame,
@@ -32,21 +30,20 @@ def trace_rows(source: Source, study: Study) -> list[Row]:
     return of_study(read_rows(path, TRACE_COLUMNS), study.id) if path.is_file() else []
 
 
-def trace_figures(source: Source, study: Study) -> dict[str, list[Figure]]:
-    """Return the overlays of a study's traces by experiment; none where nothing was compared."""
+def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
+    """Return the figure of a study's traces by experiment; none where nothing was compared."""
     rows = trace_rows(source, study)
     if not rows:
         return {}
     windows = read_parquet(source.data / WINDOWS).to_pandas()
     comparison = read_frame(source.data / COMPARISON)
-    ours = (table[table["study"] == study.id] for table in (windows, comparison))
-    drawn = {figure.id: figure for figure in overlay_figures(*ours)}
-    homes = {row["trace"]: row["experiment"] for row in rows}
-    order = [table.id.removeprefix(TABLE_PREFIX) for table in study.tables]
-    found: dict[str, list[Figure]] = {}
-    for trace in sorted(homes, key=order.index):
-        figure = drawn[name_of("", "trace", trace)]
-        found.setdefault(homes[trace], []).extend(with_prefix([figure], study.id))
+    windows, comparison = (one[one["study"] == study.id] for one in (windows, comparison))
+    engine = source.headlines[study.id].engine
+    found = {}
+    for (experiment,), own in grouped(rows, "experiment").items():
+        traces = list(dict.fromkeys(row["trace"] for row in own))
+        drawn = trace_figures(windows, comparison, traces, engine)
+        found[experiment] = with_prefix(drawn, study.id, experiment)
     return found
 
 
@@ -57,8 +54,6 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
         return None
     ran = {row["engine"] for row in rows}
     by_trace = {name: own for (name,), own in grouped(rows, "trace").items()}
-    path = source.data / NEARNESS
-    nearness = read_rows(path, TRACE_NEARNESS_COLUMNS) if path.is_file() else []
     return {
         "engines": [engine for engine in source.shown_engines(study.id) if engine in ran],
         "traces": [
@@ -66,8 +61,6 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
             for name, own in by_trace.items()
         ],
         "samples": _samples(source, study),
-        # For one metric, to how many of the flows each engine is the nearest.
-        "nearness": _by_engine(of_study(nearness, study.id), "metric"),
         "missing": [name for name, own in by_trace.items() if own[0]["evidence"] != RAW],
         "labels": LABELS,
     }
