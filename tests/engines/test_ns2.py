@@ -1,9 +1,6 @@
 """What only ns-2 has to show: when a monitor counts, a SYN that is lost, a broken simulator."""
 
 import os
-import subprocess
-import time
-from pathlib import Path
 
 import pytest
 
@@ -49,25 +46,3 @@ def test_a_missing_or_broken_simulator_is_named(ns2, tmp_path, script, code, wor
     assert (done.returncode, done.stderr.count("\n")) == (code, 1)
     assert word in done.stderr
     assert not list(tmp_path.glob("out/*"))
-
-
-def test_a_killed_program_takes_the_simulator_along(ns2, tmp_path):
-    scenario = single_link([cbr("c", 1e7)], rate_bps=1e7, duration_s=2000)
-    plan = write_plan(tmp_path, "ns2", scenario)
-    process = subprocess.Popen([ns2.program, "--plan", plan, "--output", tmp_path / "out"])
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    simulator = Path("/proc", wait_for(lambda: children.read_text().split())[0])
-    wait_for(lambda: "ns" in (simulator / "comm").read_text())
-    process.kill()
-    process.wait()
-    # It may stay as a zombie, whose status nobody has asked for.
-    wait_for(lambda: not simulator.exists() or "\nState:\tZ" in (simulator / "status").read_text())
-
-
-def wait_for(condition):
-    """Return what `condition` gives once it gives something."""
-    deadline = time.monotonic() + 10
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found

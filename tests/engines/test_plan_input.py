@@ -20,13 +20,6 @@ BAD_LINES = [
     (12, "flow ", "stream ", "stream"),
     (12, "control ", "control q", "'q"),
 ]
-#: What is left of all lines.
-BAD_PLANS = [
-    (lambda lines: [], "line 1"),
-    (lambda lines: lines[:2] + lines[3:], "line 3"),
-    (lambda lines: lines[:-1], "line"),
-    (lambda lines: lines * 2, "end"),
-]
 
 
 @pytest.fixture
@@ -54,18 +47,3 @@ def test_a_bad_line_is_refused_and_earlier_results_are_left_alone(bench, plan, a
     plan.write_text("".join(lines))
     assert said in refused(bench, "--plan", plan, "--output", output)
     assert [path.read_text() for path in output.iterdir()] == ["earlier"]
-
-
-@pytest.mark.parametrize(("left", "said"), BAD_PLANS)
-def test_a_bad_plan_is_refused(bench, plan, left, said):
-    plan.write_text("".join(left(plan.read_text().splitlines(keepends=True))))
-    line = refused(bench, "--plan", plan, "--output", plan.parent / "out")
-    assert plan.name in line and said in line
-    assert not (plan.parent / "out").exists()
-
-
-@pytest.mark.parametrize(
-    "words", ["", "--plan", "--what x", "--plan x", "--plan none.txt --output out"]
-)
-def test_bad_usage_is_refused(bench, words):
-    refused(bench, *words.split())

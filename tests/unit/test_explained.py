@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from replication.design.config import load_study
-from replication.engines.ns3 import NS3_VERSION
 from replication.explore.explanation import (
     BEST_GUESS,
     EXPLANATION,
@@ -219,14 +218,3 @@ def test_causes_that_the_budget_did_not_reach_are_not_among_those_tried():
     search.run()
     said = _common(search)
     assert said["causes_tried"] == ["a", "b", "c"] and said["causes_untried"] == ["d", "e", "f"]
-
-
-@pytest.mark.parametrize(("name", "stages"), [("dzivhani", 1), ("saxena", 3)])
-def test_with_one_stage_no_budget_is_kept_for_runs_that_are_there(name, stages):
-    machine = SimpleNamespace(
-        engine="ns3", ns3_version=NS3_VERSION, missing_kernel=lambda run: False
-    )
-    own = Search.begin(ROOT, load_explanations(ROOT, name), machine)
-    assert len(own.stages) == stages
-    one_s = own.runner.cost_s(DEFAULTS, own.stages[-1])
-    assert (own.reserve_s > one_s) is (stages > 1)

@@ -12,7 +12,6 @@ from replication.report.notebooks.notebook import write_notebook
 from replication.report.render import render
 from replication.study.errors import InputError
 from replication.study.files import write_text
-from replication.study.scenario import Scenario
 from typer.testing import CliRunner
 
 from tests.unit.conftest import World
@@ -72,11 +71,6 @@ def test_an_altered_release_is_said_and_not_rendered(made, name, text):
             use(made)
 
 
-def test_pages_of_notebooks_are_written_afterwards_and_leave_the_release_whole(made):
-    write_text(made / released.NOTEBOOK_PAGES / "start_here.html", "<p>A lecture.</p>")
-    assert released.verified(made) == made / released.RELEASED
-
-
 def test_verdicts_that_do_not_follow_from_the_results_are_said(made, monkeypatch):
     """The manifest was altered together with them."""
     path = made / "data/release/cells.csv"
@@ -94,27 +88,6 @@ def test_a_study_that_designs_other_scenarios_is_said(made):
     write_text(path, json.dumps(document))
     with pytest.raises(InputError, match=r"synthetic: does not design 27 of 27 released scenarios"):
         released.released_results(made)
-
-
-def test_what_is_made_from_the_release_are_the_results_it_was_made_of(original, made):
-    data, results = original / DATA, released.released_results(made)
-    for name in (
-        "design/synthetic.csv",
-        "evaluation/synthetic/self_consistency.csv",
-        "self_consistency.csv",
-    ):
-        assert (results / name).read_bytes() == (data / name).read_bytes()
-    for name in ("features", "flows", "series"):
-        table = f"results/synthetic/{name}.parquet"
-        assert pd.read_parquet(results / table).equals(pd.read_parquet(data / table))
-    before, after = (
-        json.loads((folder / "design/scenarios/synthetic.json").read_text())
-        for folder in (data, results)
-    )
-    read = Scenario.model_validate
-    assert {key: read(one) for key, one in before.items()} == {
-        key: read(one) for key, one in after.items()
-    }
 
 
 def test_series_are_packed_for_another_place_and_fetched_from_it(made):
@@ -135,14 +108,6 @@ def test_series_are_packed_for_another_place_and_fetched_from_it(made):
     with pytest.raises(InputError, match="the file has changed"):
         release.fetch_results(made)
     assert not packed.exists()
-
-
-def test_a_release_that_is_too_large_is_refused_and_changes_nothing(made, monkeypatch):
-    monkeypatch.setitem(release.LIMITS, released.PAGES, 1000)
-    (made / DATA / "agreement_more.csv").write_text("x\n")
-    with pytest.raises(InputError, match="more than 0"):
-        release.make_release(made, made / DATA)
-    assert released.verified(made)
 
 
 def test_a_release_is_rendered_again_from_itself(made, tmp_path):

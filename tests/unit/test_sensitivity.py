@@ -23,25 +23,22 @@ from replication.explore.robustness import (
     TOO_FEW,
     cell_rows,
     claim_rows,
-    claim_sentence,
     importances,
     robustness_word,
     verdicts_by_claim,
 )
 from replication.explore.study import spread_rows
-from replication.study.claim_model import Claim
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.parameter import Assumed
-from replication.study.sensitivity_settings import Scale, Sensitivity, load_sensitivity
-from replication.study.storage.table import written
+from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.study.study import Study
 from replication.study.variation import Assumption, Variation, apply, check_ledger
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import Cause, Explanations, check_explanations, load_explanations
+from replication.verdicts.cause import Explanations, check_explanations, load_explanations
 from replication.verdicts.evaluate import QUANTITY_COLUMNS
 
-from tests.unit.conftest import PUBLISHED, ROOT, claim, quantity, study_document
+from tests.unit.conftest import PUBLISHED, ROOT, study_document
 
 SETTINGS = load_sensitivity(ROOT)
 
@@ -130,11 +127,6 @@ def test_a_study_has_no_dead_entries_and_scores_nothing_that_is_held_out(name):
             assert not set(rows) & set(found.held_out.rows.get(table, []))
 
 
-def test_the_number_of_points_is_a_power_of_two():
-    with pytest.raises(ValueError, match="power of two"):
-        settings(points=60)
-
-
 def level(**change):
     return {"levels": [{"key": "other", **change}]}
 
@@ -157,20 +149,6 @@ def test_a_cause_that_does_not_fit_is_refused(world, change, message):
     found = Explanations.model_validate(document | {"causes": [cause(**change)]})
     with pytest.raises(InputError, match=message):
         check_explanations(found, study, cells)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {},
-        {"untestable": "no"} | level(reading={"factor": 2.0}),
-        level(reading={"factor": 2.0}, set={"parameters": {"a": 1}}),
-        {"range": {"low": 1, "high": 2, "steps": 4, "tried": [1]}},
-    ],
-)
-def test_a_cause_is_of_one_kind(change):
-    with pytest.raises(ValueError, match="cause a"):
-        Cause.model_validate(cause(**change))
 
 
 # --- designs ---
@@ -345,18 +323,3 @@ def test_other_engines_are_compared_with_the_explored_one_in_the_tiers_own_table
 
 
 # --- sentences ---
-
-
-def sentence(*verdicts, **more):
-    row = {name: written(value) for name, value in claim_row(*verdicts, **more).items()}
-    test = {"kind": "value", "of": quantity(), "expect": {"at_least": 1.0}}
-    scale = Scale(levels="quick", cpu_budget_s=1.0, reason="r")
-    return claim_sentence(row, Claim.model_validate(claim(test)), scale)
-
-
-def test_a_claims_sentence_says_what_its_row_says():
-    holds, fails = "reproduced", "not reproduced"
-    said = sentence([holds] * 3 + [fails] * 61, [fails] * 28, fails, seeds=[fails, holds])
-    assert "Holds in 3 of 64 designs (5 %, interval 2 % to 13 %)." in said
-    assert "None of the 28 single changes makes it hold." in said and "2 of 3 seeds" in said
-    assert "Fails by one change alone: p1 = 1." in sentence([], [holds, fails])

@@ -10,7 +10,7 @@ from replication.simulate.run import designed_batch, run_job
 from replication.simulate.store import TABLES, Store
 from replication.study.errors import InputError, RunError
 from replication.study.scenario import Scenario
-from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS, write_table
+from replication.study.storage.table import SERIES_NUMBERS, write_table
 
 from tests.unit.conftest import minimal_scenario
 from tests.unit.stand_in import make_job
@@ -27,13 +27,6 @@ def test_each_scenario_runs_once_and_never_again(tmp_path):
     assert (tmp_path / "counter").read_text() == "run\n" * 3
     both = [run.usage for run in (*first.values(), *second.values())]
     assert {(usage["runtime"], usage["image"]) for usage in both} == {("native", None)}
-
-
-def test_a_table_without_a_column_of_the_contract_is_refused(tmp_path):
-    job = make_job(tmp_path, columns=FLOW_NUMBERS[1:])
-    with pytest.raises(RunError, match=f"lacks {FLOW_NUMBERS[0]}"):
-        run_job(job, lambda: None)
-    assert list(job.store.folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -112,15 +105,6 @@ def test_two_who_finish_the_same_run_leave_one_result_and_no_litter(store):
             (work / name).write_text("same\n")
         store.finish(ID, work, {"cpu_s": 0.1})
     assert [p.name for p in store.folder.iterdir()] == [ID]
-
-
-def test_packed_runs_are_no_folders_and_are_found_with_usage_and_tables(packed):
-    assert [path.name for path in packed.folder.iterdir()] == ["packs"]
-    for store in (packed, Store(packed.folder)):
-        assert store.finished() == set(NAMES)
-        for name in NAMES:
-            assert store.usage(name)["cpu_s"] == 0.5
-            assert store.tables(name) == dict.fromkeys(TABLES, name.encode())
 
 
 @pytest.mark.parametrize("at", range(0, 100, 4))

@@ -2,20 +2,16 @@
 
 import json
 import re
-import shutil
 from decimal import Decimal
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from replication.design.config import chosen_studies, load_config, load_study, study_ids
+from replication.design.config import study_ids
 from replication.design.study_check import check_study
 from replication.study.errors import InputError
 from replication.study.files import read_model, read_yaml
 from replication.study.published import read_published
 from replication.study.study import Study
-from snakemake.cli import parse_config
 
 from tests.unit.conftest import ROOT, study_document, tolerance
 
@@ -156,29 +152,6 @@ def test_a_study_with_nothing_to_judge_is_refused(world, tmp_path):
         check_study(world.study(), write(tmp_path))
 
 
-@pytest.mark.parametrize("text", ["A\u2028B", "A\x1b[31mB"])
-def test_a_label_is_one_line(tmp_path, text):
-    document = study_document()
-    document["experiments"][0]["factors"][1]["label"] = text
-    path = tmp_path / "s.yaml"
-    path.write_text(json.dumps(document))
-    with pytest.raises(InputError, match=r"factors\.1\.label: holds .* must be one line") as caught:
-        read_model(path, Study)
-    assert str(caught.value).isprintable()
-
-
-@pytest.mark.parametrize("name", ["010", "1e5", "null", "a.b-c"])
-def test_a_study_of_any_name_can_be_selected(tmp_path, name):
-    folder = tmp_path / "configs/studies" / name
-    shutil.copytree(ROOT / "configs/studies/nishitha", folder)
-    text = (folder / "study.yaml").read_text().replace("id: nishitha", f'id: "{name}"', 1)
-    (folder / "study.yaml").write_text(text)
-    # As the Makefile writes it.
-    config = load_config(ROOT / "configs/config.yaml", parse_config([f"studies={name},"]))
-    assert chosen_studies(tmp_path, config) == [name]
-    assert load_study(tmp_path, name).id == name
-
-
 # -- files ----------------------------------------------------------------------------------------
 
 
@@ -218,15 +191,6 @@ def test_a_wrong_field_is_named_with_its_line(tmp_path):
     ) as got:
         read_model(path, Study)
     assert "(got 'Mid One')" in str(got.value)
-
-
-@settings(deadline=None, max_examples=50)
-@given(raw=st.binary(max_size=200))
-def test_no_bytes_give_a_traceback(raw, tmp_path_factory):
-    path = tmp_path_factory.mktemp("bytes") / "s.yaml"
-    path.write_bytes(raw)
-    with pytest.raises(InputError):
-        read_model(path, Study)
 
 
 # -- the published numbers ------------------------------------------------------------------------

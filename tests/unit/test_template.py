@@ -3,10 +3,6 @@
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from pydantic import ValidationError
-from replication.study.scenario import Scenario
 from replication.study.study import Experiment
 from replication.study.template import (
     TemplateError,
@@ -17,7 +13,6 @@ from replication.study.template import (
 )
 
 from tests.engines.engine_scenarios import droptail, link
-from tests.faults.test_inputs import changed
 
 
 def experiment(**changes):
@@ -90,24 +85,6 @@ def test_replicates_have_their_own_seeds():
     seeds = {replicate_seed("s", "e", r) for r in range(1000)}
     assert len(seeds) == 1000
     assert all(1 <= seed < 2**31 for seed in seeds)
-
-
-@settings(deadline=None, max_examples=100)
-@given(data=st.data())
-def test_a_damaged_flow_template_is_refused_by_name_or_means_what_it_says(data):
-    flows = data.draw(changed(experiment().model_dump(mode="json", exclude_none=True)["flows"]))
-    try:
-        template = experiment(flows=flows)
-    except ValidationError as error:
-        assert {part["loc"][0] for part in error.errors()} == {"flows"}
-        return
-    try:
-        scenario = instantiate(template, PARAMETERS, seed=1)
-    except TemplateError as error:
-        assert str(error).startswith("experiment e: ")
-    else:
-        assert len(scenario.flows) == len(expand(flows, PARAMETERS))
-        assert Scenario.model_validate_json(scenario.canonical_json()) == scenario
 
 
 def test_a_flow_takes_the_parameters_of_the_names_that_it_leaves_out():
