@@ -1,7 +1,4 @@
-"""A study whose run is killed, or has no room: resumed, it ends in the bytes of an undisturbed run.
-
-The runs are those of a tier that takes seconds; the room is that of mount namespaces.
-"""
+"""A study whose run is killed: resumed, it ends in the bytes of an undisturbed run."""
 
 import contextlib
 import os

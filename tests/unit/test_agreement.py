@@ -1,7 +1,6 @@
 """Engines that agree or differ, on a case small enough to count by hand, and results that moved."""
 
 import csv
-import json
 import math
 import shutil
 
@@ -16,7 +15,7 @@ from replication.compare.agreement import (
 )
 from replication.compare.verdicts import BEYOND, CELL, CLAIM, WITHIN, Compared, compare_results
 from replication.metrics.statistic import wilson_interval
-from replication.report.difference import PAGE, TABLE, results_at, tier_of, write_differences
+from replication.report.difference import PAGE, TABLE, results_at, write_differences
 from replication.report.released import RELEASED
 from replication.study.errors import InputError
 from replication.study.files import write_text
@@ -263,22 +262,6 @@ def test_a_verdict_that_moved_is_on_the_page_and_in_the_table(results, tmp_path)
     assert "old <b>" in page.get_text() and not page.find("b")
     (row,) = csv.DictReader((tmp_path / "out" / TABLE).open())
     assert (row["verdict_before"], row["verdict_after"]) == ("reproduced", "not reproduced")
-
-
-def test_what_one_side_lacks_has_not_changed_and_other_tiers_are_said(results, tmp_path):
-    table = pd.read_csv(results[1] / "cells.csv", dtype=str, keep_default_na=False)
-    table.iloc[3:].to_csv(results[1] / "cells.csv", index=False)
-    tiers = tuple(map(tier_of, results))
-    out = tmp_path / "out"
-    numbers, _ = write_differences(compare_results(*results), ("a", "b"), out, tiers)
-    assert numbers.startswith(f"Of {len(table) - 3} numbers, 0 changed in value")
-    assert numbers.endswith(" and 0 in verdict; 3 more are in one of the two only.")
-    quick = json.loads((results[1] / "provenance.json").read_text())
-    quick["tier"]["id"] = "quick"
-    write_text(results[1] / "provenance.json", json.dumps(quick))
-    tiers = tuple(map(tier_of, results))
-    said = write_differences(compare_results(*results), ("a", "b"), out, tiers)[0]
-    assert "paper and quick" in said and said in soup(out / PAGE).get_text()
 
 
 @pytest.mark.parametrize("name", ["/nowhere", "no-such-tag", "--upload-pack=x", "a b"])

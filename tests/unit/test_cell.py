@@ -212,7 +212,6 @@ def test_a_count_of_a_shorter_run_decides_nothing(world, metric, unit, expected)
     ("row", "message"),
     [
         (("slower", *SLOW[1:]), "table 1, row slower, column throughput: .*no such row.*slow, mid"),
-        (("slow", "delay", "s", 1, "1"), "table 1, row slow, column delay: .*no such column"),
         (("slow", "throughput", "s", 1, "1"), "the number is in 's', metric throughput_bps in"),
     ],
 )

@@ -97,15 +97,6 @@ snakemake = SimpleNamespace(log="the.log")
 """
 
 
-def run(tmp_path, body):
-    """Run a script; return its exit code, what the terminal shows and what the log holds."""
-    text = f"{HEAD}\nwith job(snakemake, 'judging'):\n    {body}\n"
-    command = [sys.executable, "-c", text]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout == ""
-    return done.returncode, done.stderr, (tmp_path / "the.log").read_text()
-
-
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
@@ -114,11 +105,12 @@ def run(tmp_path, body):
     ],
 )
 def test_an_error_is_in_the_log_and_on_the_terminal(tmp_path, error, code, line):
-    found, shown, log = run(tmp_path, f"raise {error}")
-    assert found == code
-    assert shown == f"judging\n{log}"
-    assert line in shown
-    assert ("Traceback" in shown) == ("defect" in error)
+    text = f"{HEAD}\nwith job(snakemake, 'judging'):\n    raise {error}\n"
+    command = [sys.executable, "-c", text]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    log = (tmp_path / "the.log").read_text()
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"judging\n{log}")
+    assert line in log and ("Traceback" in log) == ("defect" in error)
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

@@ -102,15 +102,6 @@ def test_quantities_are_per_point_engine_flow_and_metric(evaluated):
     assert len(levels) == 9
 
 
-def test_numbers_have_one_format(world):
-    path = world.folder / "t.csv"
-    rows = [{"a": 1 / 3, "b": float("nan")}, {"a": True, "b": None}, {"a": 2, "b": 1e-7}]
-    write_table(path, rows, ("a", "b"))
-    assert path.read_text() == "a,b\n0.3333333333,\ntrue,\n2,1e-07\n"
-    with pytest.raises(ValueError, match="row with columns"):
-        write_table(path, [{"a": 1}], ("a", "b"))
-
-
 # -- merging --------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,6 @@ from replication.explore.explanation import (
     EXPLANATION,
     NONE_FOUND,
     Finding,
-    _common,
     result_of,
 )
 from replication.explore.finding import Leaving, Share, impossible
@@ -211,10 +210,3 @@ def test_coupled_causes_are_found_and_reported_beside_the_best_without_them():
     found = planted(saved, "axyzbc", start).run()
     assert [names(one) for one in found] == ["xyz", "a"]
     assert [names(one) for one in planted(saved, "axyzbc").run()] == ["a"]
-
-
-def test_causes_that_the_budget_did_not_reach_are_not_among_those_tried():
-    search = planted(lambda has, _: 0.0, "abcdef", budget_s=5.0)
-    search.run()
-    said = _common(search)
-    assert said["causes_tried"] == ["a", "b", "c"] and said["causes_untried"] == ["d", "e", "f"]

@@ -38,10 +38,8 @@ def test_a_change_says_what_was_and_is_and_which_verdicts_it_moved(world):
     ("wrong", "message"),
     [
         ({"date": "2026-02-30"}, "no day of the calendar"),
-        ({"claims": {"c01": {"before": {"ns2": "maybe"}}}}, "before.ns2"),
         ({"claims": {"c09": {}}}, "claims: the study has no 'c09'"),
         ({"claims": {"c01": {}}, "why": None}, "c01 has no 'why'"),
-        ({"tables": {"1": {}}}, "1 has no 'now'"),
     ],
 )
 def test_a_wrong_change_is_named(world, wrong, message):

@@ -3,12 +3,10 @@
 import json
 import shutil
 
-import nbformat
 import pandas as pd
 import pytest
 from replication.cli.main import app
 from replication.report import release, released
-from replication.report.notebooks.notebook import write_notebook
 from replication.report.render import render
 from replication.study.errors import InputError
 from replication.study.files import write_text
@@ -130,14 +128,8 @@ def test_a_release_has_no_notebooks_and_no_broken_links(made):
 def test_every_page_says_what_its_results_are_of_and_a_release_does_not_take_their_place(
     made, monkeypatch
 ):
-    notebook = made / "reports/notebooks/synthetic.any_study.ipynb"
-    cell = nbformat.v4.new_markdown_cell("# Example")
-    write_notebook(notebook, nbformat.v4.new_notebook(cells=[cell]))
     assert replicate(made, monkeypatch, "render").exit_code == 0
     pages = made / "reports/html"
-    assert (pages / "notebooks" / f"{notebook.stem}.html").is_file()
-    done = replicate(made, monkeypatch, "render", "--data", str(made / "data"))
-    assert "--output: is needed" in str(done.exception)
     shutil.rmtree(made / DATA)
     kept = (pages / "index.html").read_bytes()
     assert replicate(made, monkeypatch, "render").exit_code == 0
@@ -149,7 +141,3 @@ def test_every_page_says_what_its_results_are_of_and_a_release_does_not_take_the
             assert said.startswith(
                 "Results of 2026-01-02 03:04 UTC: tier paper; studies synthetic; engines ns3 3.44."
             )
-    shutil.rmtree(made / "data/release")
-    for words in (("release", "--check"), ("render",)):
-        done = replicate(made, monkeypatch, *words)
-        assert "there is no release; `make release` makes one" in str(done.exception)

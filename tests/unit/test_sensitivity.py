@@ -33,7 +33,7 @@ from replication.study.files import write_text
 from replication.study.parameter import Assumed
 from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.study.study import Study
-from replication.study.variation import Assumption, Variation, apply, check_ledger
+from replication.study.variation import Assumption, check_ledger
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Explanations, check_explanations, load_explanations
 from replication.verdicts.evaluate import QUANTITY_COLUMNS
@@ -96,19 +96,6 @@ def test_a_value_stands_where_it_was_drawn(one, position, value):
     assert one.position(value) == pytest.approx(position, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("part", "value", "level"),
-    [("defaults", 500, 700), ("parameters", 500, 500)],
-)
-def test_a_level_goes_before_a_default_and_not_before_a_parameter(part, value, level):
-    document = study_document()
-    first = document["experiments"][0]["factors"][0]["levels"][0]
-    first["set"] = {**first["set"], "segment_bytes": 700}
-    study = apply(Study.model_validate(document), Variation(**{part: {"segment_bytes": value}}))
-    own = study.experiments[0].factors[0].levels[0].set
-    assert own.get("segment_bytes", study.parameters["segment_bytes"].value) == level
-
-
 def test_a_parameter_that_no_template_reads_is_refused():
     check_ledger(studied())
     with pytest.raises(InputError, match="'idle' is read by no template"):
@@ -136,7 +123,6 @@ def level(**change):
     [
         (level(set={"parameters": {"nothing": 1}}), "has no parameter 'nothing'"),
         (level(set={"parameters": {"segment_bytes": 1}}), "not plausible by the ledger"),
-        (level(set={"links": {"nowhere": {"rate_bps": 1.0}}}), "has a link 'nowhere'"),
         (level(reading={"metric": "delay_mean_s"}), "is in 'bit/s'"),
         (level(reading={"factor": 2.0}) | {"tables": ["9"]}, "no number stands in its tables"),
     ],

@@ -49,17 +49,14 @@ def test_a_batch_of_a_design_is_its_own_scenarios_and_the_others_stay_text(tmp_p
     path = tmp_path / "scenarios/x.json"
     assert json.loads(path.read_text()).keys() == {SCENARIO.id}
     own = path.read_text().splitlines()[1].partition(":")[2]
-    lines = [f'"{digit * 16}":{text},' for digit, text in (("d", own), ("f", "{"))]
-    path.write_text(path.read_text() + "\n".join(lines))
-    batches = {SCENARIO.id: "one", "d" * 16: "other", "e" * 16: "gone", "f" * 16: "cut"}
+    path.write_text(path.read_text() + f'"{"d" * 16}":{own},')
+    batches = {SCENARIO.id: "one", "d" * 16: "other", "e" * 16: "gone"}
     rows = [{"scenario": n, "engine": "ns2", "batch": b} for n, b in batches.items()]
     write_table(tmp_path / "x.csv", rows, ("scenario", "engine", "batch"))
     assert designed_batch(tmp_path / "x.csv", "one") == ("ns2", {SCENARIO.id: SCENARIO})
     for batch, wrong in (
         ("other", r"x\.json: scenario dddd.* has the content of"),
         ("gone", r"x\.json: has no scenario eeee.*run again"),
-        ("cut", r"x\.json: scenario ffff.*run again"),
-        ("none", r"x\.csv: has no batch none"),
     ):
         with pytest.raises(InputError, match=wrong):
             designed_batch(tmp_path / "x.csv", batch)

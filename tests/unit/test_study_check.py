@@ -32,11 +32,6 @@ def write(folder, *rows, header=HEADER):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        # Each of these made an index of the first column, and no number was left.
-        (
-            ("1,slow,throughput,bit/s,800000,0.80,Table 1, left\n", *ROWS[1:]),
-            "line 2: has 8 fields",
-        ),
         ((*ROWS[:2], '1,fast,throughput,bit/s,990000,0.99,"Table 1\n'), "line 4"),
         (
             ('1,slow,throughput,bit/s,800000,0.80,"Table\n', *ROWS[1:], '"\n'),
@@ -44,10 +39,7 @@ def write(folder, *rows, header=HEADER):
         ),
         ((ROWS[0].replace("0.80", ""),), "line 2: printed: '' is empty"),
         ((ROWS[0].replace("bit/s", "Mbit/s"),), "line 2: unit: 'Mbit/s' is none of"),
-        ((ROWS[0].replace("800000", "eight"),), "line 2: value 'eight'"),
-        ((ROWS[0].replace("0.80", "9" * 400),), "line 2: .*printed '999"),
         ((ROWS[0].replace("0.80", "0.81"),), "line 2: .*what is printed says 0.81"),
-        ((ROWS[0].replace("0.80", "not stated"),), "line 2: .*no number is printed"),
         ((ROWS[0], ROWS[1].replace("900000", "9000000")), "line 3: .*in line 2 it is 1e.06 times"),
         ((ROWS[0], ROWS[0]), "line 3: .*there twice, first in line 2"),
     ],
@@ -113,7 +105,6 @@ def value(**quantity):
     [
         ({"flows": {"start_order": 3}}, "claim c1: flows: start_order 3, but .* has 2 tcp flows"),
         ({"flows": ["tcp3"]}, "claim c1: flows: 'tcp3' is no flow of experiment sweep.*tcp1, tcp2"),
-        ({"flows": "cbr"}, "claim c1: flows: experiment sweep has no cbr flow"),
         ({"window_s": [5.0, 10.5]}, r"claim c1: window_s: ends at 10.5 s.*lasts 10 s"),
     ],
 )
@@ -172,7 +163,6 @@ def test_what_is_no_json_value_is_text(tmp_path, text):
         ("a: 1\nb: 2\na: 3", "line 3: key 'a' is given twice"),
         ("a: !!python/name:os.system x", "line 1: could not determine a constructor"),
         ("a: 1\n2: x", "line 2: key '2' is not text"),
-        ("a: [1\nb: 2", "line 2: did not find"),
     ],
 )
 def test_what_is_no_document_is_refused_by_line(tmp_path, text, message):

@@ -6,7 +6,6 @@ import pytest
 from replication.study.study import Experiment
 from replication.study.template import (
     TemplateError,
-    expand,
     instantiate,
     replicate_seed,
     resolve,
@@ -71,7 +70,6 @@ BIG = {"int": 10**400, "inf": float("inf"), "nan": float("nan"), "large": 1e18}
         ("$a", "circular reference: a -> b -> a"),
         ("$text * 2", "is not a number"),
         ("$ok + oops", "neither a number nor"),
-        ("$ok + $text", "is not a number"),
         ("pre$ok", "neither a number nor"),
     ],
 )
@@ -95,13 +93,6 @@ def test_a_flow_takes_the_parameters_of_the_names_that_it_leaves_out():
     assert found.stop_s == 8
     later = flow | {"stop_after_s": 1.0}
     assert instantiate(experiment(flows=[later]), values, seed=7).flows[0].stop_s == 3.0
-
-
-def test_repeat_numbers_a_sane_count_of_copies():
-    assert expand([{"repeat": 2, "id": "n{i}"}, "z"], {}) == ["n1", "n2", "z"]
-    for count in (0, 1.5, "many", 10001):
-        with pytest.raises(TemplateError, match="repeat must be a whole number"):
-            expand([{"repeat": count, "id": "n{i}"}], {})
 
 
 def flows(*entries, seed=7, limit_s=None, **changes):

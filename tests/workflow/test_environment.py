@@ -1,7 +1,6 @@
 """The environment: what of the caller's reaches the project, in which folders and accounts it runs.
 
-Where no results are needed, make and Snakemake run in a folder with the Makefile, the list of
-variables and a workflow of one rule.
+Make runs in a folder with the Makefile, the list of variables and a workflow of one rule.
 """
 
 import os
@@ -29,7 +28,6 @@ WANTED = ("LC_ALL", "PIP_INDEX_URL", "https_proxy", "DOCKER_HOST", "SLURM_CONF",
 #: A workflow whose only job writes down its environment.
 SNAKEFILE = 'rule all:\n    output: "made"\n    shell: "env > made"\n'
 ODD = " $'\"#[];&\\:(*?|<!`,%"
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 
 
 def furnish(path):
@@ -100,18 +98,6 @@ def test_python_keeps_what_make_keeps_and_simulators_the_core_alone(monkeypatch,
     with mock.patch.dict(os.environ):
         environment.enter(tmp_path)
         assert kept(os.environ) == set(WANTED)
-
-
-@as_root
-def test_root_leaves_nothing_in_anothers_folder(folder):
-    os.chown(folder, 12345, 12345)
-    before = sorted(folder.rglob("*"))
-    for target in ("report", "plan", "setup", "clean"):
-        refused(make(folder, target), str(folder), "belongs to user 12345")
-    assert make(folder, "help").returncode == 0
-    assert sorted(folder.rglob("*")) == before
-    with pytest.raises(InputError, match="belongs to 12345"):
-        environment.require_usable(folder)
 
 
 @pytest.mark.parametrize("sign", ODD)
