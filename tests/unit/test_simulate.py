@@ -117,18 +117,6 @@ def test_an_altered_pack_gives_no_altered_run(packed, at):
     assert all(set(tables.values()) == {name.encode()} for name, tables in intact.items())
 
 
-def test_a_damaged_packs_runs_are_made_and_packed_anew(packed):
-    (archive,) = (packed.folder / "packs").glob("*.zip")
-    archive.write_bytes(archive.read_bytes()[:100])
-    store = Store(packed.folder)
-    assert [store.usage(name) for name in NAMES] == [None] * len(NAMES)
-    for name in NAMES:
-        finish(store, name, name)
-    store.pack(NAMES)
-    assert all(store.usage(name) for name in NAMES)
-    assert [path.name for path in store.folder.iterdir()] == ["packs"]
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -167,10 +167,3 @@ def test_a_further_paper_is_a_file_and_its_numbers(whole, tmp_path):
     assert len(cells) == len(numbers.strip().splitlines()) - 1
     title = study.split("\ntitle: ")[1].split("\n")[0]
     assert title in (further.root / f"reports/html/{name}.html").read_text(encoding="utf-8")
-
-
-def test_available_engines_are_used_and_named(whole, tmp_path):
-    copy = copy_project(tmp_path / "copy", engines_from=whole.root)
-    (copy.root / ".cache").unlink()
-    said = copy.replicate("plan", "--tier", "quick")
-    assert "\nengines: ns3, ns2 (not installed: linux; `make engines`" in f"\n{said}"
