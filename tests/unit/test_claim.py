@@ -150,6 +150,13 @@ def test_a_stricter_condition_never_makes_a_better_verdict(middle, spread, bound
     assert rank.index(strict) <= rank.index(lenient)
 
 
+@given(st.floats(0.1, 5), st.floats(1.5, 10))
+def test_more_spread_never_makes_a_claim_reproduced(spread, more):
+    tight = verdict([2 - spread, 2.0, 2 + spread], AT_LEAST_1)
+    loose = verdict([2 - more * spread, 2.0, 2 + more * spread], AT_LEAST_1)
+    assert not (loose == Verdict.REPRODUCED and tight != Verdict.REPRODUCED)
+
+
 # -- each kind of test, and what flips it ---------------------------------------------------------
 
 OTHERS = {"variant": ["reno", "cubic"]}
