@@ -3,8 +3,6 @@
 import json
 import os
 import subprocess
-import sys
-import time
 
 import pytest
 from replication.simulate.process import Limits
@@ -64,23 +62,3 @@ def test_an_image_is_not_roots_and_a_planned_image_is_required(podman, tmp_path)
     assert found["Config"]["User"] == "10000:10000"
     with pytest.raises(ValueError, match="planned with sha256:0"):
         make_runtime(ROOT, Launch("podman", ENGINES[0], image="sha256:0"), tmp_path, AMPLE)
-
-
-def test_the_container_is_gone_when_its_job_is_killed(podman, tmp_path):
-    script = (
-        "import sys; sys.path[:0] = sys.argv[2:]\n"
-        "from pathlib import Path\n"
-        "from tests.containers.test_confinement import run_shell\n"
-        "run_shell(Path(sys.argv[1]), 'touch up; sleep 50')\n"
-    )
-    words = [sys.executable, "-c", script, tmp_path, ROOT, ROOT / "workflow"]
-    job = subprocess.Popen([str(word) for word in words])
-    deadline = time.monotonic() + 30
-    while not (tmp_path / "run" / "up").exists():
-        assert time.monotonic() < deadline and job.poll() is None
-        time.sleep(0.1)
-    job.kill()
-    job.wait()
-    while subprocess.run(["podman", "ps", "-q"], capture_output=True, check=True).stdout:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)

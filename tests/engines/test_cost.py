@@ -1,7 +1,7 @@
 """The cost model: its estimate of the work is what the simulator counts."""
 
 import pytest
-from replication.engines.model import link_crossings, nominal_crossings
+from replication.engines.model import link_crossings
 from replication.study.scenario import Scenario
 
 from tests.engines.engine_scenarios import cbr, dumbbell, tcp
@@ -33,10 +33,3 @@ def test_an_estimate_with_random_loss_is_high_but_not_by_far(ns3):
     scenario = dumbbell([flow], rate_bps=2e7, delay_s=0.05, loss=loss, duration_s=60)
     counted = ns3.run(scenario).run["link_transmissions"]
     assert counted < link_crossings(Scenario.model_validate(scenario)) < 3 * counted
-
-
-def test_the_frozen_estimate_counts_every_flow_over_three_links():
-    flows = [tcp("t", "newreno", stop_s=10), SHORT | {"stop_s": 10}]
-    packets = 1.5e6 * 10 / 8000 + 2 * 2e6 * 10 / (8 * 1040)
-    scenario = Scenario.model_validate(dumbbell(flows))
-    assert nominal_crossings(scenario) == pytest.approx(3 * packets)

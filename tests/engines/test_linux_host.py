@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from tests.engines.engine_bench import Bench, mean, write_plan
+from tests.engines.engine_bench import Bench, mean
 from tests.engines.engine_scenarios import (
     SEGMENT,
     TCP_IP_HEADER_BYTES,
@@ -126,17 +126,6 @@ def test_timeouts_come_at_ticks(request, bench, timer_hz):
     # Each timeout repairs at a tick, so at one and the same phase of 4 ms. Of ticks of 1 ms one in
     # four falls into a quarter of 4 ms, and what backs off beyond 63 ticks.
     assert in_phase >= timeouts if timer_hz == 250 else in_phase < 0.7 * timeouts
-
-
-def test_a_kernel_that_was_not_built_is_named_with_its_command(linux, tmp_path):
-    flow = linux_tcp("t", clock_granularity_s=0.01)
-    scenario = single_link([flow], duration_s=1) | {"host": {"timer_hz": 100}}
-    plan = write_plan(tmp_path, "linux", scenario)
-    done = linux.invoke("--plan", plan, "--output", tmp_path / "out")
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    for word in ("host.timer_hz", "100", "build --hz 100,250"):
-        assert word in done.stderr
-    assert not (tmp_path / "out").exists()
 
 
 def test_built_again_from_the_cached_kernel_it_is_the_same(linux_program, tmp_path):

@@ -1,9 +1,4 @@
-"""What only ns-2 has to show: when a monitor counts, a SYN that is lost, a broken simulator."""
-
-import os
-import subprocess
-import time
-from pathlib import Path
+"""What only ns-2 has to show: when a monitor counts, and a SYN that is lost."""
 
 import pytest
 
@@ -29,45 +24,3 @@ def test_listed_losses_need_the_syn_to_pass(ns2, tmp_path):
     assert done.returncode == 2
     assert "link wire" in done.stderr and "SYN" in done.stderr
     assert list((tmp_path / "out").iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("script", "code", "word"),
-    [
-        ("", 2, "package ns2"),
-        ("exit 7", 3, "7"),
-        ("exit 0", 3, "before the end"),
-    ],
-)
-def test_a_missing_or_broken_simulator_is_named(ns2, tmp_path, script, code, word):
-    if script:
-        (tmp_path / "ns").write_text(f"#!/bin/sh\n{script}\n")
-        (tmp_path / "ns").chmod(0o755)
-    plan = write_plan(tmp_path, "ns2", single_link([cbr("c", 1e5)], duration_s=1))
-    path = f"{tmp_path}:{os.defpath}" if script else str(tmp_path)
-    done = ns2.invoke("--plan", plan, "--output", tmp_path / "out", env={"PATH": path})
-    assert (done.returncode, done.stderr.count("\n")) == (code, 1)
-    assert word in done.stderr
-    assert not list(tmp_path.glob("out/*"))
-
-
-def test_a_killed_program_takes_the_simulator_along(ns2, tmp_path):
-    scenario = single_link([cbr("c", 1e7)], rate_bps=1e7, duration_s=2000)
-    plan = write_plan(tmp_path, "ns2", scenario)
-    process = subprocess.Popen([ns2.program, "--plan", plan, "--output", tmp_path / "out"])
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    simulator = Path("/proc", wait_for(lambda: children.read_text().split())[0])
-    wait_for(lambda: "ns" in (simulator / "comm").read_text())
-    process.kill()
-    process.wait()
-    # It may stay as a zombie, whose status nobody has asked for.
-    wait_for(lambda: not simulator.exists() or "\nState:\tZ" in (simulator / "status").read_text())
-
-
-def wait_for(condition):
-    """Return what `condition` gives once it gives something."""
-    deadline = time.monotonic() + 10
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found

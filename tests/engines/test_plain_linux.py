@@ -5,9 +5,9 @@ By hand: `ip netns`, `ip link`, `tc`, and a sender and a receiver that only conn
 hand too: ARP is off and each segment is a packet. Times are equal but for the clock's cost (a
 process pays 256 ns of virtual time each time it reads it, and the two do not read it alike), so
 what is compared is TCP's state every 100 ms, retransmissions, drops and bytes: all exactly, but for
-a few windows. A sample is late by up to 50 us (the kernel's timer slack), in which an ACK may come.
-Each segment is acknowledged; one test has the kernel's own delayed acknowledgements. BBR is left
-out: it draws random numbers.
+up to 3 windows of 50. We did not find the cause; it may be the kernel's timer slack of 50 us, by
+which a sample may be late. Each segment is acknowledged; one test has the kernel's own delayed
+acknowledgements. BBR is left out: it draws random numbers.
 """
 
 import re

@@ -201,20 +201,3 @@ def test_the_readme_states_defaults_as_they_are(plain_program):
     defaults = dict(line.removeprefix("ns3::").split(" ", 1) for line in printed.splitlines())
     assert len(rows) >= 9
     assert dict(rows) == {name: defaults[name] for name, _ in rows}
-
-
-def test_the_readme_names_whatever_the_sources_set():
-    names = ("flow_socket.cpp", "queues.cpp", "topology.cpp")
-    sockets, *others = ((SOURCES / "src" / name).read_text() for name in names)
-    configure = sockets.partition("void FlowSocket::Configure")[2].partition("\n}")[0]
-    rest = "".join(others)
-    patterns = {
-        r"\b(Set[A-Z]\w+)\(": configure,
-        r"\b(m_\w+) = ": configure,
-        r"(?:disc|device)->(Set(?:Quantum|Mtu|DataRate))\(": rest,
-        r"Set(?:Attribute)?\(\"(\w+)\"": sockets + rest,
-        r"\"([A-Z]\w*)\",\s+(?:\w+::)?\w*(?:Value|Packets|Bytes|limit|Nano)": rest,
-    }
-    found = {name for pattern, text in patterns.items() for name in re.findall(pattern, text)}
-    assert {"SetSndBufSize", "m_maxPacingRate", "UseEcn", "A", "HyStart", "SetMtu"} <= found
-    assert found - {"SetAttribute"} <= set(re.findall(r"`(\w+)`", readme_section()))

@@ -11,61 +11,26 @@ BAD_LINES = [
     (0, "version 1", "version 2", "version 2"),
     (0, "engine ", "engine other-", "engine other-"),
     (1, " seed 1", "", "seed"),
-    (1, "seed 1", "seed one", "seed"),
     (2, "offload 0", "offload no", "segmentation_offload"),
-    (5, "rate_bps", "delay_s", "rate_bps"),
     (5, "rate_bps 2000000.0", "rate_bps inf", "rate_bps"),
-    (5, "b 1", "b 7", "7"),
     (6, "droptail", "sfq", "sfq"),
-    (12, "flow ", "stream ", "stream"),
     (12, "control ", "control q", "'q"),
 ]
-#: What is left of all lines.
-BAD_PLANS = [
-    (lambda lines: [], "line 1"),
-    (lambda lines: lines[:2] + lines[3:], "line 3"),
-    (lambda lines: lines[:-1], "line"),
-    (lambda lines: lines * 2, "end"),
-]
-
-
-@pytest.fixture
-def plan(bench, tmp_path):
-    """Return the path of a plan that runs."""
-    scenario = single_link([bench.tcp("t"), cbr("c", 1e5)], duration_s=1)
-    return write_plan(tmp_path, bench.name, scenario)
-
-
-def refused(bench, *words):
-    """Require that a call is refused in one line; return the line."""
-    done = bench.invoke(*words)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done
-    return done.stderr
 
 
 @pytest.mark.parametrize(("at", "old", "new", "said"), BAD_LINES)
-def test_a_bad_line_is_refused_and_earlier_results_are_left_alone(bench, plan, at, old, new, said):
-    output = plan.parent / "out"
+def test_a_bad_line_is_refused_in_one_line_and_earlier_results_stay(
+    bench, tmp_path, at, old, new, said
+):
+    scenario = single_link([bench.tcp("t"), cbr("c", 1e5)], duration_s=1)
+    plan, output = write_plan(tmp_path, bench.name, scenario), tmp_path / "out"
     output.mkdir()
     (output / "flows.csv").write_text("earlier")
     lines = plan.read_text().splitlines(keepends=True)
     assert old in lines[at]
     lines[at] = lines[at].replace(old, new, 1)
     plan.write_text("".join(lines))
-    assert said in refused(bench, "--plan", plan, "--output", output)
+    done = bench.invoke("--plan", plan, "--output", output)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done
+    assert said in done.stderr
     assert [path.read_text() for path in output.iterdir()] == ["earlier"]
-
-
-@pytest.mark.parametrize(("left", "said"), BAD_PLANS)
-def test_a_bad_plan_is_refused(bench, plan, left, said):
-    plan.write_text("".join(left(plan.read_text().splitlines(keepends=True))))
-    line = refused(bench, "--plan", plan, "--output", plan.parent / "out")
-    assert plan.name in line and said in line
-    assert not (plan.parent / "out").exists()
-
-
-@pytest.mark.parametrize(
-    "words", ["", "--plan", "--what x", "--plan x", "--plan none.txt --output out"]
-)
-def test_bad_usage_is_refused(bench, words):
-    refused(bench, *words.split())

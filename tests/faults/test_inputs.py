@@ -62,9 +62,7 @@ def test_a_bad_document_is_refused_in_a_line_or_means_the_same_when_read_again(m
 #: What a simulator does, when, and what must be said of it.
 FAULTS = {
     "error": ('echo "it broke" >&2; exit 3', "first", "it broke"),
-    "hang": ("sleep 60", "first", "time_limit_s"),
     "no-table": ('rm "$4/series.csv"', "more", r"series\.csv"),
-    "empty-table": (': > "$4/flows.csv"', "more", "flows.csv"),
     "other-flow": ('sed -i s/^f,/g,/ "$4/flows.csv"', "more", "not the scenario's"),
     "half-a-table": ('sed -i 6q "$4/series.csv"', "more", "has 5 rows, not 10"),
     "not-a-number": ('sed -i "s/cbr,1/cbr,NaN/" "$4/flows.csv"', "more", "not finite"),

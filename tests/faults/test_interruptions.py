@@ -1,15 +1,10 @@
-"""A study whose run is killed, or has no room: resumed, it ends in the bytes of an undisturbed run.
-
-The runs are those of a tier that takes seconds; the room is that of mount namespaces.
-"""
+"""A study whose run is killed: resumed, it ends in the bytes of an undisturbed run."""
 
 import contextlib
 import os
 import random
-import shlex
 import shutil
 import signal
-import subprocess
 import time
 
 import psutil
@@ -29,8 +24,6 @@ batch_cost_s: 0.7
 TARGET = "data/reproduced/cells.csv"
 RESULTS = ("results/nishitha/flows.parquet", "results/nishitha/series.parquet")
 RESULTS += ("cells.csv", "claims.csv", "self_consistency.csv", "audit.csv")
-#: Where the room ends: what a stage writes to. Each run gets one stage further than the last.
-STAGES = {"store": 64, "batches": 4, "results": 4, "evaluation": 4}
 
 
 def results_of(project):
@@ -130,46 +123,3 @@ def test_a_killed_run_resumes_to_the_same_bytes(kind, victim, undisturbed):
     victim.snakemake(TARGET, cores=3, **STUDY)
     assert results_of(victim) == results_of(whole), "other bytes"
     assert victim.finished_runs().items() >= finished.items(), "a finished run was run again"
-
-
-def failure_where(project, before, after="true"):
-    """Return what Snakemake says that fails in a mount namespace, between two shell commands."""
-    command = shlex.join(project.command(TARGET, **STUDY))
-    script = f"set -e; {before}; set +e; {command}; code=$?; {after}; exit $code"
-    done = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script],
-        cwd=project.root,
-        env=project.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode > 0 and "Traceback" not in done.stdout, done.stdout[-3000:]
-    return done.stdout
-
-
-def test_a_full_disk_stops_each_stage_in_one_line_and_is_resumed(victim, undisturbed):
-    forget(victim)
-    data, whole = (one.root / "data/reproduced" for one in (victim, undisturbed[0]))
-    for folder, size_kib in STAGES.items():
-        path, left = data / folder, data / "left"
-        path.mkdir(parents=True, exist_ok=True)
-        # Not empty: Snakemake would remove the folder of a failed job's outputs, a mount point.
-        mount = f"mount -t tmpfs -o size={size_kib}k none {path}; touch {path}/.keep"
-        said = failure_where(victim, mount, f"cp -r {path} {left}")
-        assert "No space left on device: make room" in said, said[-3000:]
-        for file in [*left.rglob("*.parquet"), *left.rglob("[!.]*.csv")]:
-            same = whole / folder / file.relative_to(left)
-            assert folder == "store" or file.read_bytes() == same.read_bytes(), "half-written"
-        shutil.rmtree(left)
-    victim.snakemake(TARGET, **STUDY)
-    assert results_of(victim) == results_of(undisturbed[0]), "other bytes"
-
-
-def test_a_folder_that_cannot_be_written_is_named(victim):
-    root = victim.root
-    (root / TARGET).unlink(missing_ok=True)
-    lock = f"mount --bind {root} {root}; mount -o remount,ro,bind {root}; cd {root}"
-    said = failure_where(victim, lock)
-    assert "Read-only file system" in said or "make it writable" in said, said[-3000:]

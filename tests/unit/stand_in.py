@@ -27,7 +27,7 @@ echo "{{\\"scenario\\": \\"$id\\"}}" > "$4/run.json"
 LIMITS = Limits(2**30, 10.0)
 
 
-def make_job(folder, more="", first="", columns=FLOW_NUMBERS, limits=LIMITS):
+def make_job(folder, more="", first="", limits=LIMITS):
     """Return a job of three scenarios for a stand-in that runs `first` and `more`, in sh."""
     program = folder / "program"
     # All packets sent are received.
@@ -35,8 +35,8 @@ def make_job(folder, more="", first="", columns=FLOW_NUMBERS, limits=LIMITS):
     text = PROGRAM.format(
         counter=folder / "counter",
         first=first,
-        flow_columns=",".join(columns),
-        flow_values="".join(f",{values.get(name, 1)}" for name in columns),
+        flow_columns=",".join(FLOW_NUMBERS),
+        flow_values="".join(f",{values.get(name, 1)}" for name in FLOW_NUMBERS),
         series_columns=",".join(SERIES_NUMBERS),
         series_values=",1" * len(SERIES_NUMBERS),
         more=more,

@@ -1,15 +1,12 @@
 """Engines that agree or differ, on a case small enough to count by hand, and results that moved."""
 
 import csv
-import json
 import math
 import shutil
-import subprocess
 
 import pandas as pd
 import pytest
 from replication.compare.agreement import (
-    EngineDifference,
     EngineDifferences,
     StudyVerdicts,
     load_differences,
@@ -206,22 +203,6 @@ def test_causes_are_found_where_an_engine_runs_another_value(world, tmp_path):
     assert {row["causes"] for row in tables["agreement_pairs"]} == {"", "timer"}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"shows_in": ["luck"]},
-        {"engines": {"ns3": "same", "ns2": "same"}},
-        {"engines": {"ns3": "alone"}},
-        {"sources": []},
-        {"engines": {"ns3": "a", "opnet": "b"}},
-    ],
-)
-def test_a_difference_that_says_nothing_is_refused(change):
-    EngineDifference.model_validate(TIMER)
-    with pytest.raises(ValueError, match=r"shows_in|engines|sources|same"):
-        EngineDifference.model_validate(TIMER | change)
-
-
 # -- two results side by side: what moved, beyond what noise, and where results are found ---------
 
 
@@ -294,17 +275,6 @@ def test_what_one_side_lacks_has_not_changed_and_other_tiers_are_said(results, t
     tiers = tuple(map(tier_of, results))
     said = write_differences(compare_results(*results), out, tiers)[0]
     assert "paper and quick" in said
-
-
-def test_results_are_found_in_folders_and_releases(results, tmp_path):
-    clone = tmp_path / "clone"
-    shutil.copytree(results[0], clone / RELEASED)
-    git = ["git", "-C", str(clone), "-c", "user.name=x", "-c", "user.email=x"]
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["tag", "v1"]):
-        subprocess.run([*git, *words], check=True)
-    for root, name in ((ROOT, results[0]), (ROOT, clone), (ROOT, clone / RELEASED), (clone, "v1")):
-        with results_at(root, str(name)) as folder:
-            assert not [item for item in compare_results(results[0], folder) if item.has_moved]
 
 
 @pytest.mark.parametrize("name", ["/nowhere", "no-such-tag", "--upload-pack=x", "a b"])

@@ -10,7 +10,7 @@ from replication.design.config import load_study
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.statistic import Estimate, estimate
 from replication.study.claim_model import Quantity
-from replication.study.published import PublishedError, read_published
+from replication.study.published import PublishedError
 from replication.study.table_model import Cell
 from replication.study.verdict import ReasonCode
 from replication.verdicts.bound import durations_s
@@ -215,40 +215,13 @@ def test_a_replicate_that_drew_a_shorter_run_is_whole():
 # -- mapping and its errors -----------------------------------------------------------------------
 
 
-def test_tables_that_are_not_mapped_are_left_alone(world):
-    found = world.mapped(world.table(), SLOW, ("setup", "router", "rate", "bit/s", 1e6, "1"))
-    assert [cell.table for cell in found] == ["1"]
-
-
 @pytest.mark.parametrize(
     ("row", "message"),
     [
         (("slower", *SLOW[1:]), "table 1, row slower, column throughput: .*no such row.*slow, mid"),
-        (("slow", "delay", "s", 1, "1"), "table 1, row slow, column delay: .*no such column"),
         (("slow", "throughput", "s", 1, "1"), "the number is in 's', metric throughput_bps in"),
     ],
 )
 def test_a_number_that_maps_to_nothing_is_named(world, row, message):
     with pytest.raises(PublishedError, match=message):
         world.mapped(world.table(), row)
-
-
-def test_rows_and_columns_have_labels_of_their_own(world):
-    rows = {
-        "first": {"where": {"access": "slow"}, "label": "The first hop"},
-        "last_hop": {"where": {"access": "fast"}},
-    }
-    cell = {"metric": "retransmissions", "tolerance": tolerance(0.1)}
-    columns = {"x": cell | {"label": "Packets sent again"}, "y": cell}
-    study = world.table(columns, rows=rows, row_factor=None)
-    numbers = [(row, column, "packets", 8.0, "8") for row in rows for column in columns]
-    found = [(cell.row_label, cell.column_label) for cell in world.mapped(study, *numbers)]
-    assert (found[0], found[3]) == (("The first hop", "Packets sent again"), ("last hop", "y"))
-
-
-def test_a_missing_or_foreign_file_is_named(tmp_path):
-    with pytest.raises(PublishedError, match="no such file"):
-        read_published(tmp_path / "none.csv")
-    (tmp_path / "odd.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(PublishedError, match="line 1: must be table,row,column"):
-        read_published(tmp_path / "odd.csv")

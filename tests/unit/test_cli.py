@@ -1,6 +1,5 @@
 """The command line and the rules' scripts: plain errors, logs, exit codes."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -8,14 +7,11 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from replication.cli.main import app, find_scenario, main
+from replication.cli.main import app, main
 from replication.design.config import load_study
-from replication.design.new_study import new_study
-from replication.study.errors import InputError
-from replication.study.scenario import Scenario
 from typer.testing import CliRunner
 
-from tests.unit.conftest import ROOT, minimal_scenario
+from tests.unit.conftest import ROOT
 
 
 @pytest.fixture
@@ -42,15 +38,6 @@ def test_every_study_in_the_repository_is_valid(replicate):
         assert "saxena, tier paper: ns3 can judge 81 of 81 numbers and 6 of 6 claims\n" in words
 
 
-def test_a_plan_names_what_is_wrong_with_possible_causes(replicate, monkeypatch):
-    def wrong(root, study):
-        raise InputError(f"configs/explanations/{study}.yaml: causes: Field required")
-
-    monkeypatch.setattr("replication.verdicts.cause.load_explanations", wrong)
-    done = replicate("plan", "--tier", "quick", "--studies", "nishitha")
-    assert done.returncode == 2 and "nishitha.yaml: causes: Field required" in done.err
-
-
 @pytest.mark.parametrize(
     ("words", "mention"),
     [
@@ -68,23 +55,6 @@ def test_bad_input_is_exit_code_two_without_a_traceback(replicate, words, mentio
 
 
 # -- replicate run --------------------------------------------------------------------------------
-
-
-def test_a_file_is_a_scenario_however_it_is_indented(tmp_path):
-    path = tmp_path / "mine.json"
-    for indent in (None, 2, "\t"):
-        path.write_text(json.dumps(minimal_scenario(), indent=indent))
-        assert find_scenario(tmp_path, str(path)) == Scenario.model_validate(minimal_scenario())
-
-
-@pytest.mark.parametrize(
-    ("text", "said"), [("{", "line"), ('{"seed": "x"}', "duration_s: Field required")]
-)
-def test_what_is_no_scenario_is_an_input_error_with_the_files_name(tmp_path, text, said):
-    path = tmp_path / "mine.json"
-    path.write_text(text)
-    with pytest.raises(InputError, match=rf"mine\.json: .*{said}"):
-        find_scenario(tmp_path, str(path))
 
 
 # -- replicate new-study --------------------------------------------------------------------------
@@ -115,22 +85,6 @@ def test_what_is_written_is_a_valid_study_under_its_id_title_and_type(project, m
     assert {line.split(",")[0] for line in numbers.splitlines()[1:]} == {study.tables[0].id}
 
 
-@pytest.mark.parametrize(
-    ("study", "title", "kind", "message"),
-    [
-        ("saxena", "T", "queuing", "exists"),
-        ("../x", "T", "queuing", "small letters"),
-        ("x", "two\nlines", "queuing", "one line"),
-        ("x", "T", "quening", "unknown; there are cbr_sweep"),
-    ],
-)
-def test_a_bad_answer_is_named_and_nothing_is_written(project, study, title, kind, message):
-    before = sorted(project.rglob("*"))
-    with pytest.raises(InputError, match=message):
-        new_study(project, study, title, kind)
-    assert sorted(project.rglob("*")) == before
-
-
 # -- scripts of rules -----------------------------------------------------------------------------
 
 SCRIPTS = sorted((ROOT / "workflow/scripts").glob("*.py"))
@@ -143,20 +97,6 @@ snakemake = SimpleNamespace(log="the.log")
 """
 
 
-def run(tmp_path, body):
-    """Run a script; return its exit code, what the terminal shows and what the log holds."""
-    text = f"{HEAD}\nwith job(snakemake, 'judging'):\n    {body}\n"
-    command = [sys.executable, "-c", text]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout == ""
-    return done.returncode, done.stderr, (tmp_path / "the.log").read_text()
-
-
-def test_what_a_script_and_its_children_print_goes_to_the_log_alone(tmp_path):
-    body = "print('mine'); sys.stdout.flush(); os.system('echo theirs >&2')"
-    assert run(tmp_path, body) == (0, "judging\n", "mine\ntheirs\n")
-
-
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
@@ -165,11 +105,12 @@ def test_what_a_script_and_its_children_print_goes_to_the_log_alone(tmp_path):
     ],
 )
 def test_an_error_is_in_the_log_and_on_the_terminal(tmp_path, error, code, line):
-    found, shown, log = run(tmp_path, f"raise {error}")
-    assert found == code
-    assert shown == f"judging\n{log}"
-    assert line in shown
-    assert ("Traceback" in shown) == ("defect" in error)
+    text = f"{HEAD}\nwith job(snakemake, 'judging'):\n    raise {error}\n"
+    command = [sys.executable, "-c", text]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    log = (tmp_path / "the.log").read_text()
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"judging\n{log}")
+    assert line in log and ("Traceback" in log) == ("defect" in error)
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

@@ -105,13 +105,6 @@ def load(folder):
     return Results.load(folder, "synthetic")
 
 
-@pytest.mark.parametrize("name", ["design/synthetic.csv", "results/synthetic/flows.parquet"])
-def test_a_missing_file_is_named_with_the_remedy(loaded, name):
-    (loaded / name).unlink()
-    with pytest.raises(InputError, match=rf"{name}: .*run the workflow first"):
-        load(loaded)
-
-
 def test_a_feature_that_was_not_collected_is_named_with_the_remedy(world, loaded):
     collect_study(world.study(), loaded)
     wanted = Quantity(experiment="sweep", metric="window_reductions")

@@ -2,7 +2,6 @@
 
 import pytest
 from replication.study.verdict import ReasonCode, Verdict
-from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.congestion import runs_without_congestion
 
 from tests.unit.conftest import SEGMENT_BYTES, quantity, sampled, study_document
@@ -109,15 +108,6 @@ def test_a_window_that_holds_every_flow_takes_the_verdict_of_alternatives(world,
 def test_one_lost_packet_a_run_gives_it_back(world):
     found = judge(world, TWICE, flows=lambda **run: unequal(drops=1, **run))
     assert found["verdict"] == Verdict.REPRODUCED
-
-
-def test_alternatives_that_were_not_run_are_not_testable_for_another_reason(world):
-    study = windowed(world, TWICE, TINY)
-    results = world.results(study, flows=unequal)
-    results.design["experiment"] = "elsewhere"
-    (found,) = evaluate_claim(study, study.claims[0], results)
-    assert found["verdict"] == Verdict.NOT_TESTABLE
-    assert found["reason_code"] != ReasonCode.NO_CONGESTION
 
 
 @pytest.mark.parametrize("kind", OTHERS)

@@ -8,16 +8,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.design.config import load_study, load_tier, study_ids
 from replication.design.design import (
-    MAXIMUM_BATCHES,
     Run,
-    batch_cost,
     batch_runs,
     chosen_levels,
     design_study,
     repeat_warnings,
 )
 from replication.engines.catalogue import NS3
-from replication.engines.model import Engine, link_crossings, nominal_crossings
+from replication.engines.model import link_crossings, nominal_crossings
 from replication.metrics.metric_model import METRICS
 from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
@@ -276,33 +274,6 @@ def test_batches_hold_each_scenario_once_and_cost_alike(costs, target):
     assert not {*names} & {b.id for b in batch_runs(runs, {"ns3": "y"}, target)}
     assert held == sorted(r.scenario_id for r in runs)
     assert max(b.cost_s for b in batches) <= sum(costs) / len(batches) + max(costs)
-
-
-@given(
-    sizes=st.lists(st.integers(1, 3000), min_size=1, max_size=5),
-    cost=st.sampled_from([0.05, 1.0, 30.0]),
-)
-def test_batches_grow_so_that_their_number_does_not(sizes, cost):
-    studies = [[fake_run(i, cost) for i in range(size)] for size in sizes]
-    target = batch_cost(studies, 1.0)
-    number = sum(len(batch_runs(runs, {"ns3": "x"}, target)) for runs in studies)
-    assert number <= MAXIMUM_BATCHES
-    assert target == 1.0 or number + 2 * len(sizes) >= MAXIMUM_BATCHES / 2
-    # One study designed by itself with the target of all has the same batches.
-    assert all(batch_cost([runs], target) == target for runs in studies)
-
-
-def test_a_better_cost_model_changes_no_design(monkeypatch):
-    """Tiers shorten runs and choose replicates by a frozen cost."""
-    study, tiers = load_study(ROOT, "nishitha"), [QUICK, PAPER]
-
-    def designed():
-        runs = [run for tier in tiers for run in design_study(study, tier, ["ns3", "ns2"])]
-        return [(run.scenario_id, run.engine, run.replicate) for run in runs]
-
-    before = designed()
-    monkeypatch.setattr(Engine, "cost_s", lambda engine, scenario: 1000.0)
-    assert designed() == before
 
 
 def warnings(engines=("ns3",), flow=None, link=None):

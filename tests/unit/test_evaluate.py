@@ -3,12 +3,9 @@
 import json
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 from replication.metrics.metric import HEADLINE_METRICS
-from replication.study.claim_model import Quantity
 from replication.study.errors import InputError
-from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import (
     CELL_COLUMNS,
     CLAIM_COLUMNS,
@@ -21,12 +18,9 @@ from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import (
     COLUMNS,
-    NAME,
-    SCHEMA,
     headline,
     participations,
     read_verdicts,
-    write_verdicts,
 )
 
 FILES = ("audit.csv", "quantities.csv", "verdicts.parquet")
@@ -83,36 +77,12 @@ def test_the_csv_holds_the_typed_table_and_nothing_else(world, evaluated, name, 
     assert all(row["reason"] == " ".join(row["reasons"]) for row in rows)
 
 
-def test_a_cell_has_its_points_labels_units_and_margin(evaluated):
-    slow, mid, _ = read_verdicts(evaluated, "cells")
-    (wanted,) = map(Quantity.model_validate_json, slow["quantities"])
-    assert wanted.metric == "delay_mean_s" and wanted.where["access"] == ["slow"]
-    # Other factors are free: a point for each of their levels.
-    assert len(slow["points"]) == len({point["point"] for point in slow["points"]}) > 0
-    assert not {p["point"] for p in slow["points"]} & {p["point"] for p in mid["points"]}
-    assert (slow["display_unit"], slow["display_factor"]) == ("ms", 1e3)
-    # A tenth of 100 ms, and half of the last digit of 100.
-    assert slow["accepted_margin"] == pytest.approx(0.0105)
-    assert (slow["row_label"], slow["column_label"]) != ("", "")
-
-
 def test_the_audit_makes_cells_impossible_and_a_reason_begins_with_the_finding(evaluated):
     slow, mid, _ = read_verdicts(evaluated, "cells")
     assert (slow["verdict"], mid["verdict"]) == ("reproduced", "impossible")
     assert "propagation delay" in mid["reasons"][0]
     (claim,) = read_verdicts(evaluated, "claims")
     assert claim["reasons"][0].startswith(claim["finding"].removesuffix("."))
-
-
-def test_a_typed_table_of_another_version_or_word_is_refused(evaluated):
-    cells, claims = (read_verdicts(evaluated, kind) for kind in COLUMNS)
-    write_verdicts(evaluated, cells, [{**row, "verdict": "perhaps"} for row in claims])
-    with pytest.raises(InputError, match=r"verdicts\.parquet: verdict 'perhaps' is unknown"):
-        read_verdicts(evaluated, "cells")
-    table = pa.Table.from_pylist(claims, SCHEMA).drop_columns(["finding"])
-    write_parquet(table, evaluated / NAME)
-    with pytest.raises(InputError, match=r"verdicts\.parquet: made by another version"):
-        read_verdicts(evaluated, "claims")
 
 
 def test_the_same_results_give_the_same_bytes(world, evaluated):
@@ -130,15 +100,6 @@ def test_quantities_are_per_point_engine_flow_and_metric(evaluated):
     assert (rows["low"] < rows["mean"]).all() and (rows["mean"] < rows["high"]).all()
     levels = {tuple(sorted(json.loads(text).items())) for text in table["levels"]}
     assert len(levels) == 9
-
-
-def test_numbers_have_one_format(world):
-    path = world.folder / "t.csv"
-    rows = [{"a": 1 / 3, "b": float("nan")}, {"a": True, "b": None}, {"a": 2, "b": 1e-7}]
-    write_table(path, rows, ("a", "b"))
-    assert path.read_text() == "a,b\n0.3333333333,\ntrue,\n2,1e-07\n"
-    with pytest.raises(ValueError, match="row with columns"):
-        write_table(path, [{"a": 1}], ("a", "b"))
 
 
 # -- merging --------------------------------------------------------------------------------------

@@ -5,13 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from replication.design.config import load_study
-from replication.engines.ns3 import NS3_VERSION
 from replication.explore.explanation import (
     BEST_GUESS,
     EXPLANATION,
     NONE_FOUND,
     Finding,
-    _common,
     result_of,
 )
 from replication.explore.finding import Leaving, Share, impossible
@@ -212,21 +210,3 @@ def test_coupled_causes_are_found_and_reported_beside_the_best_without_them():
     found = planted(saved, "axyzbc", start).run()
     assert [names(one) for one in found] == ["xyz", "a"]
     assert [names(one) for one in planted(saved, "axyzbc").run()] == ["a"]
-
-
-def test_causes_that_the_budget_did_not_reach_are_not_among_those_tried():
-    search = planted(lambda has, _: 0.0, "abcdef", budget_s=5.0)
-    search.run()
-    said = _common(search)
-    assert said["causes_tried"] == ["a", "b", "c"] and said["causes_untried"] == ["d", "e", "f"]
-
-
-@pytest.mark.parametrize(("name", "stages"), [("dzivhani", 1), ("saxena", 3)])
-def test_with_one_stage_no_budget_is_kept_for_runs_that_are_there(name, stages):
-    machine = SimpleNamespace(
-        engine="ns3", ns3_version=NS3_VERSION, missing_kernel=lambda run: False
-    )
-    own = Search.begin(ROOT, load_explanations(ROOT, name), machine)
-    assert len(own.stages) == stages
-    one_s = own.runner.cost_s(DEFAULTS, own.stages[-1])
-    assert (own.reserve_s > one_s) is (stages > 1)

@@ -4,16 +4,13 @@ import dataclasses
 import json
 import re
 import shutil
-from importlib import metadata
 
 import pytest
-from packaging.specifiers import SpecifierSet
-from replication.design.config import Config, chosen_engines, load_config, load_study, load_tier
-from replication.design.design import design_study
+from replication.design.config import Config, chosen_engines, load_config
 from replication.design.pipeline import Pipeline
 from replication.engines import catalogue, ns3
 from replication.engines.catalogue import LOCK, NS2, chosen_engine, find_package, package_warning
-from replication.engines.ns3 import LINKED, NS3_VERSION, PREFIX, WHEEL_VERSIONS, Prefix, installed
+from replication.engines.ns3 import LINKED, NS3_VERSION, PREFIX, WHEEL_VERSIONS, Prefix
 from replication.study.errors import InputError
 from replication.study.files import read_yaml
 
@@ -53,25 +50,6 @@ def test_every_wheel_is_pinned_by_one_hash_and_nothing_else():
     assert load_config(CONFIG).ns3_version == NS3_VERSION == WHEEL_VERSIONS[-1]
 
 
-def test_a_version_depends_on_its_own_lock_alone():
-    prints = {v: chosen_engine("ns3", v).fingerprint(ROOT) for v in WHEEL_VERSIONS}
-    assert len(set(prints.values())) == len(WHEEL_VERSIONS)
-    for version in WHEEL_VERSIONS:
-        assert prints[version].endswith(version)
-        sources = chosen_engine("ns3", version).sources(ROOT)
-        assert [p.name for p in sources if p.suffix == ".lock"] == [f"{version}.lock"]
-
-
-@pytest.mark.parametrize("version", WHEEL_VERSIONS)
-def test_cubic_is_refused_by_version_where_it_has_no_friendliness(version):
-    tier = load_tier(ROOT, "quick")
-    runs = design_study(load_study(ROOT, "dzivhani"), tier, ["ns3"], version)
-    refused = {run.levels["variant"]: run.refusal for run in runs}
-    assert refused["newreno"] == ""
-    expected = f"ns3 has no cubic with TCP friendliness in version {version}"
-    assert refused["cubic"] == (expected if version.startswith("3.39") else "")
-
-
 def test_what_the_wheel_writes_is_pinned_for_the_present_program():
     assert read_yaml(ROOT / ns3.CANONICAL)["fingerprint"] == chosen_engine("ns3").fingerprint(ROOT)
 
@@ -91,21 +69,6 @@ def test_an_installed_ns3_is_found_however_its_libraries_are_called(tmp_path, la
     assert all(path.is_file() for path in found.libraries)
     names = [path.name.removeprefix("lib").removesuffix(".so") for path in found.libraries]
     assert f"LDLIBS={' '.join(f'-l{name}' for name in names)}" in found.make_settings()
-
-
-def test_a_folder_without_ns3_is_refused(tmp_path, monkeypatch):
-    (install(tmp_path) / "lib/libns3.44-core-optimized.so").rename(tmp_path / "aside")
-    monkeypatch.setenv(PREFIX, str(tmp_path))
-    with pytest.raises(InputError, match=rf"NS3_PREFIX: {tmp_path}: holds no installed ns-3"):
-        installed(NS3_VERSION)
-
-
-def test_another_release_is_refused_in_one_line(tmp_path, monkeypatch):
-    monkeypatch.setenv(PREFIX, str(install(tmp_path, release="3.37")))
-    with pytest.raises(InputError) as refused:  # `replicate` prints it and ends with 2
-        Pipeline.load(ROOT, {"engines": "ns3"}).program("ns3")
-    assert "holds ns-3 3.37, but ns3_version is 3.44.post0" in str(refused.value)
-    assert installed("3.37").release == "3.37"
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -174,19 +137,3 @@ def test_results_of_another_simulator_are_kept_apart_and_warned_of(root, monkeyp
     (root / LOCK).write_text(json.dumps(lock))
     assert NS2.fingerprint(root) == plain.fingerprint(root)
     assert package_warning(find_package(root, "ns2")) == ""
-
-
-#: Debian 12's, which the README and the images go by, and the newest when the lock was made.
-PYTHONS = ("3.11.2", "3.14.0")
-
-
-def test_every_locked_package_installs_on_debians_python():
-    locked = [
-        line.split("==")[0]
-        for line in (ROOT / "requirements-dev.lock").read_text().splitlines()
-        if "==" in line and not line.startswith((" ", "#"))
-    ]
-    assert len(locked) > 100
-    wants = {name: metadata.metadata(name).get("Requires-Python") or "" for name in locked}
-    for python in PYTHONS:
-        assert [name for name, want in wants.items() if python not in SpecifierSet(want)] == []

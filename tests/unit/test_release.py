@@ -4,17 +4,14 @@ import json
 import shutil
 from types import SimpleNamespace
 
-import nbformat
 import pandas as pd
 import pytest
 from replication.cli.main import app
 from replication.design.config import load_study
 from replication.report import release, released
-from replication.report.notebooks.notebook import write_notebook
 from replication.report.render import _write_notebooks, render
 from replication.study.errors import InputError
 from replication.study.files import write_text
-from replication.study.scenario import Scenario
 from typer.testing import CliRunner
 
 from tests.unit.conftest import ROOT, World
@@ -74,11 +71,6 @@ def test_an_altered_release_is_said_and_not_rendered(made, name, text):
             use(made)
 
 
-def test_pages_of_notebooks_are_written_afterwards_and_leave_the_release_whole(made):
-    write_text(made / released.NOTEBOOK_PAGES / "start_here.html", "<p>A lecture.</p>")
-    assert released.verified(made) == made / released.RELEASED
-
-
 def test_verdicts_that_do_not_follow_from_the_results_are_said(made, monkeypatch):
     """The manifest was altered together with them."""
     path = made / "data/release/cells.csv"
@@ -96,27 +88,6 @@ def test_a_study_that_designs_other_scenarios_is_said(made):
     write_text(path, json.dumps(document))
     with pytest.raises(InputError, match=r"synthetic: does not design 27 of 27 released scenarios"):
         released.released_results(made)
-
-
-def test_what_is_made_from_the_release_are_the_results_it_was_made_of(original, made):
-    data, results = original / DATA, released.released_results(made)
-    for name in (
-        "design/synthetic.csv",
-        "evaluation/synthetic/self_consistency.csv",
-        "self_consistency.csv",
-    ):
-        assert (results / name).read_bytes() == (data / name).read_bytes()
-    for name in ("features", "flows", "series"):
-        table = f"results/synthetic/{name}.parquet"
-        assert pd.read_parquet(results / table).equals(pd.read_parquet(data / table))
-    before, after = (
-        json.loads((folder / "design/scenarios/synthetic.json").read_text())
-        for folder in (data, results)
-    )
-    read = Scenario.model_validate
-    assert {key: read(one) for key, one in before.items()} == {
-        key: read(one) for key, one in after.items()
-    }
 
 
 def test_series_are_packed_for_another_place_and_fetched_from_it(made):
@@ -137,14 +108,6 @@ def test_series_are_packed_for_another_place_and_fetched_from_it(made):
     with pytest.raises(InputError, match="the file has changed"):
         release.fetch_results(made)
     assert not packed.exists()
-
-
-def test_a_release_that_is_too_large_is_refused_and_changes_nothing(made, monkeypatch):
-    monkeypatch.setitem(release.LIMITS, released.PAGES, 1000)
-    (made / DATA / "agreement_more.csv").write_text("x\n")
-    with pytest.raises(InputError, match="more than 0"):
-        release.make_release(made, made / DATA)
-    assert released.verified(made)
 
 
 def test_a_release_is_rendered_again_from_itself(made, tmp_path):
@@ -177,14 +140,8 @@ def test_the_released_report_links_the_lectures(made, tmp_path):
 def test_every_page_says_what_its_results_are_of_and_a_release_does_not_take_their_place(
     made, monkeypatch
 ):
-    notebook = made / "reports/notebooks/synthetic.any_study.ipynb"
-    cell = nbformat.v4.new_markdown_cell("# Example")
-    write_notebook(notebook, nbformat.v4.new_notebook(cells=[cell]))
     assert replicate(made, monkeypatch, "render").exit_code == 0
     pages = made / "reports/html"
-    assert (pages / "notebooks" / f"{notebook.stem}.html").is_file()
-    done = replicate(made, monkeypatch, "render", "--data", str(made / "data"))
-    assert "--output: is needed" in str(done.exception)
     shutil.rmtree(made / DATA)
     kept = (pages / "index.html").read_bytes()
     assert replicate(made, monkeypatch, "render").exit_code == 0
@@ -196,7 +153,3 @@ def test_every_page_says_what_its_results_are_of_and_a_release_does_not_take_the
             assert said.startswith(
                 "Results of 2026-01-02 03:04 UTC: tier paper; studies synthetic; engines ns3 3.44."
             )
-    shutil.rmtree(made / "data/release")
-    for words in (("release", "--check"), ("render",)):
-        done = replicate(made, monkeypatch, *words)
-        assert "there is no release; `make release` makes one" in str(done.exception)

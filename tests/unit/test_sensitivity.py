@@ -23,25 +23,22 @@ from replication.explore.robustness import (
     TOO_FEW,
     cell_rows,
     claim_rows,
-    claim_sentence,
     importances,
     robustness_word,
     verdicts_by_claim,
 )
 from replication.explore.study import spread_rows
-from replication.study.claim_model import Claim
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.parameter import Assumed
-from replication.study.sensitivity_settings import Scale, Sensitivity, load_sensitivity
-from replication.study.storage.table import written
+from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.study.study import Study
-from replication.study.variation import Assumption, Variation, apply, check_ledger
+from replication.study.variation import Assumption, check_ledger
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import Cause, Explanations, check_explanations, load_explanations
+from replication.verdicts.cause import Explanations, check_explanations, load_explanations
 from replication.verdicts.evaluate import QUANTITY_COLUMNS
 
-from tests.unit.conftest import PUBLISHED, ROOT, claim, quantity, study_document
+from tests.unit.conftest import PUBLISHED, ROOT, study_document
 
 SETTINGS = load_sensitivity(ROOT)
 
@@ -99,19 +96,6 @@ def test_a_value_stands_where_it_was_drawn(one, position, value):
     assert one.position(value) == pytest.approx(position, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("part", "value", "level"),
-    [("defaults", 500, 700), ("parameters", 500, 500)],
-)
-def test_a_level_goes_before_a_default_and_not_before_a_parameter(part, value, level):
-    document = study_document()
-    first = document["experiments"][0]["factors"][0]["levels"][0]
-    first["set"] = {**first["set"], "segment_bytes": 700}
-    study = apply(Study.model_validate(document), Variation(**{part: {"segment_bytes": value}}))
-    own = study.experiments[0].factors[0].levels[0].set
-    assert own.get("segment_bytes", study.parameters["segment_bytes"].value) == level
-
-
 def test_a_parameter_that_no_template_reads_is_refused():
     check_ledger(studied())
     with pytest.raises(InputError, match="'idle' is read by no template"):
@@ -130,11 +114,6 @@ def test_a_study_has_no_dead_entries_and_scores_nothing_that_is_held_out(name):
             assert not set(rows) & set(found.held_out.rows.get(table, []))
 
 
-def test_the_number_of_points_is_a_power_of_two():
-    with pytest.raises(ValueError, match="power of two"):
-        settings(points=60)
-
-
 def level(**change):
     return {"levels": [{"key": "other", **change}]}
 
@@ -144,7 +123,6 @@ def level(**change):
     [
         (level(set={"parameters": {"nothing": 1}}), "has no parameter 'nothing'"),
         (level(set={"parameters": {"segment_bytes": 1}}), "not plausible by the ledger"),
-        (level(set={"links": {"nowhere": {"rate_bps": 1.0}}}), "has a link 'nowhere'"),
         (level(reading={"metric": "delay_mean_s"}), "is in 'bit/s'"),
         (level(reading={"factor": 2.0}) | {"tables": ["9"]}, "no number stands in its tables"),
     ],
@@ -157,20 +135,6 @@ def test_a_cause_that_does_not_fit_is_refused(world, change, message):
     found = Explanations.model_validate(document | {"causes": [cause(**change)]})
     with pytest.raises(InputError, match=message):
         check_explanations(found, study, cells)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {},
-        {"untestable": "no"} | level(reading={"factor": 2.0}),
-        level(reading={"factor": 2.0}, set={"parameters": {"a": 1}}),
-        {"range": {"low": 1, "high": 2, "steps": 4, "tried": [1]}},
-    ],
-)
-def test_a_cause_is_of_one_kind(change):
-    with pytest.raises(ValueError, match="cause a"):
-        Cause.model_validate(cause(**change))
 
 
 # --- designs ---
@@ -345,18 +309,3 @@ def test_other_engines_are_compared_with_the_explored_one_in_the_tiers_own_table
 
 
 # --- sentences ---
-
-
-def sentence(*verdicts, **more):
-    row = {name: written(value) for name, value in claim_row(*verdicts, **more).items()}
-    test = {"kind": "value", "of": quantity(), "expect": {"at_least": 1.0}}
-    scale = Scale(levels="quick", cpu_budget_s=1.0, reason="r")
-    return claim_sentence(row, Claim.model_validate(claim(test)), scale)
-
-
-def test_a_claims_sentence_says_what_its_row_says():
-    holds, fails = "reproduced", "not reproduced"
-    said = sentence([holds] * 3 + [fails] * 61, [fails] * 28, fails, seeds=[fails, holds])
-    assert "Holds in 3 of 64 designs (5 %, interval 2 % to 13 %)." in said
-    assert "None of the 28 single changes makes it hold." in said and "2 of 3 seeds" in said
-    assert "Fails by one change alone: p1 = 1." in sentence([], [holds, fails])

@@ -183,16 +183,6 @@ def test_traces_come_from_a_folder_and_are_those_that_were_published(tmp_path):
         fetch_traces(tmp_path, tmp_path / "other")
 
 
-def test_without_a_network_the_remedy_is_said(tmp_path, monkeypatch):
-    def unreachable(*_, **__):
-        raise OSError("Network is unreachable")
-
-    published(tmp_path, tmp_path / "kept")
-    monkeypatch.setattr("urllib.request.urlopen", unreachable)
-    with pytest.raises(InputError, match=r"data/reno/.*unreachable.*--from FOLDER"):
-        fetch_traces(tmp_path)
-
-
 @pytest.mark.skipif(not (ROOT.parent / "shared/traces").is_dir(), reason="no traces next to it")
 def test_the_published_traces_are_those_that_were_written_down(tmp_path):
     write_text(tmp_path / SOURCES, (ROOT / SOURCES).read_text())

@@ -124,14 +124,6 @@ def test_a_parameter_reruns_only_its_study(whole, changed):
     assert jobs["evaluate_study"] == jobs["design_study"] == jobs["collect_results"] == 1
 
 
-def test_the_engines_source_reruns_every_simulation(whole, changed):
-    lock = "workflow/engines/ns3/wheels/3.44.post0.lock"
-    jobs = changed(lock, "# The pinned", "# The one pinned")
-    batches = list((whole.root / DATA / "batches").glob("ns3-*.flows.parquet"))
-    assert simulations(jobs) == len(batches)
-    assert jobs["build_ns3_program"] == 1
-
-
 def test_an_engines_verdicts_are_the_same_without_the_others(whole, tmp_path):
     names = ("verdicts.parquet", "audit.csv")
     judged = [f"{DATA}/evaluation/nishitha/{name}" for name in names]
@@ -161,14 +153,6 @@ def test_one_scenario_can_be_run_again_to_the_same_bytes(whole, tmp_path, study,
         assert [line.split()[0] for line in said.splitlines()[1:-1]] == list(flows)
 
 
-@pytest.mark.parametrize("settings", [{"tier": "huge"}, {"colour": "red"}])
-def test_bad_settings_end_in_one_line_and_code_two(whole, settings):
-    done = whole.snakemake("all", check=False, **settings)
-    (error,) = (line for line in done.stdout.splitlines() if not line.startswith("Config file"))
-    assert done.returncode == 2
-    assert error.startswith("error: ") and next(iter(settings)) in error
-
-
 def test_a_further_paper_is_a_file_and_its_numbers(whole, tmp_path):
     guide = (whole.root / "configs/README.md").read_text(encoding="utf-8")
     steps = guide.split("\n## A new study")[1]
@@ -183,10 +167,3 @@ def test_a_further_paper_is_a_file_and_its_numbers(whole, tmp_path):
     assert len(cells) == len(numbers.strip().splitlines()) - 1
     title = study.split("\ntitle: ")[1].split("\n")[0]
     assert title in (further.root / f"reports/html/{name}.html").read_text(encoding="utf-8")
-
-
-def test_available_engines_are_used_and_named(whole, tmp_path):
-    copy = copy_project(tmp_path / "copy", engines_from=whole.root)
-    (copy.root / ".cache").unlink()
-    said = copy.replicate("plan", "--tier", "quick")
-    assert "\nengines: ns3, ns2 (not installed: linux; `make engines`" in f"\n{said}"

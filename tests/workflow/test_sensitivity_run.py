@@ -88,13 +88,6 @@ def test_the_explanation_is_told_for_each_number_and_its_scenarios_can_be_run(ex
     assert find_scenario(explored.root / "data/reproduced", scenario).id == scenario
 
 
-def test_the_notebook_tells_what_was_found(explored):
-    path = explored.root / "reports/notebooks/saxena.sensitivity.ipynb"
-    text = path.read_text(encoding="utf-8")
-    assert "Of 1 claims that were varied: 1 too few designs." in text
-    assert "No single change flips a verdict." in text
-
-
 def test_a_second_run_does_nothing_and_a_lost_result_is_made_from_the_store(explored):
     assert explored.jobs("explain", studies="saxena") == {}
     lost = explored.root / FOLDER / "saxena" / "claims.parquet"
@@ -102,20 +95,3 @@ def test_a_second_run_does_nothing_and_a_lost_result_is_made_from_the_store(expl
     lost.unlink()
     explored.snakemake(f"{FOLDER}/saxena/claims.parquet", studies="saxena")
     assert lost.read_bytes() == before
-
-
-def test_a_change_that_makes_the_plan_anew_makes_the_regions_anew_as_well(tmp_path):
-    project = copy_project(tmp_path / "p", engines_from=ROOT)
-    for path in (project.root / "configs/regions").glob("*.yaml"):
-        if path.stem != "kapadia_random_loss":
-            path.unlink()
-    project.snakemake("regions", tier="quick")
-    assert project.jobs("regions", tier="quick") == {}
-    project.edit("configs/regions.yaml", "enough: 0.03", "enough: 0.04")
-    jobs = project.jobs("regions", tier="quick")
-    assert {"plan_regions": 1, "explore_region": 1, "merge_regions": 1}.items() <= jobs.items()
-    # What only the plan tells does not make a region anew.
-    project.edit("configs/regions.yaml", "enough: 0.04", "enough: 0.03")
-    project.snakemake("regions", tier="quick")
-    (project.root / "data/reproduced/regions/forecast.txt").unlink()
-    assert set(project.jobs("regions", tier="quick")) == {"plan_regions", "regions"}
