@@ -1,6 +1,7 @@
 """Engines that agree or differ, on a case small enough to count by hand, and results that moved."""
 
 import csv
+import json
 import math
 import shutil
 
