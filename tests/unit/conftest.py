@@ -1,6 +1,7 @@
 """A small synthetic study and results written for it, so that every expected number is known."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from replication.design.design import Batch, design_study, write_design
 from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
 from replication.metrics.sampled import SampledResults
+from replication.report import render
 from replication.study.files import read_yaml
 from replication.study.published import read_published
 from replication.study.storage.parquet import write_parquet
@@ -29,6 +31,9 @@ from tests.engines.engine_scenarios import cbr, droptail, link
 # Time on a shared machine says nothing about the code.
 settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
+
+# What drew a chart in this process has threads of its own, and its fork can wait for them for ever.
+render.ProcessPoolExecutor = lambda workers: ThreadPoolExecutor(1)
 
 ROOT = Path(__file__).parents[2]
 SEGMENT_BYTES = 960
