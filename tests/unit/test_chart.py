@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.design.config import load_study, study_ids
+from replication.metrics.results import Results
 from replication.metrics.sampled import kept_samples, thin
 from replication.report.charts.cells import column_figures
 from replication.report.charts.data import (
@@ -62,7 +63,7 @@ def study_parts(study):
     source = Source.load(ROOT, DATA)
     cells = read_cells(DATA, study)
     cells = cells[cells["engine"] == source.headlines[study].engine]
-    return source.primary_results(study), cells, load_study(ROOT, study)
+    return source.primary_results(Results.load(source.data, study)), cells, load_study(ROOT, study)
 
 
 @functools.cache

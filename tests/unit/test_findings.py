@@ -23,7 +23,7 @@ def released():
 @pytest.mark.parametrize("name", study_ids(ROOT))
 def test_every_finding_holds_on_the_release_and_names_a_chart(released, name):
     study = released.studies[name]
-    said = conclusions(released, study, released.primary_results(name))
+    said = conclusions(released, study, released.primary_results(Results.load(released.data, name)))
     assert said and not said[0].rests_on, "the first rests on the defaults alone"
     assert all(one.text and "{" not in one.text for one in said), said
     experiments = {one.id for one in study.experiments}

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,9 +80,7 @@ def validate(studies: Studies = None) -> None:
         study = load_study(ROOT, name)
         runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
         points = {(run.experiment, run.point) for run in runs}
-        lines = [
-            line for tier in ("quick", "paper") for line in judgeable_lines(study, tier, [*ENGINES])
-        ]
+        lines = [*judgeable_lines(study, ("quick", "paper"), [*ENGINES])]
         print(
             f"{name}: {len(study.experiments)} experiments, {len(points)} "
             f"points, {len(study.tables)} tables, {len(study.claims)} claims: valid",
@@ -120,11 +118,11 @@ def plan(
     pipeline = Pipeline.load(ROOT, given)
     print(*pipeline.summary(), sep="\n")
     for study in pipeline.documents.values():
-        print(*judgeable_lines(study, pipeline.config.tier, pipeline.engines), sep="\n")
+        print(*judgeable_lines(study, [pipeline.config.tier], pipeline.engines), sep="\n")
 
 
-def judgeable_lines(study: Study, tier: str, engines: list[str]) -> Iterator[str]:
-    """Yield what a tier can judge of a study on each engine; InputError where the study is wrong.
+def judgeable_lines(study: Study, tiers: Sequence[str], engines: list[str]) -> Iterator[str]:
+    """Yield what tiers can judge of a study on each engine; InputError where the study is wrong.
 
     Its possible causes are checked too: a search builds kernels before it reads them.
     """
@@ -137,9 +135,10 @@ def judgeable_lines(study: Study, tier: str, engines: list[str]) -> Iterator[str
     cells = check_study(study, published_path(ROOT, study.id))
     if (explanations := load_explanations(ROOT, study.id)) is not None:
         check_explanations(explanations, study, cells)
-    runs = design_study(study, load_tier(ROOT, tier), engines, first_alone=True)
-    for sentence in judgeable(study, cells, runs):
-        yield f"{study.id}, tier {tier}: {sentence}"
+    for tier in tiers:
+        runs = design_study(study, load_tier(ROOT, tier), engines, first_alone=True)
+        for sentence in judgeable(study, cells, runs):
+            yield f"{study.id}, tier {tier}: {sentence}"
 
 
 @app.command()

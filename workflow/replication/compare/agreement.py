@@ -136,6 +136,11 @@ class EngineDifferences(Document):
         unique([difference.id for difference in self.differences], "difference")
         return self
 
+    @property
+    def by_id(self) -> dict[str, EngineDifference]:
+        """The differences by their names."""
+        return {difference.id: difference for difference in self.differences}
+
     def concerning(
         self, left: str, right: str, scenarios: Iterable[Mapping[str, Any]]
     ) -> list[EngineDifference]:

@@ -21,7 +21,7 @@ from scipy.stats import wasserstein_distance
 
 from replication.compare.raw_samples import SAMPLES, read_transcribed, sample_rows
 from replication.design.config import load_study
-from replication.engines.routing import Routes
+from replication.engines.model import FlowPaths
 from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
 from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, FloatArray, Samples, Window
@@ -32,6 +32,7 @@ from replication.metrics.trace import read_flows
 from replication.metrics.trace_folder import TABLE_PREFIX, trace_files
 from replication.study.claim_model import Quantity
 from replication.study.published import published_path, read_published
+from replication.study.scenario import Scenario
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
@@ -322,7 +323,7 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
                 ),
                 rtt_s=known(group["rtt_s"]),
                 retransmissions=float(row["retransmissions"]),
-                empty_rtt_s=_empty_rtt(results.scenarios[row["scenario"]], document),
+                empty_rtt_s=_empty_rtt(results.scenarios[row["scenario"]], row["flow"]),
                 first_window_segments=float(document["initial_window_segments"]),
                 first_age_s=float(group["time_s"].min()) - float(document["start_s"]),
             )
@@ -330,16 +331,13 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
     return found
 
 
-def _empty_rtt(scenario: Mapping[str, Any], flow: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the shortest and the longest round trip of a small packet where no queue is."""
-    place = {node: number for number, node in enumerate(scenario["nodes"])}
-    links = scenario["links"]
-    routes = Routes(len(place), [(place[link["a"]], place[link["b"]]) for link in links])
-    path = [
-        links[hop // 2] for hop in routes.path(place[flow["source"]], place[flow["destination"]])
-    ]
-    least = 2 * sum(link["delay_s"] for link in path)
-    return least, least + 2 * sum(link.get("jitter_s", 0.0) for link in path)
+def _empty_rtt(document: Mapping[str, Any], name: str) -> tuple[float, float]:
+    """Return the shortest and the longest round trip of a flow's small packet without a queue."""
+    scenario = Scenario.model_validate(document)
+    flow = next(flow for flow in scenario.flows if flow.id == name)
+    path = [link for link, _ in FlowPaths(scenario).links(flow.source, flow.destination)]
+    least = 2 * sum(link.delay_s for link in path)
+    return least, least + 2 * sum(link.jitter_s for link in path)
 
 
 def comparison_rows(study: str, comparison: TraceComparison) -> list[dict[str, object]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from replication.engines.routing import Routes
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
-from replication.study.link import Link, Queue, RandomLoss
+from replication.study.link import Link, Queue
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Scenario, TcpFlow
 
 #: What turns a scenario into what the program reads: as it is imported, wherever the root is.
@@ -309,9 +309,7 @@ def _random_loss(scenario: Scenario, path: Sequence[int]) -> float:
     """Return the share of events of random loss among the segments on the hops of a path."""
     kept = 1.0
     for hop in path:
-        link = scenario.links[hop // 2]
-        loss = link.loss_ba if hop % 2 else link.loss_ab
-        kept *= 1 - (loss.probability if isinstance(loss, RandomLoss) else 0.0)
+        kept *= 1 - scenario.links[hop // 2].random_loss("ba" if hop % 2 else "ab")
     return (1 - kept) / (_MERGED if scenario.host_or_default().segmentation_offload else 1)
 
 

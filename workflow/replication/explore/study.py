@@ -276,11 +276,6 @@ def robustness_table(folder: Path, part: str) -> list[Row]:
     return read_rows(folder / f"{part}.csv", TABLES[part])
 
 
-def read_spread(folder: Path) -> pd.DataFrame:
-    """Read the table of what varies."""
-    return read_frame(folder / "spread.csv", dtype={"point": str, "experiment": str})
-
-
 def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the hashes of all that decides a study's robustness, as it is now."""
     settings = load_sensitivity(root)

@@ -153,7 +153,8 @@ _PAGES: dict[str, Callable[[Source, Path], dict[str, Any] | None]] = {
 def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> None:
     """Write a study's page, its evidence, the pages of its points, and its notebooks."""
     name = study.id
-    results, primary = Results.load(source.data, name), source.primary_results(name)
+    results = Results.load(source.data, name)
+    primary = source.primary_results(results)
     said = conclusions(source, study, primary)
     chart = next((f"{name}~{one.chart}" for one in said if one.chart), "")
     figures = {

@@ -204,6 +204,11 @@ class Link(Document):
         """Return what shapes a direction: ab or ba."""
         return self.shaper_ab if direction == "ab" else self.shaper_ba
 
+    def random_loss(self, direction: str) -> float:
+        """Return the probability of random loss in a direction: ab or ba."""
+        loss = self.loss_ab if direction == "ab" else self.loss_ba
+        return loss.probability if isinstance(loss, RandomLoss) else 0.0
+
     def passing_bps(self, direction: str) -> float:
         """Return the rate at which a packet passes in a direction: of the line behind a shaper."""
         shaper = self.shaper(direction)

@@ -14,11 +14,9 @@ from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import COUNTS
 from replication.metrics.statistic import MINIMUM_REPLICATES
 from replication.study.claim_model import NotTestable, Quantity, covers
+from replication.study.model import reaches
 from replication.study.study import Study
 from replication.verdicts.published_run import LEAST_RUNS
-
-#: Sampling times are sums of intervals; an end that rounding moves is no other end.
-_SLACK_S = 1e-9
 
 
 def judgeable(study: Study, cells: Sequence[MappedCell], runs: Iterable[Run]) -> Iterator[str]:
@@ -49,14 +47,15 @@ def _lack(own: Sequence[Run], wanted: Quantity, cell: MappedCell | None) -> str:
         refusals = Counter(run.refusal for run in runs).most_common(1)
         return refusals[0][0] if refusals else "the tier runs none of the points"
     longest_s = max(run.scenario.duration_s for run in ran)
-    if wanted.window_s and longest_s < wanted.window_s[1] - _SLACK_S:
+    if wanted.window_s and not reaches(longest_s, wanted.window_s[1]):
         start_s, stop_s = wanted.window_s
         return f"the window is {start_s:g} to {stop_s:g} s, and runs end at {longest_s:g} s"
     if cell is None:
         return ""
     if cell.not_comparable:
         return "the number is of another thing than its metric"
-    cut_s = [r.scenario.duration_s for r in ran if r.scenario.duration_s < r.whole_s - _SLACK_S]
+    lasted = [(run.scenario.duration_s, run.whole_s) for run in ran]
+    cut_s = [ran_s for ran_s, whole_s in lasted if not reaches(ran_s, whole_s)]
     if wanted.metric in COUNTS and cut_s:
         return f"counts are of whole runs, and the tier's end at {min(cut_s):g} s"
     needed = LEAST_RUNS if cell.cell.tolerance.factor is not None else 1

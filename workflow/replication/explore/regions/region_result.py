@@ -249,8 +249,8 @@ def check_region(root: Path, name: str) -> str:
         raise InputError(f"{path}: own_claim: {describe(error)}") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    known = {one.id for one in load_differences(root).differences}
-    for unknown in sorted({trait.entry for trait in found.traits} - known):
+    known = load_differences(root).by_id
+    for unknown in sorted({trait.entry for trait in found.traits} - known.keys()):
         raise InputError(f"{path}: traits: engine_differences.yaml has no entry {unknown!r}")
     for engine in found.engines:
         space = Space(found, base, engine)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +25,16 @@ OUTCOMES = (HOLDS, NAMED, DEVIATES, REFUSED)
 
 def engines_page(source: Source) -> dict[str, Any]:
     """Gather the engines' page."""
+    known = load_differences(source.root).by_id
     views = [_engine(source, name) for name in dict.fromkeys((*source.engines, *ENGINES))]
     return {
         "engines": [view for view in views if view["ran"]],
         "missing": [view for view in views if not view["ran"]],
         "headlines": [(study, source.headlines[name]) for name, study in source.studies.items()],
-        "agreement": agreement_view(source),
+        "agreement": agreement_view(source, known),
         "conformance": _conformance(source.root),
         "flows": _flow_differences(source.root),
-        "known": {one.id: one for one in load_differences(source.root).differences},
+        "known": known,
     }
 
 
@@ -91,8 +92,11 @@ def _engine(source: Source, name: str) -> dict[str, Any]:
     }
 
 
-def agreement_view(source: Source) -> dict[str, Any] | None:
-    """Gather what engines decide differently; None where there is nothing to compare."""
+def agreement_view(source: Source, known: Mapping[str, EngineDifference]) -> dict[str, Any] | None:
+    """Gather what engines decide differently; None where there is nothing to compare.
+
+    `known` has the differences that may be the cause, by their names.
+    """
     if len(source.engines) < 2:
         return None
     tables = {name: read_rows(source.data / name, TABLES[name]) for name in TABLES}
@@ -108,15 +112,17 @@ def agreement_view(source: Source) -> dict[str, Any] | None:
         "compared": sum(row["agree"] != "" for row in pairs),
         # What an engine refuses of a whole study, and why, each once.
         "left_out": [(source.studies[study], reason) for study, reason in left_out],
-        "disagreements": list(_disagreements(source, pairs, contrasts)),
+        "disagreements": list(_disagreements(source, pairs, contrasts, known)),
     }
 
 
 def _disagreements(
-    source: Source, pairs: Sequence[Row], contrasts: Sequence[Row]
+    source: Source,
+    pairs: Sequence[Row],
+    contrasts: Sequence[Row],
+    known: Mapping[str, EngineDifference],
 ) -> Iterator[dict[str, Any]]:
     """Yield what two engines decide differently, what they measured, and what could be why."""
-    known = {one.id: one for one in load_differences(source.root).differences}
     by_item = grouped(contrasts, "study", "group", "left", "right")
     groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in pairs:

@@ -54,7 +54,7 @@ def lead_findings(source: Source) -> list[dict[str, Any]]:
     """Return of each study that has findings all of them, and the chart of the first."""
     found = []
     for name, study in source.studies.items():
-        results = source.primary_results(name)
+        results = source.primary_results(Results.load(source.data, name))
         said = conclusions(source, study, results)
         if said:
             found.append(

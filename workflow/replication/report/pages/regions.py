@@ -47,7 +47,7 @@ def regions_page(source: Source) -> dict[str, Any] | None:
         if region_path(source.root, one["region"]).is_file()
     ]
     stale = [one for one in found if not is_current(source.root, source.data, one)]
-    entries = {one.id: one for one in load_differences(source.root).differences} if found else {}
+    entries = load_differences(source.root).by_id if found else {}
     groups = groupby(found, key=lambda one: str(one["region"]))
     return {
         "found": found,

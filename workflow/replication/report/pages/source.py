@@ -133,9 +133,9 @@ class Source:
         found = [row for row in self.audit if row["finding"] not in ("", CONSISTENT)]
         return sorted(found, key=lambda row: row["finding"] != Verdict.IMPOSSIBLE)
 
-    def primary_results(self, study: str) -> Results:
-        """Return the results of a study's primary engine."""
-        results, engine = Results.load(self.data, study), self.headlines[study].engine
+    def primary_results(self, results: Results) -> Results:
+        """Return what the primary engine of a study has of its results."""
+        engine = self.headlines[results.study_id].engine
         design, flows = results.design, results.flows
         return replace(
             results,
