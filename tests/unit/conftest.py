@@ -32,7 +32,7 @@ from tests.engines.engine_scenarios import cbr, droptail, link
 settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
 
-# What drew a chart in this process has threads of its own, and its fork can wait for them for ever.
+# Drawing a chart starts threads in this process. A process forked from it can then hang.
 render.ProcessPoolExecutor = lambda workers: ThreadPoolExecutor(1)
 
 ROOT = Path(__file__).parents[2]

@@ -197,7 +197,7 @@ def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
     to_html(path, tmp_path / "page.html", "A run")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<script" not in page and "@import" not in page and "url(" not in page
-    # Links lead to the report and to the other notebooks' pages beside this one.
+    # Links lead to the report, and to the pages of other notebooks in the same folder.
     links = re.findall(r"""(?:src|href)\s*=\s*["'](?!data:|#)([^"']*)""", page)
     pages = {f"{other.stem}.html" for other in NOTEBOOKS}
     assert "../index.html" in links and set(links) <= pages | {"../index.html"}

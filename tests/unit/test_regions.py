@@ -118,7 +118,7 @@ def test_a_cliff_beside_a_noisy_plateau_is_recovered_and_the_plateau_stays_undec
     [
         (lambda x, y: 0.5 + 0.2 * x, 0.05, ABOVE_ONE, 0),
         (lambda x, y: 0.5 + 0.2 * x, 0.05, Bounds(high=0.0), 1),
-        # A tie is no difference, and fails what asks for one; it is alike where that is asked.
+        # A tie fails a test for a difference, and passes a test for equivalence.
         (lambda x, y: 0.0, 0.0, ABOVE_ONE, 1),
         (lambda x, y: 0.0, 0.0, Bounds(-0.2, 0.2), 0),
     ],

@@ -121,7 +121,7 @@ def design_study(
 
     Each level of an averaged factor is run in as many replicates as any other; without
     `whole_averages` there are no more replicates than the tier asks for, with what levels they can.
-    With `first_alone` the first replicate stands for all.
+    With `first_alone` only the first replicate is designed.
     InputError names the point whose template does not resolve, or makes more than MOST_ENTRIES.
     """
     runs: list[Run] = []

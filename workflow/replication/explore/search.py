@@ -5,7 +5,7 @@
 2. The best of these on the next stage; from each of the beam on, one cause more at its best levels,
    until no longer description gets shorter.
 3. Coupled causes from the start that the study's file declares, on the first stage.
-4. The steps beside the numbers of the causes that were chosen, on the first stage.
+4. Neighbouring values of each number among the chosen causes, on the first stage.
 5. The best on all that may be seen, where causes that do not pay are left out again, and there too
    what came near it on an earlier stage.
 
@@ -54,9 +54,9 @@ EQUALLY_GOOD_BITS = 7.0
 COUPLED_SHARE = 0.1
 #: Configurations that are scored on the next stage, for each one of the beam.
 _PROMOTED = 3
-#: Steps of a number that are tried on either side of the best value. A sampler (TPE) tried further
-#: ones until 2026-11-26, after results were seen: in no study had it found a better one.
-STEPS_BESIDE = 2
+#: Neighbouring values of a number that are tried on either side of the best. A sampler (TPE) tried
+#: further ones until 2026-11-26, after results were seen: it had not found a better one.
+NEIGHBOURS = 2
 #: Share of the budget that the last stages are kept at most.
 _MOST_RESERVED = 0.4
 
@@ -258,16 +258,16 @@ class Search:
         return [with_cause(parent, cause, level) for cause, keys in tried for level in keys]
 
     def _refine(self) -> None:
-        """Try the steps beside each number of the best configuration."""
-        parent, beside = (self._best(self._second, 1) or [DEFAULTS])[0], []
+        """Try the neighbouring values of each number of the best configuration."""
+        parent, neighbours = (self._best(self._second, 1) or [DEFAULTS])[0], []
         for cause, level in parent:
             own = self.runner.explanations.by_id[cause].range
             values = own.values() if own else []
             distances = [abs(value - float(level)) for value in values]
             here = distances.index(min(distances)) if values else 0
-            close = values[max(here - STEPS_BESIDE, 0) : here + STEPS_BESIDE + 1]
-            beside += [with_cause(parent, cause, level_key(value)) for value in close]
-        self.trials.evaluate(beside, self.stages[0], 0.8 * self.reserve_s)
+            close = values[max(here - NEIGHBOURS, 0) : here + NEIGHBOURS + 1]
+            neighbours += [with_cause(parent, cause, level_key(value)) for value in close]
+        self.trials.evaluate(neighbours, self.stages[0], 0.8 * self.reserve_s)
         # The best of them compete where the beam did.
         self._promote()
 

@@ -280,7 +280,7 @@ class Coupled(Document):
     """
 
     cause: Identifier
-    """The cause that tells the two apart."""
+    """The cause that only one of the two explanations has."""
     title: Text
     """What they say together."""
     reason: Text

@@ -148,7 +148,7 @@ class Law(Document):
 
 
 class Trait(Document):
-    """What an engine does of its own that shapes some panels."""
+    """A trait of an engine that shapes some panels."""
 
     entry: Identifier
     """Id of an entry of engine_differences.yaml."""

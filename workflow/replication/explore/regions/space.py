@@ -27,7 +27,7 @@ from replication.explore.regions.region_model import DIGITS, Axis, Law, OfBdp, R
 from replication.explore.trial_runner import StudyPart
 from replication.study.claim_model import Claim, covers
 from replication.study.errors import InputError
-from replication.study.link import Cake, DropTail, Link, RandomLoss, Red
+from replication.study.link import Cake, DropTail, Link, Red
 from replication.study.scenario import Scenario, TcpFlow
 from replication.study.study import Study, parameters_of
 from replication.study.variation import Variation, apply, rounded
@@ -73,7 +73,7 @@ def path_of(scenario: Scenario) -> TcpPath:
     flow = flows[0]
     way = FlowPaths(scenario).links(flow.source, flow.destination)
     slowest, direction = min(way, key=lambda hop: hop[0].rate_bps)
-    kept = math.prod(1 - _loss(link, direction) for link, direction in way)
+    kept = math.prod(1 - link.random_loss(direction) for link, direction in way)
     return TcpPath(
         rate_bps=slowest.rate_bps,
         rtt_s=2 * sum(link.delay_s for link, _ in way),
@@ -83,11 +83,6 @@ def path_of(scenario: Scenario) -> TcpPath:
         loss=1 - kept,
         active_s=min(f.stop_s for f in flows) - max(f.start_s for f in flows),
     )
-
-
-def _loss(link: Link, direction: str) -> float:
-    loss = link.loss_ab if direction == "ab" else link.loss_ba
-    return loss.probability if isinstance(loss, RandomLoss) else 0.0
 
 
 def _room_packets(link: Link, direction: str, packet_bytes: int) -> float:
@@ -235,7 +230,7 @@ def from_bdp_amount(of: OfBdp, counted: float, path: TcpPath) -> float:
     return packets / path.bdp_packets if of.amount == "times" else packets - path.bdp_packets
 
 
-#: Points along each axis at which a law is computed, and what stands for an infinite share.
+#: Points along each axis at which a law is computed, and the value drawn for an infinite share.
 _STEPS, _HUGE = 12, 1e9
 
 

@@ -68,8 +68,7 @@ def published_figures(
 ) -> list[Figure]:
     """Return the quantities that the paper prints against the factor, a panel a variant.
 
-    A panel a variant, because published values look alike in all charts: which belongs to which
-    line is told by the panel.
+    Published values look alike in all charts, so each variant has its own panel.
     """
     kinds: dict[Kind, list[PublishedValue]] = {}
     for value in published:

@@ -150,7 +150,7 @@ def _over_replicates(frame: pd.DataFrame, display: Display) -> pd.DataFrame:
 def _chart(frame: pd.DataFrame, display: Display) -> Drawing:
     order = list(dict.fromkeys(frame["series"]))
     low, high = float(frame["mean"].min()), float(frame["mean"].max())
-    # An index near one is told apart by what it lacks.
+    # Indices near one differ by little: the axis begins just below the least.
     domain = [max(0.0, low - 0.05) if display is JAIN else 0.0, high * 1.05 or 1.0]
     scale = alt.Scale(domain=domain, nice=True, clamp=True)
     panels = [

@@ -44,7 +44,7 @@ from replication.verdicts.verdict_table import read_table
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
 _RUN = ("experiment", "engine", "replicate", "scenario")
-#: What stands in the place of a conclusion that only other results allow.
+#: Replaces a conclusion that these results do not support.
 NOT_CONCLUDED = "Not concluded from these results."
 
 

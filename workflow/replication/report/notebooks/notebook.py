@@ -36,7 +36,7 @@ _ALLOWED_TAGS = (
 )
 #: What sanitising makes of a quotation's mark in Markdown.
 _QUOTED = re.compile(r"^&gt;", re.MULTILINE)
-#: A link to another notebook, whose page stands beside this one's.
+#: A link to another notebook, whose page is in the same folder.
 _LINK = re.compile(r'(href="\w+)\.ipynb"')
 _STYLE = re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL)
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": KERNEL}

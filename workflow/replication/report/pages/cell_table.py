@@ -56,7 +56,7 @@ def _table(
         "html_id": html_id,
         # The page that has every number on every engine.
         "evidence": f"{study}~evidence.html",
-        # Statistics of published traces stand with the evidence alone.
+        # Only the evidence page shows statistics of published traces.
         "printed": any(row["kind"] == "printed" for row in rows),
         # "Table II" where the paper numbers it, and else its title, which then is not said again.
         "name": name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,14 +19,12 @@ from replication.study.claim_model import Condition, PublishedRun, Quantity, Sim
 from replication.study.finding_model import Fact, Finding, load_findings
 from replication.study.published import published_path, read_published
 from replication.study.storage.table import read_frame
-from replication.study.study import Study
+from replication.study.study import REGIONS_TABLE, Study
 from replication.verdicts.claim import conditions
 from replication.verdicts.comparison import Lookup, UntestableError, compare
 from replication.verdicts.self_consistency import printed_numbers
 from replication.verdicts.wording import lower, wording
 
-#: Shares of regions, by region and engine.
-REGIONS = "regions.csv"
 #: What a finding rests on, for readers.
 RESTS_ON = {
     "defaults": "",
@@ -85,9 +83,7 @@ class _Facts:
         if fact.ours:
             return self._statistic(fact.ours, lambda _, wanted: self._measured(wanted))
         if fact.paper:
-            path = published_path(self.source.root, self.study.id)
-            printed = printed_numbers(self.study, map_cells(self.study, read_published(path)))
-            return self._statistic(fact.paper, lambda _, wanted: _some(printed(wanted)))
+            return self._statistic(fact.paper, lambda _, wanted: _some(self._printed(wanted)))
         if fact.cause:
             titles = [
                 title_of(one) for one in self._explained["causes"] if one["cause"] == fact.cause
@@ -113,6 +109,11 @@ class _Facts:
         return _some(frame[frame["value"].notna()])
 
     @cached_property
+    def _printed(self) -> Callable[[Quantity], pd.DataFrame]:
+        path = published_path(self.source.root, self.study.id)
+        return printed_numbers(self.study, map_cells(self.study, read_published(path)))
+
+    @cached_property
     def _explained(self) -> Mapping[str, Any]:
         found = explanation_of(self.source.root, self.source.data, self.study)
         if found is None or not found["is_found"]:
@@ -133,7 +134,7 @@ class _Facts:
         return float(counts[what])
 
     def _share(self, fact: Fact) -> float:
-        path = self.source.data / REGIONS
+        path = self.source.data / REGIONS_TABLE
         if not path.is_file():
             raise _NotRunError
         rows = read_frame(path)
@@ -154,7 +155,7 @@ def _rounded(value: float) -> str:
     """Return a number with the two digits that a sentence needs."""
     if value == 0 or math.isinf(value):
         return f"{value:g}"
-    # Shares and indices near one are told apart by what they lack.
+    # Shares and indices near one differ in a later digit.
     digits = 2 if 0.9 < value < 1 else 1
     decimals = max(0, digits - math.floor(math.log10(abs(value))))
     return f"{value:,.{decimals}f}".replace("-", "−")

@@ -38,7 +38,7 @@ def svg_of(specification: dict[str, Any], name: str) -> Markup:
     """Return a Vega-Lite specification as SVG in the page's ink, the same bytes each time."""
     import vl_convert
 
-    # The figure's description stands for all marks; their own would double the size.
+    # One description of the figure replaces one of each mark, which would double the size.
     config = specification.get("config", {}) | {"aria": False}
     text = _NOISE.sub("", vl_convert.vegalite_to_svg(specification | {"config": config}))
     name = hashlib.sha256(name.encode()).hexdigest()[:6]
