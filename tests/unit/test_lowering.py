@@ -90,6 +90,14 @@ def test_what_is_left_to_an_engine_is_in_its_plan(engine):
     assert "cubic_beta" not in left.canonical_json()
 
 
+def test_a_later_key_ends_its_line_and_stands_only_where_it_is_set(tmp_path):
+    given = scenario(flows=[TCP | {"stop_after_bytes": 9600}], links=minimal_scenario()["links"])
+    (tmp_path / "plan.txt").write_text(lower(given, NS2))
+    assert " cubic_hystart 0 stop_after_bytes 9600\n" in lower(given, NS2)
+    assert READER.read_plan(str(tmp_path / "plan.txt"), "ns2").flows[0].stop_after_bytes == 9600
+    assert "stop_after_bytes" not in lower(scenario(), NS2) + scenario().canonical_json()
+
+
 def test_what_a_program_reads_is_what_was_given(tmp_path):
     (tmp_path / "plan.txt").write_text(lower(scenario(), NS2))
     read = READER.read_plan(str(tmp_path / "plan.txt"), "ns2")

@@ -11,7 +11,7 @@ from replication.metrics.metric import quantity
 from replication.metrics.metric_model import METRICS, MetricError, validate_study_metrics
 from replication.study.claim_model import Quantity
 
-from tests.unit.conftest import sampled, study_document
+from tests.unit.conftest import claim, sampled, study_document
 
 RENO = {"variant": "reno", "access": "slow"}
 
@@ -64,6 +64,32 @@ def test_pooled_delay_ignores_a_flow_that_received_nothing(world):
     rows = {"tcp1": {"delay_mean_s": 0.3}, "tcp2": starved}
     results = world.results(world.study(), flows=lambda flow, **_: rows[flow])
     assert only(results, "delay_mean_s", aggregate="pooled") == pytest.approx(0.3)
+
+
+def transfers(world, **expect):
+    """Return the synthetic study with flow tcp1 as a transfer, and its completion time claimed."""
+    study = study_document(claims=[])
+    flows = [flow | {"stop_after_bytes": 9600} for flow in study["experiments"][0]["flows"][:1]]
+    study["experiments"][0]["flows"] = flows + study["experiments"][0]["flows"][1:]
+    asked = {"experiment": "sweep", "metric": "completion_time_s", "where": RENO}
+    study["claims"] = [claim({"kind": "value", "of": asked, "expect": {"at_most": 3}})]
+    return world.study(**study)
+
+
+@pytest.mark.parametrize(
+    ("times", "verdict", "said"),
+    [
+        ([2.0, 2.5, 3.0], "reproduced", ""),
+        ([2.0, 2.5, math.nan], "direction only", "slow (a transfer is not complete)"),
+        ([math.nan] * 3, "not testable", "no run gives a flow completion time (a transfer is not"),
+    ],
+)
+def test_a_transfer_has_a_completion_time_and_others_none(world, times, verdict, said):
+    def row(flow, replicate, **_):
+        return {"completion_time_s": times[replicate] if flow == "tcp1" else math.nan}
+
+    found = world.judge(transfers(world), flows=row)
+    assert (found["verdict"], said in found["reason"]) == (verdict, True), found["reason"]
 
 
 # -- windows -----------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ class Link:
 
 @dataclass
 class Tcp:
-    """A bulk transfer."""
+    """A bulk transfer; without `stop_after_bytes` there are always data."""
 
     id: str
     source: int
@@ -209,6 +209,7 @@ class Tcp:
     cubic_fast_convergence: bool
     cubic_beta: float
     cubic_hystart: bool
+    stop_after_bytes: int | None = None
 
     @property
     def packet_bytes(self) -> int:

@@ -135,8 +135,13 @@ class _Lines:
 
 
 def _take(kind: type[T], word: str, words: list[str]) -> T:
-    """Return a statement of names and values in the order of its fields, none left out."""
-    wanted = [f for f in fields(kind) if f.default_factory is MISSING]  # type: ignore[arg-type]
+    """Return a statement of names and values in the order of its fields; those with a default, the
+    last ones, may be left out."""
+    wanted = [
+        f
+        for f in fields(kind)  # type: ignore[arg-type]
+        if f.default_factory is MISSING and (f.default is MISSING or f.name in words[::2])
+    ]
     names = [f.name for f in wanted]
     if words[::2] != names or len(words) % 2:
         raise InputError(f"{word}: not {', '.join(names) or 'nothing'}, each with a value")

@@ -188,7 +188,7 @@ proc make_tcp {flow from to class sink options sink_options} {
 }
 
 # The simulator resets every agent at the start of the run: what a reset forgets is set here.
-proc start_tcp {flow ssthresh tick linux parameters} {
+proc start_tcp {flow ssthresh tick linux parameters segments} {
     set sender $::agent($flow)
     $sender set ssthresh_ $ssthresh
     if {$linux ne "none"} {
@@ -198,7 +198,12 @@ proc start_tcp {flow ssthresh tick linux parameters} {
         }
         $sender set tcpTick_ $tick
     }
-    $sender send -1
+    if {$segments eq "endless"} {
+        $sender send -1
+    } else {
+        # A SYN comes on top.
+        $sender advanceby $segments
+    }
 }
 
 proc make_cbr {flow from to rate bytes} {

@@ -53,6 +53,7 @@ _SHOWN = (
     ("packets_dropped", "dropped", 1),
     ("retransmissions", "retransmitted", 1),
     ("timeouts", "timeouts", 1),
+    ("completion_time_s", "completed after s", 1),
 )
 
 
@@ -216,7 +217,9 @@ def flow_table(flows: list[dict[str, Any]]) -> str:
     import pandas as pd
 
     table = pd.DataFrame(flows)
-    numbers = {title: pd.to_numeric(table[key]) / unit for key, title, unit in _SHOWN}
+    numbers = {
+        title: pd.to_numeric(table[key]) / unit for key, title, unit in _SHOWN if key in table
+    }
     shown = table[["flow", "kind"]].assign(**numbers)
     return shown.to_string(index=False, na_rep="", float_format="{:.6g}".format)
 

@@ -24,8 +24,9 @@ from replication.study.claim_model import (
 from replication.study.errors import InputError
 from replication.study.parameter import plain_values
 from replication.study.published import read_published
+from replication.study.storage.table import COMPLETION
 from replication.study.study import Experiment, Study, parameters_of
-from replication.study.template import TemplateError, expand, resolve
+from replication.study.template import TemplateError, expand, resolve, whole_flow
 from replication.study.variation import check_ledger
 
 #: Sampling times are sums of intervals; an end that rounding moves is no other end.
@@ -85,6 +86,7 @@ class _Point:
 
     levels: dict[str, str]
     flows: dict[str, str]
+    transfers: frozenset[str]
     duration_s: float
     monitored: frozenset[str]
 
@@ -110,11 +112,12 @@ def _points(study: Study, experiment: Experiment) -> Iterator[_Point]:
         values = defaults | {k: v for level in levels for k, v in level.set.items()}
         keys = {f.id: level.key for f, level in zip(experiment.factors, levels, strict=True)}
         try:
-            flows = expand(list(experiment.flows), values)
+            flows = expand([whole_flow(flow, values) for flow in experiment.flows], values)
             monitors = expand(list(experiment.topology.monitors), values)
             yield _Point(
                 levels=keys,
                 flows={str(flow["id"]): str(flow["kind"]) for flow in flows},
+                transfers=frozenset(str(f["id"]) for f in flows if f.get("stop_after_bytes")),
                 duration_s=float(resolve(experiment.duration_s, values)),
                 monitored=frozenset(f"{m['link']}:{m.get('direction', 'ab')}" for m in monitors),
             )
@@ -145,6 +148,11 @@ def _check_quantity(where: str, wanted: Quantity, points: list[_Point]) -> None:
     elif wanted.flows != "all" and not any(wanted.flows in p.flows.values() for p in own):
         raise InputError(
             f"{where}: flows: experiment {wanted.experiment} has no {wanted.flows} flow there"
+        )
+    if wanted.metric == COMPLETION and not all(point.transfers for point in own):
+        raise InputError(
+            f"{where}: metric: {COMPLETION} needs a flow with stop_after_bytes at every point of "
+            f"experiment {wanted.experiment} there"
         )
     if METRICS[wanted.metric].source == "queue":
         _check_links(where, wanted, own)

@@ -21,6 +21,7 @@ default filled in and every route found. Programs read it strictly and check not
 
 Nodes, links and flows are referred to by their place among their kind, from 0. Times are whole
 nanoseconds, truth values 0 and 1, lists have commas; other numbers read back to the same double.
+Keys that came later (`stop_after_bytes`) end their line, and stand there only where they are set.
 A route says by which direction of a link its sending end reaches a node, for every node that some
 flow's packets or acknowledgements go to.
 """
@@ -44,6 +45,8 @@ VERSION = 1
 #: What a run's folder holds of its input: the scenario for people, the plan for the program.
 SCENARIO_FILE, PLAN_FILE = "scenario.json", "plan.txt"
 _WAYS = ("ab", "ba")
+#: The last keys of a document: a plan without them is the one that it was before there were any.
+_ADDED_KEYS = ("stop_after_bytes",)
 
 
 def write_inputs(folder: Path, scenario: Scenario, engine: Engine) -> None:
@@ -189,7 +192,8 @@ def _places(ids: list[str]) -> dict[str, int]:
 def _members(document: Document, *without: str) -> dict[str, Any]:
     """Return the fields of a document in their order, a queue's or flow's kind first."""
     names = [name for name in type(document).model_fields if name not in without]
-    return {name: getattr(document, name) for name in sorted(names, key=lambda n: n != "kind")}
+    members = {name: getattr(document, name) for name in sorted(names, key=lambda n: n != "kind")}
+    return {name: v for name, v in members.items() if v or name not in _ADDED_KEYS}
 
 
 def _text(value: Any) -> str:

@@ -302,7 +302,13 @@ def _wanted_bps(scenario: Scenario, number: int, path: list[int]) -> float:
     rtt_s = max(2 * sum(link.delay_s for link in links), _LEAST_RTT_S)
     if flow.maximum_window_bytes is not None:
         bps = min(bps, 8 * flow.maximum_window_bytes / rtt_s)
-    return min(bps, loss_bound_bps(flow, rtt_s, _random_loss(scenario, path))) * active
+    bps = min(bps, loss_bound_bps(flow, rtt_s, _random_loss(scenario, path))) * active
+    return min(bps, _transfer_bps(flow, scenario))
+
+
+def _transfer_bps(flow: TcpFlow, scenario: Scenario) -> float:
+    """Return the rate of a transfer's bytes as a mean over the whole run."""
+    return 8 * (flow.stop_after_bytes or math.inf) / scenario.duration_s
 
 
 def _random_loss(scenario: Scenario, path: Sequence[int]) -> float:
@@ -337,7 +343,7 @@ def nominal_crossings(scenario: Scenario) -> float:
         if any(link.loss_ab or link.loss_ba for link in scenario.links):
             loss = _random_loss(scenario, routes.hops(flow.source, flow.destination))
             demand_bps = min(demand_bps, loss_bound_bps(flow, rtt_s, loss))
-        tcp_bps += demand_bps * active_s / scenario.duration_s
+        tcp_bps += min(demand_bps * active_s / scenario.duration_s, _transfer_bps(flow, scenario))
         segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
     # An acknowledgement costs about as much as the data packet it answers.
     carried = 2 * min(tcp_bps, slowest_bps) * scenario.duration_s / (8 * segment_bytes)

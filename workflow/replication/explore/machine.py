@@ -87,7 +87,7 @@ class Machine:
         flows = pd.DataFrame(columns=list(FLOW_COLUMNS))
         if len(wanted):
             found = read_runs(self.store, wanted, self.engine, "", "flows.csv", FLOW_NUMBERS)
-            flows = found.to_pandas()[list(FLOW_COLUMNS)]
+            flows = found.to_pandas().reindex(columns=list(FLOW_COLUMNS))
             flows = flows.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
         scenarios = {run.scenario_id: run.scenario for _, run in runs}
         return SampledResults(

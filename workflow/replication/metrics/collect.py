@@ -157,7 +157,8 @@ def _paths(data: Path, batches: Sequence[str], table: str) -> list[Path]:
 def _read(data: Path, batches: Sequence[str], table: str, **options: Any) -> pa.Table:
     paths = _paths(data, batches, table)
     keys = list(_TEXTS) if table == "series" else []
-    return pa.concat_tables([read_parquet(p, read_dictionary=keys, **options) for p in paths])
+    tables = [read_parquet(p, read_dictionary=keys, **options) for p in paths]
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def _write(frame: pd.DataFrame, keys: Sequence[str], path: Path) -> None:

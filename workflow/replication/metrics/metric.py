@@ -28,6 +28,7 @@ from replication.metrics.results import SUBJECT, Feature, Results
 from replication.metrics.sampled import RUN
 from replication.metrics.statistic import estimate, jain_index
 from replication.study.claim_model import Flows, Links, Quantity, StartOrder
+from replication.study.storage.table import COMPLETION
 
 #: Given for each flow at every point, whatever a study asks for.
 HEADLINE_METRICS = (
@@ -142,7 +143,13 @@ def _values(
         return values if metric.source == "fairness" else aggregate(values, wanted.aggregate)
     if wanted.aggregate == "pooled":
         return _pooled(metric, flows)
+    if wanted.metric == COMPLETION:
+        flows = flows.merge(results.transfers, on=["scenario", "flow"])
     per_flow = flows[[*RUN, "flow"]].assign(value=flows[wanted.metric].astype(float))
+    if wanted.metric == COMPLETION:
+        # A run has no value until all of its transfers are complete.
+        known = per_flow.groupby(RUN)["value"].transform(lambda times: times.notna().all())
+        per_flow["value"] = per_flow["value"].where(known.astype(bool))
     return aggregate(per_flow, wanted.aggregate)
 
 

@@ -152,6 +152,17 @@ class Results:
         ]
         return pd.DataFrame(rows, columns=["scenario", "flow", "place"])
 
+    @cached_property
+    def transfers(self) -> pd.DataFrame:
+        """Flows that end after so many bytes: scenario, flow."""
+        rows = [
+            (scenario, flow["id"])
+            for scenario, document in self.scenarios.items()
+            for flow in document["flows"]
+            if flow.get("stop_after_bytes")
+        ]
+        return pd.DataFrame(rows, columns=["scenario", "flow"])
+
     def runs(self, experiment: str, where: Where) -> pd.DataFrame:
         """Return the runs of `experiment` at the levels of `where`.
 
@@ -183,7 +194,8 @@ def _read_design(path: Path) -> pd.DataFrame:
 
 def _read_flows(path: Path) -> pd.DataFrame:
     # A table without rows does not know that its keys are text.
-    table = _read_table(path, FLOW_COLUMNS).astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
+    table = read_parquet(path).to_pandas().reindex(columns=list(FLOW_COLUMNS))
+    table = table.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
     twice = table.duplicated(["scenario", "engine", "flow"])
     if twice.any():
         row = table[twice].iloc[0]

@@ -19,9 +19,9 @@ import pyarrow.csv
 from replication.simulate.store import TABLES, Store
 from replication.study.errors import RunError
 from replication.study.files import REMEDY
-from replication.study.scenario import Scenario
+from replication.study.scenario import Scenario, TcpFlow
 from replication.study.storage.parquet import write_parquet
-from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS
+from replication.study.storage.table import COMPLETION, FLOW_NUMBERS, SERIES_NUMBERS
 
 #: The tables of one run by their files' names.
 RunTables = dict[str, pa.Table]
@@ -76,7 +76,9 @@ def check_run(work: Path, scenario: Scenario) -> RunTables:
         raise RunError(f"run.json: cannot be read ({error})") from None
     if named != scenario.id:
         raise RunError(f"run.json: belongs to scenario {named!r}")
-    flows = _read("flows.csv", content["flows.csv"], ("flow", *FLOW_NUMBERS))
+    transfers = any(isinstance(f, TcpFlow) and f.stop_after_bytes for f in scenario.flows)
+    numbers = (*FLOW_NUMBERS, *([COMPLETION] if transfers else []))
+    flows = _read("flows.csv", content["flows.csv"], ("flow", *numbers))
     _check_flows(flows, scenario)
     series = _read("series.csv", content["series.csv"], ("time_s", *SERIES_NUMBERS))
     samples = round(scenario.duration_s * _NS) // round(scenario.sampling_interval_s * _NS)
@@ -156,7 +158,8 @@ def read_runs(
         for place, (name, value) in enumerate(names.items()):
             found = found.add_column(place, name, _repeated(value, len(found)))
         tables.append(found)
-    return pa.concat_tables(tables)
+    # Runs without a transfer lack its column.
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def _repeated(text: str, count: int) -> pa.Array:

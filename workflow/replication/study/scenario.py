@@ -77,7 +77,7 @@ class _Flow(Document):
 
 
 class TcpFlow(_Flow):
-    """Bulk TCP transfer that always has data to send."""
+    """Bulk TCP transfer, of so many bytes or without end."""
 
     kind: Literal["tcp"] = "tcp"
     connect_s: Seconds | None = OPTIONAL
@@ -127,6 +127,9 @@ class TcpFlow(_Flow):
     cubic_hystart: bool | None = OPTIONAL
     """Of CUBIC: whether a growing delay ends its slow start. Null is the engine's own: true in ns-3
     and Linux, false in ns-2, whose module is older."""
+    stop_after_bytes: Annotated[int, Field(ge=1, le=10**12), WHOLE] | None = OPTIONAL
+    """A transfer of so many bytes of payload, which is complete when the receiver has all of them
+    (`completion_time_s`). Null: there are always data."""
 
     @model_validator(mode="after")
     def _fits(self) -> TcpFlow:

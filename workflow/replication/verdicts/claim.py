@@ -50,7 +50,7 @@ from replication.verdicts.comparison import Comparison, UntestableError, compare
 from replication.verdicts.congestion import Places, compared_places
 from replication.verdicts.counts import Share
 from replication.verdicts.published_run import Published, fingerprints, judge_published
-from replication.verdicts.sample import Coverage, left_out, outcomes
+from replication.verdicts.sample import UNDEFINED, Coverage, left_out, outcomes
 from replication.verdicts.starved import starved, starved_note
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import Wording, statistic_unit, wording
@@ -142,7 +142,8 @@ class _Measurements:
         if defined.empty:
             window = wanted.window_s
             span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
-            none = f"no run gives a {metric_label(wanted.metric)}{span}."
+            why = UNDEFINED.get(wanted.metric, "")
+            none = f"no run gives a {metric_label(wanted.metric)}{span}{why}."
             raise UntestableError(" ".join([none, *self.coverage.notes(engine, wanted)]))
         return defined
 
@@ -157,7 +158,8 @@ class _Measurements:
         found |= {said for wanted, _ in sides for said in self.coverage.notes(engine, wanted)}
         count = sum(int(values["value"].isna().sum()) for _, values in sides)
         if count:
-            found.add(f"{count} undefined value{'s' if count > 1 else ''} left out.")
+            why = "".join({UNDEFINED.get(wanted.metric, "") for wanted, _ in sides})
+            found.add(f"{count} undefined value{'s' if count > 1 else ''} left out{why}.")
         return found
 
 

@@ -21,6 +21,7 @@ from replication.metrics.metric_model import COUNTS, metric_label
 from replication.metrics.results import Results
 from replication.metrics.statistic import two_outcomes, wilson_interval
 from replication.study.claim_model import Quantity
+from replication.study.storage.table import COMPLETION
 from replication.study.study import Study
 from replication.study.verdict import ReasonCode
 from replication.verdicts.bound import durations_s
@@ -30,6 +31,8 @@ from replication.verdicts.wording import amount, levels_in_words
 MOST_LEFT_OUT = 0.2
 #: Points that a sentence names; of the others it gives the number.
 _NAMED = 2
+#: Why a metric has no value where it has none.
+UNDEFINED = {COMPLETION: " (a transfer is not complete)"}
 
 
 def points_of(study: Study, wanted: Quantity) -> int:
@@ -184,7 +187,8 @@ def _causes(coverage: Coverage, engine: str, wanted: Quantity, missing: set[int]
     keys = [column for column in undefined if column != "value"]
     counted = undefined[keys].merge(_of(coverage, engine, sent), on=keys, how="left")
     for row in counted.to_dict("records"):
-        silent = " (no packet sent)" if row.pop("value") == 0 else ""
+        no_packet = " (no packet sent)" if row.pop("value") == 0 else ""
+        silent = no_packet or UNDEFINED.get(wanted.metric, "")
         row.pop("replicate")
         levels = {str(factor): [str(key)] for factor, key in row.items()}
         where = levels_in_words(coverage.study, wanted.experiment, levels)

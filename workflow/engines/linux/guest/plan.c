@@ -28,11 +28,12 @@ static bool read_tcp(const char *line, struct plan_flow *flow)
 	flow->tcp = true;
 	if (sscanf(line,
 		   "tcp %d %d %" SCNd64 " %" SCNd64 " %d %d %d %d %15s %" SCNu32 " %" SCNu32
-		   " %" SCNu32 " %d %d %" SCNd64,
+		   " %" SCNu32 " %d %d %" SCNd64 " %" SCNu64,
 		   &flow->source, &flow->destination, &flow->start_ns, &flow->stop_ns,
 		   &flow->source_link, &flow->source_side, &flow->last_link, &flow->last_side,
 		   flow->control, &flow->segment_bytes, &flow->maximum_window,
-		   &flow->receive_buffer, &sack, &timestamps, &flow->connect_ns) != 15)
+		   &flow->receive_buffer, &sack, &timestamps, &flow->connect_ns,
+		   &flow->transfer_bytes) != 16)
 		return false;
 	flow->sack = sack;
 	flow->timestamps = timestamps;

@@ -42,6 +42,7 @@ struct plan_flow {
 	uint32_t segment_bytes;
 	uint32_t maximum_window, receive_buffer; /* both 0: as the kernel tunes them */
 	bool sack, timestamps;
+	uint64_t transfer_bytes; /* of TCP; 0: without end */
 	uint32_t payload_bytes;
 	double interval_ns;
 };

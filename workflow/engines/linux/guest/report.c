@@ -52,11 +52,11 @@ static void report_flow(FILE *file, const struct plan *plan, int number)
 
 	fprintf(file,
 		"flow %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-		" %" PRIu64 " %" PRId64 " %u %" PRIu64 " %u\n",
+		" %" PRIu64 " %" PRId64 " %u %" PRIu64 " %u %" PRId64 "\n",
 		number, flow->sent, flow->received, flow->dropped, flow->retransmissions,
 		flow->ip_bytes, plan->flow[number].tcp ? state.delivered_bytes : flow->payload_bytes,
 		flow->delay_sum_ns, ledger_delay_quantile(number, 0.95), state.rtt_samples,
-		state.rtt_sum_us, state.timeouts);
+		state.rtt_sum_us, state.timeouts, flow_complete_ns(number));
 }
 
 static void report_sample(FILE *file, const struct plan *plan, int64_t index)

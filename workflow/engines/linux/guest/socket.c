@@ -19,6 +19,8 @@ enum role { SENDER, LISTENER, RECEIVER };
 struct connection {
 	int sender, listener, receiver;
 	bool connected, started, stopped, clamped;
+	uint64_t written, read; /* bytes of a transfer */
+	int64_t complete_ns;	/* when the receiver has read the last of them; 0: not yet */
 	struct tcp_state last;
 };
 
@@ -213,7 +215,7 @@ struct tcp_state flow_state(int number)
 	state->rtt_samples = ours[2];
 	state->rtt_sample_us = ours[3];
 	state->timeouts = ours[4];
-	state->connected = answer.info.tcpi_state == ESTABLISHED;
+	state->connected = answer.info.tcpi_state == ESTABLISHED && !connection->complete_ns;
 	state->cwnd_segments = answer.info.tcpi_snd_cwnd;
 	state->ssthresh_segments =
 	    answer.info.tcpi_snd_ssthresh < 0x7fffffff ? answer.info.tcpi_snd_ssthresh : 0;
@@ -285,9 +287,45 @@ static void accept_flow(int flow)
 	epoll_ctl(the_poll, EPOLL_CTL_DEL, connections[flow].listener, NULL);
 }
 
+/// Hand a transfer's last bytes over: then they go, as at the end of a connection, without waiting for
+/// the acknowledgement of those before (Nagle).
+static void write_transfer(int flow)
+{
+	struct connection *connection = &connections[flow];
+	uint64_t all = the_plan->flow[flow].transfer_bytes;
+
+	while (connection->written < all) {
+		uint64_t left = all - connection->written;
+		ssize_t size = write(connection->sender, zeros, left < sizeof(zeros) ? left : sizeof(zeros));
+
+		if (size <= 0)
+			return;
+		connection->written += (uint64_t)size;
+	}
+	set(connection->sender, IPPROTO_TCP, TCP_NODELAY, 1, "no delay");
+	epoll_ctl(the_poll, EPOLL_CTL_DEL, connection->sender, NULL);
+}
+
+/// Count what the receiver of a transfer has read.
+static void count_transfer(int number, size_t size)
+{
+	const struct plan_flow *flow = &the_plan->flow[number];
+	struct connection *connection = &connections[number];
+
+	connection->read += size;
+	if (size && connection->read == flow->transfer_bytes && !connection->stopped)
+		connection->complete_ns = scenario_now();
+}
+
+int64_t flow_complete_ns(int flow)
+{
+	return connections[flow].complete_ns;
+}
+
 void socket_event(uint64_t token)
 {
 	static char sink[1 << 20];
+	ssize_t size;
 	int flow = (int)(token >> 2);
 	struct connection *connection = &connections[flow];
 
@@ -295,8 +333,11 @@ void socket_event(uint64_t token)
 	case SENDER:
 		if (connection->stopped)
 			break;
-		while (write(connection->sender, zeros, sizeof(zeros)) > 0)
-			;
+		if (the_plan->flow[flow].transfer_bytes)
+			write_transfer(flow);
+		else
+			while (write(connection->sender, zeros, sizeof(zeros)) > 0)
+				;
 		break;
 	case LISTENER:
 		accept_flow(flow);
@@ -308,8 +349,11 @@ void socket_event(uint64_t token)
 			clamp_window(connection->receiver, &the_plan->flow[flow]);
 		connection->clamped = true;
 		/* One byte less would do; MSG_TRUNC spares the copy. */
-		while (recv(connection->receiver, sink, sizeof(sink), MSG_TRUNC) == sizeof(sink))
-			;
+		do {
+			size = recv(connection->receiver, sink, sizeof(sink), MSG_TRUNC);
+			if (size > 0 && the_plan->flow[flow].transfer_bytes)
+				count_transfer(flow, (size_t)size);
+		} while (size == sizeof(sink));
 		break;
 	}
 }

@@ -32,5 +32,8 @@ void flow_send(int flow);
 /// What the kernel says of a TCP flow now, or said when it stopped.
 struct tcp_state flow_state(int flow);
 
+/// When the receiver of a transfer had all of it; 0: it has not.
+int64_t flow_complete_ns(int flow);
+
 /// Handle an event of the epoll instance.
 void socket_event(uint64_t token);

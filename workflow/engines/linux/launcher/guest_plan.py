@@ -233,4 +233,5 @@ def _flow_line(flow: Flow, forth: Path) -> str:
     return (
         f"tcp {ends} {CONTROLS[flow.congestion_control]} {flow.segment_bytes} {window} {buffer}"
         f" {int(flow.sack)} {int(flow.timestamps)} {flow.connect_ns}"
+        f" {flow.stop_after_bytes or 0}"
     )

@@ -56,12 +56,14 @@ class Results:
 
 def flows_csv(plan: Plan, results: Results) -> str:
     """Return the table of flows."""
-    lines = [FLOW_COLUMNS]
-    for flow, numbers in zip(plan.flows, results.flows, strict=True):
+    transfers = any(isinstance(f, Tcp) and f.stop_after_bytes for f in plan.flows)
+    lines = [FLOW_COLUMNS + (",completion_time_s" if transfers else "")]
+    for flow, (*numbers, complete_ns) in zip(plan.flows, results.flows, strict=True):
         sent, received, dropped, again, ip_bytes, app_bytes, delay, p95, samples, rtt, timeouts = (
             numbers
         )
-        active_s = (flow.stop_ns - flow.start_ns) / 1e9
+        # A transfer is active until its last byte has arrived.
+        active_s = ((complete_ns or flow.stop_ns) - flow.start_ns) / 1e9
         cells = [
             flow.id,
             "cbr" if isinstance(flow, Cbr) else "tcp",
@@ -75,6 +77,7 @@ def flows_csv(plan: Plan, results: Results) -> str:
             str(timeouts),
             _ratio(dropped, sent),
             _ratio(received, sent),
+            *([shortest(active_s) if complete_ns else ""] if transfers else []),
         ]
         lines.append(",".join(cells))
     return "\n".join(lines) + "\n"

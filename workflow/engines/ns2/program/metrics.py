@@ -54,12 +54,14 @@ class FlowCount:
     """Counters of one flow; packets are data packets.
 
     `counted` are those that arrived while the flow was active, `delivered` those that the
-    application got in order meanwhile. Packet 0 may lack `missing_bytes` of headers.
+    application got in order meanwhile. Packet 0 may lack `missing_bytes` of headers. A transfer is
+    of `wanted` packets, its SYN among them, and over when all are there; None is without end.
     """
 
     packet_bytes: int
     syn: bool
     missing_bytes: int = 0
+    wanted: int | None = None
     sent: int = 0
     received: int = 0
     counted: int = 0
@@ -83,6 +85,8 @@ class FlowCount:
     last_was_again: bool = False
     interval: Interval = field(default_factory=Interval)
     first_data: int = 0
+    #: When a transfer's last packet arrived.
+    completed_us: int | None = None
     _highest: int = -1
     _acknowledged: int = -1
     _expected: int = 0
@@ -111,8 +115,9 @@ class FlowCount:
             self.interval.retransmissions += 1
         return True
 
-    def receive(self, number: int, delay_us: int) -> None:
+    def receive(self, number: int, sent_us: int, time_us: int) -> None:
         """Count a data packet at the destination host."""
+        delay_us = time_us - sent_us
         self.received += 1
         self.delay_us += delay_us
         if delay_us > self.longest_us:
@@ -128,6 +133,9 @@ class FlowCount:
             self.counted_bytes += size
             interval.counted_bytes += size
         self._deliver(number)
+        if self._expected == self.wanted and self.active:
+            self.active = False
+            self.completed_us = time_us
 
     def receive_syn(self, number: bytes) -> bool:
         """Count a SYN at the destination host, if it is one."""

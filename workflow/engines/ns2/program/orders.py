@@ -108,6 +108,13 @@ def has_syn(flow: Flow) -> bool:
     return isinstance(flow, Tcp) and agent_of(flow).syn
 
 
+def segments_of(flow: Flow) -> int | None:
+    """Return how many segments a transfer is, each a whole one; None: without end."""
+    if isinstance(flow, Cbr) or flow.stop_after_bytes is None:
+        return None
+    return -(-flow.stop_after_bytes // flow.segment_bytes)
+
+
 def _routes(plan: Plan, paths: Paths) -> list[str]:
     found: dict[tuple[int, int], int] = {}
     for flow, (there, back) in zip(plan.flows, paths, strict=True):
@@ -155,7 +162,7 @@ def _tcp(index: int, flow: Tcp) -> list[str]:
         f"tcp {index} {flow.source} {flow.destination} {name} {sink}"
         f" {{{_pairs(options)}}} {{{_pairs(sink_options)}}}",
         f"start_tcp {_seconds(flow.start_ns)} {index} {limit} {tick} {agent.linux or 'none'}"
-        f" {{{_linux_parameters(flow, agent)}}}",
+        f" {{{_linux_parameters(flow, agent)}}} {segments_of(flow) or 'endless'}",
     ]
 
 

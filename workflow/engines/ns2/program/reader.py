@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from agents import agent_of
 from metrics import FlowCount, FlowSample, Interval, LinkSample, Sample
-from orders import has_syn
+from orders import has_syn, segments_of
 from plan import Flow, Plan, Tcp
 
 
@@ -20,7 +20,9 @@ class BrokenRunError(Exception):
 def _count_of(flow: Flow) -> FlowCount:
     bare = isinstance(flow, Tcp) and agent_of(flow).bare_first
     missing = flow.packet_bytes - flow.payload_bytes if bare else 0
-    return FlowCount(flow.packet_bytes, has_syn(flow), missing)
+    segments = segments_of(flow)
+    wanted = None if segments is None else segments + has_syn(flow)
+    return FlowCount(flow.packet_bytes, has_syn(flow), missing, wanted)
 
 
 class Reader:
@@ -68,7 +70,7 @@ class Reader:
                 flow = flows[int(words[2])]
                 sent_us = under_way.pop(words[11], -1)
                 if sent_us >= 0:
-                    flow.receive(int(words[10]), round(float(words[1]) * 1e6) - sent_us)
+                    flow.receive(int(words[10]), sent_us, round(float(words[1]) * 1e6))
                 elif not flow.receive_syn(words[10]):
                     raise BrokenRunError(f"a packet arrived that was not sent: {line!r}")
             elif what == b"h":
@@ -127,9 +129,8 @@ class Reader:
         rows = []
         for i, count in enumerate(self.flows):
             cwnd, ssthresh = (float(x) for x in states[i]) if i in states else (0.0, 0.0)
-            rows.append(
-                FlowSample(count.interval, cwnd, ssthresh, count.last_rtt_us, count.connected)
-            )
+            shown = count.connected and count.completed_us is None
+            rows.append(FlowSample(count.interval, cwnd, ssthresh, count.last_rtt_us, shown))
             count.interval = Interval()
         links = [
             LinkSample(0, int(packets), drops)

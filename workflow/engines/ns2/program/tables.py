@@ -39,14 +39,28 @@ def decimal_s(ns: int) -> str:
 
 def flows_csv(plan: Plan, reader: Reader) -> str:
     """Return flows.csv."""
-    lines = [FLOWS_HEAD]
-    for flow, count in zip(plan.flows, reader.flows, strict=True):
-        lines.append(_flow_line(flow, count))
+    rows = zip(plan.flows, reader.flows, strict=True)
+    lines = [FLOWS_HEAD, *(_flow_line(flow, count) for flow, count in rows)]
+    if any(count.wanted is not None for count in reader.flows):
+        times = [
+            _completion(flow, count) for flow, count in zip(plan.flows, reader.flows, strict=True)
+        ]
+        lines = [",".join(pair) for pair in zip(lines, ["completion_time_s", *times], strict=True)]
     return "\n".join(lines) + "\n"
 
 
+def _active_s(flow: Flow, count: FlowCount) -> float:
+    """Return how long a flow is active: a transfer until its last byte has arrived."""
+    stop_ns = flow.stop_ns if count.completed_us is None else 1000 * count.completed_us
+    return (stop_ns - flow.start_ns) / 1e9
+
+
+def _completion(flow: Flow, count: FlowCount) -> str:
+    return "" if count.completed_us is None else shortest(_active_s(flow, count))
+
+
 def _flow_line(flow: Flow, count: FlowCount) -> str:
-    active_s = (flow.stop_ns - flow.start_ns) / 1e9
+    active_s = _active_s(flow, count)
     fields = [
         flow.id,
         "cbr" if isinstance(flow, Cbr) else "tcp",
@@ -133,6 +147,8 @@ def _traits(plan: Plan) -> list[str]:
             traits.add(f"{agent.title} has no handshake: its first packet carries data{bare}")
         if agent.name == "Vegas" and flow.limited_transmit:
             traits.add(f"{agent.title} has no limited transmit")
+        if (flow.stop_after_bytes or 0) % flow.segment_bytes:
+            traits.add("a transfer's last segment is a whole one")
     if any(isinstance(queue, Red) for link in plan.links for queue in link.queues):
         traits.add("Queue/RED has no device queue below it")
     return sorted(traits)

@@ -140,6 +140,7 @@ void FlowSocket::Configure(const FlowSpec& spec)
     SetInitialSSThresh(
         spec.initial_ssthresh_bytes.value_or(std::numeric_limits<std::uint32_t>::max()));
     SetSndBufSize(std::numeric_limits<std::int32_t>::max());
+    m_unsupplied = spec.stop_after_bytes.value_or(std::numeric_limits<std::uint64_t>::max());
     m_window_cap = spec.maximum_window_bytes.value_or(0);
     // Without scaling the advertised window is exact to the byte; with it, only to a multiple of
     // 2^shift, so the receiver then has room to spare and the sender applies the cap.
@@ -200,8 +201,12 @@ void FlowSocket::Refill()
     const std::uint32_t unsent = m_txBuffer->Size() - UnAckDataCount();
     const std::uint32_t segments =
         std::min(Window(), kMostReady) / m_tcb->m_segmentSize + kReadySegments;
-    if (unsent < segments * m_tcb->m_segmentSize)
-        m_txBuffer->Add(ns3::Create<ns3::Packet>(segments * m_tcb->m_segmentSize));
+    if (unsent >= segments * m_tcb->m_segmentSize || m_unsupplied == 0)
+        return;
+    const auto bytes = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(segments * m_tcb->m_segmentSize, m_unsupplied));
+    m_unsupplied -= bytes;
+    m_txBuffer->Add(ns3::Create<ns3::Packet>(bytes));
 }
 
 void FlowSocket::Stop()

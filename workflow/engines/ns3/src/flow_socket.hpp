@@ -38,7 +38,7 @@ public:
     /// Make this end the sender, whose data are counted under this flow.
     void BecomeSender(Metrics* metrics, Trace* trace, std::uint32_t flow);
 
-    /// From now on there is an endless supply of data.
+    /// From now on there are data: those of the scenario's transfer, or without end.
     void Begin();
 
     /// Fall silent: no new data, no retransmissions, arriving acknowledgements are ignored.
@@ -83,6 +83,7 @@ private:
     Metrics* m_metrics = nullptr;
     Trace* m_trace = nullptr;
     std::uint32_t m_flow = 0;
+    std::uint64_t m_unsupplied = 0; ///< bytes that the application has not handed over yet
     std::uint32_t m_window_cap = 0; ///< 0: none
     bool m_begun = false;
     bool m_stopped = false;

@@ -166,7 +166,7 @@ const FlowSocket* Flows::ActiveSender(std::uint32_t flow) const
     const auto now = ns3::Simulator::Now().GetNanoSeconds();
     const auto& spec = m_scenario.flows[flow];
     const auto* sender = ns3::PeekPointer(m_senders[flow]);
-    const bool active = spec.start_ns <= now && now <= spec.stop_ns;
+    const bool active = spec.start_ns <= now && now <= m_metrics.Flow(flow).stop_ns;
     return active && sender && sender->Connected() ? sender : nullptr;
 }
 

@@ -58,8 +58,10 @@ double DelayHistogram::QuantileSeconds(double quantile) const
 Metrics::Metrics(const Scenario& scenario)
     : m_flows(scenario.flows.size()), m_links(2 * scenario.links.size())
 {
-    for (std::size_t i = 0; i < m_flows.size(); ++i)
+    for (std::size_t i = 0; i < m_flows.size(); ++i) {
         m_flows[i].stop_ns = scenario.flows[i].stop_ns;
+        m_flows[i].stop_after_bytes = scenario.flows[i].stop_after_bytes.value_or(0);
+    }
 }
 
 FlowCounters* Metrics::Tagged(const ns3::Ptr<const ns3::Packet>& packet)
@@ -96,8 +98,13 @@ void Metrics::Delivered(const ns3::Ipv4Header& header, ns3::Ptr<const ns3::Packe
 
 void Metrics::ApplicationReceived(std::uint32_t flow, std::uint64_t bytes)
 {
-    if (NowNs() <= m_flows[flow].stop_ns)
-        m_flows[flow].application_bytes += bytes;
+    FlowCounters& counters = m_flows[flow];
+    const auto now = NowNs();
+    if (now > counters.stop_ns)
+        return;
+    counters.application_bytes += bytes;
+    if (counters.Complete())
+        counters.stop_ns = now;
 }
 
 void Metrics::RttSample(std::uint32_t flow, std::int64_t rtt_ns)

@@ -51,7 +51,8 @@ struct FlowInterval {
 
 /// Totals of one flow; packets are data packets: with TCP payload, or CBR.
 struct FlowCounters {
-    std::int64_t stop_ns = 0;
+    std::int64_t stop_ns = 0; ///< of a transfer that is complete: the arrival of its last byte
+    std::uint64_t stop_after_bytes = 0; ///< 0: without end
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
     std::uint64_t dropped = 0;
@@ -67,6 +68,8 @@ struct FlowCounters {
     std::int64_t in_queues = 0; ///< found in queues when the run was over
     DelayHistogram delays;
     FlowInterval interval;
+
+    bool Complete() const { return stop_after_bytes && application_bytes == stop_after_bytes; }
 };
 
 /// Totals of one link direction, all packets.

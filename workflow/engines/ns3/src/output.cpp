@@ -9,6 +9,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace replicate
 {
 namespace
@@ -134,11 +136,15 @@ std::string FlowsCsv(const Scenario& scenario, Metrics& metrics)
 {
     std::string text = "flow,kind,throughput_bps,goodput_bps,delay_mean_s,delay_p95_s,rtt_mean_s,"
                        "packets_sent,packets_received,packets_dropped,packets_in_flight,"
-                       "retransmissions,timeouts,loss_rate,delivery_ratio\n";
+                       "retransmissions,timeouts,loss_rate,delivery_ratio";
+    const bool transfers =
+        std::any_of(scenario.flows.begin(), scenario.flows.end(),
+                    [](const FlowSpec& spec) { return spec.stop_after_bytes.has_value(); });
+    text += transfers ? ",completion_time_s\n" : "\n";
     for (std::uint32_t i = 0; i < scenario.flows.size(); ++i) {
         const auto& spec = scenario.flows[i];
         const auto& flow = metrics.Flow(i);
-        const double active = Seconds(spec.stop_ns - spec.start_ns);
+        const double active = Seconds(flow.stop_ns - spec.start_ns);
         const auto sent = static_cast<double>(flow.sent);
         text += spec.id + (spec.tcp ? ",tcp," : ",cbr,") +
                 Shortest(static_cast<double>(flow.ip_bytes) * 8 / active) + "," +
@@ -150,7 +156,8 @@ std::string FlowsCsv(const Scenario& scenario, Metrics& metrics)
                 std::to_string(flow.dropped) + "," + std::to_string(flow.on_wire + flow.in_queues) +
                 "," + std::to_string(flow.retransmissions) + "," + std::to_string(flow.timeouts) +
                 "," + Ratio(static_cast<double>(flow.dropped), sent) + "," +
-                Ratio(static_cast<double>(flow.received), sent) + "\n";
+                Ratio(static_cast<double>(flow.received), sent) + (transfers ? "," : "") +
+                (flow.Complete() ? Shortest(active) : "") + "\n";
     }
     return text;
 }

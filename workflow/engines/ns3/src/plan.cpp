@@ -60,6 +60,19 @@ public:
         return static_cast<std::size_t>(found - words.begin());
     }
 
+    /// Is this the next name? Keys that came later stand only where they are set.
+    bool Has(const std::string& name)
+    {
+        if (m_words.eof())
+            return false;
+        const auto at = m_words.tellg();
+        std::string found;
+        m_words >> found;
+        m_words.clear();
+        m_words.seekg(at);
+        return found == name;
+    }
+
     bool Flag(const std::string& name) { return Choice(name, {"0", "1"}) == 1; }
 
     /// The index of something of which there are so many.
@@ -269,6 +282,8 @@ void ReadTcp(Statement& line, FlowSpec& flow)
     flow.cubic_fast_convergence = line.Flag("cubic_fast_convergence");
     flow.cubic_beta = line.Value<double>("cubic_beta");
     flow.cubic_hystart = line.Flag("cubic_hystart");
+    if (line.Has("stop_after_bytes"))
+        flow.stop_after_bytes = line.Value<std::uint64_t>("stop_after_bytes");
 }
 
 FlowSpec ReadFlow(Statement& line, const Scenario& scenario)

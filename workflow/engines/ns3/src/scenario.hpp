@@ -96,6 +96,7 @@ struct FlowSpec {
     bool cubic_fast_convergence = true;
     double cubic_beta = 0;
     bool cubic_hystart = true;
+    std::optional<std::uint64_t> stop_after_bytes; ///< none: there are always data
 };
 
 /// One direction of a link: 0 is a to b, 1 is b to a.

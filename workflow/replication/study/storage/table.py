@@ -35,11 +35,13 @@ FLOW_NUMBERS = _named(
     "packets_received packets_dropped packets_in_flight retransmissions timeouts loss_rate "
     "delivery_ratio"
 )
+#: A further one, in runs that have a flow with `stop_after_bytes`.
+COMPLETION = "completion_time_s"
 #: Numbers of an engine's series.csv; `time_s`, `flow` and `link` come before them.
 SERIES_NUMBERS = _named(
     "throughput_bps cwnd_bytes ssthresh_bytes rtt_s delay_s queue_packets drops retransmissions"
 )
-FLOW_COLUMNS = ("scenario", "engine", "flow", "kind", *FLOW_NUMBERS)
+FLOW_COLUMNS = ("scenario", "engine", "flow", "kind", *FLOW_NUMBERS, COMPLETION)
 #: A subject is a flow, a link (`bottleneck:ab`) or the name of a set of flows (`tcp`).
 FEATURE_COLUMNS = ("scenario", "engine", "subject", "metric", "window", "value")
 SERIES_COLUMNS = ("scenario", "engine", "time_s", "flow", "link", *SERIES_NUMBERS)

@@ -1,0 +1,69 @@
+"""A transfer of so many bytes: its completion time by theory, on every engine."""
+
+import pytest
+
+from tests.engines.engine_scenarios import SEGMENT, TCP_IP_HEADER_BYTES, single_link
+
+DELAY_S = 0.1
+PACKET_BYTES = SEGMENT + TCP_IP_HEADER_BYTES
+
+
+def run_transfer(bench, stop_after_bytes, control="", *, more=(), run=None, **flow):
+    """Run a transfer over an idle path whose rate costs next to nothing, unless told otherwise."""
+    # A window that is fixed, where Linux would tune it: it does not hold slow start back.
+    window = {"maximum_window_bytes": 2_000_000, "stop_after_bytes": stop_after_bytes}
+    transfer = bench.tcp("t", control, **window | flow)
+    path = {"rate_bps": 1e9, "delay_s": DELAY_S, "duration_s": 5} | (run or {})
+    return bench.run(single_link([transfer, *more], **path))
+
+
+@pytest.mark.parametrize(
+    ("segments", "window", "rounds"),
+    # RFC 5681: the initial window, then twice as many segments in each round trip (RFC 6928: ten).
+    [(1, 1, 1), (3, 1, 2), (4, 1, 3), (10, 10, 1), (11, 10, 2), (30, 10, 2), (31, 10, 3)],
+)
+@pytest.mark.parametrize("short", [0, 1])
+def test_slow_start_takes_the_round_trips_of_theory(bench, segments, window, rounds, short):
+    size = segments * SEGMENT - short
+    result = run_transfer(bench, size, initial_window_segments=window, start_s=0.25)
+    # The handshake, a round trip after each round but the last, and the last one's way.
+    expected = 2 * DELAY_S * (1 + rounds - 1 + 0.5)
+    found = result.number("t", "completion_time_s")
+    assert found == pytest.approx(expected, abs=0.001)
+    assert result.packets("t")[1] == segments
+    # ns-2 sends whole segments.
+    received = segments * SEGMENT if bench.name == "ns2" else size
+    assert result.number("t", "goodput_bps") == pytest.approx(8 * received / found)
+    shown = [float(row["time_s"]) for row in result.series if row["cwnd_bytes"]]
+    assert 0.25 < max(shown) <= 0.25 + found
+
+
+def test_a_long_transfer_takes_its_bytes_at_the_links_rate(bench):
+    # A window beyond the 24 packets on the way, and a queue that holds the rest of it.
+    flow = {"initial_window_segments": 50, "maximum_window_bytes": 50 * SEGMENT}
+    result = run_transfer(bench, 4000 * SEGMENT, run={"rate_bps": 1e6, "duration_s": 60}, **flow)
+    expected = 3 * DELAY_S + 4000 * bench.serialisation_s(PACKET_BYTES, 1e6)
+    assert result.number("t", "completion_time_s") == pytest.approx(expected, rel=0.002)
+    assert result.number("t", "retransmissions") == 0
+
+
+@pytest.mark.parametrize("control", ["vegas", "cubic"])
+def test_losses_delay_a_transfer_and_all_of_it_arrives(bench, control):
+    options = {} if (bench.name, control) == ("ns2", "vegas") else {"sack": True}
+    path = {"loss": {"kind": "random", "probability": 0.02}, "duration_s": 100}
+    result = run_transfer(bench, 500 * SEGMENT, control, run=path, **options)
+    found = result.number("t", "completion_time_s")
+    assert 2 * DELAY_S * 3.5 < found < 100
+    assert result.number("t", "goodput_bps") * found / 8 == pytest.approx(500 * SEGMENT)
+    sent, _, dropped, _ = result.packets("t")
+    assert sent - result.number("t", "retransmissions") == 500
+    assert dropped > 0
+
+
+def test_what_does_not_complete_has_no_completion_time(bench):
+    endless = bench.tcp("endless", maximum_window_bytes=2_000_000)
+    result = run_transfer(bench, 10 * SEGMENT, stop_s=0.45, more=[endless])
+    assert [row["completion_time_s"] for row in result.flows.values()] == ["", ""]
+    assert result.number("t", "throughput_bps") > 0
+    without = run_transfer(bench, None, stop_s=0.45)
+    assert "completion_time_s" not in without.flows["t"]
