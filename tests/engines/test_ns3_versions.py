@@ -58,6 +58,7 @@ def check_conserved(result, version):
 @pytest.mark.parametrize("control", CONTROLS)
 def test_every_congestion_control_runs(other, version, control):
     changes = {"timestamps": True, "sack": control not in ("tahoe", "reno")}
+    changes |= {"ecn": True} if control == "dctcp" else {}
     flow = tcp("t", control, **changes, cubic_tcp_friendliness=False)
     result = other.run(dumbbell([flow], duration_s=5, queue=red(5, 15)))
     check_conserved(result, version)

@@ -72,6 +72,8 @@ def test_every_congestion_control_fills_the_link_and_no_more(bench, control):
     changes = {"initial_ssthresh_bytes": 20000} if bench.name in TRACED else {"sack": True}
     if control in ("bbr", "ledbat", "lp"):
         changes |= {"sack": True, "timestamps": True}
+    if control == "dctcp":
+        changes |= {"ecn": True}
     flow = bench.tcp("t", control, **changes)
     scenario = single_link([flow], rate_bps=4e6, duration_s=30, queue=droptail(40))
     if control not in ENGINES[bench.name].congestion_controls:

@@ -91,11 +91,14 @@ def test_what_is_left_to_an_engine_is_in_its_plan(engine):
 
 
 def test_a_later_key_ends_its_line_and_stands_only_where_it_is_set(tmp_path):
-    given = scenario(flows=[TCP | {"stop_after_bytes": 9600}], links=minimal_scenario()["links"])
+    later = {"stop_after_bytes": 9600, "ecn": True}
+    given = scenario(flows=[TCP | later], links=minimal_scenario()["links"])
     (tmp_path / "plan.txt").write_text(lower(given, NS2))
-    assert " cubic_hystart 0 stop_after_bytes 9600\n" in lower(given, NS2)
-    assert READER.read_plan(str(tmp_path / "plan.txt"), "ns2").flows[0].stop_after_bytes == 9600
-    assert "stop_after_bytes" not in lower(scenario(), NS2) + scenario().canonical_json()
+    assert " cubic_hystart 0 stop_after_bytes 9600 ecn 1\n" in lower(given, NS2)
+    read = READER.read_plan(str(tmp_path / "plan.txt"), "ns2").flows[0]
+    assert (read.stop_after_bytes, read.ecn) == (9600, True)
+    without = lower(scenario(), NS2) + scenario().canonical_json()
+    assert "stop_after_bytes" not in without and "ecn" not in without
 
 
 def test_what_a_program_reads_is_what_was_given(tmp_path):

@@ -30,11 +30,14 @@ FLOWS = {
         ({"congestion_control": "reno", "recovery": "prr"}, "reno with SACK or PRR"),
         ({"congestion_control": "ledbat"}, "ledbat without timestamps"),
         ({"congestion_control": "bbr"}, "bbr with neither SACK"),
+        ({"congestion_control": "dctcp"}, "dctcp without ECN"),
+        ({"congestion_control": "tahoe", "ecn": True}, "tahoe with ECN"),
     ],
     "ns2": [
         ({"congestion_control": "bbr"}, "'bbr'"),
         ({"congestion_control": "vegas", "sack": True}, "vegas with SACK"),
         ({"recovery": "prr"}, "with PRR"),
+        ({"congestion_control": "vegas", "ecn": True}, "vegas with ECN"),
         ({"congestion_control": "cubic"}, "cubic without SACK and limited transmit"),
         ({"congestion_control": "cubic"} | NS2_LINUX | {"cubic_beta": 0.7}, "beta other than 0.8"),
         ({"congestion_control": "cubic"} | NS2_LINUX | {"cubic_hystart": True}, "with HyStart"),
@@ -44,6 +47,7 @@ FLOWS = {
     ],
     "linux": [
         ({"congestion_control": "tahoe"}, "'tahoe'"),
+        ({"congestion_control": "dctcp", "ecn": True}, "'dctcp'"),
         ({"congestion_control": "lp"}, "lp without timestamps"),
         ({"congestion_control": "cubic", "cubic_beta": 1e-4}, "beta of 0 or 1 in 1024ths"),
         ({"recovery": "classic"}, "recovery other than PRR"),

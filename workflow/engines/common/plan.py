@@ -80,6 +80,7 @@ class Red:
     byte_mode: bool
     wait: bool
     device_queue_packets: int
+    ecn: bool = False
 
 
 @dataclass
@@ -90,6 +91,7 @@ class CoDel:
     target_ns: int
     interval_ns: int
     device_queue_packets: int
+    ecn: bool = False
 
 
 @dataclass
@@ -102,6 +104,7 @@ class FqCoDel:
     buckets: int
     quantum_bytes: int
     device_queue_packets: int
+    ecn: bool = False
 
 
 @dataclass
@@ -113,6 +116,7 @@ class Pie:
     update_interval_ns: int
     mean_packet_bytes: int
     device_queue_packets: int
+    ecn: bool = False
 
 
 Queue = DropTail | Pfifo | Red | CoDel | FqCoDel | Pie
@@ -210,6 +214,7 @@ class Tcp:
     cubic_beta: float
     cubic_hystart: bool
     stop_after_bytes: int | None = None
+    ecn: bool = False
 
     @property
     def packet_bytes(self) -> int:

@@ -69,7 +69,7 @@ proc configure_droptail_bytes {queue limit} {
 }
 
 # ns-2's RED drops when what waits has reached limit_ before the packet arrives.
-proc configure_red {queue limit low high weight inverse mean gentle byte_mode wait} {
+proc configure_red {queue limit low high weight inverse mean gentle byte_mode wait ecn} {
     $queue set limit_ $limit
     $queue set thresh_ $low
     $queue set maxthresh_ $high
@@ -80,6 +80,7 @@ proc configure_red {queue limit low high weight inverse mean gentle byte_mode wa
     $queue set bytes_ $byte_mode
     $queue set queue_in_bytes_ $byte_mode
     $queue set wait_ $wait
+    $queue set setbit_ $ecn
 }
 
 proc make_link {index from to rate delay kind args} {

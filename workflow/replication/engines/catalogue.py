@@ -27,6 +27,10 @@ def _ns3_refuses_flow(flow: TcpFlow) -> str:
     control = flow.congestion_control
     if control in ("tahoe", "reno") and (flow.sack or flow.recovery != "classic"):
         return "with SACK or PRR"
+    if flow.ecn and control in ("tahoe", "reno"):
+        return "with ECN"  # these are our own, older than it
+    if control == "dctcp" and not flow.ecn:
+        return "without ECN"
     if control in ("ledbat", "lp") and not flow.timestamps:
         return "without timestamps"
     if control == "bbr" and not (flow.sack or flow.limited_transmit):
@@ -74,6 +78,8 @@ def _ns2_refuses_flow(flow: TcpFlow) -> str:
         return "with a connection before its data"
     if flow.recovery != "classic":
         return "with PRR"
+    if flow.ecn and control == "vegas":
+        return "with ECN"
     if flow.delayed_ack_segments > 2:
         return "with an acknowledgement for more than two segments"
     if control in ("tahoe", "reno", "vegas") and flow.sack:
@@ -287,7 +293,7 @@ def ns3(version: str) -> Engine:
         title="ns-3",
         version=version,
         congestion_controls=_named(
-            "tahoe reno newreno linuxreno cubic vegas westwood_plus highspeed bbr bic "
+            "tahoe reno newreno linuxreno cubic vegas westwood_plus highspeed bbr bic dctcp "
             "htcp hybla illinois ledbat lp scalable veno yeah"
         ),
         queues=_named("droptail pfifo red codel fq_codel pie"),

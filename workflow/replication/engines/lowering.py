@@ -21,7 +21,7 @@ default filled in and every route found. Programs read it strictly and check not
 
 Nodes, links and flows are referred to by their place among their kind, from 0. Times are whole
 nanoseconds, truth values 0 and 1, lists have commas; other numbers read back to the same double.
-Keys that came later (`stop_after_bytes`) end their line, and stand there only where they are set.
+Keys that came later (`stop_after_bytes`, `ecn`) end their line, where they are set.
 A route says by which direction of a link its sending end reaches a node, for every node that some
 flow's packets or acknowledgements go to.
 """
@@ -46,7 +46,7 @@ VERSION = 1
 SCENARIO_FILE, PLAN_FILE = "scenario.json", "plan.txt"
 _WAYS = ("ab", "ba")
 #: The last keys of a document: a plan without them is the one that it was before there were any.
-_ADDED_KEYS = ("stop_after_bytes",)
+_ADDED_KEYS = ("stop_after_bytes", "ecn")
 
 
 def write_inputs(folder: Path, scenario: Scenario, engine: Engine) -> None:

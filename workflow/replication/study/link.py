@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from replication.study.model import (
+    OFF,
     OPTIONAL,
     WHOLE,
     Count,
@@ -62,6 +63,8 @@ class Red(Document):
     byte_mode: bool = False
     wait: bool = True
     device_queue_packets: Count = 1
+    ecn: bool = OFF
+    """Packets of flows with `ecn` are marked where they would be dropped early (RFC 3168)."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Red:
@@ -78,6 +81,7 @@ class CoDel(Document):
     target_s: PositiveSeconds
     interval_s: PositiveSeconds
     device_queue_packets: Count = 1
+    ecn: bool = OFF
 
 
 class FqCoDel(Document):
@@ -90,6 +94,7 @@ class FqCoDel(Document):
     buckets: Count = 1024
     quantum_bytes: Count = 1514
     device_queue_packets: Count = 1
+    ecn: bool = OFF
 
 
 class Pie(Document):
@@ -101,6 +106,7 @@ class Pie(Document):
     update_interval_s: PositiveSeconds
     mean_packet_bytes: Count = 1000
     device_queue_packets: Count = 1
+    ecn: bool = OFF
 
 
 class FqPie(Document):
@@ -113,6 +119,7 @@ class FqPie(Document):
     buckets: Count = 1024
     quantum_bytes: Count = 1514
     device_queue_packets: Count = 1
+    ecn: bool = OFF
 
 
 class Cake(Document):

@@ -64,6 +64,8 @@ Window = Annotated[Interval, AfterValidator(_window)]
 #: A key that is left out of every serialisation while it is null: documents that do not have it
 #: keep the identity that they had before there was such a key.
 OPTIONAL: Any = Field(default=None, exclude_if=lambda value: value is None)
+#: A truth value that is left out likewise while it is false.
+OFF: Any = Field(default=False, exclude_if=lambda value: not value)
 PROSE = AfterValidator(_prose)
 LINE = AfterValidator(_line)
 Text = Annotated[str, Field(min_length=1, max_length=2000), PROSE]

@@ -21,6 +21,7 @@ from pydantic import (
 
 from replication.study.link import Link, ListedLoss
 from replication.study.model import (
+    OFF,
     OPTIONAL,
     WHOLE,
     Count,
@@ -130,6 +131,8 @@ class TcpFlow(_Flow):
     stop_after_bytes: Annotated[int, Field(ge=1, le=10**12), WHOLE] | None = OPTIONAL
     """A transfer of so many bytes of payload, which is complete when the receiver has all of them
     (`completion_time_s`). Null: there are always data."""
+    ecn: bool = OFF
+    """Explicit congestion notification (RFC 3168): queues with `ecn` mark its packets."""
 
     @model_validator(mode="after")
     def _fits(self) -> TcpFlow:

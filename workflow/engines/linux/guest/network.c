@@ -185,6 +185,9 @@ static void add_route(int socket, const struct plan *plan, const struct plan_rou
 		request_put_u32(&request, RTAX_RTO_MIN, route->minimum_rto_ms);
 	if (route->quick_ack)
 		request_put_u32(&request, RTAX_QUICKACK, 1);
+	/* Of this flow alone: a node's setting would be of all. */
+	if (route->ecn)
+		request_put_u32(&request, RTAX_FEATURES, RTAX_FEATURE_ECN);
 	/* The kernel heeds it only where it is locked. */
 	request_put_u32(&request, RTAX_LOCK, route->minimum_rto_ms ? 1 << RTAX_RTO_MIN : 0);
 	request_end(&request, metrics);

@@ -7,36 +7,38 @@
 static void read_queue(const char *line, struct plan *plan)
 {
 	struct plan_queue queue = {0};
-	int link, direction;
+	int link, direction, ecn;
 	double *v = queue.value;
 
 	if (sscanf(line,
 		   "queue %d %d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32
-		   " %" SCNu32 " %11s %lf %lf %lf %lf %lf %lf %lf %lf",
+		   " %" SCNu32 " %d %11s %lf %lf %lf %lf %lf %lf %lf %lf",
 		   &link, &direction, &queue.rate_Bps, &queue.line_Bps, &queue.delay_ns,
-		   &queue.jitter_ns, &queue.loss, &queue.burst_bytes, &queue.frame_bytes, queue.kind, v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6,
-		   v + 7) != 18 ||
+		   &queue.jitter_ns, &queue.loss, &queue.burst_bytes, &queue.frame_bytes, &ecn, queue.kind, v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6,
+		   v + 7) != 19 ||
 	    link < 0 || link >= plan->links || direction < AHEAD || direction > BACK)
 		die("plan: %s", line);
+	queue.ecn = ecn;
 	plan->link[link].queue[direction] = queue;
 }
 
 static bool read_tcp(const char *line, struct plan_flow *flow)
 {
-	int sack, timestamps;
+	int sack, timestamps, ecn;
 
 	flow->tcp = true;
 	if (sscanf(line,
 		   "tcp %d %d %" SCNd64 " %" SCNd64 " %d %d %d %d %15s %" SCNu32 " %" SCNu32
-		   " %" SCNu32 " %d %d %" SCNd64 " %" SCNu64,
+		   " %" SCNu32 " %d %d %" SCNd64 " %" SCNu64 " %d",
 		   &flow->source, &flow->destination, &flow->start_ns, &flow->stop_ns,
 		   &flow->source_link, &flow->source_side, &flow->last_link, &flow->last_side,
 		   flow->control, &flow->segment_bytes, &flow->maximum_window,
 		   &flow->receive_buffer, &sack, &timestamps, &flow->connect_ns,
-		   &flow->transfer_bytes) != 16)
+		   &flow->transfer_bytes, &ecn) != 17)
 		return false;
 	flow->sack = sack;
 	flow->timestamps = timestamps;
+	flow->ecn = ecn;
 	return true;
 }
 
@@ -51,14 +53,15 @@ static bool read_cbr(const char *line, struct plan_flow *flow)
 
 static bool read_route(const char *line, struct plan_route *route)
 {
-	int to_source, quick_ack;
+	int to_source, quick_ack, ecn;
 
-	if (sscanf(line, "route %d %d %d %d %" SCNu32 " %" SCNu32 " %d", &route->node, &route->link,
+	if (sscanf(line, "route %d %d %d %d %" SCNu32 " %" SCNu32 " %d %d", &route->node, &route->link,
 		   &route->flow, &to_source, &route->initial_window, &route->minimum_rto_ms,
-		   &quick_ack) != 7)
+		   &quick_ack, &ecn) != 8)
 		return false;
 	route->to_source = to_source;
 	route->quick_ack = quick_ack;
+	route->ecn = ecn;
 	return true;
 }
 

@@ -14,6 +14,7 @@ struct plan_queue {
 	uint32_t loss; /* of 2^32-1 */
 	uint32_t burst_bytes;
 	uint32_t frame_bytes; /* beyond IP, of each packet */
+	bool ecn;	      /* marks instead of dropping early */
 	double value[8]; /* by kind: see queue.c */
 };
 
@@ -28,7 +29,7 @@ struct plan_route {
 	int flow;
 	bool to_source;
 	uint32_t initial_window, minimum_rto_ms;
-	bool quick_ack;
+	bool quick_ack, ecn;
 };
 
 struct plan_flow {
@@ -41,7 +42,7 @@ struct plan_flow {
 	char control[16];
 	uint32_t segment_bytes;
 	uint32_t maximum_window, receive_buffer; /* both 0: as the kernel tunes them */
-	bool sack, timestamps;
+	bool sack, timestamps, ecn;
 	uint64_t transfer_bytes; /* of TCP; 0: without end */
 	uint32_t payload_bytes;
 	double interval_ns;

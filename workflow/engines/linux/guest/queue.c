@@ -130,7 +130,8 @@ static void put_red(struct request *request, const struct plan_queue *queue)
 	struct tc_red_qopt red = {.qth_min = (uint32_t)v[1],
 				  .qth_max = (uint32_t)v[2],
 				  .Wlog = (unsigned char)v[3],
-				  .Plog = 31};
+				  .Plog = 31,
+				  .flags = queue->ecn ? TC_RED_ECN : 0};
 	uint8_t table[256];
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
@@ -186,7 +187,7 @@ static void put_codel(struct request *request, const struct plan_queue *queue)
 	request_put_u32(request, TCA_CODEL_LIMIT, (uint32_t)queue->value[0]);
 	request_put_u32(request, TCA_CODEL_TARGET, (uint32_t)queue->value[1]);
 	request_put_u32(request, TCA_CODEL_INTERVAL, (uint32_t)queue->value[2]);
-	request_put_u32(request, TCA_CODEL_ECN, 0);
+	request_put_u32(request, TCA_CODEL_ECN, queue->ecn);
 	request_end(request, options);
 }
 
@@ -200,7 +201,7 @@ static void put_fq_codel(struct request *request, const struct plan_queue *queue
 	request_put_u32(request, TCA_FQ_CODEL_INTERVAL, (uint32_t)queue->value[2]);
 	request_put_u32(request, TCA_FQ_CODEL_FLOWS, (uint32_t)queue->value[3]);
 	request_put_u32(request, TCA_FQ_CODEL_QUANTUM, (uint32_t)queue->value[4]);
-	request_put_u32(request, TCA_FQ_CODEL_ECN, 0);
+	request_put_u32(request, TCA_FQ_CODEL_ECN, queue->ecn);
 	/* Its limit is in packets alone. */
 	request_put_u32(request, TCA_FQ_CODEL_MEMORY_LIMIT, UINT32_MAX);
 	request_end(request, options);
@@ -214,7 +215,7 @@ static void put_pie(struct request *request, const struct plan_queue *queue)
 	request_put_u32(request, TCA_PIE_LIMIT, (uint32_t)queue->value[0]);
 	request_put_u32(request, TCA_PIE_TARGET, (uint32_t)queue->value[1]);
 	request_put_u32(request, TCA_PIE_TUPDATE, (uint32_t)queue->value[2]);
-	request_put_u32(request, TCA_PIE_ECN, 0);
+	request_put_u32(request, TCA_PIE_ECN, queue->ecn);
 	request_put_u32(request, TCA_PIE_BYTEMODE, 0);
 	request_put_u32(request, TCA_PIE_DQ_RATE_ESTIMATOR, 0);
 	request_end(request, options);
@@ -230,7 +231,7 @@ static void put_fq_pie(struct request *request, const struct plan_queue *queue)
 	request_put_u32(request, TCA_FQ_PIE_TUPDATE, (uint32_t)queue->value[2]);
 	request_put_u32(request, TCA_FQ_PIE_FLOWS, (uint32_t)queue->value[3]);
 	request_put_u32(request, TCA_FQ_PIE_QUANTUM, (uint32_t)queue->value[4]);
-	request_put_u32(request, TCA_FQ_PIE_ECN, 0);
+	request_put_u32(request, TCA_FQ_PIE_ECN, queue->ecn);
 	request_put_u32(request, TCA_FQ_PIE_BYTEMODE, 0);
 	request_put_u32(request, TCA_FQ_PIE_DQ_RATE_ESTIMATOR, 0);
 	/* Its limit is in packets alone. */

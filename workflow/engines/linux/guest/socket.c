@@ -221,6 +221,7 @@ struct tcp_state flow_state(int number)
 	    answer.info.tcpi_snd_ssthresh < 0x7fffffff ? answer.info.tcpi_snd_ssthresh : 0;
 	state->sack = answer.info.tcpi_options & TCPI_OPT_SACK;
 	state->timestamps = answer.info.tcpi_options & TCPI_OPT_TIMESTAMPS;
+	state->ecn = answer.info.tcpi_options & TCPI_OPT_ECN;
 	state->segment_bytes = answer.info.tcpi_snd_mss;
 	if (connection->receiver >= 0) {
 		size = sizeof(answer);
@@ -238,9 +239,9 @@ static void check(int number)
 	struct tcp_state state = flow_state(number);
 
 	if (state.connected && (state.sack != flow->sack || state.timestamps != flow->timestamps ||
-				state.segment_bytes != flow->segment_bytes))
-		die("flow %d: connected with sack %d, timestamps %d, segments of %u bytes", number,
-		    state.sack, state.timestamps, state.segment_bytes);
+				state.ecn != flow->ecn || state.segment_bytes != flow->segment_bytes))
+		die("flow %d: connected with sack %d, timestamps %d, ECN %d, segments of %u bytes", number,
+		    state.sack, state.timestamps, state.ecn, state.segment_bytes);
 }
 
 /// Repair mode lets a connection go without a word. A deaf socket then listens in its place, so that

@@ -11,7 +11,7 @@ struct tcp_state {
 	uint32_t cwnd_segments, ssthresh_segments; /* 0: infinite */
 	uint32_t rtt_samples, rtt_sample_us, timeouts;
 	uint64_t rtt_sum_us, delivered_bytes; /* in order, to the receiver */
-	bool sack, timestamps;
+	bool sack, timestamps, ecn;
 	uint32_t segment_bytes; /* in force */
 };
 

@@ -20,6 +20,7 @@ class FqPie:
     buckets: int
     quantum_bytes: int
     device_queue_packets: int
+    ecn: bool = False
 
 
 @dataclass

@@ -153,11 +153,12 @@ def _queue_values(link: Link, direction: int, largest: int) -> str:
         line_bps, burst_bytes = shaper.line_rate_bps, shaper.burst_bytes
     if kind == "red":  # a bucket of its shaper holds a packet
         burst_bytes = max(burst_bytes, largest) + link.frame_bytes * device_packets
+    ecn = getattr(link.queues[direction], "ecn", False)
     loss = round(_probability(link.losses[direction]) * (2**32 - 1))
-    padded = [*values, *[0] * (QUEUE_VALUES - len(values))]
+    padded = " ".join(repr(float(v)) for v in [*values, *[0] * (QUEUE_VALUES - len(values))])
     return (
         f"{round(link.rate_bps / 8)} {round(line_bps / 8)} {link.delay_ns} {link.jitter_ns} {loss}"
-        f" {burst_bytes} {link.frame_bytes} {kind} {' '.join(repr(float(v)) for v in padded)}"
+        f" {burst_bytes} {link.frame_bytes} {int(ecn)} {kind} {padded}"
     )
 
 
@@ -205,12 +206,13 @@ def _route_lines(plan: Plan, flow: Flow, number: int, paths: tuple[Path, Path]) 
     """Yield a route of its own for every flow and hop: its ends hold the flow's TCP settings."""
     for to_source, path in enumerate(paths):
         for place, hop in enumerate(path):
-            settings = "0 0 0"
+            settings = "0 0 0 0"
             if place == 0 and isinstance(flow, Tcp):
                 rto_ms = flow.minimum_rto_ns // 1_000_000
                 quick_ack = int(flow.delayed_ack_segments == 1)
                 first = f"{flow.initial_window_segments} {rto_ms} 0"
                 settings = f"0 {rto_ms} {quick_ack}" if to_source else first
+                settings += f" {int(flow.ecn)}"
             node = plan.links[hop // 2].ends[hop % 2]
             yield f"route {node} {hop // 2} {number} {to_source} {settings}"
 
@@ -233,5 +235,5 @@ def _flow_line(flow: Flow, forth: Path) -> str:
     return (
         f"tcp {ends} {CONTROLS[flow.congestion_control]} {flow.segment_bytes} {window} {buffer}"
         f" {int(flow.sack)} {int(flow.timestamps)} {flow.connect_ns}"
-        f" {flow.stop_after_bytes or 0}"
+        f" {flow.stop_after_bytes or 0} {int(flow.ecn)}"
     )

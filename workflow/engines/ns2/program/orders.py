@@ -76,6 +76,7 @@ def _link(hop: int, link: Link) -> str:
             f" {queue.maximum_threshold_packets:.17g} {queue.queue_weight:.17g}"
             f" {1 / queue.maximum_probability:.17g} {queue.mean_packet_bytes}"
             f" {_flag(queue.gentle)} {_flag(queue.byte_mode)} {_flag(queue.wait)}"
+            f" {_flag(queue.ecn)}"
         )
     packets, octets = _fifo(queue)
     return f"{text} droptail_bytes {octets}" if octets else f"{text} droptail {packets}"
@@ -139,6 +140,8 @@ def _tcp(index: int, flow: Tcp) -> list[str]:
         "singledup_": int(flow.limited_transmit),
     }
     sink_options: dict[str, object] = {}
+    if flow.ecn:
+        options["ecn_"] = 1
     if flow.timestamps:
         options |= {"timestamps_": "true", "ts_option_size_": TIMESTAMP_BYTES}
         sink_options["packetSize_"] = _ACK_BYTES

@@ -46,6 +46,7 @@ std::string CongestionTypeId(const std::string& congestion_control)
         {"bbr", "ns3::TcpBbr"},
         {"bic", "ns3::TcpBic"},
         {"cubic", "ns3::TcpCubic"},
+        {"dctcp", "ns3::TcpDctcp"},
         {"highspeed", "ns3::TcpHighSpeed"},
         {"htcp", "ns3::TcpHtcp"},
         {"hybla", "ns3::TcpHybla"},
@@ -158,7 +159,7 @@ void FlowSocket::Configure(const FlowSpec& spec)
     m_winScalingEnabled = true;
     m_timestampEnabled = spec.timestamps;
     SetAttribute("Sack", ns3::BooleanValue(spec.sack));
-    SetUseEcn(ns3::TcpSocketState::Off);
+    SetUseEcn(spec.ecn ? ns3::TcpSocketState::On : ns3::TcpSocketState::Off);
     SetPacingStatus(false); // BBR turns it on for itself
     m_tcb->m_maxPacingRate = ns3::DataRate(1'000'000'000'000);
     m_rto = ns3::NanoSeconds(spec.initial_rto_ns);

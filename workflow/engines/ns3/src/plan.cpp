@@ -204,6 +204,7 @@ QueueSpec ReadQueue(Statement line)
     }
     if (queue.kind != QueueKind::DropTail)
         queue.device_queue_packets = line.Value<std::uint32_t>("device_queue_packets");
+    queue.ecn = line.Has("ecn") && line.Flag("ecn");
     if (!queue.limit_packets && !queue.limit_bytes)
         throw InputError("a queue without a limit");
     line.End();
@@ -284,6 +285,7 @@ void ReadTcp(Statement& line, FlowSpec& flow)
     flow.cubic_hystart = line.Flag("cubic_hystart");
     if (line.Has("stop_after_bytes"))
         flow.stop_after_bytes = line.Value<std::uint64_t>("stop_after_bytes");
+    flow.ecn = line.Has("ecn") && line.Flag("ecn");
 }
 
 FlowSpec ReadFlow(Statement& line, const Scenario& scenario)

@@ -79,8 +79,8 @@ ns3::Ptr<ns3::QueueDisc> MakeRed(const QueueSpec& spec, const LinkSpec& link, st
     red->SetAttribute("FengAdaptive", BooleanValue(false));
     red->SetAttribute("NLRED", BooleanValue(false));
     red->SetAttribute("Ns1Compat", BooleanValue(false));
-    red->SetAttribute("UseEcn", BooleanValue(false));
-    red->SetAttribute("UseHardDrop", BooleanValue(true));
+    red->SetAttribute("UseEcn", BooleanValue(spec.ecn));
+    red->SetAttribute("UseHardDrop", BooleanValue(!spec.ecn));
     red->AssignStreams(stream);
     return red;
 }
@@ -91,7 +91,7 @@ ns3::Ptr<ns3::QueueDisc> MakeCoDel(const QueueSpec& spec)
     return ns3::CreateObjectWithAttributes<ns3::CoDelQueueDisc>(
         "MaxSize", Packets(*spec.limit_packets), "Target", Nanoseconds(spec.target_ns), "Interval",
         Nanoseconds(spec.interval_ns), "MinBytes", UintegerValue(1500), "UseEcn",
-        BooleanValue(false), "UseL4s", BooleanValue(false));
+        BooleanValue(spec.ecn), "UseL4s", BooleanValue(false));
 }
 
 /// RFC 8290. Target and interval are strings in ns-3's attributes.
@@ -100,7 +100,7 @@ ns3::Ptr<ns3::QueueDisc> MakeFqCoDel(const QueueSpec& spec)
     auto disc = ns3::CreateObjectWithAttributes<ns3::FqCoDelQueueDisc>(
         "MaxSize", Packets(*spec.limit_packets), "Flows", UintegerValue(spec.buckets), "Target",
         ns3::StringValue(std::to_string(spec.target_ns) + "ns"), "Interval",
-        ns3::StringValue(std::to_string(spec.interval_ns) + "ns"), "UseEcn", BooleanValue(false),
+        ns3::StringValue(std::to_string(spec.interval_ns) + "ns"), "UseEcn", BooleanValue(spec.ecn),
         "DropBatchSize", UintegerValue(64), "Perturbation", UintegerValue(0));
     disc->SetQuantum(spec.quantum_bytes);
     return disc;
@@ -117,7 +117,7 @@ ns3::Ptr<ns3::QueueDisc> MakePie(const QueueSpec& spec, std::int64_t stream)
     pie->SetAttribute("UseDequeueRateEstimator", BooleanValue(false));
     pie->SetAttribute("UseCapDropAdjustment", BooleanValue(true));
     pie->SetAttribute("UseDerandomization", BooleanValue(false));
-    pie->SetAttribute("UseEcn", BooleanValue(false));
+    pie->SetAttribute("UseEcn", BooleanValue(spec.ecn));
     pie->AssignStreams(stream);
     return pie;
 }

@@ -30,6 +30,7 @@ struct QueueSpec {
     std::int64_t update_interval_ns = 0;
     std::uint32_t buckets = 0;
     std::uint32_t quantum_bytes = 0;
+    bool ecn = false; ///< marks where it would drop early
 };
 
 /// Losses on one link direction: random with a probability, or listed packets of one flow.
@@ -97,6 +98,7 @@ struct FlowSpec {
     double cubic_beta = 0;
     bool cubic_hystart = true;
     std::optional<std::uint64_t> stop_after_bytes; ///< none: there are always data
+    bool ecn = false;
 };
 
 /// One direction of a link: 0 is a to b, 1 is b to a.
