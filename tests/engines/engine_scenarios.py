@@ -118,6 +118,12 @@ def red(minimum, maximum):
     }
 
 
+def marking_threshold(packets):
+    """Return RED as a threshold: no average, and a mark for every packet beyond it."""
+    step = {"queue_weight": 1, "maximum_probability": 1, "gentle": False, "ecn": True}
+    return red(packets, packets + 1) | step
+
+
 def codel(target_s=0.005, kind="codel"):
     """Return CoDel or FQ-CoDel with the RFC's interval."""
     return {"kind": kind, "limit_packets": 1000, "target_s": target_s, "interval_s": 0.1}

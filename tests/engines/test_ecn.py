@@ -5,7 +5,14 @@ import math
 import pytest
 
 from tests.engines.engine_bench import TRAITS
-from tests.engines.engine_scenarios import codel, linux_red, pie, red, single_link
+from tests.engines.engine_scenarios import (
+    codel,
+    linux_red,
+    marking_threshold,
+    pie,
+    red,
+    single_link,
+)
 
 #: Queues that mark, by engine: ns-2 has RED alone, and CAKE marks whenever a flow allows it.
 MARKING = [("ns2", red(5, 15))]
@@ -45,10 +52,8 @@ def test_marks_take_the_place_of_losses_at_the_same_throughput(bench, queue):
 
 @pytest.mark.parametrize("threshold", [10, 20, 40])
 def test_dctcp_keeps_the_queue_at_the_marking_threshold(ns3, threshold):
-    # RED as a threshold: no average, and a mark for every packet beyond it.
-    step = {"queue_weight": 1, "maximum_probability": 1, "gentle": False, "ecn": True}
-    queue = red(threshold, threshold + 1) | step
     path = {"rate_bps": 1e8, "delay_s": 0.001, "duration_s": 3}
+    queue = marking_threshold(threshold)
     result = run_alone(ns3, queue, ecn=True, control="dctcp", **path)
     # Alizadeh et al. 2010, section 3.3, for one flow: a queue up to K + 1 with an amplitude of
     # sqrt(2 (BDP + K)) / 2; a packet waits in the device, and one is rounding.

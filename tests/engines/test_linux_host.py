@@ -39,6 +39,19 @@ def fast(tmp_path_factory):
     return Bench("linux", folder / "replicate-linux", tmp_path_factory.mktemp("runs"))
 
 
+@pytest.mark.parametrize(("bound_bytes", "merged"), [(4096, 3), (5500, 5), (8500, 8)])
+def test_merged_packets_keep_to_their_bound(linux, bound_bytes, merged):
+    # One burst, on a path so short that the kernel merges what it may.
+    flow = {"initial_window_segments": 20, "maximum_window_bytes": 10**6}
+    flow = linux_tcp("t", **flow, stop_after_bytes=20 * SEGMENT)
+    scenario = single_link([flow], rate_bps=1e8, delay_s=0.0001, duration_s=1)
+    result = linux.run(scenario | {"host": {"segmentation_offload": bound_bytes}})
+    # A segment arrives with the last one of its packet.
+    arrivals = [min(20, merged * (number // merged + 1)) for number in range(20)]
+    expected_s = 0.0001 + mean(arrivals) * PACKET_BITS / 1e8
+    assert result.number("t", "delay_mean_s") == pytest.approx(expected_s, abs=1e-5)
+
+
 def test_an_empty_link_gives_the_same_goodput(linux):
     # The window fills the pipe, so the link never idles: its rate, counted in bytes on the wire, is
     # the same to the byte, however segments travel. (A merged packet counted with one header would

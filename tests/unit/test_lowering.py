@@ -217,6 +217,9 @@ def test_a_default_host_is_no_host_and_a_whole_number_a_float(same):
 
 
 def test_any_other_host_is_part_of_the_identity_and_refused_without_a_kernel():
+    bound = {"host": {"segmentation_offload": 8192}, "flows": [LINUX_TCP]}
+    bound |= {"links": minimal_scenario()["links"], "monitors": []}
+    assert "\nhost segmentation_offload 8192 timer_hz 250\n" in lower(scenario(**bound), LINUX)
     host = {"segmentation_offload": True, "timer_hz": 100}
     given = scenario(host=host)
     assert given.id != scenario().id

@@ -39,7 +39,7 @@ class Run:
 class Host:
     """What all hosts have in common."""
 
-    segmentation_offload: bool
+    segmentation_offload: int  # 0: off; 1: on; else on with a bound in bytes
     timer_hz: int
 
 

@@ -194,8 +194,8 @@ def _read_design(path: Path) -> pd.DataFrame:
 
 def _read_flows(path: Path) -> pd.DataFrame:
     # A table without rows does not know that its keys are text.
-    table = read_parquet(path).to_pandas().reindex(columns=list(FLOW_COLUMNS))
-    table = table.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
+    read: pd.DataFrame = read_parquet(path).to_pandas()
+    table = read.reindex(columns=list(FLOW_COLUMNS)).astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
     twice = table.duplicated(["scenario", "engine", "flow"])
     if twice.any():
         row = table[twice].iloc[0]

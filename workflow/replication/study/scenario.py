@@ -182,9 +182,9 @@ class Monitor(Document):
 class Host(Document):
     """What all hosts have in common, for engines that run a kernel."""
 
-    segmentation_offload: bool = False
+    segmentation_offload: bool | Annotated[int, Field(ge=4096, le=65536), WHOLE] = False
     """Senders put segments together into one large packet, which crosses the network whole
-    (Linux: TSO and GSO)."""
+    (Linux: TSO and GSO). A number bounds it in bytes (`gso_max_size` of ip-link(8))."""
     timer_hz: Literal[100, 250, 300, 1000] = 250
     """The kernel's timer frequency: 100, 250, 300 or 1000. `clock_granularity_s` of every flow
     is its inverse."""

@@ -78,6 +78,8 @@ static void device_attributes(struct request *request, const char *name, const s
 	 * veth keeps its defaults: what the sender merged passes whole, and nothing else is merged. */
 	if (!plan->offload)
 		request_put_u32(request, IFLA_GSO_MAX_SEGS, 1);
+	else if (plan->offload > 1)
+		request_put_u32(request, IFLA_GSO_MAX_SIZE, plan->offload);
 }
 
 static void add_pair(const struct plan *plan, int wire, int index, const char *name, int peer_index,

@@ -77,14 +77,11 @@ static void read_parameter(const char *line)
 
 static void read_sizes(const char *line, struct plan *plan)
 {
-	int offload;
-
-	if (sscanf(line, "run %" SCNd64 " %" SCNd64 " %" SCNu32 " %d %d %d %d %d %d %" SCNu32,
+	if (sscanf(line, "run %" SCNd64 " %" SCNd64 " %" SCNu32 " %d %d %d %d %d %" SCNu32 " %" SCNu32,
 		   &plan->duration_ns, &plan->interval_ns, &plan->mtu, &plan->nodes, &plan->links,
-		   &plan->routes, &plan->flows, &plan->monitors, &offload,
+		   &plan->routes, &plan->flows, &plan->monitors, &plan->offload,
 		   &plan->most_receive_buffer) != 10)
 		die("plan: %s", line);
-	plan->offload = offload;
 	plan->link = allocate(plan->links, sizeof(*plan->link));
 	plan->route = allocate(plan->routes, sizeof(*plan->route));
 	plan->flow = allocate(plan->flows, sizeof(*plan->flow));

@@ -73,7 +73,7 @@ def make_guest_plan(plan: Plan) -> str:
     ]
     largest = max(flow.packet_bytes for flow in plan.flows)
     tuned = max(MOST_FIXED_WINDOW_BYTES + 1, *(tuned_window(flow) for flow in plan.flows))
-    run, offload = plan.run, int(plan.host.segmentation_offload)
+    run, offload = plan.run, plan.host.segmentation_offload
     lines = [
         f"run {run.duration_ns} {run.sampling_interval_ns} {max(largest, ETHERNET_MTU_BYTES)}"
         f" {len(plan.nodes)} {len(plan.links)} {len(route_lines)} {len(plan.flows)}"
