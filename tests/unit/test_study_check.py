@@ -116,6 +116,15 @@ def test_a_claim_about_what_no_run_has_is_named(world, tmp_path, quantity, messa
         check_study(world.table({"throughput": cell}), write(tmp_path, *ROWS))
 
 
+def test_a_completion_time_needs_a_transfer(world, tmp_path):
+    document = study_document()
+    claim = value(metric="completion_time_s")
+    with pytest.raises(InputError, match="completion_time_s needs a flow with stop_after_bytes"):
+        check_study(world.claim(claim, experiments=document["experiments"]), write(tmp_path))
+    document["experiments"][0]["flows"][0]["stop_after_bytes"] = 9600
+    check_study(world.claim(claim, experiments=document["experiments"]), write(tmp_path))
+
+
 def test_a_metric_of_queues_needs_a_monitor(world, tmp_path):
     document = study_document()
     document["experiments"][0]["topology"]["monitors"] = []
