@@ -143,13 +143,12 @@ def _values(
         return values if metric.source == "fairness" else aggregate(values, wanted.aggregate)
     if wanted.aggregate == "pooled":
         return _pooled(metric, flows)
-    if wanted.metric == COMPLETION:
-        flows = flows.merge(results.transfers, on=["scenario", "flow"])
     per_flow = flows[[*RUN, "flow"]].assign(value=flows[wanted.metric].astype(float))
     if wanted.metric == COMPLETION:
-        # A run has no value until all of its transfers are complete.
-        known = per_flow.groupby(RUN)["value"].transform(lambda times: times.notna().all())
-        per_flow["value"] = per_flow["value"].where(known.astype(bool))
+        # A run has no value until all of its transfers are complete; other flows have none anyway.
+        late = per_flow[per_flow["value"].isna()].merge(results.transfers, on=["scenario", "flow"])
+        is_late = pd.MultiIndex.from_frame(per_flow[RUN]).isin(pd.MultiIndex.from_frame(late[RUN]))
+        per_flow.loc[is_late, "value"] = np.nan
     return aggregate(per_flow, wanted.aggregate)
 
 
